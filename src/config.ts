@@ -1,0 +1,199 @@
+/**
+ * The configuration: the only reader of `process.env`. Process entries call `loadConfig` once and pass values on.
+ * `SETTINGS` is also what the configuration table in the README is checked against.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+interface Setting<T> {
+  /** The default as the README shows it. */
+  readonly shown: string;
+  /** What it does, units included. */
+  readonly description: string;
+  /** Turns the text of the variable (undefined when unset or empty) into its value; throws with a reason. */
+  readonly read: (text: string | undefined) => T;
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** Every environment variable the product reads. */
+export const SETTINGS = {
+  DATABASE_URL: text(
+    'embedded server',
+    'PostgreSQL connection URL. Without it `npm run up` starts an embedded server in `DATA_DIR`.',
+  ),
+  REDIS_URL: text(
+    'none',
+    'Redis connection URL for the job queues. Without it the queues live in PostgreSQL.',
+  ),
+  HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
+  PORT: integer(8081, 0, 65535, 'Port of the management API.'),
+  GATEWAY_PORT: integer(8080, 0, 65535, 'Port of the gateway: the public HTTP traffic.'),
+  DATA_DIR: textWithDefault('./data', 'Folder for all state of this machine.'),
+  ARTIFACTS_URL: text(
+    '`DATA_DIR/artifacts`',
+    'Where compiled handlers are kept: a folder, or `s3://bucket/prefix` for several machines.',
+  ),
+  S3_ENDPOINT: text('AWS', 'URL of the S3 server behind an `s3://` `ARTIFACTS_URL`.'),
+  S3_REGION: textWithDefault('us-east-1', 'Region of the artifact bucket.'),
+  S3_ACCESS_KEY: text('none', 'Access key of the artifact bucket.'),
+  S3_SECRET_KEY: text('none', 'Secret key of the artifact bucket.'),
+  API_KEY: text(
+    'none',
+    'When set, every path of the management API but `/api/health` needs `Authorization: Bearer <key>`.',
+  ),
+  ALLOWED_HOSTS: text(
+    'none',
+    'Comma-separated host names, besides IP addresses and localhost, under which browsers may reach the API.',
+  ),
+  SECRET_KEY: text(
+    '`DATA_DIR/secret.key`',
+    'Key that encrypts service configs at rest (16 characters or more). Made and kept in `DATA_DIR` when unset; must be the same on all machines.',
+  ),
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'info', 'Lowest level that is logged.'),
+  WORKER_CONCURRENCY: integer(
+    availableParallelism(),
+    1,
+    256,
+    'Builds one worker process runs at a time.',
+    'cores',
+  ),
+  GATEWAY_CONCURRENCY: integer(
+    availableParallelism(),
+    1,
+    256,
+    'Front processes of a gateway that share its port.',
+    'cores',
+  ),
+  METRICS_PORT: optionalInteger(
+    0,
+    65535,
+    'When set, the process also serves its own `/metrics` on this port of `HOST`.',
+  ),
+  COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
+  COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),
+  COMPILE_WAIT_MS: integer(
+    180_000,
+    1,
+    3_600_000,
+    'How long a compile request waits for its build before it answers 504, milliseconds.',
+  ),
+  START_TIMEOUT_MS: integer(
+    10_000,
+    100,
+    600_000,
+    'How long a handler may take to become ready, and start or stop to be seen on all gateways, milliseconds.',
+  ),
+  REQUEST_TIMEOUT_MS: integer(30_000, 1, 3_600_000, 'Deadline of one request in a handler, milliseconds.'),
+  HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Address space of one handler process, MiB.'),
+  HANDLER_THREADS: integer(64, 1, 4096, 'Requests one handler process works on at the same time.'),
+  API_BODY_LIMIT_BYTES: integer(
+    4 * 1024 * 1024,
+    1024,
+    67_108_864,
+    'Largest JSON body the management API accepts, bytes.',
+    '4 MiB',
+  ),
+  GATEWAY_BODY_LIMIT_BYTES: integer(
+    10 * 1024 * 1024,
+    0,
+    67_108_864,
+    'Largest request body the gateway passes to a handler, bytes.',
+    '10 MiB',
+  ),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Settings = typeof SETTINGS;
+type Values = { readonly [K in keyof Settings]: ReturnType<Settings[K]['read']> };
+
+/** The validated configuration of a process, one member per environment variable. */
+export type Config = Values;
+
+/** A variable has a value that cannot be used. Its message names the variable and what it takes. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/**
+ * Reads and validates the environment.
+ * @throws ConfigError naming every variable that is wrong.
+ */
+export function loadConfig(environment: Environment = process.env): Config {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [name, setting] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    try {
+      values[name] = setting.read(environment[name] || undefined);
+    } catch (thrown) {
+      problems.push(`${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  const config = values as Values;
+  return { ...config, DATA_DIR: resolve(config.DATA_DIR) };
+}
+
+/**
+ * Like `loadConfig`, for processes that cannot work without a database.
+ * @throws ConfigError when DATABASE_URL is missing.
+ */
+export function loadProcessConfig(
+  environment: Environment = process.env,
+): Config & { readonly DATABASE_URL: string } {
+  const config = loadConfig(environment);
+  const { DATABASE_URL } = config;
+  if (DATABASE_URL === undefined) {
+    throw new ConfigError(
+      'DATABASE_URL: is not set. Give a PostgreSQL URL, or use `npm run up`, which brings its own server.',
+    );
+  }
+  return { ...config, DATABASE_URL };
+}
+
+function text(shown: string, description: string): Setting<string | undefined> {
+  return { shown, description, read: (value) => value };
+}
+
+function textWithDefault(fallback: string, description: string): Setting<string> {
+  return { shown: `\`${fallback}\``, description, read: (value) => value ?? fallback };
+}
+
+function integer(
+  fallback: number,
+  min: number,
+  max: number,
+  description: string,
+  shown = String(fallback),
+): Setting<number> {
+  return {
+    shown,
+    description,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= min && number <= max))
+        throw new Error(`must be a whole number from ${min} to ${max}, not "${value}"`);
+      return number;
+    },
+  };
+}
+
+function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
+  const { read } = integer(0, min, max, description);
+  return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
+}
+
+function oneOf<T extends string>(choices: readonly T[], fallback: T, description: string): Setting<T> {
+  return {
+    shown: `\`${fallback}\``,
+    description: `${description} One of ${choices.join(', ')}.`,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const choice = choices.find((candidate) => candidate === value);
+      if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}, not "${value}"`);
+      return choice;
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * The catalogue of errors: one stable code, its HTTP status, and what it means. Everything a user can be told
+ * by the management API or by the gateway itself stands here; `docs/ERRORS.md` lists the same and a test compares.
+ */
+
+interface ErrorKind {
+  /** HTTP status the API answers with. */
+  readonly status: number;
+  /** What the code means, for the documentation. */
+  readonly meaning: string;
+}
+
+const kinds = {
+  invalid_input: {
+    status: 400,
+    meaning: 'A field, parameter or id of the request is missing or wrong; the message names it.',
+  },
+  invalid_json: { status: 400, meaning: 'The body is not well-formed JSON.' },
+  invalid_dependency: {
+    status: 400,
+    meaning: 'A crate name, version, feature or key in `dependencies` is not accepted.',
+  },
+  invalid_config: {
+    status: 400,
+    meaning: 'The `config` of a service does not fit its type; the message names the key.',
+  },
+  unauthorized: { status: 401, meaning: 'API_KEY is set and the request carries no valid key.' },
+  foreign_origin: {
+    status: 403,
+    meaning:
+      'A web page of another origin, or a request for a host name this API does not serve, was refused.',
+  },
+  not_found: { status: 404, meaning: 'The path or the resource does not exist.' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The path exists, but not with this method; `Allow` lists those it has.',
+  },
+  host_taken: { status: 409, meaning: 'Another domain already has this host.' },
+  route_taken: {
+    status: 409,
+    meaning: 'Another endpoint already serves this method and route on this domain; the message names it.',
+  },
+  domain_mismatch: {
+    status: 409,
+    meaning: "The endpoint's domain and the host of its collection's domain differ.",
+  },
+  pool_id_taken: { status: 409, meaning: 'The endpoint already has a service bound under this pool_id.' },
+  endpoint_has_no_code: { status: 409, meaning: 'The endpoint cannot be compiled: it has no code.' },
+  endpoint_not_compiled: {
+    status: 409,
+    meaning: 'The endpoint cannot be started: it has no successful build.',
+  },
+  endpoint_not_running: { status: 409, meaning: 'The endpoint cannot be stopped: it is not running.' },
+  body_too_large: { status: 413, meaning: 'The body is larger than the configured limit.' },
+  unsupported_media_type: { status: 415, meaning: 'The body must be sent as application/json.' },
+  compile_failed: {
+    status: 422,
+    meaning: 'The compiler refused the handler; `error` is its output, `diagnostics` the same as data.',
+  },
+  compile_timeout: { status: 422, meaning: 'The build ran into its time limit and was ended.' },
+  handler_start_failed: {
+    status: 422,
+    meaning: 'The handler was started but never became ready; the message has its last output.',
+  },
+  internal_error: {
+    status: 500,
+    meaning: 'A fault of the service itself; the log has the details under the request id.',
+  },
+  not_implemented: {
+    status: 501,
+    meaning: 'The operation is part of the contract but not available in this version.',
+  },
+  database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
+  queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
+  no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
+  wait_timeout: {
+    status: 504,
+    meaning: 'The work goes on, but the request waited long enough; `details` names the build.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+/** A stable, documented error code. */
+export type ErrorCode = keyof typeof kinds;
+
+/** All codes with their status and meaning, in the order of the documentation. */
+export const ERROR_CATALOGUE: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
+
+/** Extra members of a failure answer, beside `ok`, `error` and `code`. */
+export interface ErrorExtras {
+  /** Machine-readable facts about this occurrence. */
+  readonly details?: unknown;
+  /** Compiler diagnostics as data, for `compile_failed`. */
+  readonly diagnostics?: unknown;
+}
+
+/** An error whose message is meant for the user of the API. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly extras: ErrorExtras = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
+  }
+}
+
+/** Coerces whatever was thrown into an `Error`, once, where it is caught. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

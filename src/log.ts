@@ -1,0 +1,29 @@
+/** The log: JSON lines on stdout, or readable lines when stdout is a terminal. */
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+
+export type { Logger } from 'pino';
+
+/** Members whose values never reach the log, wherever an object with them is logged. */
+const SECRET_PATHS = [
+  'password',
+  'secret_key',
+  'access_key',
+  'config',
+  'authorization',
+  'headers.authorization',
+  'headers.cookie',
+];
+
+/**
+ * Makes the logger of a process.
+ * @param name the process, e.g. `web`; on every line
+ * @param level lowest level that is written
+ */
+export function createLogger(name: string, level: string): Logger {
+  const options = { name, level, redact: SECRET_PATHS };
+  // Written synchronously: a line must not be lost because the process ends right after it.
+  return process.stdout.isTTY
+    ? pino(options, pretty({ sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }))
+    : pino(options, pino.destination({ fd: 1, sync: true }));
+}

@@ -1,0 +1,104 @@
+/**
+ * The connection to PostgreSQL: pool, transactions, and the announcements that go with writes.
+ * Every other module of the store takes a `Store` and holds the SQL of one table.
+ */
+import { fileURLToPath } from 'node:url';
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import { type Announcement, Announcer, type Topic } from './announcements.js';
+
+// Whole numbers of 64 bits come back as text by default; our counters stay far below 2^53.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+/** What store functions work on: a pool, or one transaction of it. */
+export interface Store {
+  readonly knex: Knex;
+  /** Tells listeners that a row changed; inside a transaction, once it is committed. */
+  announce(topic: Topic, id: string): void;
+}
+
+/** A store that owns its connections. */
+export interface Database extends Store {
+  /** Sends what is still to be announced and closes all connections. */
+  close(): Promise<void>;
+}
+
+/** The configuration of knex, shared with its command line. */
+export function knexConfig(connectionString: string, poolSize = 10): Knex.Config {
+  return {
+    client: 'pg',
+    connection: { connectionString, keepAlive: true, application_name: 'edge-gateway' },
+    // `min: 0` lets the pool drop connections that a database restart has broken.
+    pool: { min: 0, max: poolSize },
+    acquireConnectionTimeout: 5_000,
+    migrations: {
+      directory: fileURLToPath(new URL('../../migrations', import.meta.url)),
+      // tsc leaves .d.ts and .map files beside the migrations; knex would run anything it finds.
+      loadExtensions: ['.js'],
+    },
+  };
+}
+
+/** Opens a pool. Connections are made when they are needed. */
+export function openDatabase(
+  connectionString: string,
+  onError: (error: Error) => void,
+  poolSize = 10,
+): Database {
+  const connections = knex(knexConfig(connectionString, poolSize));
+  const announcer = new Announcer(connections, onError);
+  return {
+    knex: connections,
+    announce: (topic, id) => announcer.announce({ topic, id }),
+    close: async () => {
+      await announcer.flushed();
+      await connections.destroy();
+    },
+  };
+}
+
+/** Runs `work` in a transaction; what it announces goes out after the commit, and not at all after a rollback. */
+export async function transaction<T>(store: Store, work: (tx: Store) => Promise<T>): Promise<T> {
+  const announcements: Announcement[] = [];
+  const result = await store.knex.transaction((trx) =>
+    work({ knex: trx, announce: (topic, id) => announcements.push({ topic, id }) }),
+  );
+  for (const { topic, id } of announcements) store.announce(topic, id);
+  return result;
+}
+
+/** Brings the schema up to date. */
+export async function migrate(connectionString: string): Promise<readonly string[]> {
+  const connections = knex(knexConfig(connectionString, 1));
+  try {
+    const [, applied] = (await connections.migrate.latest()) as [number, string[]];
+    return applied;
+  } finally {
+    await connections.destroy();
+  }
+}
+
+/** The name of the unique constraint a failed write ran into, if that is why it failed. */
+export function violatedConstraint(error: unknown): string | undefined {
+  if (error instanceof pg.DatabaseError && error.code === '23505') return error.constraint;
+  return undefined;
+}
+
+/** `updated_at` after a change: later than before, even within the same millisecond. */
+export function nextUpdatedAt(store: Store): Knex.Raw {
+  return store.knex.raw("greatest(clock_timestamp(), updated_at + interval '1 millisecond')");
+}
+
+/** True for errors that mean PostgreSQL is away, as opposed to a statement it refused. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return (
+    ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EPIPE', 'ENOENT'].includes(code) ||
+    // Class 57P: the server is shutting down or starting up; class 08: connection exceptions.
+    code.startsWith('57P') ||
+    code.startsWith('08') ||
+    error.name === 'KnexTimeoutError' ||
+    error.message === 'Connection terminated unexpectedly'
+  );
+}
