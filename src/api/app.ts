@@ -1,0 +1,35 @@
+/** The management API as a Koa application. It does not listen: that is for the process, or the test, that made it. */
+import Koa from 'koa';
+import type { ApiContext, ApiState } from './context.js';
+import type { ApiDependencies } from './dependencies.js';
+import { domainRoutes } from './domains/routes.js';
+import { accessLog } from './middleware/access-log.js';
+import { apiKey } from './middleware/api-key.js';
+import { errors } from './middleware/errors.js';
+import { origin } from './middleware/origin.js';
+import { requestId } from './middleware/request-id.js';
+import { openApiRoute } from './openapi.js';
+import type { Route } from './route.js';
+import { createRouteTable } from './router.js';
+import { systemRoutes } from './system/routes.js';
+
+/** Every route of the API. A new resource adds its routes here. */
+export const ROUTES: readonly Route[] = [...systemRoutes, ...domainRoutes, openApiRoute(() => ROUTES)];
+
+export function createApp(deps: ApiDependencies): Koa<ApiState> {
+  const app = new Koa<ApiState>();
+  // Koa reports here what goes wrong once an answer is on its way, e.g. a body stream that fails.
+  app.on('error', (error: unknown, context?: ApiContext) =>
+    (context?.state.log ?? deps.log).error({ err: error }, 'answer failed'),
+  );
+  const routes = createRouteTable(ROUTES, deps);
+  app.use(requestId(deps.log));
+  app.use(accessLog);
+  app.use(routes.match);
+  app.use(errors);
+  app.use(origin(deps.config));
+  app.use(apiKey(deps.config.API_KEY));
+  // Everything that is not a route of the API (pages, metrics) belongs here: behind the guards, before the 404.
+  app.use(routes.dispatch);
+  return app;
+}

@@ -1,0 +1,84 @@
+/** Domains: hostnames that collections and endpoints are served under. */
+import { Type } from '@sinclair/typebox';
+import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
+import { found, notFound } from '../found.js';
+import { defineRoute } from '../route.js';
+import { IdParams } from '../schemas.js';
+import { presentDomain } from './present.js';
+import { CreateDomain, DomainView, UpdateDomain } from './schema.js';
+
+const tag = 'Domains';
+
+export const domainRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/domains',
+    summary: 'List domains',
+    tag,
+    data: Type.Array(DomainView),
+    handle: async (_request, { store }) => (await listDomains(store)).map(presentDomain),
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/domains',
+    summary: 'Create a domain',
+    tag,
+    body: CreateDomain,
+    status: 201,
+    data: DomainView,
+    errors: ['host_taken'],
+    handle: async ({ body }, { store }) =>
+      presentDomain(
+        await createDomain(store, {
+          name: body.name,
+          host: body.host.toLowerCase(),
+          description: body.description ?? null,
+          enabled: body.enabled ?? true,
+        }),
+      ),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/domains/{id}',
+    summary: 'Show a domain',
+    tag,
+    params: IdParams,
+    data: DomainView,
+    handle: async ({ params: { id } }, { store }) =>
+      presentDomain(found(await findDomain(store, id), 'domain', id)),
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path: '/api/domains/{id}',
+    summary: 'Change the given fields of a domain; a new host is given to its endpoints too',
+    tag,
+    params: IdParams,
+    body: UpdateDomain,
+    data: DomainView,
+    errors: ['host_taken', 'route_taken'],
+    handle: async ({ params: { id }, body }, { store }) => {
+      const { host, ...changes } = body;
+      const updated = await updateDomain(store, id, {
+        ...changes,
+        ...(host !== undefined && { host: host.toLowerCase() }),
+      });
+      return presentDomain(found(updated, 'domain', id));
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/domains/{id}',
+    summary: 'Delete a domain with its collections and endpoints',
+    tag,
+    params: IdParams,
+    data: Type.Null(),
+    handle: async ({ params: { id } }, { store }) => {
+      if (!(await deleteDomain(store, id))) throw notFound('domain', id);
+      return null;
+    },
+  }),
+];

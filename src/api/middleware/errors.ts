@@ -1,0 +1,34 @@
+/** The one place where errors become answers. Only the message of an AppError is shown; the rest is for the log. */
+import { AppError, toError } from '../../errors.js';
+import { isUnavailable } from '../../store/database.js';
+import type { ApiContext, Next } from '../context.js';
+import { wrapFailure } from '../envelope.js';
+
+export async function errors(context: ApiContext, next: Next): Promise<void> {
+  try {
+    await next();
+  } catch (thrown) {
+    const error = appErrorFrom(thrown, context);
+    context.status = error.status;
+    context.body = wrapFailure(context.state.route?.envelope ?? 'ok', error);
+  }
+}
+
+function appErrorFrom(thrown: unknown, context: ApiContext): AppError {
+  if (thrown instanceof AppError) {
+    if (thrown.status >= 500 && thrown.cause !== undefined) {
+      context.state.log.warn({ err: toError(thrown.cause), code: thrown.code }, thrown.message);
+    }
+    return thrown;
+  }
+  const error = toError(thrown);
+  if (isUnavailable(error)) {
+    context.state.log.warn({ err: error }, 'database unavailable');
+    return new AppError('database_unavailable', 'The database cannot be reached at the moment; try again');
+  }
+  context.state.log.error({ err: error }, 'request failed');
+  return new AppError(
+    'internal_error',
+    `The request failed because of a fault in the service; its log has the details under the request id ${context.state.requestId}`,
+  );
+}

@@ -1,0 +1,57 @@
+/**
+ * Refuses what a foreign web page makes a browser send. The API is open to whoever can reach it, and a browser on the
+ * same machine can: its requests say where they come from (`Origin`, `Sec-Fetch-Site`), and a page that had its own
+ * name resolved to this machine (DNS rebinding) shows in `Host`.
+ */
+import { isIP } from 'node:net';
+import type { Config } from '../../config.js';
+import { AppError } from '../../errors.js';
+import type { ApiContext, Next } from '../context.js';
+
+type OriginConfig = Pick<Config, 'HOST' | 'ALLOWED_HOSTS' | 'API_KEY'>;
+
+export function origin(config: OriginConfig) {
+  const hosts = new Set(
+    [config.HOST, ...(config.ALLOWED_HOSTS ?? '').split(',')]
+      .map((host) => host.trim().toLowerCase())
+      .filter((host) => host !== ''),
+  );
+  // With a key, a rebound page gets nowhere: browsers do not know the key.
+  const anyHost = config.API_KEY !== undefined;
+  return (context: ApiContext, next: Next): Promise<unknown> => {
+    const host = context.get('Host');
+    if (context.get('Sec-Fetch-Site') === 'cross-site' || !isSameHost(context.get('Origin'), host)) {
+      throw new AppError('foreign_origin', 'Requests from web pages of other origins are refused');
+    }
+    // A browser always sends Host.
+    if (!anyHost && host !== '' && !isServed(host, hosts)) {
+      throw new AppError(
+        'foreign_origin',
+        `This API is not served under the host name "${host}"; ALLOWED_HOSTS can add it`,
+      );
+    }
+    return next();
+  };
+}
+
+function isSameHost(originHeader: string, host: string): boolean {
+  if (originHeader === '') return true;
+  const page = parse(originHeader);
+  // Through the same parser, so that a default port means the same in both.
+  return page !== undefined && page.host !== '' && page.host === parse(`${page.protocol}//${host}`)?.host;
+}
+
+function isServed(host: string, hosts: ReadonlySet<string>): boolean {
+  const name = parse(`http://${host}`)?.hostname;
+  if (name === undefined) return false;
+  return (
+    isIP(name.replace(/^\[|\]$/g, '')) !== 0 ||
+    name === 'localhost' ||
+    name.endsWith('.localhost') ||
+    hosts.has(name)
+  );
+}
+
+function parse(url: string): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
+}

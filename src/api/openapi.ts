@@ -1,0 +1,181 @@
+/** `/api/openapi.json`: the description of the API, made from the definitions of its routes. */
+import { type TSchema, Type } from '@sinclair/typebox';
+import { ERROR_CATALOGUE, type ErrorCode } from '../errors.js';
+import { VERSION } from '../version.js';
+import type { Envelope } from './envelope.js';
+import { defineRoute, type Route } from './route.js';
+
+type Json = Record<string, unknown>;
+
+/** The route that serves the description of all routes, itself included. */
+export function openApiRoute(routes: () => readonly Route[]): Route {
+  let document: Json | undefined;
+  return defineRoute({
+    method: 'GET',
+    path: '/api/openapi.json',
+    summary: 'Describe this API (OpenAPI 3.1)',
+    tag: 'System',
+    envelope: 'bare',
+    data: Type.Record(Type.String(), Type.Unknown()),
+    handle: async () => {
+      document ??= describeApi(routes());
+      return document;
+    },
+  });
+}
+
+/** Makes the OpenAPI document. Schemas with a title are listed once, under `components`. */
+export function describeApi(routes: readonly Route[]): Json {
+  const schemas: Json = {
+    Failure: {
+      type: 'object',
+      properties: {
+        ok: { const: false },
+        error: { type: 'string', description: 'What went wrong, for people' },
+        code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE), description: 'The same for programs' },
+        details: { description: 'Facts about this occurrence' },
+        diagnostics: { type: 'array', items: { type: 'object' }, description: 'Of the compiler' },
+      },
+      required: ['ok', 'error', 'code'],
+    },
+    SuccessFailure: {
+      allOf: [
+        { $ref: '#/components/schemas/Failure' },
+        { type: 'object', properties: { success: { const: false } }, required: ['success'] },
+      ],
+    },
+  };
+  const refer = referrerInto(schemas);
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = route.path.replace('...}', '}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, refer) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Edge Gateway Management API',
+      version: VERSION,
+      description: 'Domains, collections, endpoints and services of an HTTP edge gateway.',
+    },
+    // Only asked for when API_KEY is set, hence the empty alternative.
+    security: [{}, { apiKey: [] }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: { schemas, securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
+  };
+}
+
+function describeRoute(route: Route, refer: (schema: TSchema) => unknown): Json {
+  const { params, query, body, form, envelope = 'ok' } = route;
+  const parameters = [
+    ...Object.entries(params.properties).map(([name, schema]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: refer(schema),
+    })),
+    ...Object.entries(query.properties).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: query.required?.includes(name) ?? false,
+      schema: refer(schema),
+    })),
+  ];
+  const content = body
+    ? { 'application/json': { schema: refer(body) } }
+    : form && { 'multipart/form-data': { schema: refer(form) } };
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    tags: [route.tag],
+    ...(parameters.length > 0 && { parameters }),
+    ...(content && { requestBody: { required: true, content } }),
+    responses: {
+      [route.status ?? 200]: {
+        description: 'Success',
+        content: {
+          [route.produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(route.data)) },
+        },
+      },
+      ...Object.fromEntries(
+        Object.entries(route.alternatives ?? {}).map(([status, { description, data }]) => [
+          status,
+          { description, content: { 'application/json': { schema: wrapSchema(envelope, refer(data)) } } },
+        ]),
+      ),
+      ...failures(route, envelope),
+    },
+  };
+}
+
+/** Every failure the route can answer with, by status: its own, and those that come with how it takes its input. */
+function failures(route: Route, envelope: Envelope): Json {
+  const hasParams = Object.keys(route.params.properties).length > 0;
+  const hasQuery = Object.keys(route.query.properties).length > 0;
+  const codes: ErrorCode[] = [
+    ...(hasParams || hasQuery || route.body ? (['invalid_input'] as const) : []),
+    ...(hasParams ? (['not_found'] as const) : []),
+    ...(route.body ? (['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) : []),
+    ...Object.values(route.bodyErrors ?? {}),
+    ...(route.errors ?? []),
+    ...(route.path === '/api/health' ? [] : (['unauthorized'] as const)),
+    'foreign_origin',
+    'database_unavailable',
+    'internal_error',
+  ];
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of new Set(codes)) {
+    const { status } = ERROR_CATALOGUE[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const name = envelope === 'success' ? 'SuccessFailure' : 'Failure';
+  return Object.fromEntries(
+    [...byStatus].map(([status, listed]) => [
+      status,
+      {
+        description: listed.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].meaning}`).join('\n\n'),
+        content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
+      },
+    ]),
+  );
+}
+
+function wrapSchema(envelope: Envelope, data: unknown): unknown {
+  if (envelope === 'bare') return data;
+  return {
+    type: 'object',
+    properties: {
+      [envelope]: { const: true },
+      data,
+      warnings: { type: 'array', items: { type: 'string' }, description: 'Fields that were ignored' },
+    },
+    required: [envelope, 'data'],
+  };
+}
+
+/** Replaces schemas that have a title by references, and lists them. */
+function referrerInto(schemas: Json): (schema: unknown) => unknown {
+  const refer = (schema: unknown): unknown => {
+    if (Array.isArray(schema)) return schema.map(refer);
+    if (typeof schema !== 'object' || schema === null) return schema;
+    const copy = Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, refer(member)]));
+    const { title } = copy;
+    if (typeof title !== 'string') return copy;
+    schemas[title] = copy;
+    return { $ref: `#/components/schemas/${title}` };
+  };
+  return refer;
+}
+
+/** `GET /api/domains/{id}/collections` becomes `getDomainsByIdCollections`: stable as long as the path is. */
+function operationId({ method, path }: Route): string {
+  const words = path
+    .split('/')
+    .filter((part) => part !== '' && part !== 'api')
+    .map((part) => (part.startsWith('{') ? `by_${part.replace(/[{}.]/g, '')}` : part));
+  const camel = words
+    .join('_')
+    .replace(/[^A-Za-z0-9]+([A-Za-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
+  return `${method.toLowerCase()}${camel.charAt(0).toUpperCase()}${camel.slice(1)}`;
+}

@@ -1,0 +1,168 @@
+/**
+ * A route of the management API, defined once: the same schemas validate its requests and describe it in
+ * `/api/openapi.json`.
+ */
+import type { IncomingMessage } from 'node:http';
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { AppError, type ErrorCode } from '../errors.js';
+import type { Logger } from '../log.js';
+import { type Check, checkOf, coercingCheckOf, describeProblem } from '../validation/check.js';
+import type { ApiContext } from './context.js';
+import type { ApiDependencies } from './dependencies.js';
+import { type Envelope, wrapSuccess } from './envelope.js';
+import { readJsonBody } from './json-body.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** A request whose parts have passed their schemas. */
+export interface ApiRequest<Params, Query, Body> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** The request id, to be stored with work that outlives the request. */
+  readonly id: string;
+  readonly log: Logger;
+  /** A header, or undefined when it was not sent. */
+  header(name: string): string | undefined;
+  /** The request as it came, for handlers that read a body other than JSON. */
+  readonly raw: IncomingMessage;
+}
+
+/** An answer that differs from the one the route is defined with: another status, more headers, a stream. */
+export class Reply {
+  constructor(
+    readonly status: number,
+    readonly data: unknown,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {}
+}
+
+/** An answer a route may give beside its usual one. */
+export interface Alternative {
+  readonly description: string;
+  readonly data: TSchema;
+}
+
+/** What all routes have in common, whatever the types of their input. */
+interface Description {
+  readonly method: Method;
+  /** With parameters as `{id}`; one as `{key...}` takes the rest of the path, slashes included. */
+  readonly path: string;
+  readonly summary: string;
+  readonly tag: string;
+  /** Status of the usual answer; 200 unless given. */
+  readonly status?: 200 | 201;
+  /** How answers are wrapped; `ok` unless given. */
+  readonly envelope?: Envelope;
+  /** Codes of the failures this route has beyond those any such route has. */
+  readonly errors?: readonly ErrorCode[];
+  /** Other answers than the usual one, by status. */
+  readonly alternatives?: Readonly<Record<number, Alternative>>;
+  /** Parts of a multipart body, which the handler reads from `raw` itself. */
+  readonly form?: TObject;
+  /** Media type of the usual answer when it is not JSON. */
+  readonly produces?: string;
+  /** Members of the body whose problems have an error code of their own. */
+  readonly bodyErrors?: Readonly<Record<string, ErrorCode>>;
+}
+
+/** A route as its module writes it down. */
+export interface RouteDefinition<
+  Params extends TObject,
+  Query extends TObject,
+  Body extends TObject,
+  Data extends TSchema,
+> extends Description {
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** What `data` of the usual answer is. */
+  readonly data: Data;
+  handle(
+    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
+    deps: ApiDependencies,
+  ): Promise<Static<Data> | Reply>;
+}
+
+/** A route as the application serves and describes it. */
+export interface Route extends Description {
+  readonly params: TObject;
+  readonly query: TObject;
+  readonly body: TObject | undefined;
+  readonly data: TSchema;
+  /** Validates the request, runs the handler and writes the answer. */
+  serve(context: ApiContext, pathParameters: Record<string, string>, deps: ApiDependencies): Promise<void>;
+}
+
+const NOTHING = Type.Object({});
+type Nothing = typeof NOTHING;
+
+/** Defines a route. Its schemas are compiled here, once. */
+export function defineRoute<
+  Data extends TSchema,
+  Params extends TObject = Nothing,
+  Query extends TObject = Nothing,
+  Body extends TObject = Nothing,
+>(definition: RouteDefinition<Params, Query, Body, Data>): Route {
+  const { params = NOTHING, query = NOTHING, body } = definition;
+  const checkParams = coercingCheckOf(params);
+  const checkQuery = coercingCheckOf(query);
+  const checkBody = body && checkOf(body);
+  const status = definition.status ?? 200;
+  const envelope = definition.envelope ?? 'ok';
+
+  return {
+    ...definition,
+    params,
+    query,
+    body,
+    async serve(context, pathParameters, deps) {
+      requireValid('path', pathParameters, checkParams);
+      const queryInput: Record<string, unknown> = { ...context.query };
+      requireValid('query', queryInput, checkQuery);
+      const warnings = dropUnknown('query', queryInput, query);
+      const bodyInput: Record<string, unknown> = {};
+      if (body && checkBody) {
+        Object.assign(bodyInput, await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES));
+        requireValid('body', bodyInput, checkBody, definition.bodyErrors);
+        warnings.push(...dropUnknown('body', bodyInput, body));
+      }
+      const result = await definition.handle(
+        {
+          // The checks above are what makes these types true.
+          params: pathParameters as Static<Params>,
+          query: queryInput as Static<Query>,
+          body: bodyInput as Static<Body>,
+          id: context.state.requestId,
+          log: context.state.log,
+          header: (name) => context.get(name) || undefined,
+          raw: context.req,
+        },
+        deps,
+      );
+      const reply = result instanceof Reply ? result : new Reply(status, result);
+      context.status = reply.status;
+      context.set(reply.headers);
+      context.body = wrapSuccess(envelope, reply.data, warnings);
+    },
+  };
+}
+
+function requireValid(
+  root: string,
+  value: unknown,
+  check: Check,
+  codes: Readonly<Record<string, ErrorCode>> = {},
+): void {
+  const problem = check(value);
+  if (!problem) return;
+  const [member = ''] = problem.path;
+  throw new AppError(codes[member] ?? 'invalid_input', describeProblem(root, problem));
+}
+
+/** Unknown members are ignored, so that a client may know more fields than the service; a typo shows as a warning. */
+function dropUnknown(root: string, value: Record<string, unknown>, schema: TObject): string[] {
+  const unknown = Object.keys(value).filter((key) => !Object.hasOwn(schema.properties, key));
+  for (const key of unknown) delete value[key];
+  return unknown.map((key) => `${root}.${key}: is not a known field and was ignored`);
+}

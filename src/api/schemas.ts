@@ -1,0 +1,19 @@
+/** Schemas that several resources share. */
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+
+/** A value or null. A list of types instead of alternatives: the messages about a wrong value stay short. */
+export function nullable<T extends TSchema>(schema: T) {
+  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema['type'], 'null'] });
+}
+
+export const Id = Type.String({ format: 'uuid' });
+export const Name = Type.String({ format: 'line', maxLength: 255, description: 'Display name' });
+export const Description = nullable(Type.String({ format: 'text', maxLength: 65_536 }));
+export const Enabled = Type.Boolean({ default: true });
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+
+/** The path parameter of most routes. */
+export const IdParams = Type.Object({ id: Id });
+
+/** What a deletion answers where the contract says "deletion result". */
+export const Deleted = Type.Object({ id: Id, deleted: Type.Literal(true) }, { title: 'Deleted' });

@@ -1,0 +1,145 @@
+/**
+ * Route patterns: `/items/{id}`. Pure; the management API validates and stores with it, the gateway routes with it.
+ * A segment is static or one whole `{name}` parameter. Static segments are compared percent-decoded, parameters
+ * regardless of their names, and one trailing slash means nothing.
+ */
+
+/** One part of a route between two slashes. */
+export type Segment =
+  /** Matches this text; percent-encoding is already undone, so it may hold any character, a slash included. */
+  | { readonly kind: 'static'; readonly value: string }
+  /** Matches any one segment that is not empty. */
+  | { readonly kind: 'param'; readonly name: string };
+
+/** A route, ready to be matched. The root route `/` has no segments. */
+export interface ParsedRoute {
+  readonly segments: readonly Segment[];
+}
+
+/** A path cannot be a route. The message says why, in words for the person who wrote it. */
+export class RouteSyntaxError extends Error {
+  override readonly name = 'RouteSyntaxError';
+}
+
+/** Longest route, in the form of its key. The unique index on routes has to hold it. */
+export const MAX_ROUTE_LENGTH = 2048;
+
+const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
+
+/**
+ * Parses a route, or a path or base path that will become a part of one.
+ * @throws RouteSyntaxError
+ */
+export function parseRoute(route: string): ParsedRoute {
+  if (!route.startsWith('/')) throw new RouteSyntaxError('must start with "/"');
+  if (route.length > MAX_ROUTE_LENGTH) throw tooLong();
+  const segments = splitSegments(route).map(parseSegment);
+  const names = new Set<string>();
+  for (const segment of segments) {
+    if (segment.kind !== 'param') continue;
+    if (names.has(segment.name)) throw new RouteSyntaxError(`has the parameter {${segment.name}} twice`);
+    names.add(segment.name);
+  }
+  if (keyOf(segments).length > MAX_ROUTE_LENGTH) throw tooLong();
+  return { segments };
+}
+
+/** Why a text cannot be a path, or undefined when it can. */
+export function pathProblem(path: string): string | undefined {
+  try {
+    parseRoute(path);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof RouteSyntaxError) return thrown.message;
+    throw thrown;
+  }
+}
+
+/** A base path as it is stored: a leading slash, no trailing one; null when there is nothing to put before a path. */
+export function normalizeBasePath(basePath: string): string | null {
+  const trimmed = basePath.replace(/^\/|\/$/g, '');
+  return trimmed === '' ? null : `/${trimmed}`;
+}
+
+/**
+ * The route of an endpoint: the base path of its collection, then its path. A path that already begins with the
+ * base path, whole segments, is the route as it stands.
+ * @throws RouteSyntaxError when the two do not make a route, e.g. because both have the same parameter
+ */
+export function joinRoute(basePath: string | null, path: string): string {
+  const base = parseRoute(basePath ?? '/').segments;
+  const own = parseRoute(path).segments;
+  const begins = own.length >= base.length && base.every((segment, at) => sameSegment(segment, own[at]));
+  const route = base.length === 0 || begins ? path : `/${splitSegments(basePath ?? '/').join('/')}${path}`;
+  parseRoute(route);
+  return route;
+}
+
+/** What two routes have in common when they match the same requests. */
+export function routeKey(route: string): string {
+  return keyOf(parseRoute(route).segments);
+}
+
+function keyOf(segments: readonly Segment[]): string {
+  return `/${segments.map((segment) => (segment.kind === 'param' ? '{}' : encodeURIComponent(segment.value))).join('/')}`;
+}
+
+function splitSegments(path: string): string[] {
+  const inner = path.endsWith('/') ? path.slice(1, -1) : path.slice(1);
+  return inner === '' ? [] : inner.split('/');
+}
+
+function parseSegment(text: string): Segment {
+  if (text === '') throw new RouteSyntaxError('has an empty segment ("//")');
+  if (text.startsWith('{') && text.endsWith('}')) {
+    const name = text.slice(1, -1);
+    if (!PARAMETER_NAME.test(name)) {
+      throw new RouteSyntaxError(
+        `has a parameter named "${name}"; a name begins with a letter or "_" and goes on with letters, digits, "_", "-" and "."`,
+      );
+    }
+    return { kind: 'param', name };
+  }
+  if (/[{}]/.test(text)) {
+    throw new RouteSyntaxError(`has the segment "${text}"; a {parameter} fills a whole segment`);
+  }
+  if (/[?#]/.test(text)) throw new RouteSyntaxError('must not have a query ("?") or a fragment ("#")');
+  if (/[\s\\]/.test(text)) throw new RouteSyntaxError('must not have spaces or backslashes');
+  if (text.startsWith(':')) {
+    throw new RouteSyntaxError(
+      `has the segment "${text}"; a parameter is written {${text.slice(1) || 'name'}}`,
+    );
+  }
+  if (text.includes('*')) throw new RouteSyntaxError('must not have wildcards ("*")');
+  const value = decode(text);
+  if (CONTROL_CHARACTER.test(value)) throw new RouteSyntaxError('must not have control characters');
+  if (value === '.' || value === '..') throw new RouteSyntaxError('must not have "." or ".." as a segment');
+  return { kind: 'static', value };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(encodeLoneText(text));
+  } catch (thrown) {
+    throw new RouteSyntaxError(`has the segment "${text}", which is not valid percent-encoding`, {
+      cause: thrown,
+    });
+  }
+}
+
+/** Throws a URIError for text with half a surrogate pair, which no URL can carry. */
+function encodeLoneText(text: string): string {
+  encodeURIComponent(text);
+  return text;
+}
+
+function sameSegment(left: Segment, right: Segment | undefined): boolean {
+  if (left.kind === 'param') return right?.kind === 'param' && left.name === right.name;
+  return right?.kind === 'static' && left.value === right.value;
+}
+
+function tooLong(): RouteSyntaxError {
+  return new RouteSyntaxError(`must have at most ${MAX_ROUTE_LENGTH} characters`);
+}

@@ -1,0 +1,103 @@
+/** Encryption of secrets at rest: AES-256-GCM under a key derived from SECRET_KEY. */
+import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, ConfigError } from './config.js';
+import { toError } from './errors.js';
+
+/** Turns texts into sealed texts that are safe to store, and back. */
+export interface SecretBox {
+  seal(text: string): string;
+  /** @throws SecretKeyError when the text was sealed with another key, or was changed since. */
+  open(sealed: string): string;
+}
+
+/** A sealed text does not open with this key. */
+export class SecretKeyError extends Error {
+  override readonly name = 'SecretKeyError';
+}
+
+const MIN_KEY_LENGTH = 16;
+const IV_LENGTH = 12;
+const TAG_LENGTH = 16;
+/** Names the layout below, so that a later one can stand beside it. */
+const VERSION = 'v1:';
+/** All machines must derive the same key from the same SECRET_KEY, so the salt can only be a constant. */
+const SALT = 'edge-gateway secret box v1';
+
+/** Makes the box for a key of at least 16 characters. Derives the key on purpose slowly: once per process. */
+export function createSecretBox(secretKey: string): SecretBox {
+  const key = scryptSync(secretKey, SALT, 32);
+  return {
+    seal(text) {
+      const iv = randomBytes(IV_LENGTH);
+      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return VERSION + Buffer.concat([iv, cipher.getAuthTag(), encrypted]).toString('base64');
+    },
+    open(sealed) {
+      if (!sealed.startsWith(VERSION)) throw new SecretKeyError('The sealed text has an unknown layout');
+      const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64');
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_LENGTH), {
+        authTagLength: TAG_LENGTH,
+      });
+      try {
+        decipher.setAuthTag(bytes.subarray(IV_LENGTH, IV_LENGTH + TAG_LENGTH));
+        const opened = [decipher.update(bytes.subarray(IV_LENGTH + TAG_LENGTH)), decipher.final()];
+        return Buffer.concat(opened).toString('utf8');
+      } catch (thrown) {
+        throw new SecretKeyError('The sealed text does not open: it was sealed with another SECRET_KEY', {
+          cause: thrown,
+        });
+      }
+    },
+  };
+}
+
+/**
+ * The box of this installation: from SECRET_KEY, or from the key kept in DATA_DIR, which the first process makes.
+ * @throws ConfigError when the key is too short
+ */
+export async function loadSecretBox(config: Pick<Config, 'SECRET_KEY' | 'DATA_DIR'>): Promise<SecretBox> {
+  if (config.SECRET_KEY !== undefined) {
+    return createSecretBox(longEnough(config.SECRET_KEY, 'SECRET_KEY'));
+  }
+  const path = join(config.DATA_DIR, 'secret.key');
+  const key = (await readKey(path)) ?? (await makeKey(config.DATA_DIR, path));
+  return createSecretBox(longEnough(key, path));
+}
+
+function longEnough(key: string, source: string): string {
+  if (key.length < MIN_KEY_LENGTH) {
+    throw new ConfigError(`${source}: must have at least ${MIN_KEY_LENGTH} characters`);
+  }
+  return key;
+}
+
+async function readKey(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (thrown) {
+    if (isErrno(thrown, 'ENOENT')) return undefined;
+    throw toError(thrown);
+  }
+}
+
+/** Makes the key file in one step: of several processes that start at once, one wins and all read its key. */
+async function makeKey(folder: string, path: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    await link(draft, path);
+  } catch (thrown) {
+    if (!isErrno(thrown, 'EEXIST')) throw toError(thrown);
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return (await readFile(path, 'utf8')).trim();
+}
+
+function isErrno(thrown: unknown, code: string): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === code;
+}

@@ -1,0 +1,147 @@
+/** The table `collections`: groups of endpoints within a domain, with a path prefix and a switch. */
+import { AppError } from '../errors.js';
+import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
+import { violatedForeignKey } from './foreign-keys.js';
+import {
+  deleteEndpoints,
+  lockEndpointsOfCollection,
+  namingRouteOwner,
+  type RouteClaim,
+  touchEndpoints,
+} from './routed-endpoints.js';
+
+/** A row. */
+export interface Collection {
+  readonly id: string;
+  readonly domain_id: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** With a leading and without a trailing slash; null when there is none. */
+  readonly base_path: string | null;
+  readonly enabled: boolean;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export type NewCollection = Pick<Collection, 'domain_id' | 'name' | 'description' | 'base_path' | 'enabled'>;
+export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
+
+export async function listCollections(
+  store: Store,
+  filter: { readonly domain_id?: string } = {},
+): Promise<Collection[]> {
+  return store.knex<Collection>('collections').where(filter).orderBy(['created_at', 'id']);
+}
+
+export async function findCollection(store: Store, id: string): Promise<Collection | undefined> {
+  return store.knex<Collection>('collections').where({ id }).first();
+}
+
+/** @throws AppError not_found when there is no such domain */
+export async function createCollection(store: Store, collection: NewCollection): Promise<Collection> {
+  try {
+    const [created] = await store.knex<Collection>('collections').insert(collection).returning('*');
+    if (!created) throw new Error('INSERT returned no row');
+    return created;
+  } catch (thrown) {
+    if (violatedForeignKey(thrown) !== 'collections_domain_id_foreign') throw thrown;
+    throw new AppError(
+      'not_found',
+      `The domain ${collection.domain_id} does not exist`,
+      {},
+      { cause: thrown },
+    );
+  }
+}
+
+/**
+ * Changes the given fields. A new base path moves the endpoints.
+ * @returns undefined when there is no such collection
+ * @throws AppError route_taken, or invalid_input when the base path does not go with the path of an endpoint
+ */
+export async function updateCollection(
+  store: Store,
+  id: string,
+  changes: CollectionChanges,
+): Promise<Collection | undefined> {
+  let claims: readonly RouteClaim[] = [];
+  return namingRouteOwner(store, { claims: () => claims }, () =>
+    transaction(store, async (tx) => {
+      const before = await tx.knex<Collection>('collections').where({ id }).forUpdate().first();
+      if (!before || Object.keys(changes).length === 0) return before;
+      const [after] = await tx
+        .knex<Collection>('collections')
+        .where({ id })
+        .update({ ...changes, updated_at: nextUpdatedAt(tx) })
+        .returning('*');
+      if (!after) return undefined;
+      if (after.base_path !== before.base_path) {
+        claims = await movedRoutes(tx, after);
+        await moveEndpoints(tx, claims);
+      } else if (after.enabled !== before.enabled) {
+        await touchEndpoints(tx, await lockEndpointsOfCollection(tx, id));
+      }
+      return after;
+    }),
+  );
+}
+
+/**
+ * Deletes a collection and its endpoints.
+ * @returns false when there is no such collection
+ */
+export async function deleteCollection(store: Store, id: string): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    // Locked, so that no endpoint joins between here and its end.
+    const collection = await tx.knex('collections').where({ id }).forUpdate().first('id');
+    if (!collection) return false;
+    await deleteEndpoints(tx, await lockEndpointsOfCollection(tx, id));
+    await tx.knex('collections').where({ id }).delete();
+    return true;
+  });
+}
+
+/** The routes the endpoints of a collection get from its new base path. */
+async function movedRoutes(tx: Store, { id, base_path }: Collection): Promise<RouteClaim[]> {
+  const endpoints = await tx
+    .knex('endpoints')
+    .where({ collection_id: id })
+    .orderBy('id')
+    .forUpdate()
+    .select<{ id: string; name: string; domain: string; method: string; path: string }[]>(
+      'id',
+      'name',
+      'domain',
+      'method',
+      'path',
+    );
+  return endpoints.map((endpoint) => {
+    try {
+      const route = joinRoute(base_path, endpoint.path);
+      return { ...endpoint, route, route_key: routeKey(route) };
+    } catch (thrown) {
+      if (!(thrown instanceof RouteSyntaxError)) throw thrown;
+      throw new AppError(
+        'invalid_input',
+        `body.base_path: makes a route that ${thrown.message} with the path ${endpoint.path} of the endpoint "${endpoint.name}" (${endpoint.id})`,
+        {},
+        { cause: thrown },
+      );
+    }
+  });
+}
+
+async function moveEndpoints(tx: Store, claims: readonly RouteClaim[]): Promise<void> {
+  await tx.knex.raw(
+    `UPDATE endpoints SET route = moved.route, route_key = moved.route_key, version = version + 1
+       FROM unnest(?::uuid[], ?::text[], ?::text[]) AS moved (id, route, route_key)
+      WHERE endpoints.id = moved.id`,
+    [
+      claims.flatMap(({ id }) => id ?? []),
+      claims.map(({ route }) => route),
+      claims.map(({ route_key }) => route_key),
+    ],
+  );
+  for (const { id } of claims) if (id !== null) tx.announce('endpoint', id);
+}

@@ -1,0 +1,120 @@
+/** The table `domains`: hostnames, each with a switch for all that is served under it. */
+import { AppError } from '../errors.js';
+import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
+import {
+  deleteEndpoints,
+  lockEndpointsOfDomain,
+  namingRouteOwner,
+  touchEndpoints,
+} from './routed-endpoints.js';
+
+/** A row. */
+export interface Domain {
+  readonly id: string;
+  readonly name: string;
+  /** In lower case. */
+  readonly host: string;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export type NewDomain = Pick<Domain, 'name' | 'host' | 'description' | 'enabled'>;
+
+export async function listDomains(store: Store): Promise<Domain[]> {
+  return store.knex<Domain>('domains').orderBy(['created_at', 'id']);
+}
+
+export async function findDomain(store: Store, id: string): Promise<Domain | undefined> {
+  return store.knex<Domain>('domains').where({ id }).first();
+}
+
+/** @throws AppError host_taken */
+export async function createDomain(store: Store, domain: NewDomain): Promise<Domain> {
+  return namingHostOwner(store, domain.host, async () => {
+    // Nothing else is affected by an enabled domain, so one statement does it.
+    if (domain.enabled) return insertDomain(store, domain);
+    return transaction(store, async (tx) => {
+      const created = await insertDomain(tx, domain);
+      // Endpoints may have named the host before it had a domain.
+      await touchEndpoints(tx, await lockEndpointsOfDomain(tx, created));
+      return created;
+    });
+  });
+}
+
+/**
+ * Changes the given fields. A new host is given to the endpoints that have the old one.
+ * @returns undefined when there is no such domain
+ * @throws AppError host_taken or route_taken
+ */
+export async function updateDomain(
+  store: Store,
+  id: string,
+  changes: Partial<NewDomain>,
+): Promise<Domain | undefined> {
+  const update = () =>
+    transaction(store, async (tx) => {
+      const before = await tx.knex<Domain>('domains').where({ id }).forUpdate().first();
+      if (!before || Object.keys(changes).length === 0) return before;
+      const [after] = await tx
+        .knex<Domain>('domains')
+        .where({ id })
+        .update({ ...changes, updated_at: nextUpdatedAt(tx) })
+        .returning('*');
+      if (!after) return undefined;
+      if (after.host === before.host && after.enabled === before.enabled) return after;
+      const affected = await lockEndpointsOfDomain(tx, before);
+      if (after.host !== before.host) {
+        await tx
+          .knex('endpoints')
+          .where({ domain: before.host })
+          .update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
+        // Endpoints may have named the new host before it had a domain.
+        affected.push(...(await lockEndpointsOfDomain(tx, after)));
+      }
+      await touchEndpoints(tx, [...new Set(affected)]);
+      return after;
+    });
+  const { host } = changes;
+  if (host === undefined) return update();
+  return namingHostOwner(store, host, () => namingRouteOwner(store, { renamedDomain: id, host }, update));
+}
+
+/**
+ * Deletes a domain, its collections, the endpoints in them and those attached by its hostname.
+ * @returns false when there is no such domain
+ */
+export async function deleteDomain(store: Store, id: string): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const domain = await tx.knex<Domain>('domains').where({ id }).forUpdate().first();
+    if (!domain) return false;
+    // Locked, so that no endpoint joins a collection between here and its end.
+    await tx.knex('collections').where({ domain_id: id }).orderBy('id').forUpdate().select('id');
+    await deleteEndpoints(tx, await lockEndpointsOfDomain(tx, domain));
+    await tx.knex('domains').where({ id }).delete();
+    return true;
+  });
+}
+
+async function insertDomain(store: Store, domain: NewDomain): Promise<Domain> {
+  const [created] = await store.knex<Domain>('domains').insert(domain).returning('*');
+  if (!created) throw new Error('INSERT returned no row');
+  return created;
+}
+
+async function namingHostOwner<T>(store: Store, host: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (thrown) {
+    if (violatedConstraint(thrown) !== 'domains_host_unique') throw thrown;
+    const owner = await store.knex<Domain>('domains').where({ host }).first();
+    throw new AppError(
+      'host_taken',
+      `The host "${host}" is taken${owner ? ` by the domain "${owner.name}" (${owner.id})` : ''}`,
+      owner ? { details: { domain_id: owner.id } } : {},
+      { cause: thrown },
+    );
+  }
+}

@@ -1,0 +1,24 @@
+/** Counts over several tables. */
+import type { Store } from './database.js';
+import { LIVE_NODE_SECONDS } from './endpoints.js';
+
+export interface Statistics {
+  readonly endpoints_total: number;
+  readonly endpoints_running: number;
+  readonly requests_handled: number;
+}
+
+export async function readStatistics(store: Store): Promise<Statistics> {
+  const { rows } = await store.knex.raw<{ rows: [Statistics] }>(
+    `SELECT
+       (SELECT count(*) FROM endpoints) AS endpoints_total,
+       (SELECT count(*) FROM endpoints
+         WHERE desired_artifact IS NOT NULL AND EXISTS (
+           SELECT FROM observations JOIN nodes ON nodes.id = observations.node_id
+            WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
+              AND nodes.heartbeat_at > now() - make_interval(secs => ?))) AS endpoints_running,
+       (SELECT coalesce(sum(requests), 0)::bigint FROM request_counters) AS requests_handled`,
+    [LIVE_NODE_SECONDS],
+  );
+  return rows[0];
+}

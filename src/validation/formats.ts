@@ -1,0 +1,87 @@
+/**
+ * The formats of strings that schemas refer to by name. Each says what is wrong with a text, or undefined when
+ * nothing is; the same words reach the user.
+ */
+import { pathProblem } from '../route-pattern.js';
+
+type Format = (text: string) => string | undefined;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
+const NON_ASCII = /[^\u0000-\u007f]/;
+const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
+const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
+
+/** Crates that every handler has already, or that Cargo would take for its own. */
+const RESERVED_CRATES = ['std', 'core', 'alloc', 'test', 'proc_macro', 'rust_edge_gateway_sdk'];
+
+export const FORMATS: Readonly<Record<string, Format>> = {
+  uuid: (text) => (UUID.test(text) ? undefined : 'must be a UUID'),
+  /** One line of text with something on it. */
+  line: (text) => {
+    if (text.trim() === '') return 'must not be empty';
+    return CONTROL_CHARACTER.test(text) ? 'must be one line, without control characters' : undefined;
+  },
+  /** Any text the database can store. */
+  text: (text) => (text.includes('\u0000') ? 'must not have NUL characters' : undefined),
+  hostname: hostnameProblem,
+  'hostname-or-any': (text) => {
+    if (text === '*') return undefined;
+    const problem = hostnameProblem(text);
+    return problem && `${problem}, or "*" for all domains`;
+  },
+  'route-path': pathProblem,
+  /** Like a path, but its slashes at the beginning and the end may be left out. */
+  'base-path': (text) => pathProblem(text.startsWith('/') ? text : `/${text}`),
+  'pool-id': (text) => (POOL_ID.test(text) ? undefined : 'must be 1 to 64 letters, digits, "_", "-" and "."'),
+  email: (text) => (EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address'),
+  'crate-name': crateNameProblem,
+  'version-requirement': (text) =>
+    isVersionRequirement(text)
+      ? undefined
+      : `must be a Cargo version requirement such as "1.2", "^1.2.3" or ">=1, <2", not "${text}"`,
+  feature: (text) =>
+    FEATURE.test(text) && text.length <= 128
+      ? undefined
+      : `must be the name of a crate feature, not "${text}"`,
+};
+
+function hostnameProblem(text: string): string | undefined {
+  if (NON_ASCII.test(text)) {
+    return 'must be a hostname in ASCII; write an international name in its "xn--" form';
+  }
+  const fits = text.length <= 253 && text.split('.').every((label) => HOST_LABEL.test(label));
+  return fits ? undefined : 'must be a hostname such as api.example.com, without scheme, port or path';
+}
+
+function crateNameProblem(name: string): string | undefined {
+  if (!CRATE_NAME.test(name)) {
+    return 'is not a crate name: a letter, then up to 63 letters, digits, "-" and "_"';
+  }
+  return RESERVED_CRATES.includes(name.replaceAll('-', '_').toLowerCase())
+    ? 'must not be listed: it is always there'
+    : undefined;
+}
+
+/** Comma-separated comparators as the `semver` crate reads them: `1`, `^1.2`, `~1.2.3-rc.1`, `>=1, <2`, `1.*`, `*`. */
+function isVersionRequirement(text: string): boolean {
+  if (text.length > 200) return false;
+  const comparators = text.split(',').map((part) => part.trim());
+  // A lone `*` matches everything; the semver crate does not allow it beside others.
+  if (comparators.length === 1 && /^[*xX]$/.test(comparators[0] ?? '')) return true;
+  return comparators.length <= 32 && comparators.every((comparator) => COMPARATOR.test(comparator));
+}
+
+const NUMBER = '(?:0|[1-9]\\d{0,18})';
+const PRERELEASE_PART = '(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)';
+const PRERELEASE = `(?:-${PRERELEASE_PART}(?:\\.${PRERELEASE_PART})*)`;
+const BUILD = '(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)';
+const WILDCARD = '[*xX]';
+const COMPARATOR = new RegExp(
+  `^(?:=|>=|<=|>|<|~|\\^)?\\s*${NUMBER}(?:\\.(?:${WILDCARD}(?:\\.${WILDCARD})?|${NUMBER}(?:\\.(?:${WILDCARD}|${NUMBER}${PRERELEASE}?${BUILD}?))?))?$`,
+);

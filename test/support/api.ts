@@ -1,0 +1,52 @@
+/** The management API in this process, on a port and a database of its own. */
+import { createApp } from '../../src/api/app.js';
+import type { ApiDependencies } from '../../src/api/dependencies.js';
+import { serveApp } from '../../src/api/server.js';
+import { type Config, loadConfig } from '../../src/config.js';
+import { createSecretBox } from '../../src/secrets.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { createClient, type HttpClient } from './client.js';
+import { createTestLog, type TestLog } from './log.js';
+import { createDatabase } from './postgres.js';
+
+export interface TestApi extends HttpClient {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly store: Database;
+  readonly config: Config;
+  readonly logged: TestLog;
+  close(): Promise<void>;
+}
+
+export interface TestApiOptions {
+  readonly config?: Partial<Config>;
+  /** Replaces what the API works with. */
+  readonly deps?: (deps: ApiDependencies) => ApiDependencies;
+}
+
+export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const database = await createDatabase();
+  const logged = createTestLog();
+  const config: Config = { ...loadConfig({ DATABASE_URL: database.url, PORT: '0' }), ...options.config };
+  const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
+  const deps: ApiDependencies = {
+    store,
+    config,
+    log: logged.log,
+    secrets: createSecretBox('a key for the tests'),
+  };
+  const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config);
+  return {
+    ...createClient(server.url),
+    url: server.url,
+    databaseUrl: database.url,
+    store,
+    config,
+    logged,
+    close: async () => {
+      await server.close();
+      await store.close();
+      await database.drop();
+    },
+  };
+}

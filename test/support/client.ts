@@ -1,0 +1,72 @@
+/** A small HTTP client for tests: it sends what it is told, also what is wrong, and keeps no connections. */
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed when it is JSON, undefined when it is empty, else the text. */
+  readonly body: unknown;
+}
+
+export interface HttpRequest {
+  readonly headers?: OutgoingHttpHeaders;
+  /** Sent as JSON, unless it is text or bytes: those go as they are. */
+  readonly body?: unknown;
+}
+
+export interface HttpClient {
+  send(method: string, path: string, options?: HttpRequest): Promise<HttpResponse>;
+  get(path: string, options?: HttpRequest): Promise<HttpResponse>;
+  post(path: string, body?: unknown, options?: HttpRequest): Promise<HttpResponse>;
+  put(path: string, body?: unknown, options?: HttpRequest): Promise<HttpResponse>;
+  delete(path: string, options?: HttpRequest): Promise<HttpResponse>;
+}
+
+export function createClient(baseUrl: string): HttpClient {
+  const send = (method: string, path: string, options: HttpRequest = {}) =>
+    exchange(new URL(path, baseUrl), method, options);
+  return {
+    send,
+    get: (path, options) => send('GET', path, options),
+    post: (path, body, options) => send('POST', path, { ...options, body }),
+    put: (path, body, options) => send('PUT', path, { ...options, body }),
+    delete: (path, options) => send('DELETE', path, options),
+  };
+}
+
+function exchange(url: URL, method: string, { headers, body }: HttpRequest): Promise<HttpResponse> {
+  const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+  const payload = isRaw ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      url,
+      {
+        method,
+        agent: false,
+        headers: {
+          ...(payload !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(payload),
+          }),
+          ...headers,
+        },
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          const isJson = /json/.test(incoming.headers['content-type'] ?? '');
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            body: text === '' ? undefined : isJson ? JSON.parse(text) : text,
+          });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(payload);
+  });
+}
