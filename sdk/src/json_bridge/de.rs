@@ -1,0 +1,431 @@
+//! serde's reading side over a [`Node`].
+//!
+//! Each method asks only for what its type can be, and leaves everything else to [`De::mismatch`], which is not generic:
+//! a visitor's unused methods are then never compiled.
+
+use super::node::Node;
+use super::trouble::Failed;
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess,
+    Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+/// Reads one node.
+#[derive(Clone, Copy)]
+pub struct De<'n>(pub &'n Node<'n>);
+
+impl<'n> De<'n> {
+    #[inline(never)]
+    fn mismatch(self, expected: &dyn Expected) -> Failed {
+        let unexpected = match self.0 {
+            Node::Null => Unexpected::Other("null"),
+            Node::Bool(value) => Unexpected::Bool(*value),
+            Node::Unsigned(value) => Unexpected::Unsigned(*value),
+            Node::Signed(value) => Unexpected::Signed(*value),
+            Node::Float(value) => Unexpected::Float(*value),
+            Node::Text(value) => Unexpected::Str(value),
+            Node::List(_) => Unexpected::Other("array"),
+            Node::Members(_) => Unexpected::Other("object"),
+        };
+        Failed::invalid_type(unexpected, expected)
+    }
+
+    #[inline(never)]
+    fn text(self) -> Option<&'n str> {
+        match self.0 {
+            Node::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn float(self) -> Option<f64> {
+        match *self.0 {
+            Node::Unsigned(value) => Some(value as f64),
+            Node::Signed(value) => Some(value as f64),
+            Node::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn elements(self) -> Option<Elements<'n>> {
+        match self.0 {
+            Node::List(nodes) => Some(Elements { nodes, next: 0 }),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn members(self) -> Option<Members<'n>> {
+        match self.0 {
+            Node::Members(members) => Some(Members { members, next: 0 }),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+            match *self.0 {
+                Node::Unsigned(value) => visitor.visit_u64(value),
+                Node::Signed(value) => visitor.visit_i64(value),
+                _ => Err(self.mismatch(&visitor)),
+            }
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+            match self.float() {
+                Some(value) => visitor.visit_f64(value),
+                None => Err(self.mismatch(&visitor)),
+            }
+        }
+    )*};
+}
+
+macro_rules! texts {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+            match self.text() {
+                Some(text) => visitor.visit_borrowed_str(text),
+                None => Err(self.mismatch(&visitor)),
+            }
+        }
+    )*};
+}
+
+impl<'n> Deserializer<'n> for De<'n> {
+    type Error = Failed;
+
+    integers!(
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    );
+    floats!(deserialize_f32 deserialize_f64);
+    texts!(deserialize_char deserialize_str deserialize_string deserialize_identifier);
+
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.0 {
+            Node::Null => visitor.visit_unit(),
+            Node::Bool(value) => visitor.visit_bool(*value),
+            Node::Unsigned(value) => visitor.visit_u64(*value),
+            Node::Signed(value) => visitor.visit_i64(*value),
+            Node::Float(value) => visitor.visit_f64(*value),
+            Node::Text(text) => visitor.visit_borrowed_str(text),
+            Node::List(_) => self.deserialize_seq(visitor),
+            Node::Members(_) => self.deserialize_map(visitor),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.0 {
+            Node::Bool(value) => visitor.visit_bool(*value),
+            _ => Err(self.mismatch(&visitor)),
+        }
+    }
+
+    fn deserialize_bytes<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.text() {
+            Some(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+            None => self.deserialize_seq(visitor),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.0 {
+            Node::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_unit<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.0 {
+            Node::Null => visitor.visit_unit(),
+            _ => Err(self.mismatch(&visitor)),
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.elements() {
+            Some(mut elements) => {
+                let value = visitor.visit_seq(&mut elements)?;
+                elements.finish()?;
+                Ok(value)
+            }
+            None => Err(self.mismatch(&visitor)),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Failed> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Failed> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        match self.members() {
+            Some(mut members) => visitor.visit_map(&mut members),
+            None => Err(self.mismatch(&visitor)),
+        }
+    }
+
+    /// A struct is read from an object only. serde_json would take an array too; nobody means that, and every derived
+    /// struct would carry the code for it.
+    fn deserialize_struct<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failed> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failed> {
+        match self.0 {
+            Node::Text(name) => visitor.visit_enum(Variant { name, content: None }),
+            Node::Members(members) if members.len() == 1 => {
+                let (name, content) = &members[0];
+                let content = Some(content);
+                visitor.visit_enum(Variant { name, content })
+            }
+            _ => Err(self.mismatch(&"a string, or an object with one member")),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        visitor.visit_unit()
+    }
+}
+
+/// Walks an array.
+pub struct Elements<'n> {
+    nodes: &'n [Node<'n>],
+    next: usize,
+}
+
+impl<'n> Elements<'n> {
+    #[inline(never)]
+    fn advance(&mut self) -> Option<De<'n>> {
+        let node = self.nodes.get(self.next)?;
+        self.next += 1;
+        Some(De(node))
+    }
+
+    /// A tuple must not leave elements behind.
+    #[inline(never)]
+    fn finish(&self) -> Result<(), Failed> {
+        if self.next == self.nodes.len() {
+            return Ok(());
+        }
+        let expected = format!("{} elements", self.next);
+        Err(Failed::invalid_length(self.nodes.len(), &expected.as_str()))
+    }
+}
+
+impl<'n> SeqAccess<'n> for &mut Elements<'n> {
+    type Error = Failed;
+
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Failed> {
+        match self.advance() {
+            None => Ok(None),
+            Some(element) => match seed.deserialize(element) {
+                Ok(value) => Ok(Some(value)),
+                Err(failed) => Err(failed.in_element(self.next - 1)),
+            },
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.nodes.len() - self.next)
+    }
+}
+
+/// Walks an object.
+pub struct Members<'n> {
+    members: &'n [(std::borrow::Cow<'n, str>, Node<'n>)],
+    /// The member whose key is read next; its value has been read when the next key is.
+    next: usize,
+}
+
+impl<'n> Members<'n> {
+    #[inline(never)]
+    fn advance(&mut self) -> Option<Name<'n>> {
+        let (key, _) = self.members.get(self.next)?;
+        self.next += 1;
+        Some(Name(key))
+    }
+
+    #[inline(never)]
+    fn current(&self) -> (&'n str, De<'n>) {
+        let (key, node) = &self.members[self.next - 1];
+        (key, De(node))
+    }
+}
+
+impl<'n> MapAccess<'n> for &mut Members<'n> {
+    type Error = Failed;
+
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Failed> {
+        match self.advance() {
+            None => Ok(None),
+            Some(name) => match seed.deserialize(name) {
+                Ok(key) => Ok(Some(key)),
+                Err(failed) => Err(failed),
+            },
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Failed> {
+        let (key, value) = self.current();
+        match seed.deserialize(value) {
+            Ok(value) => Ok(value),
+            Err(failed) => Err(failed.in_member(key)),
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.members.len() - self.next)
+    }
+}
+
+/// Reads the key of an object: a string, or what a string can be parsed as.
+pub struct Name<'n>(&'n str);
+
+macro_rules! parsed_names {
+    ($($method:ident $visit:ident $type:ty;)*) => {$(
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+            match self.0.parse::<$type>() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Failed::invalid_value(Unexpected::Str(self.0), &visitor)),
+            }
+        }
+    )*};
+}
+
+impl<'n> Deserializer<'n> for Name<'n> {
+    type Error = Failed;
+
+    parsed_names!(
+        deserialize_bool visit_bool bool;
+        deserialize_i8 visit_i64 i64;
+        deserialize_i16 visit_i64 i64;
+        deserialize_i32 visit_i64 i64;
+        deserialize_i64 visit_i64 i64;
+        deserialize_i128 visit_i128 i128;
+        deserialize_u8 visit_u64 u64;
+        deserialize_u16 visit_u64 u64;
+        deserialize_u32 visit_u64 u64;
+        deserialize_u64 visit_u64 u64;
+        deserialize_u128 visit_u128 u128;
+        deserialize_f32 visit_f64 f64;
+        deserialize_f64 visit_f64 f64;
+    );
+
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failed> {
+        let name = self.0;
+        visitor.visit_enum(Variant { name, content: None })
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'n>>
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// An enum's variant: its name, and what stands beside it.
+pub struct Variant<'n> {
+    name: &'n str,
+    content: Option<&'n Node<'n>>,
+}
+
+impl<'n> Variant<'n> {
+    #[inline(never)]
+    fn content(self) -> Result<De<'n>, Failed> {
+        match self.content {
+            Some(node) => Ok(De(node)),
+            None => Err(Failed::because(&format_args!("variant `{}` needs a value", self.name))),
+        }
+    }
+}
+
+impl<'n> EnumAccess<'n> for Variant<'n> {
+    type Error = Failed;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, Self), Failed> {
+        match seed.deserialize(Name(self.name)) {
+            Ok(value) => Ok((value, self)),
+            Err(failed) => Err(failed),
+        }
+    }
+}
+
+impl<'n> VariantAccess<'n> for Variant<'n> {
+    type Error = Failed;
+
+    fn unit_variant(self) -> Result<(), Failed> {
+        match self.content {
+            None | Some(Node::Null) => Ok(()),
+            Some(node) => Err(De(node).mismatch(&"unit variant")),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'n>>(self, seed: T) -> Result<T::Value, Failed> {
+        seed.deserialize(self.content()?)
+    }
+
+    fn tuple_variant<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Failed> {
+        self.content()?.deserialize_seq(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'n>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Failed> {
+        self.content()?.deserialize_map(visitor)
+    }
+}

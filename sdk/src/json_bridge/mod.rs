@@ -1,0 +1,82 @@
+//! Between JSON and the types of a handler, with as little code in the handler's own crate as possible.
+//!
+//! A handler is compiled on every change, and most of the time that took went into serde code instantiated for the
+//! handler's types: serde_json's parser and writers are generic. Here, everything that does not depend on those types is
+//! an ordinary function, compiled once into this crate. What remains generic is a few calls per field:
+//!
+//! - [`de::De`] reads from a parsed tree ([`node::Node`]) that owns nothing the handler would have to drop;
+//! - [`ser::To`] writes to a [`ser::Sink`] behind a pointer: JSON text, or a `serde_json::Value`;
+//! - [`trouble::Failed`], the error of both, is empty: no handler carries code to move or drop it.
+
+mod de;
+pub mod macros;
+mod node;
+mod ser;
+mod text;
+mod tree;
+mod trouble;
+
+use crate::{HandlerError, Response};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use trouble::Failed;
+
+/// Reads `bytes` as a `T`. An empty body reads as `null`.
+///
+/// # Errors
+/// [`HandlerError::BadRequest`] with what is wrong and where.
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, HandlerError> {
+    let mut value = None;
+    parse(bytes, &mut |node| {
+        value = Some(T::deserialize(node)?);
+        Ok(())
+    })?;
+    // parse() succeeds only if the closure did.
+    value.ok_or(HandlerError::NotFound)
+}
+
+#[inline(never)]
+fn parse(bytes: &[u8], read: &mut dyn FnMut(de::De<'_>) -> Result<(), Failed>) -> Result<(), HandlerError> {
+    let text = if bytes.is_empty() { b"null" } else { bytes };
+    let node: node::Node<'_> =
+        serde_json::from_slice(text).map_err(|error| HandlerError::BadRequest(format!("Invalid JSON: {error}")))?;
+    read(de::De(&node)).map_err(|Failed| {
+        HandlerError::BadRequest(match trouble::take() {
+            _ if bytes.is_empty() => "Invalid JSON: the request has no body".to_owned(),
+            (path, message) if path.is_empty() => format!("Invalid JSON: {message}"),
+            (path, message) => format!("Invalid JSON at {path}: {message}"),
+        })
+    })
+}
+
+/// A JSON response whose body is what `write` writes; a 500 that says why if it fails.
+#[inline(never)]
+pub(crate) fn to_response(status: u16, write: &mut dyn FnMut(ser::To<'_>) -> Result<(), Failed>) -> Response {
+    let mut sink = text::Text::new();
+    match write(ser::To(&mut sink)) {
+        Ok(()) => Response::json_text(status, sink.into_bytes()),
+        Err(Failed) => {
+            let (_, message) = trouble::take();
+            eprintln!("edge-gateway-sdk: a response body cannot be written as JSON: {message}");
+            Response::error(500, &format!("The response cannot be written as JSON: {message}"))
+        }
+    }
+}
+
+/// Any value as a [`serde_json::Value`]. What `json!(expression)` becomes.
+///
+/// # Panics
+/// If `value` cannot be JSON: a map whose keys are not strings, or a `Serialize` that fails.
+#[doc(hidden)]
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Value {
+    build_value(&mut |to| value.serialize(to))
+}
+
+#[inline(never)]
+fn build_value(write: &mut dyn FnMut(ser::To<'_>) -> Result<(), Failed>) -> serde_json::Value {
+    let mut sink = tree::Tree::new();
+    match write(ser::To(&mut sink)) {
+        Ok(()) => sink.into_value(),
+        Err(Failed) => panic!("json!: {}", trouble::take().1),
+    }
+}

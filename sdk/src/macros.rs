@@ -1,0 +1,89 @@
+//! The macros that make a `main` out of a handler.
+
+/// Serves requests with a `fn(Request) -> Response`.
+///
+/// ```no_run
+/// use rust_edge_gateway_sdk::prelude::*;
+///
+/// fn handle(req: Request) -> Response {
+///     Response::ok(json!({"path": req.path}))
+/// }
+///
+/// handler_loop!(handle);
+/// ```
+#[macro_export]
+macro_rules! handler_loop {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run($handler)
+        }
+    };
+}
+
+/// Serves requests with a `fn(Request) -> Result<Response, HandlerError>`; an error is answered as
+/// [`HandlerError::to_response`](crate::HandlerError::to_response) says.
+///
+/// ```no_run
+/// use rust_edge_gateway_sdk::prelude::*;
+///
+/// fn handle(req: Request) -> Result<Response, HandlerError> {
+///     let id: i64 = req.require_path_param("id")?;
+///     Ok(Response::ok(json!({"id": id})))
+/// }
+///
+/// handler_loop_result!(handle);
+/// ```
+#[macro_export]
+macro_rules! handler_loop_result {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run(|request| match $handler(request) {
+                Ok(response) => response,
+                Err(error) => error.to_response(),
+            })
+        }
+    };
+}
+
+/// Serves requests with an `async fn(Request) -> Response`, on a tokio runtime that this macro starts.
+///
+/// ```no_run
+/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk::tokio;
+///
+/// async fn handle(req: Request) -> Response {
+///     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+///     Response::ok(json!({"path": req.path}))
+/// }
+///
+/// handler_loop_async!(handle);
+/// ```
+#[cfg(feature = "async")]
+#[macro_export]
+macro_rules! handler_loop_async {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_async(|request| Box::pin($handler(request)))
+        }
+    };
+}
+
+/// Serves requests with an `async fn(Request) -> Result<Response, HandlerError>`; an error is answered as
+/// [`HandlerError::to_response`](crate::HandlerError::to_response) says.
+#[cfg(feature = "async")]
+#[macro_export]
+macro_rules! handler_loop_async_result {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_async(|request| {
+                let call = $handler(request);
+                Box::pin(async move {
+                    match call.await {
+                        Ok(response) => response,
+                        Err(error) => error.to_response(),
+                    }
+                })
+            })
+        }
+    };
+}

@@ -1,0 +1,192 @@
+//! Multipart forms (RFC 7578), read from bytes: a file may hold anything, the boundary's text included in part.
+
+use crate::HandlerError;
+use memchr::memmem;
+use std::collections::HashMap;
+
+/// Most parts accepted in one form; a form of millions of empty parts would only be there to cost memory.
+const MAX_PARTS: usize = 10_000;
+
+/// A parsed form. Of several parts with one name, the last is kept.
+#[derive(Debug, Clone, Default)]
+pub struct MultipartData {
+    /// Text fields by name.
+    pub fields: HashMap<String, String>,
+    /// Uploaded files by the name of their field.
+    pub files: HashMap<String, MultipartFile>,
+}
+
+/// A file of a form.
+#[derive(Debug, Clone)]
+pub struct MultipartFile {
+    /// The file name that the client gave. Do not trust it as a path.
+    pub filename: String,
+    /// The content type that the client gave, or `application/octet-stream`.
+    pub content_type: String,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
+impl MultipartData {
+    /// Reads a form that is text. [`crate::Request::multipart`] is the usual way, and reads any form.
+    ///
+    /// # Errors
+    /// [`HandlerError::BadRequest`] if the body is not well formed.
+    pub fn parse(body: &str, boundary: &str) -> Result<Self, HandlerError> {
+        parse(body.as_bytes(), boundary)
+    }
+
+    /// Reads a form, with the boundary taken from the value of its `Content-Type` header.
+    pub(crate) fn parse_bytes(body: &[u8], content_type: &str) -> Result<Self, HandlerError> {
+        match parameter(content_type, "boundary") {
+            Some(boundary) => parse(body, &boundary),
+            None => Err(malformed("the Content-Type header names no boundary")),
+        }
+    }
+
+    /// A text field.
+    pub fn field(&self, name: &str) -> Option<&String> {
+        self.fields.get(name)
+    }
+
+    /// A text field that must be there.
+    ///
+    /// # Errors
+    /// [`HandlerError::BadRequest`] if it is missing.
+    pub fn require_field(&self, name: &str) -> Result<&String, HandlerError> {
+        let missing = || HandlerError::BadRequest(format!("Missing required field: {name}"));
+        self.field(name).ok_or_else(missing)
+    }
+
+    /// An uploaded file, by the name of its field.
+    pub fn file(&self, name: &str) -> Option<&MultipartFile> {
+        self.files.get(name)
+    }
+
+    /// An uploaded file that must be there.
+    ///
+    /// # Errors
+    /// [`HandlerError::BadRequest`] if it is missing.
+    pub fn require_file(&self, name: &str) -> Result<&MultipartFile, HandlerError> {
+        let missing = || HandlerError::BadRequest(format!("Missing required file: {name}"));
+        self.file(name).ok_or_else(missing)
+    }
+}
+
+fn malformed(why: &str) -> HandlerError {
+    HandlerError::BadRequest(format!("Invalid multipart form: {why}"))
+}
+
+fn parse(body: &[u8], boundary: &str) -> Result<MultipartData, HandlerError> {
+    // RFC 2046 5.1.1: 1 to 70 characters. An empty one would match everywhere.
+    if boundary.is_empty() || boundary.len() > 70 {
+        return Err(malformed("a boundary has 1 to 70 characters"));
+    }
+    let delimiter = format!("\r\n--{boundary}");
+    let finder = memmem::Finder::new(&delimiter);
+    // The first delimiter needs no line break before it; what precedes it is a preamble to skip.
+    let mut rest = match body.strip_prefix(&delimiter.as_bytes()[2..]) {
+        Some(rest) => rest,
+        None => split_at(body, &finder).ok_or_else(|| malformed("its boundary does not occur in it"))?.1,
+    };
+    let mut form = MultipartData::default();
+    for _ in 0..MAX_PARTS {
+        if rest.starts_with(b"--") {
+            return Ok(form);
+        }
+        let after_line = end_of_delimiter_line(rest).ok_or_else(|| malformed("text follows a boundary"))?;
+        let (part, next) = split_at(after_line, &finder)
+            .ok_or_else(|| malformed("it ends before its closing boundary; was the upload cut off?"))?;
+        form.add(part)?;
+        rest = next;
+    }
+    Err(malformed(&format!("it has more than {MAX_PARTS} parts")))
+}
+
+impl MultipartData {
+    fn add(&mut self, part: &[u8]) -> Result<(), HandlerError> {
+        let (headers, data) = split_headers(part).ok_or_else(|| malformed("a part has no end of headers"))?;
+        let headers = String::from_utf8_lossy(headers);
+        let header = |name: &str| {
+            headers.split("\r\n").find_map(|line| {
+                let (key, value) = line.split_once(':')?;
+                key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
+            })
+        };
+        let disposition = header("content-disposition").unwrap_or("");
+        let Some(name) = parameter(disposition, "name") else {
+            return Err(malformed("a part has no name in its Content-Disposition"));
+        };
+        match parameter(disposition, "filename") {
+            None => {
+                let text = String::from_utf8_lossy(data).into_owned();
+                self.fields.insert(name, text);
+            }
+            Some(filename) => {
+                let content_type = header("content-type").unwrap_or("application/octet-stream").to_owned();
+                let data = data.to_vec();
+                let file = MultipartFile { filename, content_type, data };
+                self.files.insert(name, file);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What stands before and behind the first occurrence.
+fn split_at<'a>(bytes: &'a [u8], finder: &memmem::Finder<'_>) -> Option<(&'a [u8], &'a [u8])> {
+    let at = finder.find(bytes)?;
+    Some((&bytes[..at], &bytes[at + finder.needle().len()..]))
+}
+
+/// Behind a delimiter only blanks may stand before the line break (RFC 2046 5.1.1). The line break itself is kept if the
+/// next delimiter's would otherwise be lost, as in a part without headers.
+fn end_of_delimiter_line(rest: &[u8]) -> Option<&[u8]> {
+    let blanks = rest.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
+    rest[blanks..].strip_prefix(b"\r\n")
+}
+
+fn split_headers(part: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(data) = part.strip_prefix(b"\r\n") {
+        return Some((b"", data));
+    }
+    let at = memmem::find(part, b"\r\n\r\n")?;
+    Some((&part[..at], &part[at + 4..]))
+}
+
+/// The parameter `name` of a header value such as `form-data; name="a"; filename="b"`.
+fn parameter(value: &str, name: &str) -> Option<String> {
+    let mut rest = &value[value.find(';')?..];
+    while let Some(after) = rest.strip_prefix(';') {
+        let (key, after) = after.split_once('=')?;
+        let (text, after) = parameter_value(after.trim_start());
+        if key.trim().eq_ignore_ascii_case(name) {
+            return Some(text);
+        }
+        rest = after.trim_start();
+    }
+    None
+}
+
+/// One value and what follows it. In quotes, browsers write `"` and line breaks as `%22`, `%0D` and `%0A` (WHATWG HTML,
+/// multipart/form-data), other clients a backslash before the quote; a backslash before anything else is a Windows path.
+fn parameter_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(';').unwrap_or(text.len());
+        return (text[..end].trim_end().to_owned(), &text[end..]);
+    };
+    let mut out = String::new();
+    let mut chars = quoted.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (decode_browser_escapes(&out), &quoted[at + 1..]),
+            '\\' if matches!(chars.peek(), Some((_, '"'))) => out.extend(chars.next().map(|(_, quote)| quote)),
+            other => out.push(other),
+        }
+    }
+    (out, "")
+}
+
+fn decode_browser_escapes(text: &str) -> String {
+    text.replace("%22", "\"").replace("%0D", "\r").replace("%0A", "\n")
+}

@@ -1,0 +1,56 @@
+//! A panic costs its own request a 500, and nobody else anything.
+
+use crate::{Request, Response};
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+
+/// What the client reads. The details are for the log only.
+const ANSWER: &str = "The handler failed. The endpoint's log has the details.";
+
+thread_local! {
+    /// The request this thread works on; read by the panic hook.
+    static REQUEST_ID: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Makes panics one line on stderr, with the request they belong to.
+pub fn install_hook() {
+    panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("(no message)");
+        let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
+        // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
+        let request = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
+        match request.unwrap_or_default().as_str() {
+            "" => eprintln!("panicked{place}: {message}"),
+            id => eprintln!("[request {id}] panicked{place}: {message}"),
+        }
+    }));
+}
+
+/// Calls the handler; a panic becomes a 500.
+pub fn catch(handler: fn(Request) -> Response, request: Request) -> Response {
+    name_request(&request.request_id);
+    // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
+    // the handler are as exposed to a panicking thread as in any Rust program.
+    let result = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
+    name_request("");
+    result.unwrap_or_else(|_| Response::internal_error(ANSWER))
+}
+
+/// The answer to a request whose handler panicked elsewhere.
+#[cfg(feature = "async")]
+pub fn answer() -> Response {
+    Response::internal_error(ANSWER)
+}
+
+/// Says which request this thread works on; empty for none.
+pub fn name_request(id: &str) {
+    REQUEST_ID.with_borrow_mut(|current| {
+        current.clear();
+        current.push_str(id);
+    });
+}

@@ -1,0 +1,162 @@
+//! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
+
+use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
+use super::query;
+use crate::{Request, Response};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
+use std::collections::{hash_map::Entry, HashMap};
+use std::fmt;
+
+/// The head of a request frame. Fields that are not listed are ignored, so that the gateway may add some.
+#[derive(Deserialize)]
+struct RequestHead<'a> {
+    method: String,
+    /// The request target as received: a path, and a query after the first `?`.
+    #[serde(borrow)]
+    target: Cow<'a, str>,
+    #[serde(default)]
+    headers: Headers,
+    /// Values of the route's `{name}` segments, already percent-decoded.
+    #[serde(default)]
+    params: HashMap<String, String>,
+    #[serde(default)]
+    client_ip: Option<String>,
+    #[serde(default)]
+    request_id: String,
+}
+
+/// Reads a request frame.
+///
+/// # Errors
+/// A sentence for the log. The gateway sent something this version does not understand: close the connection.
+pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
+    if frame.kind != Kind::Request {
+        return Err("a response frame where only requests are expected".into());
+    }
+    let head: RequestHead = serde_json::from_slice(frame.head)
+        .map_err(|error| format!("the head of request frame {} is not readable: {error}", frame.number))?;
+    let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
+    let mut request = Request {
+        method: head.method,
+        path: path.to_owned(),
+        query: query::parse(query),
+        headers: head.headers.0,
+        params: head.params,
+        client_ip: head.client_ip,
+        request_id: head.request_id,
+        ..Request::default()
+    };
+    request.set_body_bytes(frame.body);
+    Ok(request)
+}
+
+/// Header names and values in one flat list, as received, made a map with lower-case names.
+#[derive(Default)]
+struct Headers(HashMap<String, String>);
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(HeadersVisitor)
+    }
+}
+
+struct HeadersVisitor;
+
+impl<'de> Visitor<'de> for HeadersVisitor {
+    type Value = Headers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of header names and values in turn")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Headers, A::Error> {
+        let mut map: HashMap<String, String> = HashMap::new();
+        while let Some(mut name) = list.next_element::<String>()? {
+            let Some(value) = list.next_element::<String>()? else {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                return Err(serde::de::Error::custom(format!("header {name:?} has no value")));
+            };
+            name.make_ascii_lowercase();
+            match map.entry(name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                // RFC 9110 5.3 joins repeated fields with a comma; RFC 6265 5.4 makes cookies the exception.
+                Entry::Occupied(mut entry) => {
+                    let separator = if entry.key() == "cookie" { "; " } else { ", " };
+                    let joined = entry.get_mut();
+                    joined.push_str(separator);
+                    joined.push_str(&value);
+                }
+            }
+        }
+        Ok(Headers(map))
+    }
+}
+
+/// Appends the frame of `response` to `out`, its body excepted, and returns the body, which follows it on the wire.
+///
+/// A response that cannot be sent (too large, or headers that would break HTTP) is replaced by a 500 that says why,
+/// with a line on stderr: the client gets an answer, and the author gets the reason.
+pub fn response(out: &mut Vec<u8>, number: u32, response: Response) -> Vec<u8> {
+    let frame_at = out.len();
+    match try_response(out, number, response) {
+        Ok(body) => body,
+        Err(reason) => {
+            out.truncate(frame_at);
+            eprintln!("edge-gateway-sdk: a response was replaced by a 500: {reason}");
+            let fallback = Response::internal_error(format!("The handler's response cannot be sent: {reason}"));
+            try_response(out, number, fallback).expect("a short error with one plain header fits")
+        }
+    }
+}
+
+fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Vec<u8>, String> {
+    if !(200..=999).contains(&response.status) {
+        return Err(format!("status {} is not between 200 and 999", response.status));
+    }
+    let frame_at = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    out.extend_from_slice(b"{\"status\":");
+    out.extend_from_slice(response.status.to_string().as_bytes());
+    out.extend_from_slice(b",\"headers\":[");
+    let mut first = true;
+    for (name, value) in &response.headers {
+        if response.is_internal_header(name) {
+            continue;
+        }
+        check_header(name, value)?;
+        out.extend_from_slice(if first { b"\"" } else { b",\"" });
+        first = false;
+        // A valid name is a token: nothing in it needs escaping.
+        out.extend(name.bytes().map(|b| b.to_ascii_lowercase()));
+        out.extend_from_slice(b"\",");
+        serde_json::to_writer(&mut *out, value).map_err(|error| error.to_string())?;
+    }
+    out.extend_from_slice(b"]}");
+    let head_len = out.len() - frame_at - HEADER_BYTES;
+    if head_len > MAX_HEAD_BYTES {
+        return Err(format!("its headers take {head_len} bytes, the limit is {MAX_HEAD_BYTES}"));
+    }
+    let body = response.into_body_bytes()?;
+    if body.len() > MAX_BODY_BYTES {
+        return Err(format!("its body has {} bytes, the limit is {MAX_BODY_BYTES}", body.len()));
+    }
+    let header = frame::header(Kind::Response, number, head_len, body.len());
+    out[frame_at..frame_at + HEADER_BYTES].copy_from_slice(&header);
+    Ok(body)
+}
+
+/// RFC 9110 5.1 and 5.5: a name is a token; a value holds no control character but the tab.
+fn check_header(name: &str, value: &str) -> Result<(), String> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(format!("{name:?} is not a valid header name"));
+    }
+    if value.bytes().any(|b| (b < 0x20 && b != b'\t') || b == 0x7f) {
+        return Err(format!("the value of header {name:?} holds a line break or another control character"));
+    }
+    Ok(())
+}
