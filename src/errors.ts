@@ -66,6 +66,10 @@ const kinds = {
     status: 500,
     meaning: 'A fault of the service itself; the log has the details under the request id.',
   },
+  secret_key_mismatch: {
+    status: 500,
+    meaning: 'A stored service config cannot be decrypted: SECRET_KEY is not the one it was saved with.',
+  },
   not_implemented: {
     status: 501,
     meaning: 'The operation is part of the contract but not available in this version.',

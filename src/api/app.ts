@@ -1,20 +1,34 @@
 /** The management API as a Koa application. It does not listen: that is for the process, or the test, that made it. */
 import Koa from 'koa';
+import { bindingRoutes } from './bindings/routes.js';
+import { collectionRoutes } from './collections/routes.js';
 import type { ApiContext, ApiState } from './context.js';
 import type { ApiDependencies } from './dependencies.js';
 import { domainRoutes } from './domains/routes.js';
+import { endpointRoutes } from './endpoints/routes.js';
 import { accessLog } from './middleware/access-log.js';
 import { apiKey } from './middleware/api-key.js';
 import { errors } from './middleware/errors.js';
 import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
+import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
 import type { Route } from './route.js';
 import { createRouteTable } from './router.js';
+import { serviceRoutes } from './services/routes.js';
 import { systemRoutes } from './system/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
-export const ROUTES: readonly Route[] = [...systemRoutes, ...domainRoutes, openApiRoute(() => ROUTES)];
+export const ROUTES: readonly Route[] = [
+  ...systemRoutes,
+  ...domainRoutes,
+  ...collectionRoutes,
+  ...endpointRoutes,
+  ...bindingRoutes,
+  ...serviceRoutes,
+  ...objectRoutes,
+  openApiRoute(() => ROUTES),
+];
 
 export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const app = new Koa<ApiState>();

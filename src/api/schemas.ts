@@ -17,3 +17,8 @@ export const IdParams = Type.Object({ id: Id });
 
 /** What a deletion answers where the contract says "deletion result". */
 export const Deleted = Type.Object({ id: Id, deleted: Type.Literal(true) }, { title: 'Deleted' });
+
+/** One of some texts. An enumeration instead of alternatives: a message about a wrong value can list them. */
+export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string } = {}) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options });
+}

@@ -84,6 +84,8 @@ function reason({ keyword, params, schema, data, message }: ErrorObject): string
       return schema === 1 ? 'must not be empty' : `must have at least ${String(schema)} characters`;
     case 'maxLength':
       return `must have at most ${String(schema)} characters`;
+    case 'minItems':
+      return `must have at least ${String(schema)} of its items`;
     case 'minimum':
       return `must be at least ${String(schema)}`;
     case 'maximum':

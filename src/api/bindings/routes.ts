@@ -1,0 +1,63 @@
+/** Bindings: which services the code of an endpoint may use. */
+import { Type } from '@sinclair/typebox';
+import { AppError } from '../../errors.js';
+import { createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
+import { findEndpoint } from '../../store/endpoints.js';
+import { findService } from '../../store/services.js';
+import { found } from '../found.js';
+import { defineRoute } from '../route.js';
+import { IdParams } from '../schemas.js';
+import { presentBinding } from './present.js';
+import { BindingView, CreateBinding, UnbindParams, Unbound } from './schema.js';
+
+const tag = 'Endpoints';
+
+export const bindingRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/services',
+    summary: 'List the services bound to an endpoint',
+    tag,
+    params: IdParams,
+    data: Type.Array(BindingView),
+    handle: async ({ params: { id } }, { store }) => {
+      found(await findEndpoint(store, id), 'endpoint', id);
+      return (await listBindings(store, id)).map(presentBinding);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/services',
+    summary: 'Bind a service to an endpoint',
+    tag,
+    params: IdParams,
+    body: CreateBinding,
+    status: 201,
+    data: BindingView,
+    errors: ['pool_id_taken'],
+    handle: async ({ params: { id }, body }, { store }) =>
+      presentBinding(await createBinding(store, { endpoint_id: id, ...body })),
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/endpoints/{endpoint_id}/services/{service_id}',
+    summary: 'Unbind a service from an endpoint, under all the names it has there',
+    tag,
+    params: UnbindParams,
+    data: Unbound,
+    handle: async ({ params: { endpoint_id, service_id } }, { store }) => {
+      const pool_ids = await deleteBindings(store, endpoint_id, service_id);
+      if (pool_ids.length === 0) {
+        found(await findEndpoint(store, endpoint_id), 'endpoint', endpoint_id);
+        found(await findService(store, service_id), 'service', service_id);
+        throw new AppError(
+          'not_found',
+          `The service ${service_id} is not bound to the endpoint ${endpoint_id}`,
+        );
+      }
+      return { endpoint_id, service_id, unbound: true as const, pool_ids };
+    },
+  }),
+];

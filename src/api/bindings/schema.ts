@@ -1,0 +1,22 @@
+/** Bindings: which service an endpoint may use, under which name. */
+import { Type } from '@sinclair/typebox';
+import { Id, Timestamp } from '../schemas.js';
+
+const PoolId = Type.String({
+  format: 'pool-id',
+  description: 'Identifier by which handler code refers to the service',
+});
+
+export const BindingView = Type.Object(
+  { endpoint_id: Id, service_id: Id, pool_id: PoolId, created_at: Timestamp },
+  { title: 'Binding' },
+);
+
+export const CreateBinding = Type.Object({ service_id: Id, pool_id: PoolId });
+
+export const UnbindParams = Type.Object({ endpoint_id: Id, service_id: Id });
+
+export const Unbound = Type.Object(
+  { endpoint_id: Id, service_id: Id, unbound: Type.Literal(true), pool_ids: Type.Array(PoolId) },
+  { title: 'Unbound' },
+);

@@ -1,0 +1,107 @@
+/** Collections: groups of endpoints within a domain. */
+import { Type } from '@sinclair/typebox';
+import { normalizeBasePath } from '../../route-pattern.js';
+import {
+  createCollection,
+  deleteCollection,
+  findCollection,
+  listCollections,
+  updateCollection,
+} from '../../store/collections.js';
+import { findDomain } from '../../store/domains.js';
+import { found, notFound } from '../found.js';
+import { defineRoute } from '../route.js';
+import { IdParams } from '../schemas.js';
+import { presentCollection } from './present.js';
+import { CollectionFilter, CollectionView, CreateCollection, UpdateCollection } from './schema.js';
+
+const tag = 'Collections';
+
+export const collectionRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/collections',
+    summary: 'List collections',
+    tag,
+    query: CollectionFilter,
+    data: Type.Array(CollectionView),
+    handle: async ({ query }, { store }) => (await listCollections(store, query)).map(presentCollection),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/domains/{id}/collections',
+    summary: 'List the collections of a domain',
+    tag,
+    params: IdParams,
+    data: Type.Array(CollectionView),
+    handle: async ({ params: { id } }, { store }) => {
+      found(await findDomain(store, id), 'domain', id);
+      return (await listCollections(store, { domain_id: id })).map(presentCollection);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/collections',
+    summary: 'Create a collection',
+    tag,
+    body: CreateCollection,
+    status: 201,
+    data: CollectionView,
+    errors: ['not_found'],
+    handle: async ({ body }, { store }) =>
+      presentCollection(
+        await createCollection(store, {
+          domain_id: body.domain_id,
+          name: body.name,
+          description: body.description ?? null,
+          base_path: normalizeBasePath(body.base_path ?? ''),
+          enabled: body.enabled ?? true,
+        }),
+      ),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/collections/{id}',
+    summary: 'Show a collection',
+    tag,
+    params: IdParams,
+    data: CollectionView,
+    handle: async ({ params: { id } }, { store }) =>
+      presentCollection(found(await findCollection(store, id), 'collection', id)),
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path: '/api/collections/{id}',
+    summary: 'Change the given fields of a collection; a new base path moves its endpoints',
+    tag,
+    params: IdParams,
+    body: UpdateCollection,
+    data: CollectionView,
+    errors: ['route_taken'],
+    handle: async ({ params: { id }, body }, { store }) => {
+      const { base_path, ...changes } = body;
+      const updated = await updateCollection(store, id, {
+        ...changes,
+        ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
+      });
+      return presentCollection(found(updated, 'collection', id));
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/collections/{id}',
+    summary: 'Delete a collection with its endpoints',
+    tag,
+    params: IdParams,
+    data: Type.Null(),
+    handle: async ({ params: { id } }, { store }) => {
+      if (!(await deleteCollection(store, id))) throw notFound('collection', id);
+      return null;
+    },
+  }),
+];

@@ -1,0 +1,118 @@
+/** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
+import { Type } from '@sinclair/typebox';
+import { findCollection } from '../../store/collections.js';
+import {
+  createEndpoint,
+  deleteEndpoint,
+  findEndpoint,
+  listEndpoints,
+  updateEndpoint,
+} from '../../store/endpoints.js';
+import { found, notFound } from '../found.js';
+import { defineRoute } from '../route.js';
+import { Deleted, IdParams } from '../schemas.js';
+import { presentEndpoint, presentEndpointSummary } from './present.js';
+import { CreateEndpoint, EndpointFilter, EndpointSummary, EndpointView, UpdateEndpoint } from './schema.js';
+
+const tag = 'Endpoints';
+const bodyErrors = { dependencies: 'invalid_dependency' } as const;
+
+export const endpointRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints',
+    summary: 'List endpoints',
+    tag,
+    query: EndpointFilter,
+    data: Type.Array(EndpointView),
+    handle: async ({ query: { domain, ...filter } }, { store }) => {
+      const endpoints = await listEndpoints(store, {
+        ...filter,
+        ...(domain !== undefined && { domain: domain.toLowerCase() }),
+      });
+      return endpoints.map(presentEndpoint);
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/collections/{id}/endpoints',
+    summary: 'List the endpoints of a collection, in brief',
+    tag,
+    params: IdParams,
+    data: Type.Array(EndpointSummary),
+    handle: async ({ params: { id } }, { store }) => {
+      found(await findCollection(store, id), 'collection', id);
+      return (await listEndpoints(store, { collection_id: id })).map(presentEndpointSummary);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints',
+    summary: 'Create an endpoint',
+    tag,
+    body: CreateEndpoint,
+    bodyErrors,
+    status: 201,
+    data: EndpointView,
+    errors: ['not_found', 'domain_mismatch', 'route_taken'],
+    handle: async ({ body }, { store }) =>
+      presentEndpoint(
+        await createEndpoint(store, {
+          name: body.name,
+          path: body.path,
+          method: body.method,
+          domain: body.domain.toLowerCase(),
+          collection_id: body.collection_id ?? null,
+          description: body.description ?? null,
+          code: body.code ?? null,
+          dependencies: body.dependencies ?? null,
+          enabled: body.enabled ?? true,
+        }),
+      ),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}',
+    summary: 'Show an endpoint',
+    tag,
+    params: IdParams,
+    data: EndpointView,
+    handle: async ({ params: { id } }, { store }) =>
+      presentEndpoint(found(await findEndpoint(store, id), 'endpoint', id)),
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path: '/api/endpoints/{id}',
+    summary: 'Change the given fields of an endpoint; what runs goes on until the next start or stop',
+    tag,
+    params: IdParams,
+    body: UpdateEndpoint,
+    bodyErrors,
+    data: EndpointView,
+    errors: ['domain_mismatch', 'route_taken'],
+    handle: async ({ params: { id }, body: { domain, ...changes } }, { store }) => {
+      const updated = await updateEndpoint(store, id, {
+        ...changes,
+        ...(domain !== undefined && { domain: domain.toLowerCase() }),
+      });
+      return presentEndpoint(found(updated, 'endpoint', id));
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/endpoints/{id}',
+    summary: 'Delete an endpoint; the gateways stop its process',
+    tag,
+    params: IdParams,
+    data: Deleted,
+    handle: async ({ params: { id } }, { store }) => {
+      if (!(await deleteEndpoint(store, id))) throw notFound('endpoint', id);
+      return { id, deleted: true as const };
+    },
+  }),
+];

@@ -1,0 +1,59 @@
+/** Services as the contract shows them. */
+import { Type } from '@sinclair/typebox';
+import { SERVICE_CONFIGS, SERVICE_TYPES, type ServiceConfig } from '../../service-configs.js';
+import { Enabled, Id, Name, oneOf, Timestamp } from '../schemas.js';
+
+const ServiceTypeName = oneOf(SERVICE_TYPES);
+
+/** Checked by the schema of its type, which only the handler knows. */
+const ConfigInput = Type.Unsafe<object>({
+  type: 'object',
+  description: `Settings of the service type; see ${Object.values(SERVICE_CONFIGS)
+    .map(({ title }) => title)
+    .join(', ')}`,
+});
+
+export const ServiceView = Type.Object(
+  {
+    id: Id,
+    name: Name,
+    service_type: ServiceTypeName,
+    config: Type.Unsafe<ServiceConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
+    enabled: Type.Boolean(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: 'Service' },
+);
+
+export const CreateService = Type.Object({
+  name: Name,
+  service_type: ServiceTypeName,
+  config: ConfigInput,
+  enabled: Type.Optional(Enabled),
+});
+
+export const UpdateService = Type.Object({
+  name: Type.Optional(Name),
+  config: Type.Optional(ConfigInput),
+  enabled: Type.Optional(Type.Boolean()),
+});
+
+export const ServiceActivity = Type.Object(
+  {
+    id: Id,
+    name: Name,
+    service_type: ServiceTypeName,
+    active: Type.Boolean(),
+    message: Type.String(),
+  },
+  { title: 'ServiceActivity' },
+);
+
+export const ConnectionTest = Type.Union(
+  [
+    Type.Object({ connected: Type.Literal(true), latency_ms: Type.Integer(), message: Type.String() }),
+    Type.Object({ connected: Type.Literal(false), error: Type.String() }),
+  ],
+  { title: 'ConnectionTest' },
+);

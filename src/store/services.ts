@@ -1,0 +1,57 @@
+/** The table `services`: backends that handlers use. Their configs are stored encrypted; this module never opens them. */
+import type { ServiceType } from '../service-configs.js';
+import { nextUpdatedAt, type Store } from './database.js';
+
+/** A row. */
+export interface Service {
+  readonly id: string;
+  readonly name: string;
+  readonly service_type: ServiceType;
+  /** The config as JSON, sealed. */
+  readonly config_encrypted: string;
+  readonly enabled: boolean;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export type NewService = Pick<Service, 'name' | 'service_type' | 'config_encrypted' | 'enabled'>;
+/** The type stays: the config would not fit another. */
+export type ServiceChanges = Partial<Omit<NewService, 'service_type'>>;
+
+export async function listServices(store: Store): Promise<Service[]> {
+  return store.knex<Service>('services').orderBy(['created_at', 'id']);
+}
+
+export async function findService(store: Store, id: string): Promise<Service | undefined> {
+  return store.knex<Service>('services').where({ id }).first();
+}
+
+export async function createService(store: Store, service: NewService): Promise<Service> {
+  const [created] = await store.knex<Service>('services').insert(service).returning('*');
+  if (!created) throw new Error('INSERT returned no row');
+  store.announce('service', created.id);
+  return created;
+}
+
+/** Changes the given fields. @returns undefined when there is no such service */
+export async function updateService(
+  store: Store,
+  id: string,
+  changes: ServiceChanges,
+): Promise<Service | undefined> {
+  if (Object.keys(changes).length === 0) return findService(store, id);
+  const [updated] = await store
+    .knex<Service>('services')
+    .where({ id })
+    .update({ ...changes, updated_at: nextUpdatedAt(store) })
+    .returning('*');
+  if (updated) store.announce('service', id);
+  return updated;
+}
+
+/** Deletes a service and its bindings. @returns false when there is no such service */
+export async function deleteService(store: Store, id: string): Promise<boolean> {
+  const deleted = await store.knex('services').where({ id }).delete();
+  if (deleted > 0) store.announce('service', id);
+  return deleted > 0;
+}
