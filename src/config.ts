@@ -152,6 +152,19 @@ export function loadProcessConfig(
   return { ...config, DATABASE_URL };
 }
 
+// What rustc and cargo need to find themselves and the crate registry. No credentials of ours, nor cargo's own.
+const TOOL_VARIABLES =
+  /^(PATH|HOME|TMPDIR|LANG|RUSTUP_HOME|RUSTUP_TOOLCHAIN|CARGO_HOME|CARGO_(HTTP|NET|SOURCE)_.*|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy)$/i;
+
+/** The environment that build tools get: an allow-list, so that no secret of the service can slip through. */
+export function toolEnvironment(environment: Environment = process.env): Record<string, string> {
+  const allowed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && TOOL_VARIABLES.test(name)) allowed[name] = value;
+  }
+  return allowed;
+}
+
 function text(shown: string, description: string): Setting<string | undefined> {
   return { shown, description, read: (value) => value };
 }

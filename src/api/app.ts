@@ -1,11 +1,15 @@
 /** The management API as a Koa application. It does not listen: that is for the process, or the test, that made it. */
 import Koa from 'koa';
 import { bindingRoutes } from './bindings/routes.js';
+import { buildRoutes } from './builds/routes.js';
 import { collectionRoutes } from './collections/routes.js';
 import type { ApiContext, ApiState } from './context.js';
+import { dashboard } from './dashboard.js';
 import type { ApiDependencies } from './dependencies.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
+import { lifecycleRoutes } from './lifecycle/routes.js';
+import { metrics } from './metrics.js';
 import { accessLog } from './middleware/access-log.js';
 import { apiKey } from './middleware/api-key.js';
 import { errors } from './middleware/errors.js';
@@ -24,6 +28,8 @@ export const ROUTES: readonly Route[] = [
   ...domainRoutes,
   ...collectionRoutes,
   ...endpointRoutes,
+  ...lifecycleRoutes,
+  ...buildRoutes,
   ...bindingRoutes,
   ...serviceRoutes,
   ...objectRoutes,
@@ -40,10 +46,14 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(requestId(deps.log));
   app.use(accessLog);
   app.use(routes.match);
+  const { measure, serve: serveMetrics } = metrics(deps);
+  app.use(measure);
   app.use(errors);
   app.use(origin(deps.config));
   app.use(apiKey(deps.config.API_KEY));
-  // Everything that is not a route of the API (pages, metrics) belongs here: behind the guards, before the 404.
+  // What is not a route of the API: behind the guards, before the 404.
+  app.use(serveMetrics);
+  app.use(dashboard(deps.queues));
   app.use(routes.dispatch);
   return app;
 }

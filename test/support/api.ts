@@ -1,13 +1,19 @@
 /** The management API in this process, on a port and a database of its own. */
+
 import { createApp } from '../../src/api/app.js';
 import type { ApiDependencies } from '../../src/api/dependencies.js';
 import { serveApp } from '../../src/api/server.js';
+import { openArtifactStore } from '../../src/artifacts/open.js';
 import { type Config, loadConfig } from '../../src/config.js';
+import { openQueues } from '../../src/queues/queues.js';
+import { Changes } from '../../src/reconcile/changes.js';
+import { runDirectory } from '../../src/run-directory.js';
 import { createSecretBox } from '../../src/secrets.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createClient, type HttpClient } from './client.js';
 import { createTestLog, type TestLog } from './log.js';
 import { createDatabase } from './postgres.js';
+import { tempDir } from './temp.js';
 
 export interface TestApi extends HttpClient {
   readonly url: string;
@@ -26,14 +32,22 @@ export interface TestApiOptions {
 
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await createDatabase();
+  const dataDir = await tempDir('data');
   const logged = createTestLog();
-  const config: Config = { ...loadConfig({ DATABASE_URL: database.url, PORT: '0' }), ...options.config };
+  const config: Config = {
+    ...loadConfig({ DATABASE_URL: database.url, PORT: '0', DATA_DIR: dataDir.path }),
+    ...options.config,
+  };
   const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
   const deps: ApiDependencies = {
     store,
     config,
     log: logged.log,
     secrets: createSecretBox('a key for the tests'),
+    queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
+    changes: new Changes(database.url, ['build', 'observation'], logged.log),
+    artifacts: openArtifactStore(config),
+    runDir: await runDirectory(dataDir.path),
   };
   const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config);
   return {
@@ -45,8 +59,11 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     logged,
     close: async () => {
       await server.close();
+      await deps.changes.stop();
+      await deps.queues.close();
       await store.close();
       await database.drop();
+      await dataDir.remove();
     },
   };
 }

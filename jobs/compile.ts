@@ -1,0 +1,88 @@
+/** The job `compile`: takes one build from queued to its end. */
+
+import type { Logger } from 'pino';
+import type { Histogram } from 'prom-client';
+import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
+import type { Builder } from '../src/build/builder.js';
+import { renderDiagnostics } from '../src/build/diagnostics.js';
+import type { CompileJob } from '../src/queues/queues.js';
+import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
+import { type Build, type BuildResult, claimBuild, finishBuild } from '../src/store/builds.js';
+import type { Store } from '../src/store/database.js';
+
+/** What the processor works with. */
+export interface CompileContext {
+  readonly store: Store;
+  readonly builder: Builder;
+  readonly artifacts: ArtifactStore;
+  /** Fingerprint of the toolchain the builder uses. */
+  readonly toolchain: string;
+  readonly workerId: string;
+  readonly log: Logger;
+  /** Seconds of builds by result. */
+  readonly durations: Histogram<'result'>;
+}
+
+/**
+ * Compiles. Running it twice for one attempt does no harm: the second finds nothing to claim.
+ * @param signal ends the compiler when the worker has to stop
+ */
+export async function compile(job: CompileJob, context: CompileContext, signal?: AbortSignal): Promise<void> {
+  const { store, workerId, durations } = context;
+  const attempt = { id: job.buildId, attempt: job.attempt };
+  const log = context.log.child({ request_id: job.requestId, build_id: job.buildId });
+  const build = await claimBuild(store, attempt, workerId);
+  if (!build) {
+    log.info({ attempt: job.attempt }, 'build is no longer waiting for this job');
+    return;
+  }
+  const started = performance.now();
+  const result = await resultOf(build, context, signal);
+  if (signal?.aborted) {
+    // Not the handler's fault: it stays running in the table, is found without a worker, and is queued again.
+    log.warn('build interrupted by the end of this worker');
+    return;
+  }
+  await finishBuild(store, attempt, result);
+  const label = result.state === 'succeeded' ? (result.cached ? 'cached' : 'succeeded') : result.errorCode;
+  durations.observe({ result: label }, (performance.now() - started) / 1000);
+  log.info({ result: label, ...result.timings }, 'build finished');
+}
+
+async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {
+  const { store, builder, artifacts, toolchain } = context;
+  const known = await findArtifact(store, build.source_key, toolchain);
+  if (known && (await artifacts.has(known.digest))) {
+    return {
+      state: 'succeeded',
+      artifact: known.digest,
+      diagnostics: known.diagnostics,
+      cached: true,
+      timings: {},
+    };
+  }
+  try {
+    const built = await builder.build(build.code, build.dependencies, signal);
+    const { diagnostics, timings } = built;
+    if (!built.ok) {
+      const errorCode = built.timedOut ? 'compile_timeout' : 'compile_failed';
+      return { state: 'failed', errorCode, error: renderDiagnostics(diagnostics), diagnostics, timings };
+    }
+    const { digest, size } = built;
+    await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
+    return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
+  } catch (error) {
+    // Disk full, artifact store away ...: the caller learns that it was not the handler, the log learns why.
+    context.log.error(
+      { err: error, build_id: build.id, request_id: build.request_id },
+      'build could not be carried out',
+    );
+    return {
+      state: 'failed',
+      errorCode: 'internal_error',
+      error: 'The build could not be carried out because of a fault of the service; its log has the details.',
+      diagnostics: [],
+      timings: {},
+    };
+  }
+}

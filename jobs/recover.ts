@@ -1,0 +1,34 @@
+/** Finds builds that were accepted but got lost on the way, and puts them on the queue again. */
+import type { Logger } from 'pino';
+import type { Queues } from '../src/queues/queues.js';
+import {
+  abandonedBuilds,
+  type BuildAttempt,
+  longQueuedBuilds,
+  pruneBuilds,
+  requeueBuild,
+} from '../src/store/builds.js';
+import type { Store } from '../src/store/database.js';
+import { liveNodes } from '../src/store/nodes.js';
+
+/** A queued build is looked after once it has waited this long. */
+const SUSPICIOUS_AFTER_MS = 5_000;
+const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
+
+/** One look: builds whose worker is gone, builds whose job is gone; and old builds are forgotten. */
+export async function recoverBuilds(store: Store, queues: Queues, log: Logger): Promise<void> {
+  const workers = (await liveNodes(store, 'worker')).map(({ id }) => id);
+  const lost = await abandonedBuilds(store, workers);
+  for (const build of await longQueuedBuilds(store, SUSPICIOUS_AFTER_MS)) {
+    if (!(await queues.hasCompileJob(build))) lost.push(build);
+  }
+  for (const build of lost) await enqueueAgain(store, queues, build, log);
+  await pruneBuilds(store, KEEP_BUILDS_MS);
+}
+
+async function enqueueAgain(store: Store, queues: Queues, build: BuildAttempt, log: Logger): Promise<void> {
+  const next = await requeueBuild(store, build);
+  if (!next) return;
+  log.warn({ build_id: next.id, attempt: next.attempt }, 'build was lost on the way and is queued again');
+  await queues.enqueueCompile(next, 'recovered');
+}

@@ -1,0 +1,119 @@
+/** Entry of the process `worker`: takes jobs from the queues and carries them out. */
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Histogram, Registry } from 'prom-client';
+import { openArtifactStore } from '../src/artifacts/open.js';
+import { Builder } from '../src/build/builder.js';
+import { DependencySets } from '../src/build/dependency-sets.js';
+import { renderDiagnostics } from '../src/build/diagnostics.js';
+import { HANDLER_PROFILE } from '../src/build/rustc.js';
+import { findToolchain } from '../src/build/toolchain.js';
+import { toolEnvironment } from '../src/config.js';
+import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
+import { startProcess } from '../src/process.js';
+import { COMPILE_QUEUE, type CompileJob, consume, openQueues } from '../src/queues/queues.js';
+import { Periodically } from '../src/reconcile/changes.js';
+import { joinNodes } from '../src/reconcile/node.js';
+import { runDirectory } from '../src/run-directory.js';
+import { openDatabase } from '../src/store/database.js';
+import { compile } from './compile.js';
+import { recoverBuilds } from './recover.js';
+
+const RECOVER_EVERY_MS = 5_000;
+/** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
+const DRAIN_MS = 10_000;
+/** Building the SDK once may take longer than a handler ever should. */
+const SDK_BUILD_LIMIT_MS = 600_000;
+
+await startProcess('worker', async ({ config, log, shutdown }) => {
+  const registry = new Registry();
+  const durations = new Histogram({
+    name: 'edge_build_duration_seconds',
+    help: 'Duration of builds by result',
+    labelNames: ['result'],
+    buckets: [0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60, 120],
+    registers: [registry],
+  });
+
+  const env = toolEnvironment();
+  const toolchain = await findToolchain(HANDLER_PROFILE);
+  const limits = {
+    timeoutMs: config.COMPILE_TIMEOUT_MS,
+    memoryMb: config.COMPILE_MEMORY_MB,
+    fileMb: 1024,
+    openFiles: 4096,
+  };
+  const sets = new DependencySets(join(config.DATA_DIR, 'build', 'sets'), toolchain, env, limits);
+
+  const started = performance.now();
+  log.info({ rustc: toolchain.version }, 'preparing the SDK');
+  await prepareSdk(sets, false);
+  log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
+
+  const scratch = join(config.DATA_DIR, 'build', `scratch-${process.pid}`);
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { recursive: true });
+  shutdown.add('scratch folder', () => rm(scratch, { recursive: true, force: true }));
+
+  const store = openDatabase(config.DATABASE_URL, (error) =>
+    log.warn({ err: error }, 'announcements failed'),
+  );
+  shutdown.add('database', () => store.close());
+  const queues = openQueues(config, log);
+  shutdown.add('queues', () => queues.close());
+  shutdown.add(
+    'metrics',
+    await offerMetrics(await runDirectory(config.DATA_DIR), 'worker', config, registrySource(registry)),
+  );
+
+  const node = await joinNodes(
+    store,
+    'worker',
+    { toolchain: toolchain.fingerprint, rustc: toolchain.version },
+    log,
+  );
+  shutdown.add('node', () => node.leave());
+
+  const artifacts = openArtifactStore(config);
+  const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits });
+  const context = {
+    store,
+    builder,
+    artifacts,
+    toolchain: toolchain.fingerprint,
+    workerId: node.id,
+    log,
+    durations,
+  };
+  const interrupt = new AbortController();
+  const consumer = consume<CompileJob>(
+    config,
+    COMPILE_QUEUE,
+    (job) => compile(job.data, context, interrupt.signal),
+    config.WORKER_CONCURRENCY,
+    log,
+  );
+  shutdown.add('builds', async () => {
+    const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
+    await consumer.close();
+    clearTimeout(timer);
+  });
+
+  const recovering = new Periodically(
+    RECOVER_EVERY_MS,
+    () => recoverBuilds(store, queues, log),
+    (error) => log.warn({ err: error }, 'looking for lost builds failed'),
+  );
+  shutdown.add('recovery', () => recovering.stop());
+
+  // Handlers that use the async macros wait for this; the others need not.
+  void prepareSdk(sets, true).then(
+    () => log.info('SDK with async support ready'),
+    (error: unknown) => log.error({ err: error }, 'the SDK with async support cannot be built'),
+  );
+});
+
+async function prepareSdk(sets: DependencySets, async: boolean): Promise<void> {
+  const prepared = await sets.prepare({ dependencies: {}, async }, SDK_BUILD_LIMIT_MS);
+  if (!prepared.ok) throw new Error(`The SDK cannot be built:\n${renderDiagnostics(prepared.diagnostics)}`);
+}

@@ -1,0 +1,85 @@
+/** Builds: what was asked to be compiled, and what came of it. */
+import { Type } from '@sinclair/typebox';
+import { type Build, endpointsOfBuild, findBuild } from '../../store/builds.js';
+import { found } from '../found.js';
+import { defineRoute } from '../route.js';
+import { Id, IdParams, nullable, oneOf, Timestamp } from '../schemas.js';
+
+const DiagnosticView = Type.Object(
+  {
+    level: Type.String(),
+    code: nullable(Type.String()),
+    message: Type.String(),
+    line: nullable(
+      Type.Integer({ description: "First line of the place in the handler's own source, from 1" }),
+    ),
+    column: nullable(Type.Integer()),
+    rendered: Type.String({ description: 'As a terminal shows it' }),
+  },
+  { title: 'Diagnostic' },
+);
+
+const BuildView = Type.Object(
+  {
+    id: Id,
+    state: oneOf(['queued', 'running', 'succeeded', 'failed']),
+    cached: Type.Boolean({ description: 'True when no compiler had to run' }),
+    attempt: Type.Integer({ description: 'Above 1 when a lost build was queued again' }),
+    endpoint_ids: Type.Array(Id, { description: 'Endpoints whose latest build this is' }),
+    error: nullable(Type.String({ description: 'Output of the compiler when it refused the code' })),
+    error_code: nullable(Type.String()),
+    diagnostics: Type.Array(DiagnosticView),
+    artifact: nullable(Type.String({ description: 'sha256 of the executable' })),
+    timings: Type.Object({
+      dependencies_ms: Type.Optional(Type.Integer()),
+      compile_ms: Type.Optional(Type.Integer()),
+      store_ms: Type.Optional(Type.Integer()),
+    }),
+    request_id: Type.String({ description: 'Of the API call that asked for it' }),
+    created_at: Timestamp,
+    started_at: nullable(Timestamp),
+    finished_at: nullable(Timestamp),
+  },
+  { title: 'Build' },
+);
+
+export const buildRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/builds/{id}',
+    summary: 'Show a build',
+    tag: 'Builds',
+    params: IdParams,
+    data: BuildView,
+    handle: async ({ params: { id } }, { store }) => {
+      const build = found(await findBuild(store, id), 'build', id);
+      return presentBuild(build, await endpointsOfBuild(store, id));
+    },
+  }),
+];
+
+function presentBuild(build: Build, endpointIds: string[]) {
+  return {
+    id: build.id,
+    state: build.state,
+    cached: build.cached,
+    attempt: build.attempt,
+    endpoint_ids: endpointIds,
+    error: build.error,
+    error_code: build.error_code,
+    diagnostics: build.diagnostics as {
+      level: string;
+      code: string | null;
+      message: string;
+      line: number | null;
+      column: number | null;
+      rendered: string;
+    }[],
+    artifact: build.artifact,
+    timings: build.timings,
+    request_id: build.request_id,
+    created_at: build.created_at.toISOString(),
+    started_at: build.started_at?.toISOString() ?? null,
+    finished_at: build.finished_at?.toISOString() ?? null,
+  };
+}

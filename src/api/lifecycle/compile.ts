@@ -1,0 +1,94 @@
+/** The operation compile: reuse what is known, or have a worker build it, and wait for the outcome. */
+import { AppError } from '../../errors.js';
+import { findArtifact } from '../../store/artifacts.js';
+import {
+  type Build,
+  type BuildRequest,
+  findBuild,
+  finishBuild,
+  recordCachedBuild,
+  requestBuild,
+} from '../../store/builds.js';
+import { findEndpoint } from '../../store/endpoints.js';
+import { liveNodes } from '../../store/nodes.js';
+import type { ApiDependencies } from '../dependencies.js';
+import { found } from '../found.js';
+
+/**
+ * Starts to compile an endpoint's code, unless the same code was compiled before.
+ * @returns the id of the build, which may have ended already
+ */
+export async function startCompile(
+  deps: ApiDependencies,
+  endpointId: string,
+  requestId: string,
+): Promise<string> {
+  const { store, queues } = deps;
+  const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  if (endpoint.code === null || endpoint.code.trim() === '') {
+    throw new AppError(
+      'endpoint_has_no_code',
+      'The endpoint has no code to compile; set `code` to the source of a handler.',
+    );
+  }
+  const request: BuildRequest = {
+    endpointId,
+    sourceKey: endpoint.source_key,
+    code: endpoint.code,
+    dependencies: endpoint.dependencies ?? {},
+    requestId,
+  };
+  const known = await knownArtifact(deps, request.sourceKey);
+  if (known) return recordCachedBuild(store, request, known);
+
+  const build = await requestBuild(store, request);
+  if (build.isNew) {
+    try {
+      await queues.enqueueCompile(build, requestId);
+    } catch (error) {
+      const message = 'The job queue could not be reached; compile again.';
+      await finishBuild(store, build, {
+        state: 'failed',
+        errorCode: 'queue_unavailable',
+        error: message,
+        diagnostics: [],
+        timings: {},
+      });
+      throw error;
+    }
+  }
+  return build.id;
+}
+
+/**
+ * Waits for a build to end.
+ * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
+ */
+export async function awaitBuild({ changes, store, config }: ApiDependencies, id: string): Promise<Build> {
+  const build = await changes.waitFor('build', id, config.COMPILE_WAIT_MS, async () => {
+    const current = await findBuild(store, id);
+    return current?.state === 'succeeded' || current?.state === 'failed' ? current : undefined;
+  });
+  if (!build) {
+    throw new AppError('wait_timeout', `The build is still going on; see /api/builds/${id}.`, {
+      details: { build_id: id },
+    });
+  }
+  if (build.state === 'failed') {
+    throw new AppError(build.error_code ?? 'compile_failed', build.error ?? 'The build failed.', {
+      details: { build_id: id },
+      diagnostics: build.diagnostics,
+    });
+  }
+  return build;
+}
+
+/** What a toolchain of a living worker has already made of the source, if the store still has it. */
+async function knownArtifact({ store, artifacts }: ApiDependencies, sourceKey: string) {
+  for (const { info } of await liveNodes(store, 'worker')) {
+    const known =
+      typeof info['toolchain'] === 'string' && (await findArtifact(store, sourceKey, info['toolchain']));
+    if (known && (await artifacts.has(known.digest))) return known;
+  }
+  return undefined;
+}

@@ -1,0 +1,88 @@
+/** Compile, start and stop: the explicit steps from source to a live endpoint. */
+import { Type } from '@sinclair/typebox';
+import { defineRoute, Reply } from '../route.js';
+import { Id, IdParams } from '../schemas.js';
+import { awaitBuild, startCompile } from './compile.js';
+import { startEndpoint, stopEndpoint } from './run.js';
+
+const tag = 'Endpoints';
+
+const Compiled = Type.Object(
+  {
+    status: Type.Literal('compiled'),
+    message: Type.String(),
+    build_id: Id,
+    cached: Type.Boolean({ description: 'True when the same code had been compiled before' }),
+    warnings: Type.Integer({ description: 'Warnings of the compiler; the build has them' }),
+  },
+  { title: 'Compiled' },
+);
+const Accepted = Type.Object({ build_id: Id, status: Type.Literal('queued') }, { title: 'CompileAccepted' });
+
+export const lifecycleRoutes = [
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/compile',
+    summary: 'Compile the code; with `Prefer: respond-async`, answer at once',
+    tag,
+    params: IdParams,
+    data: Compiled,
+    alternatives: { 202: { description: 'The build goes on; `Location` shows it', data: Accepted } },
+    errors: [
+      'endpoint_has_no_code',
+      'compile_failed',
+      'compile_timeout',
+      'queue_unavailable',
+      'wait_timeout',
+    ],
+    handle: async ({ params, id: requestId, header }, deps) => {
+      const buildId = await startCompile(deps, params.id, requestId);
+      if (/\brespond-async\b/i.test(header('prefer') ?? '')) {
+        return new Reply(
+          202,
+          { build_id: buildId, status: 'queued' },
+          { Location: `/api/builds/${buildId}`, 'Preference-Applied': 'respond-async' },
+        );
+      }
+      const { cached, diagnostics } = await awaitBuild(deps, buildId);
+      const message = cached
+        ? 'Compiled successfully (the same code had been compiled before)'
+        : 'Compiled successfully';
+      return {
+        status: 'compiled' as const,
+        message,
+        build_id: buildId,
+        cached,
+        warnings: diagnostics.length,
+      };
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/start',
+    summary: 'Run the latest build on all gateways; a running one is replaced without losing a request',
+    tag,
+    params: IdParams,
+    data: Type.Object({ status: Type.Literal('running'), pid: Type.Integer() }, { title: 'Started' }),
+    errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway'],
+    handle: async ({ params }, deps) => ({
+      status: 'running' as const,
+      pid: await startEndpoint(deps, params.id),
+    }),
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/stop',
+    summary: 'Finish the requests in flight and end the handler on all gateways',
+    tag,
+    params: IdParams,
+    data: Type.Object({ status: Type.Literal('stopped') }, { title: 'Stopped' }),
+    errors: ['endpoint_not_running', 'wait_timeout'],
+    handle: async ({ params }, deps) => {
+      await stopEndpoint(deps, params.id);
+      return { status: 'stopped' as const };
+    },
+  }),
+];

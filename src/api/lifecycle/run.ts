@@ -1,0 +1,92 @@
+/** The operations start and stop: write what should run, and wait until every gateway has acted on it. */
+import { AppError } from '../../errors.js';
+import { confirmRun, type DesiredRun, desireRun, desireStop, revertRun } from '../../store/endpoint-runs.js';
+import { findEndpoint } from '../../store/endpoints.js';
+import { liveNodes, type Node } from '../../store/nodes.js';
+import { type Observation, observationsOf } from '../../store/observations.js';
+import type { ApiDependencies } from '../dependencies.js';
+import { notFound } from '../found.js';
+
+/** A gateway needs a moment more than the handler itself. */
+const NOTICE_MS = 5_000;
+
+/**
+ * Runs the endpoint's artifact on all gateways.
+ * @returns the process id on the gateway that has been there longest
+ */
+export async function startEndpoint(deps: ApiDependencies, id: string): Promise<number> {
+  const { store } = deps;
+  await requireGateways(deps);
+  const run = await desireRun(store, id);
+  if (!run) throw notFound('endpoint', id);
+  if (run.artifact === null) {
+    throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
+  }
+  const seen = await awaitGateways(deps, id, (observation) => hasActedOn(observation, run));
+  const failure = seen?.find(({ state }) => state === 'failed');
+  if (!seen || failure) {
+    const reason = failure?.error ?? 'The gateways did not report it as running in time; see their log.';
+    await revertRun(store, id, run, reason);
+    throw new AppError('handler_start_failed', reason);
+  }
+  await confirmRun(store, id, run);
+  const pid = seen[0]?.pid;
+  if (typeof pid !== 'number') throw new Error(`endpoint ${id} is observed as running without a process`);
+  return pid;
+}
+
+/** Stops the endpoint on all gateways. */
+export async function stopEndpoint(deps: ApiDependencies, id: string): Promise<void> {
+  const { store } = deps;
+  const version = await desireStop(store, id);
+  if (version === undefined) {
+    if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
+    throw new AppError('endpoint_not_running', 'The endpoint is not running.');
+  }
+  const seen = await awaitGateways(deps, id, (observation) => observation.version >= version);
+  if (!seen)
+    throw new AppError(
+      'wait_timeout',
+      'The endpoint is being stopped, but not all gateways have done so yet.',
+    );
+}
+
+function hasActedOn(observation: Observation, { version, artifact }: DesiredRun): boolean {
+  if (observation.version < version) return false;
+  return (
+    observation.state === 'failed' || (observation.state === 'running' && observation.artifact === artifact)
+  );
+}
+
+async function requireGateways({ store }: ApiDependencies): Promise<void> {
+  if ((await liveNodes(store, 'gateway')).length === 0) {
+    throw new AppError(
+      'no_gateway',
+      'No gateway is alive that could run the endpoint; start the `gateway` process.',
+    );
+  }
+}
+
+/** Waits until all live gateways have observed what is wanted; undefined when the time is over. */
+function awaitGateways(
+  { changes, store, config }: ApiDependencies,
+  endpointId: string,
+  isDone: (observation: Observation) => boolean,
+): Promise<readonly Observation[] | undefined> {
+  // Requests in flight are waited for before a handler is ended.
+  const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
+  return changes.waitFor('observation', endpointId, timeoutMs, async () => {
+    const [nodes, observations] = await Promise.all([
+      liveNodes(store, 'gateway'),
+      observationsOf(store, endpointId),
+    ]);
+    const seen = nodes.map((node) => observationBy(node, observations));
+    return seen.every((observation) => observation !== undefined && isDone(observation))
+      ? (seen as Observation[])
+      : undefined;
+  });
+}
+
+function observationBy(node: Node, observations: readonly Observation[]): Observation | undefined {
+  return observations.find(({ node_id }) => node_id === node.id);
+}

@@ -1,0 +1,51 @@
+/** `/metrics`: what all processes of this machine measure, as Prometheus reads it. */
+import { Gauge, Histogram, Registry } from 'prom-client';
+import { collectMetrics, METRICS_CONTENT_TYPE, registrySource } from '../metrics/process-metrics.js';
+import type { Queues } from '../queues/queues.js';
+import type { ApiContext, Next } from './context.js';
+import type { ApiDependencies } from './dependencies.js';
+
+/** The two middlewares: one measures requests, the other answers `/metrics`. */
+export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' | 'runDir' | 'log'>) {
+  const registry = new Registry();
+  const durations = new Histogram({
+    name: 'edge_api_request_duration_seconds',
+    help: 'Duration of management API requests by route and status class',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
+    registers: [registry],
+  });
+  measureQueues(queues, registry);
+
+  return {
+    /** Around everything that answers. */
+    measure: async (context: ApiContext, next: Next): Promise<void> => {
+      const stop = durations.startTimer({ method: context.method });
+      await next();
+      // Never the raw path: anybody could fill the memory with made-up ones.
+      stop({ route: context.state.route?.path ?? 'none', status: `${Math.floor(context.status / 100)}xx` });
+    },
+    /** Behind the guards. */
+    serve: async (context: ApiContext, next: Next): Promise<unknown> => {
+      if (context.path !== '/metrics' || context.method !== 'GET') return next();
+      context.type = METRICS_CONTENT_TYPE;
+      context.body = await collectMetrics(runDir, registrySource(registry), log);
+      return undefined;
+    },
+  };
+}
+
+function measureQueues(queues: Queues, registry: Registry): void {
+  new Gauge({
+    name: 'edge_queue_jobs',
+    help: 'Jobs in the queues by state',
+    labelNames: ['queue', 'state'],
+    registers: [registry],
+    async collect() {
+      for (const queue of queues.all) {
+        const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
+        for (const [state, count] of Object.entries(counts)) this.set({ queue: queue.name, state }, count);
+      }
+    },
+  });
+}

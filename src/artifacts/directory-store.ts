@@ -1,0 +1,38 @@
+/** Artifacts in a folder: one machine, or a shared file system. */
+import { randomUUID } from 'node:crypto';
+import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ArtifactStore, Digest } from './artifact-store.js';
+
+export class DirectoryStore implements ArtifactStore {
+  constructor(private readonly root: string) {}
+
+  async has(digest: Digest): Promise<boolean> {
+    return access(this.#path(digest)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async put(digest: Digest, file: string): Promise<void> {
+    const path = this.#path(digest);
+    await mkdir(dirname(path), { recursive: true });
+    // Written aside and renamed: a reader sees a whole artifact or none.
+    const aside = `${path}.${randomUUID()}`;
+    try {
+      await copyFile(file, aside);
+      await rename(aside, path);
+    } catch (error) {
+      await rm(aside, { force: true });
+      throw error;
+    }
+  }
+
+  async fetch(digest: Digest, destination: string): Promise<void> {
+    await copyFile(this.#path(digest), destination);
+  }
+
+  #path(digest: Digest): string {
+    return join(this.root, digest.slice(0, 2), digest);
+  }
+}

@@ -1,0 +1,16 @@
+/** Chooses the artifact store. */
+import { type Config, ConfigError } from '../config.js';
+import type { ArtifactStore } from './artifact-store.js';
+import { DirectoryStore } from './directory-store.js';
+import { S3Store } from './s3-store.js';
+
+/** Opens the store that ARTIFACTS_URL names. */
+export function openArtifactStore(config: Config): ArtifactStore {
+  const url = config.ARTIFACTS_URL;
+  if (url === undefined) return new DirectoryStore(`${config.DATA_DIR}/artifacts`);
+  if (url.startsWith('s3://')) return new S3Store(url, config);
+  if (/^[a-z0-9]+:\/\//i.test(url) && !url.startsWith('file://')) {
+    throw new ConfigError(`ARTIFACTS_URL: must be a folder or s3://bucket/prefix, not "${url}"`);
+  }
+  return new DirectoryStore(url.replace(/^file:\/\//, ''));
+}

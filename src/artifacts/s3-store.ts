@@ -1,0 +1,54 @@
+/** Artifacts in an S3 bucket: several machines share them. */
+
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Client } from 'minio';
+import { type Config, ConfigError } from '../config.js';
+import type { ArtifactStore, Digest } from './artifact-store.js';
+
+export class S3Store implements ArtifactStore {
+  readonly #client: Client;
+  readonly #bucket: string;
+  readonly #prefix: string;
+
+  /** @throws ConfigError when the URL or the credentials are incomplete. */
+  constructor(url: string, config: Config) {
+    const match = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url);
+    if (!match?.[1])
+      throw new ConfigError(`ARTIFACTS_URL: "${url}" names no bucket; write s3://bucket/prefix`);
+    if (!config.S3_ACCESS_KEY || !config.S3_SECRET_KEY) {
+      throw new ConfigError('ARTIFACTS_URL: an s3:// store needs S3_ACCESS_KEY and S3_SECRET_KEY');
+    }
+    const endpoint = new URL(config.S3_ENDPOINT ?? `https://s3.${config.S3_REGION}.amazonaws.com`);
+    this.#bucket = match[1];
+    this.#prefix = match[2] ? `${match[2].replace(/\/+$/, '')}/` : '';
+    this.#client = new Client({
+      endPoint: endpoint.hostname,
+      port: Number(endpoint.port) || (endpoint.protocol === 'https:' ? 443 : 80),
+      useSSL: endpoint.protocol === 'https:',
+      region: config.S3_REGION,
+      accessKey: config.S3_ACCESS_KEY,
+      secretKey: config.S3_SECRET_KEY,
+    });
+  }
+
+  async has(digest: Digest): Promise<boolean> {
+    try {
+      await this.#client.statObject(this.#bucket, this.#prefix + digest);
+      return true;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'NotFound') return false;
+      throw error;
+    }
+  }
+
+  async put(digest: Digest, file: string): Promise<void> {
+    // With the size given, the client sends one request instead of buffering a multipart upload.
+    const { size } = await stat(file);
+    await this.#client.putObject(this.#bucket, this.#prefix + digest, createReadStream(file), size);
+  }
+
+  async fetch(digest: Digest, destination: string): Promise<void> {
+    await this.#client.fGetObject(this.#bucket, this.#prefix + digest, destination);
+  }
+}

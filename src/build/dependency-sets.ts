@@ -1,0 +1,210 @@
+/**
+ * Prepares what handlers are linked against: the SDK, serde, and the crates a handler asks for.
+ *
+ * Cargo resolves and builds each distinct set of dependencies once, in a folder keyed by the set. Handlers are then
+ * compiled by rustc directly against the resulting libraries: no cargo, no lock, as many at a time as there are cores.
+ */
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Dependencies } from '../dependencies.js';
+import { type Diagnostic, parseRustcOutput, plain } from './diagnostics.js';
+import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
+import type { Toolchain } from './toolchain.js';
+
+/** Which libraries a handler needs. */
+export interface DependencySpec {
+  readonly dependencies: Dependencies;
+  /** Whether it uses the SDK's async macros. */
+  readonly async: boolean;
+}
+
+/** The outcome of preparing a set: arguments for rustc, or why cargo could not build it. */
+export type PreparedSet =
+  | { readonly ok: true; readonly rustcArgs: readonly string[] }
+  | { readonly ok: false; readonly timedOut: boolean; readonly diagnostics: readonly Diagnostic[] };
+
+/** Arguments a set was prepared with last time; its presence means the set is complete. */
+const PREPARED_FILE = 'rustc-args.json';
+
+/** Prepares and remembers sets below one folder. Safe to use from several processes: cargo locks its target folder. */
+export class DependencySets {
+  readonly #inProgress = new Map<string, Promise<PreparedSet>>();
+
+  constructor(
+    private readonly root: string,
+    private readonly toolchain: Toolchain,
+    private readonly env: Readonly<Record<string, string>>,
+    private readonly limits: ToolLimits,
+  ) {}
+
+  /**
+   * Builds a set if that was not done before. Concurrent calls for one set share the work.
+   * @param timeoutMs time limit of one run of cargo, if not that of the constructor
+   */
+  async prepare(spec: DependencySpec, timeoutMs = this.limits.timeoutMs): Promise<PreparedSet> {
+    const key = setKey(this.toolchain, spec);
+    let prepared = this.#inProgress.get(key);
+    if (!prepared) {
+      prepared = this.#prepare(join(this.root, key), spec, timeoutMs);
+      this.#inProgress.set(key, prepared);
+      // A failure is not remembered: the registry may have been away.
+      void prepared.then(
+        ({ ok }) => ok || this.#inProgress.delete(key),
+        () => this.#inProgress.delete(key),
+      );
+    }
+    return prepared;
+  }
+
+  async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {
+    const known = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
+    if (known !== undefined) return { ok: true, rustcArgs: JSON.parse(known) as string[] };
+
+    await mkdir(join(folder, 'src'), { recursive: true });
+    await writeFile(join(folder, 'Cargo.toml'), manifest(this.toolchain.sdk, spec));
+    await writeFile(join(folder, 'src', 'main.rs'), 'fn main() {}\n');
+    // Start from the SDK's own lock, so that shared crates get the versions it was tested with.
+    await copyFile(join(this.toolchain.sdk, 'Cargo.lock'), join(folder, 'Cargo.lock'));
+
+    const build = await this.#cargo(folder, ['build', '--release', '--message-format=json'], timeoutMs);
+    if (build.outcome !== 'exited' || build.exitCode !== 0) {
+      return { ok: false, timedOut: build.outcome === 'timed-out', diagnostics: cargoDiagnostics(build) };
+    }
+    const metadata = await this.#cargo(folder, ['metadata', '--format-version=1', '--offline'], timeoutMs);
+    if (metadata.exitCode !== 0) throw new Error(`cargo metadata failed: ${metadata.stderr}`);
+
+    const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout);
+    const written = join(folder, `${PREPARED_FILE}.${process.pid}`);
+    await writeFile(written, JSON.stringify(rustcArgs));
+    await rename(written, join(folder, PREPARED_FILE));
+    await rm(join(folder, 'target', 'release', 'incremental'), { recursive: true, force: true });
+    return { ok: true, rustcArgs };
+  }
+
+  #cargo(folder: string, args: readonly string[], timeoutMs: number): Promise<ToolResult> {
+    return runTool({
+      file: this.toolchain.cargo,
+      args,
+      cwd: folder,
+      env: {
+        ...this.env,
+        CARGO_TARGET_DIR: join(folder, 'target'),
+        CARGO_TERM_COLOR: 'never',
+        RUSTC: this.toolchain.rustc,
+      },
+      limits: { ...this.limits, timeoutMs },
+    });
+  }
+}
+
+function setKey(toolchain: Toolchain, { dependencies, async }: DependencySpec): string {
+  const sorted = Object.entries(dependencies).sort(([a], [b]) => (a < b ? -1 : 1));
+  const digest = createHash('sha256')
+    .update(JSON.stringify([toolchain.fingerprint, async, sorted]))
+    .digest('hex')
+    .slice(0, 24);
+  return sorted.length > 0 ? digest : `${async ? 'async' : 'sync'}-${digest}`;
+}
+
+const SDK_CRATE = 'rust-edge-gateway-sdk';
+
+function manifest(sdk: string, { dependencies, async }: DependencySpec): string {
+  const { serde, serde_json, ...others } = dependencies;
+  const lines = [
+    `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
+    // A handler may ask for features of these two, but never loses what the SDK's prelude needs.
+    dependencyLine('serde', {
+      version: '1',
+      ...asTable(serde),
+      features: ['derive', ...(asTable(serde).features ?? [])],
+    }),
+    dependencyLine('serde_json', { version: '1', ...asTable(serde_json) }),
+    ...Object.entries(others).map(([name, dependency]) => dependencyLine(name, asTable(dependency))),
+  ];
+  return [
+    '[package]\nname = "handler"\nversion = "0.0.0"\nedition = "2021"\n',
+    '[workspace]\n',
+    '[dependencies]',
+    ...lines,
+    '\n[profile.release]\nopt-level = 3\ndebug = 0\npanic = "unwind"\n',
+  ].join('\n');
+}
+
+type Dependency = Dependencies[string];
+type DependencyTable = Exclude<Dependency, string>;
+
+function asTable(dependency: Dependency | undefined): Partial<DependencyTable> {
+  return typeof dependency === 'string' ? { version: dependency } : (dependency ?? {});
+}
+
+/** Names, versions and features are validated to plain ASCII, for which a JSON value is a TOML value. */
+function dependencyLine(name: string, table: Partial<DependencyTable>): string {
+  const entries = Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  return `${name} = { ${entries.join(', ')} }`;
+}
+
+interface CargoMessage {
+  readonly reason: string;
+  readonly package_id: string;
+  readonly target?: { readonly kind: readonly string[]; readonly name: string };
+  readonly filenames?: readonly string[];
+  readonly linked_paths?: readonly string[];
+  readonly message?: unknown;
+}
+
+interface CargoMetadata {
+  readonly resolve: {
+    readonly root: string;
+    readonly nodes: readonly {
+      readonly id: string;
+      readonly deps: readonly { readonly name: string; readonly pkg: string }[];
+    }[];
+  };
+}
+
+/** The arguments by which rustc finds the built libraries: one `--extern` for each direct dependency. */
+function linkArguments(folder: string, buildOutput: string, metadataOutput: string): string[] {
+  const messages = cargoMessages(buildOutput);
+  const libraries = new Map<string, string>();
+  const nativePaths: string[] = [];
+  for (const { reason, package_id, target, filenames, linked_paths } of messages) {
+    if (reason === 'build-script-executed') nativePaths.push(...(linked_paths ?? []));
+    if (
+      reason !== 'compiler-artifact' ||
+      !target ||
+      target.kind.includes('bin') ||
+      target.kind.includes('custom-build')
+    )
+      continue;
+    const library = filenames?.find((file) => file.endsWith('.rlib') || file.endsWith('.so'));
+    if (library) libraries.set(package_id, library);
+  }
+  const { resolve } = JSON.parse(metadataOutput) as CargoMetadata;
+  const direct = resolve.nodes.find(({ id }) => id === resolve.root)?.deps ?? [];
+  return [
+    '-L',
+    `dependency=${join(folder, 'target', 'release', 'deps')}`,
+    // An optional dependency is resolved but not built: it has no library, and the handler cannot name it.
+    ...direct.flatMap(({ name, pkg }) =>
+      libraries.has(pkg) ? ['--extern', `${name}=${libraries.get(pkg)}`] : [],
+    ),
+    ...nativePaths.flatMap((path) => ['-L', path]),
+  ];
+}
+
+/** Compiler errors of a dependency if there are any, else what cargo itself said (unknown crate, no network ...). */
+function cargoDiagnostics(build: ToolResult): Diagnostic[] {
+  const compiler = cargoMessages(build.stdout)
+    .filter(({ reason }) => reason === 'compiler-message')
+    .flatMap(({ message }) => parseRustcOutput(JSON.stringify(message), ''))
+    .filter(({ level }) => level === 'error');
+  return compiler.length > 0 ? compiler : [plain(build.stderr.trim() || 'cargo ended without saying why')];
+}
+
+function cargoMessages(stdout: string): CargoMessage[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as CargoMessage);
+}

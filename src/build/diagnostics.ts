@@ -1,0 +1,97 @@
+/** Turns what rustc and cargo print as JSON into text for people and data for tools. */
+
+/** One message of the compiler. */
+export interface Diagnostic {
+  /** `error`, `warning`, `note`, `help`. */
+  readonly level: string;
+  /** e.g. `E0425` or the name of a lint; null when there is none. */
+  readonly code: string | null;
+  readonly message: string;
+  /** First line of the place, counted from 1, in the handler's own source; null when it has none there. */
+  readonly line: number | null;
+  /** First column of the place, counted from 1. */
+  readonly column: number | null;
+  /** As a terminal shows it, without colour. */
+  readonly rendered: string;
+}
+
+/** More than anybody reads, and little enough for one row of a table. */
+const MAX_DIAGNOSTICS = 100;
+const MAX_TEXT_CHARACTERS = 128 * 1024;
+
+/**
+ * Reads the lines of `rustc --error-format=json`; lines that are not JSON (a linker's or a crashing compiler's own
+ * words) become diagnostics without a place.
+ * @param sourceFile the handler's source as rustc names it: places elsewhere get no line
+ */
+export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic[] {
+  const diagnostics: Diagnostic[] = [];
+  for (const line of stderr.split('\n')) {
+    if (line.trim() === '') continue;
+    const message = parseJson(line);
+    const diagnostic = message === undefined ? plain(line) : fromRustc(message, sourceFile);
+    if (diagnostic) diagnostics.push(diagnostic);
+    if (diagnostics.length === MAX_DIAGNOSTICS) break;
+  }
+  return diagnostics;
+}
+
+/** The text of all diagnostics, as a terminal would have shown it. */
+export function renderDiagnostics(diagnostics: readonly Diagnostic[]): string {
+  const text = diagnostics
+    .map(({ rendered }) => rendered.trimEnd())
+    .join('\n\n')
+    .trim();
+  return text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}\n... (shortened)`;
+}
+
+/** A message without a place or code. */
+export function plain(text: string, level = 'error'): Diagnostic {
+  return { level, code: null, message: text, line: null, column: null, rendered: text };
+}
+
+function parseJson(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined; // a line that only looks like JSON is shown as it is
+  }
+}
+
+// The fields used of https://doc.rust-lang.org/rustc/json.html
+interface Span {
+  readonly file_name?: string;
+  readonly line_start?: number;
+  readonly column_start?: number;
+  readonly is_primary?: boolean;
+  readonly expansion?: { readonly span?: Span } | null;
+}
+
+function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagnostic | undefined {
+  const { $message_type, level, message: text, rendered, spans, code } = message;
+  if ($message_type !== undefined && $message_type !== 'diagnostic') return undefined;
+  if (typeof level !== 'string' || typeof text !== 'string') return undefined;
+  // Closing remarks of the compiler ("aborting due to 2 previous errors", "try --explain") say nothing new.
+  if (level === 'failure-note' || /^aborting due to /.test(text) || /^\d+ warnings? emitted/.test(text))
+    return undefined;
+  const place = placeInSource(Array.isArray(spans) ? (spans as Span[]) : [], sourceFile);
+  return {
+    level,
+    code: typeof code === 'object' && code !== null && 'code' in code ? String(code.code) : null,
+    message: text,
+    line: place?.line_start ?? null,
+    column: place?.column_start ?? null,
+    rendered: typeof rendered === 'string' ? rendered : text,
+  };
+}
+
+function placeInSource(spans: readonly Span[], sourceFile: string): Span | undefined {
+  for (const span of [...spans.filter(({ is_primary }) => is_primary), ...spans]) {
+    // An error inside a macro points into the macro's crate; its expansion leads back to the author's line.
+    for (let at: Span | undefined = span; at; at = at.expansion?.span) {
+      if (at.file_name === sourceFile) return at;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+/** Compiles one handler with rustc against a prepared dependency set. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Diagnostic, parseRustcOutput, plain } from './diagnostics.js';
+import { runTool, type ToolLimits } from './run-tool.js';
+import type { Toolchain } from './toolchain.js';
+
+/** Flags of every handler build. Part of the toolchain's fingerprint: changing them rebuilds handlers. */
+export const HANDLER_PROFILE = [
+  '--edition=2021',
+  '--crate-type=bin',
+  '--crate-name=handler',
+  '-Copt-level=3',
+  '-Ccodegen-units=1',
+  '-Cdebuginfo=0',
+  '-Cstrip=symbols',
+  '-Cembed-bitcode=no',
+] as const;
+
+/** As diagnostics name it. */
+const SOURCE_FILE = 'handler.rs';
+
+/** The outcome of one rustc run. */
+export type Compilation =
+  | { readonly ok: true; readonly executable: string; readonly diagnostics: readonly Diagnostic[] }
+  | { readonly ok: false; readonly timedOut: boolean; readonly diagnostics: readonly Diagnostic[] };
+
+/** What one compilation works on. */
+export interface CompileJob {
+  readonly toolchain: Toolchain;
+  readonly code: string;
+  /** From `DependencySets.prepare`. */
+  readonly libraries: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: ToolLimits;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Compiles in a fresh folder below `scratch` and hands the executable to `use`; both are gone afterwards.
+ */
+export async function compileHandler<T>(
+  scratch: string,
+  job: CompileJob,
+  use: (compilation: Compilation) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(scratch, 'build-'));
+  try {
+    return await use(await compileIn(folder, job));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function compileIn(folder: string, job: CompileJob): Promise<Compilation> {
+  await writeFile(join(folder, SOURCE_FILE), job.code);
+  const result = await runTool({
+    file: job.toolchain.rustc,
+    args: [...HANDLER_PROFILE, '--error-format=json', ...job.libraries, '-o', 'handler', SOURCE_FILE],
+    cwd: folder,
+    env: { ...job.env, TMPDIR: folder },
+    limits: job.limits,
+    signal: job.signal,
+  });
+  const diagnostics = parseRustcOutput(result.stderr, SOURCE_FILE);
+  if (result.outcome === 'exited' && result.exitCode === 0) {
+    return { ok: true, executable: join(folder, 'handler'), diagnostics };
+  }
+  if (result.outcome === 'timed-out') {
+    const text = `The build did not end within ${job.limits.timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`;
+    return { ok: false, timedOut: true, diagnostics: [plain(text)] };
+  }
+  if (result.outcome === 'aborted')
+    return { ok: false, timedOut: false, diagnostics: [plain('The build was cancelled.')] };
+  return {
+    ok: false,
+    timedOut: false,
+    diagnostics: [...entryPointHint(diagnostics), ...diagnostics, ...crashNote(result.exitCode, diagnostics)],
+  };
+}
+
+/** rustc says "`main` function not found", but handler authors never write a `main`. */
+function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  if (!diagnostics.some(({ code }) => code === 'E0601')) return [];
+  return [
+    plain(
+      'This handler has no entry point. End the source with a macro that names your function, for example ' +
+        '`handler_loop!(handle);` for `fn handle(req: Request) -> Response`, or `handler_loop_result!(handle);` ' +
+        'for one that returns `Result<Response, HandlerError>`.',
+    ),
+  ];
+}
+
+function crashNote(exitCode: number | null, diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  if (diagnostics.some(({ level }) => level.startsWith('error'))) return [];
+  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  return [
+    plain(
+      `The compiler ${end} without naming an error; it may have run into the memory limit (COMPILE_MEMORY_MB).`,
+    ),
+  ];
+}

@@ -1,0 +1,61 @@
+/** The artifacts this machine has: fetched from the store once, verified, and ready to be executed. */
+import { randomUUID } from 'node:crypto';
+import { access, chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
+
+/** A folder of executables, named by their digests. */
+export class ArtifactCache {
+  readonly #fetching = new Map<Digest, Promise<string>>();
+
+  constructor(
+    private readonly folder: string,
+    private readonly store: ArtifactStore,
+  ) {}
+
+  /**
+   * The path of an executable on this machine.
+   * @throws when it cannot be fetched, or is not what its digest says
+   */
+  get(digest: Digest): Promise<string> {
+    let fetching = this.#fetching.get(digest);
+    if (!fetching) {
+      fetching = this.#fetch(digest).finally(() => this.#fetching.delete(digest));
+      this.#fetching.set(digest, fetching);
+    }
+    return fetching;
+  }
+
+  /** Deletes all executables but these. */
+  async keepOnly(digests: readonly Digest[]): Promise<void> {
+    const keep = new Set(digests);
+    await mkdir(this.folder, { recursive: true });
+    for (const name of await readdir(this.folder)) {
+      if (!keep.has(name)) await rm(join(this.folder, name), { force: true });
+    }
+  }
+
+  async #fetch(digest: Digest): Promise<string> {
+    const path = join(this.folder, digest);
+    if (await exists(path)) return path;
+    await mkdir(this.folder, { recursive: true });
+    const aside = join(this.folder, `${digest}.${randomUUID()}`);
+    try {
+      await this.store.fetch(digest, aside);
+      const actual = await digestFile(aside);
+      if (actual !== digest) throw new Error(`Artifact ${digest} is damaged: the store returned ${actual}`);
+      await chmod(aside, 0o555);
+      await rename(aside, path);
+    } finally {
+      await rm(aside, { force: true });
+    }
+    return path;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

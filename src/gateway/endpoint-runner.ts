@@ -1,0 +1,259 @@
+/**
+ * Keeps the handler of one endpoint as desired: starts it, swaps it without losing a request, restarts it when it
+ * crashes, stops it. All changes of one endpoint happen one after the other; a newer wish overtakes an older one
+ * between two steps.
+ */
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { ObservedState } from '../store/observations.js';
+import { type HandlerProcess, withOutput } from './handler-process.js';
+import type { HandlerState } from './messages.js';
+
+/** What should run. */
+export interface Desired {
+  /** null: nothing. */
+  readonly artifact: string | null;
+  /** Version of the endpoint this is from. */
+  readonly version: number;
+}
+
+/** What is seen of an endpoint on this node. */
+export interface Seen {
+  readonly state: ObservedState;
+  readonly artifact: string | null;
+  readonly version: number;
+  readonly pid: number | null;
+  readonly error: string | null;
+}
+
+/** What a runner needs of its surroundings. */
+export interface RunnerHost {
+  /** Fetches the artifact and starts it. @throws when it does not become ready */
+  start(artifact: string): Promise<HandlerProcess>;
+  /** Sends requests to another handler; resolves when all fronts do. */
+  route(handler: HandlerState): Promise<void>;
+  /** Resolves when no request is left in a process that was taken out of service, or none can be any more. */
+  drained(process: HandlerProcess): Promise<void>;
+  /** Records what is seen; must not fail. */
+  observe(seen: Seen): Promise<void>;
+  /** The handler keeps crashing, or has recovered from that. */
+  crashLoop(artifact: string, error: string): Promise<void>;
+  recovered(artifact: string): Promise<void>;
+  restarted(reason: 'crash' | 'deadline'): void;
+  readonly log: Logger;
+}
+
+/** A handler that has run this long has not crashed at its start. */
+const STABLE_MS = 10_000;
+/** So many crashes without being stable in between are a crash loop. */
+const CRASH_LOOP = 5;
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 30_000;
+
+interface Running {
+  readonly artifact: string;
+  readonly process: HandlerProcess;
+}
+
+export class EndpointRunner {
+  #desired: Desired;
+  #current: Running | undefined;
+  #observedVersion: number | undefined;
+  #crashes = 0;
+  #isLooping = false;
+  #retry: NodeJS.Timeout | undefined;
+  #stable: NodeJS.Timeout | undefined;
+  #mustReplace = false;
+  #settling: Promise<void> | undefined;
+  /** Old processes on their way out. */
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(
+    private readonly host: RunnerHost,
+    desired: Desired,
+  ) {
+    this.#desired = desired;
+    this.#settle();
+  }
+
+  /** Takes note of what should run now. */
+  desire(desired: Desired): void {
+    if (desired.artifact !== this.#desired.artifact || desired.version !== this.#desired.version) {
+      // Somebody wants something: past crashes do not delay it.
+      this.#crashes = 0;
+      this.#isLooping = false;
+      clearTimeout(this.#retry);
+      this.#retry = undefined;
+    }
+    this.#desired = desired;
+    this.#settle();
+  }
+
+  /** Writes the observation again; the node's rows were lost. */
+  observeAgain(): void {
+    this.#observedVersion = undefined;
+    this.#settle();
+  }
+
+  /** Replaces the process because a request in it ran over its deadline. */
+  replace(instanceId: number): void {
+    // Of a process that is on its way out already, more of the same is expected.
+    if (this.#current?.process.instance.id !== instanceId || this.#mustReplace) return;
+    this.#mustReplace = true;
+    this.host.restarted('deadline');
+    this.#settle();
+  }
+
+  /** True when nothing runs and nothing should. */
+  get isIdle(): boolean {
+    return !this.#current && !this.#settling && this.#desired.artifact === null && this.#retiring.size === 0;
+  }
+
+  /** Ends all processes, and resolves when they are gone. */
+  async stop(): Promise<void> {
+    this.desire({ artifact: null, version: this.#desired.version });
+    while (this.#settling) await this.#settling;
+    await Promise.all(this.#retiring);
+  }
+
+  #settle(): void {
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = undefined;
+      if (!this.#isSettled()) this.#settle();
+    });
+  }
+
+  #isSettled(): boolean {
+    const { artifact, version } = this.#desired;
+    if (this.#retry) return true;
+    return (
+      !this.#mustReplace &&
+      this.#current?.artifact === (artifact ?? undefined) &&
+      this.#observedVersion === version
+    );
+  }
+
+  async #settleAll(): Promise<void> {
+    while (!this.#isSettled()) {
+      const desired = this.#desired;
+      try {
+        if (desired.artifact === null) await this.#stopCurrent(desired);
+        else if (this.#current?.artifact === desired.artifact && !this.#mustReplace)
+          await this.#observe(desired, 'running');
+        else await this.#startNew(desired, desired.artifact);
+      } catch (thrown) {
+        await this.#startFailed(desired, toError(thrown));
+      }
+    }
+  }
+
+  async #stopCurrent(desired: Desired): Promise<void> {
+    const old = this.#current;
+    this.#current = undefined;
+    this.#mustReplace = false;
+    clearTimeout(this.#stable);
+    if (old) {
+      await this.host.route({ kind: 'none' });
+      await this.host.drained(old.process);
+      await old.process.stop();
+    } else {
+      await this.host.route({ kind: 'none' });
+    }
+    await this.#observe(desired, 'stopped');
+  }
+
+  async #startNew(desired: Desired, artifact: string): Promise<void> {
+    if (!this.#current) await this.host.route({ kind: 'starting' });
+    const process = await this.host.start(artifact);
+    const old = this.#current;
+    this.#current = { artifact, process };
+    this.#mustReplace = false;
+    void process.ended.then((reason) => this.#ended(process, reason));
+    await this.host.route({ kind: 'running', instance: process.instance });
+    clearTimeout(this.#stable);
+    this.#stable = setTimeout(() => void this.#becameStable(artifact), STABLE_MS);
+    if (old) this.#retire(old.process);
+    if (this.#current?.process !== process) return; // crashed already
+    // After a crash loop it has to prove itself first.
+    if (!this.#isLooping) await this.#observe(desired, 'running');
+    else this.#observedVersion = desired.version;
+  }
+
+  /** The old process answers what it has begun; nobody waits for that. */
+  #retire(old: HandlerProcess): void {
+    const retiring = this.host
+      .drained(old)
+      .then(() => old.stop())
+      .catch((error: unknown) =>
+        this.host.log.error({ err: error }, 'old handler process could not be ended'),
+      )
+      .finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  #ended(process: HandlerProcess, reason: string): void {
+    if (this.#current?.process !== process) return;
+    clearTimeout(this.#stable);
+    this.#current = undefined;
+    this.#observedVersion = undefined;
+    this.#crashes++;
+    this.host.restarted('crash');
+    const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
+    this.host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
+    void process.stop(); // what it has started, and its socket file, go with it
+    if (this.#crashes > 1) this.#backOff();
+    if (this.#crashes >= CRASH_LOOP) void this.#enterLoop(text);
+    this.#settle();
+  }
+
+  async #startFailed(desired: Desired, error: Error): Promise<void> {
+    this.host.log.warn({ err: error, artifact: desired.artifact }, 'handler could not be started');
+    this.#crashes++;
+    this.#mustReplace = false;
+    // What ran before goes on; if nothing did, requests need not wait.
+    if (!this.#current) await this.host.route({ kind: 'none' });
+    if (this.#desired !== desired) return;
+    this.#backOff();
+    await this.#observe(desired, 'failed', error.message);
+    if (this.#crashes >= CRASH_LOOP) await this.#enterLoop(error.message);
+  }
+
+  async #enterLoop(error: string): Promise<void> {
+    const { artifact } = this.#desired;
+    if (artifact === null) return;
+    if (!this.#current) await this.host.route({ kind: 'none' });
+    await this.#observe(this.#desired, 'failed', error);
+    if (this.#isLooping) return;
+    this.#isLooping = true;
+    await this.host.crashLoop(artifact, error);
+  }
+
+  async #becameStable(artifact: string): Promise<void> {
+    this.#crashes = 0;
+    if (!this.#isLooping) return;
+    this.#isLooping = false;
+    await this.#observe(this.#desired, 'running');
+    await this.host.recovered(artifact);
+  }
+
+  #backOff(): void {
+    clearTimeout(this.#retry);
+    const delay = Math.min(FIRST_BACKOFF_MS * 2 ** Math.max(0, this.#crashes - 2), MAX_BACKOFF_MS);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#settle();
+    }, delay);
+  }
+
+  async #observe(desired: Desired, state: ObservedState, error: string | null = null): Promise<void> {
+    const running = state === 'running' ? this.#current : undefined;
+    await this.host.observe({
+      state,
+      artifact: state === 'stopped' ? null : desired.artifact,
+      version: desired.version,
+      pid: running?.process.pid ?? null,
+      error,
+    });
+    this.#observedVersion = desired.version;
+  }
+}

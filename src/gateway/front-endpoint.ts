@@ -1,0 +1,123 @@
+/** An endpoint as a front sees it: where its requests go right now. */
+
+import type { EndpointMetrics } from './front-metrics.js';
+import { connectHandler, type Exchange, type HandlerConnection } from './handler-connection.js';
+import type { HandlerState } from './messages.js';
+import type { Route } from './route-table.js';
+
+/** A request that is to be sent to a handler. */
+export interface Outgoing extends Exchange {
+  readonly head: string;
+  readonly body: Uint8Array;
+  /** In the time of `performance.now()`. */
+  readonly deadline: number;
+  /** No handler serves the endpoint. */
+  unavailable(): void;
+}
+
+/** How long, and how many, requests are held while a handler is being started. */
+const HOLD_MS = 5_000;
+const MAX_HELD = 1_000;
+
+interface Draining {
+  readonly instanceId: number;
+  readonly done: Promise<void>;
+}
+
+interface Held {
+  readonly request: Outgoing;
+  readonly until: number;
+}
+
+/** Where an endpoint is to be found, and what counts its requests there. */
+export interface Address extends Route {
+  /** False when the endpoint is disabled: it is not in the route table. */
+  readonly routed: boolean;
+  readonly metrics: EndpointMetrics;
+}
+
+/** Routes the requests of one endpoint to its handler process, across restarts and swaps. */
+export class FrontEndpoint {
+  #handler: HandlerState = { kind: 'none' };
+  #connection: HandlerConnection | undefined;
+  #instanceId: number | undefined;
+  /** Connections that were taken out of service and still have requests in flight. */
+  readonly #draining = new Map<HandlerConnection, Draining>();
+  #held: Held[] = [];
+
+  constructor(
+    readonly id: string,
+    private readonly onStuck: (endpointId: string, instanceId: number) => void,
+    public address: Address,
+  ) {}
+
+  get inFlight(): number {
+    let count = this.#connection?.inFlight ?? 0;
+    for (const connection of this.#draining.keys()) count += connection.inFlight;
+    return count;
+  }
+
+  /** Sends a request to the handler, now or as soon as there is one. */
+  dispatch(request: Outgoing): void {
+    const connection = this.#connection;
+    if (connection?.isOpen) {
+      connection.send(request.head, request.body, request.deadline, request);
+    } else if (this.#handler.kind === 'none' || this.#held.length >= MAX_HELD) {
+      request.unavailable();
+    } else {
+      this.#held.push({ request, until: Math.min(performance.now() + HOLD_MS, request.deadline) });
+    }
+  }
+
+  /** Changes what serves the endpoint. Resolves when requests go there. */
+  async setHandler(handler: HandlerState): Promise<void> {
+    this.#handler = handler;
+    if (handler.kind !== 'running') {
+      this.#retire();
+      if (handler.kind === 'none') this.#releaseHeld();
+      return;
+    }
+    if (this.#instanceId === handler.instance.id && this.#connection?.isOpen) return;
+    const { id, socket } = handler.instance;
+    const connection = await connectHandler(socket, () => this.onStuck(this.id, id));
+    // Overtaken by a later change while connecting.
+    if (this.#handler !== handler) return connection.close();
+    this.#retire();
+    this.#connection = connection;
+    this.#instanceId = id;
+    this.#releaseHeld();
+  }
+
+  /** Resolves when no request is in flight in an instance that does not serve this endpoint any more. */
+  async drained(instanceId: number): Promise<void> {
+    for (const draining of this.#draining.values())
+      if (draining.instanceId === instanceId) await draining.done;
+  }
+
+  /** Fails what has waited too long, in the handler or for one. */
+  expire(now: number): void {
+    this.#connection?.expire(now);
+    for (const connection of this.#draining.keys()) connection.expire(now);
+    while (this.#held[0] && this.#held[0].until <= now) this.#held.shift()?.request.unavailable();
+  }
+
+  /** Takes the current connection out of service; it closes once nothing is in flight. */
+  #retire(): void {
+    const connection = this.#connection;
+    const instanceId = this.#instanceId;
+    if (!connection || instanceId === undefined) return;
+    this.#connection = undefined;
+    this.#instanceId = undefined;
+    const done = connection.drained().then(() => {
+      this.#draining.delete(connection);
+      connection.close();
+    });
+    this.#draining.set(connection, { instanceId, done });
+  }
+
+  #releaseHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const { request } of held) this.dispatch(request);
+  }
+}

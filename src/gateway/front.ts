@@ -1,0 +1,188 @@
+/** A front: one process of the cluster that serves the public port, on orders of the supervisor. */
+import type { Server } from 'node:http';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { registrySource } from '../metrics/process-metrics.js';
+import { type Address, FrontEndpoint } from './front-endpoint.js';
+import { FrontMetrics } from './front-metrics.js';
+import { createFrontServer } from './front-server.js';
+import type { EndpointState, FromFront, ToFront } from './messages.js';
+import { RouteTable } from './route-table.js';
+
+/** How a front is set up. */
+export interface FrontOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly requestTimeoutMs: number;
+  readonly bodyLimit: number;
+  readonly log: Logger;
+  /** Sends a message to the supervisor. */
+  readonly send: (message: FromFront) => void;
+}
+
+const EXPIRE_EVERY_MS = 100;
+const COUNT_EVERY_MS = 500;
+/** A client that keeps its connection busy may hold up the end of a front for this long. */
+const DRAIN_LIMIT_MS = 35_000;
+
+/** The state of a front process. */
+export class Front {
+  readonly #routes = new RouteTable<FrontEndpoint>();
+  readonly #endpoints = new Map<string, FrontEndpoint>();
+  readonly #metrics = new FrontMetrics(() => this.#inFlight());
+  readonly #server: Server;
+  readonly #timers: NodeJS.Timeout[];
+  #handled = 0;
+  #stopping: Promise<void> | undefined;
+
+  constructor(private readonly options: FrontOptions) {
+    this.#server = createFrontServer({
+      ...options,
+      routes: this.#routes,
+      metrics: this.#metrics,
+      onHandled: () => {
+        this.#handled++;
+      },
+    });
+    this.#timers = [
+      setInterval(() => this.#expire(), EXPIRE_EVERY_MS),
+      setInterval(() => this.#reportCount(), COUNT_EVERY_MS),
+    ];
+  }
+
+  /** Carries out an order and reports that it is done. */
+  async receive(message: ToFront): Promise<void> {
+    const { seq } = message;
+    try {
+      switch (message.type) {
+        case 'apply':
+          await this.#apply(message.endpoints, message.removed);
+          return this.options.send({ type: 'done', seq });
+        case 'listen':
+          await this.#listen();
+          return this.options.send({ type: 'done', seq });
+        case 'drain':
+          await this.#endpoints.get(message.endpointId)?.drained(message.instanceId);
+          return this.options.send({ type: 'done', seq });
+        case 'metrics':
+          return this.options.send({
+            type: 'done',
+            seq,
+            metrics: await registrySource(this.#metrics.registry)(),
+          });
+        case 'stop':
+          await this.stop();
+          return this.options.send({ type: 'done', seq });
+      }
+    } catch (thrown) {
+      this.options.send({ type: 'done', seq, error: toError(thrown).message });
+    }
+  }
+
+  /** Takes no more connections and resolves when the last request is answered. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#drain();
+    return this.#stopping;
+  }
+
+  async #apply(endpoints: readonly EndpointState[], removed: readonly string[]): Promise<void> {
+    for (const id of removed) this.#remove(id);
+    const changes = endpoints.map((state) => this.#upsert(state).setHandler(state.handler));
+    // A handler that cannot be reached has just died: the supervisor knows, and says next what replaces it.
+    for (const change of await Promise.allSettled(changes)) {
+      if (change.status === 'rejected')
+        this.options.log.debug({ err: toError(change.reason) }, 'handler not reachable');
+    }
+  }
+
+  #upsert(state: EndpointState): FrontEndpoint {
+    const known = this.#endpoints.get(state.id);
+    if (known && sameAddress(known.address, state)) return known;
+    const { id, domain, method, route, routed } = state;
+    const address = {
+      domain,
+      method,
+      route,
+      routed,
+      metrics: this.#metrics.forEndpoint(id, { domain, method, route }),
+    };
+    const endpoint = known ?? new FrontEndpoint(id, this.#onStuck, address);
+    if (known) {
+      this.#unroute(known);
+      known.address.metrics.remove();
+      known.address = address;
+    }
+    this.#endpoints.set(id, endpoint);
+    if (routed) this.#routes.add(address, endpoint);
+    return endpoint;
+  }
+
+  #remove(id: string): void {
+    const endpoint = this.#endpoints.get(id);
+    if (!endpoint) return;
+    this.#unroute(endpoint);
+    this.#endpoints.delete(id);
+    endpoint.address.metrics.remove();
+    void endpoint.setHandler({ kind: 'none' });
+  }
+
+  #unroute(endpoint: FrontEndpoint): void {
+    if (endpoint.address.routed) this.#routes.remove(endpoint.address, endpoint);
+  }
+
+  #listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host: this.options.host, port: this.options.port, backlog: 1024 }, () =>
+        resolve(),
+      );
+    });
+  }
+
+  async #drain(): Promise<void> {
+    // Answers from now on say that the connection closes; idle connections are closed at once.
+    this.#server.prependListener('request', (_request, response) => {
+      response.shouldKeepAlive = false;
+    });
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    const limit = setTimeout(() => this.#server.closeAllConnections(), DRAIN_LIMIT_MS);
+    const idle = setInterval(() => this.#server.closeIdleConnections(), EXPIRE_EVERY_MS);
+    if (this.#server.listening) await closed;
+    clearTimeout(limit);
+    clearInterval(idle);
+    this.#reportCount();
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  #onStuck = (endpointId: string, instanceId: number): void => {
+    this.options.send({ type: 'stuck', endpointId, instanceId });
+  };
+
+  #expire(): void {
+    const now = performance.now();
+    for (const endpoint of this.#endpoints.values()) endpoint.expire(now);
+  }
+
+  #reportCount(): void {
+    if (this.#handled === 0) return;
+    this.options.send({ type: 'counted', requests: this.#handled });
+    this.#handled = 0;
+  }
+
+  #inFlight(): number {
+    let count = 0;
+    for (const endpoint of this.#endpoints.values()) count += endpoint.inFlight;
+    return count;
+  }
+}
+
+function sameAddress(address: Address, state: EndpointState): boolean {
+  return (
+    address.routed === state.routed &&
+    address.domain === state.domain &&
+    address.method === state.method &&
+    address.route === state.route
+  );
+}

@@ -1,0 +1,146 @@
+/** One handler process: started, watched until it is ready, listened to, ended. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { killTree, spawnLimited } from '../limited-process.js';
+import type { Logger } from '../log.js';
+import { captureOutput } from './handler-output.js';
+import type { InstanceRef } from './messages.js';
+
+/** What a handler may use. */
+export interface HandlerLimits {
+  /** Address space, MiB. */
+  readonly memoryMb: number;
+  /** Requests it works on at the same time. */
+  readonly threads: number;
+  /** Milliseconds until it has to be ready. */
+  readonly startTimeoutMs: number;
+}
+
+/** How to start one. */
+export interface HandlerOptions {
+  /** The executable, on this machine. */
+  readonly executable: string;
+  readonly instance: InstanceRef;
+  readonly endpointId: string;
+  readonly limits: HandlerLimits;
+  readonly log: Logger;
+}
+
+/** The handler did not become ready. The message has the last lines it printed. */
+export class HandlerStartError extends Error {
+  override readonly name = 'HandlerStartError';
+}
+
+/** A handler process that has been ready. */
+export interface HandlerProcess {
+  readonly pid: number;
+  readonly instance: InstanceRef;
+  readonly startedAt: number;
+  /** Resolves, with the reason, when it has ended, for whatever cause. */
+  readonly ended: Promise<string>;
+  /** What it printed last. */
+  lastLines(): string;
+  /** Ends it: asked first, killed with all it has started if it does not go. */
+  stop(): Promise<void>;
+}
+
+/** A handler that was asked to end is killed after this. */
+const STOP_GRACE_MS = 1_000;
+const CONTROL_FD = 3;
+
+/**
+ * Starts a handler and waits until it listens.
+ * @throws HandlerStartError when it ends, or is not ready in time
+ */
+export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
+  const { instance, limits, endpointId } = options;
+  const mark = randomUUID();
+  const child = spawnLimited({
+    file: options.executable,
+    args: [],
+    cwd: dirname(options.executable),
+    env: {
+      EDGE_SOCKET: instance.socket,
+      EDGE_CONTROL_FD: String(CONTROL_FD),
+      EDGE_MAX_THREADS: String(limits.threads),
+      EDGE_ENDPOINT_ID: endpointId,
+      // Each arena reserves address space of its own, which counts against the limit.
+      MALLOC_ARENA_MAX: '2',
+    },
+    limits: { memoryMb: limits.memoryMb, fileMb: 64, openFiles: 1024 },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    mark,
+  });
+  const output = captureOutput(
+    child.stdout,
+    child.stderr,
+    options.log.child({ endpoint_id: endpointId, pid: child.pid }),
+  );
+
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`it could not be run: ${error.message}`));
+    child.once('exit', (code, signal) =>
+      resolve(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`),
+    );
+  });
+  const control = child.stdio[CONTROL_FD] as Duplex;
+  control.on('error', () => undefined); // broken when the handler dies, which `ended` reports
+
+  const stop = async () => {
+    // Closing this is the request to end.
+    control.destroy();
+    if (child.pid === undefined) return;
+    const gone = await Promise.race([ended.then(() => true), sleep(STOP_GRACE_MS).then(() => false)]);
+    if (!gone) await killTree(child.pid, mark);
+    await ended;
+    await rm(instance.socket, { force: true });
+  };
+
+  const readiness = await firstOf(ready(control), ended, limits.startTimeoutMs);
+  if (readiness !== 'ready' || child.pid === undefined) {
+    await stop();
+    await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
+    const why = readiness === 'timeout' ? `it was not ready within ${limits.startTimeoutMs} ms` : readiness;
+    throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
+  }
+  return { pid: child.pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, stop };
+}
+
+/** A sentence, and below it what the handler printed last, if anything. */
+export function withOutput(sentence: string, lastLines: string): string {
+  return lastLines === '' ? sentence : `${sentence}\nIts last output:\n${lastLines}`;
+}
+
+/** The handler writes `ready` to its control stream once its socket listens. */
+function ready(control: Duplex): Promise<'ready'> {
+  return new Promise((resolve) => {
+    let text = '';
+    control.on('data', (chunk: Buffer) => {
+      // Anything it writes later is of no meaning, and not kept.
+      if (text.length < 16) text += chunk.toString('latin1');
+      if (text.startsWith('ready\n')) resolve('ready');
+    });
+  });
+}
+
+async function firstOf(
+  isReady: Promise<'ready'>,
+  ended: Promise<string>,
+  timeoutMs: number,
+): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<'timeout'>((resolve) => {
+    timer = setTimeout(() => resolve('timeout'), timeoutMs);
+  });
+  const first = await Promise.race([isReady, ended, timeout]);
+  clearTimeout(timer);
+  return first;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}

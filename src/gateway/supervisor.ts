@@ -1,0 +1,273 @@
+/**
+ * The supervisor: makes what this node runs the same as what the database says should run. It reads endpoints when
+ * they are announced, when it starts, and every few seconds in case an announcement was lost.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Counter, type Registry } from 'prom-client';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { type Changes, Periodically } from '../reconcile/changes.js';
+import type { Store } from '../store/database.js';
+import {
+  endpointVersions,
+  type RoutedEndpoint,
+  reportCrashLoop,
+  reportRecovery,
+  routedEndpoints,
+} from '../store/endpoint-runs.js';
+import { saveObservation } from '../store/observations.js';
+import { addRequests } from '../store/request-counters.js';
+import type { ArtifactCache } from './artifact-cache.js';
+import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
+import type { Fronts } from './fronts.js';
+import { type HandlerLimits, type HandlerProcess, startHandler } from './handler-process.js';
+import { Limiter } from './limiter.js';
+import type { EndpointState, HandlerState } from './messages.js';
+
+/** What a supervisor works with. */
+export interface SupervisorOptions {
+  readonly store: Store;
+  readonly changes: Changes;
+  readonly fronts: Fronts;
+  readonly artifacts: ArtifactCache;
+  readonly nodeId: () => string;
+  /** Folder for the sockets of handlers. */
+  readonly runDir: string;
+  readonly limits: HandlerLimits;
+  /** Longest time a request may be in a handler, milliseconds. */
+  readonly requestTimeoutMs: number;
+  readonly registry: Registry;
+  readonly log: Logger;
+}
+
+const LOOK_EVERY_MS = 5_000;
+const COUNT_EVERY_MS = 1_000;
+const READ_BATCH = 1_000;
+/** Handlers started at a time when many should run, as after a restart of the machine. */
+const CONCURRENT_STARTS = 8;
+/** After the deadline of its last request, a front needs a moment to notice. */
+const DRAIN_SLACK_MS = 2_000;
+
+export class Supervisor {
+  readonly #known = new Map<string, RoutedEndpoint>();
+  readonly #handlers = new Map<string, HandlerState>();
+  readonly #runners = new Map<string, EndpointRunner>();
+  readonly #starts = new Limiter(CONCURRENT_STARTS);
+  readonly #restarts: Counter<'endpoint' | 'reason'>;
+  readonly #periodic: Periodically[];
+  #toRead = new Set<string>();
+  #reading: Promise<void> | undefined;
+  #nextInstance = 1;
+  #uncounted = 0;
+  #isStopping = false;
+
+  constructor(private readonly options: SupervisorOptions) {
+    this.#restarts = new Counter({
+      name: 'edge_gateway_handler_restarts_total',
+      help: 'Handler processes replaced because they crashed or ran over a deadline',
+      labelNames: ['endpoint', 'reason'],
+      registers: [options.registry],
+    });
+    const warn = (what: string) => (error: Error) => options.log.warn({ err: error }, what);
+    this.#periodic = [
+      new Periodically(LOOK_EVERY_MS, () => this.lookAtAll(), warn('looking for changed endpoints failed')),
+      new Periodically(COUNT_EVERY_MS, () => this.#saveCount(), warn('counting requests failed')),
+    ];
+    options.changes.onChange('endpoint', (id) => this.#look(id));
+    options.changes.onConnected(() => {
+      this.lookAtAll().catch((error: unknown) =>
+        warn('looking for changed endpoints failed')(toError(error)),
+      );
+    });
+  }
+
+  /** Compares all endpoints with what is known, and reads those that differ. */
+  async lookAtAll(): Promise<void> {
+    const current = await endpointVersions(this.options.store);
+    const seen = new Set<string>();
+    for (const { id, version } of current) {
+      seen.add(id);
+      if (this.#known.get(id)?.version !== version) this.#toRead.add(id);
+    }
+    for (const id of this.#known.keys()) if (!seen.has(id)) this.#toRead.add(id);
+    await this.#read();
+  }
+
+  /** Writes all observations again. */
+  observeAgain(): void {
+    for (const runner of this.#runners.values()) runner.observeAgain();
+  }
+
+  /** A request ran over its deadline. */
+  stuck(endpointId: string, instanceId: number): void {
+    this.#runners.get(endpointId)?.replace(instanceId);
+  }
+
+  counted(requests: number): void {
+    this.#uncounted += requests;
+  }
+
+  /** Ends all handlers. Fronts must have been stopped before, so that no request is lost. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#periodic.map((periodic) => periodic.stop()));
+    await this.#reading;
+    await Promise.all([...this.#runners.values()].map((runner) => runner.stop()));
+    await this.#saveCount();
+  }
+
+  #look(id: string): void {
+    this.#toRead.add(id);
+    this.#read().catch((error: unknown) =>
+      this.options.log.warn(
+        { err: toError(error) },
+        'a changed endpoint could not be read; trying again soon',
+      ),
+    );
+  }
+
+  /** Reads what is to be read, one batch at a time; what is announced meanwhile goes into the next batch. */
+  #read(): Promise<void> {
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    while (this.#toRead.size > 0 && !this.#isStopping) {
+      const ids = [...this.#toRead].slice(0, READ_BATCH);
+      for (const id of ids) this.#toRead.delete(id);
+      const found = new Map(
+        (await routedEndpoints(this.options.store, ids)).map((endpoint) => [endpoint.id, endpoint]),
+      );
+      await this.#applyChanges(ids, found);
+    }
+  }
+
+  async #applyChanges(ids: readonly string[], found: ReadonlyMap<string, RoutedEndpoint>): Promise<void> {
+    const changed: EndpointState[] = [];
+    const removed: string[] = [];
+    for (const id of ids) {
+      const endpoint = found.get(id);
+      const known = this.#known.get(id);
+      if (!endpoint) {
+        if (known) removed.push(id);
+        this.#known.delete(id);
+        this.#runners.get(id)?.desire({ artifact: null, version: (known?.version ?? 0) + 1 });
+        continue;
+      }
+      // Reads of different announcements may come back in another order.
+      if (known && known.version >= endpoint.version) continue;
+      this.#known.set(id, endpoint);
+      if (!known || !sameRouting(known, endpoint)) changed.push(this.#stateOf(endpoint));
+    }
+    if (changed.length > 0 || removed.length > 0) await this.options.fronts.apply(changed, removed);
+    for (const endpoint of found.values()) this.#run(endpoint);
+    this.#forgetIdle();
+  }
+
+  #run({ id, desired_artifact: artifact, version }: RoutedEndpoint): void {
+    if (this.#known.get(id)?.version !== version) return;
+    const runner = this.#runners.get(id);
+    if (runner) runner.desire({ artifact, version });
+    else if (artifact !== null)
+      this.#runners.set(id, new EndpointRunner(this.#hostOf(id), { artifact, version }));
+  }
+
+  #forgetIdle(): void {
+    for (const [id, runner] of this.#runners) {
+      if (!this.#known.has(id) && runner.isIdle) {
+        this.#runners.delete(id);
+        this.#handlers.delete(id);
+      }
+    }
+  }
+
+  #stateOf(endpoint: RoutedEndpoint): EndpointState {
+    const { id, domain, method, route, routed } = endpoint;
+    return { id, domain, method, route, routed, handler: this.#handlers.get(id) ?? { kind: 'none' } };
+  }
+
+  #hostOf(endpointId: string): RunnerHost {
+    const { store, fronts, nodeId, requestTimeoutMs } = this.options;
+    const log = this.options.log.child({ endpoint_id: endpointId });
+    return {
+      log,
+      start: (artifact) => this.#starts.run(() => this.#start(endpointId, artifact)),
+      route: async (handler) => {
+        this.#handlers.set(endpointId, handler);
+        const endpoint = this.#known.get(endpointId);
+        if (endpoint) await fronts.apply([this.#stateOf(endpoint)]);
+      },
+      drained: ({ instance }) =>
+        withinTime(fronts.drained(endpointId, instance.id), requestTimeoutMs + DRAIN_SLACK_MS),
+      observe: async (seen) => {
+        try {
+          await saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen });
+        } catch (error) {
+          log.warn({ err: error }, 'observation could not be saved');
+        }
+      },
+      crashLoop: async (artifact, error) => {
+        log.warn({ artifact }, 'handler keeps crashing');
+        await reportCrashLoop(store, endpointId, artifact, error).catch((cause: unknown) =>
+          log.warn({ err: cause }, 'crash loop could not be reported'),
+        );
+      },
+      recovered: async (artifact) => {
+        await reportRecovery(store, endpointId, artifact).catch((cause: unknown) =>
+          log.warn({ err: cause }, 'recovery could not be reported'),
+        );
+      },
+      restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
+    };
+  }
+
+  async #start(endpointId: string, artifact: string): Promise<HandlerProcess> {
+    const { artifacts, runDir, limits, log } = this.options;
+    const executable = await artifacts.get(artifact);
+    const id = this.#nextInstance++;
+    const socket = join(runDir, `handler-${process.pid}-${id}.sock`);
+    await rm(socket, { force: true });
+    const started = performance.now();
+    const handler = await startHandler({ executable, instance: { id, socket }, endpointId, limits, log });
+    log.info(
+      { endpoint_id: endpointId, pid: handler.pid, artifact, ms: Math.round(performance.now() - started) },
+      'handler ready',
+    );
+    return handler;
+  }
+
+  async #saveCount(): Promise<void> {
+    const requests = this.#uncounted;
+    if (requests === 0) return;
+    this.#uncounted = 0;
+    try {
+      await addRequests(this.options.store, this.options.nodeId(), requests);
+    } catch (error) {
+      this.#uncounted += requests;
+      throw error;
+    }
+  }
+}
+
+function sameRouting(left: RoutedEndpoint, right: RoutedEndpoint): boolean {
+  return (
+    left.domain === right.domain &&
+    left.method === right.method &&
+    left.route === right.route &&
+    left.routed === right.routed
+  );
+}
+
+/** Waits for something, but no longer than this. */
+async function withinTime(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,100 @@
+/**
+ * Starts other people's programs: in a process group of their own, with a clean environment and resource limits,
+ * and ends them together with everything they have started.
+ */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+
+/** Limits the kernel enforces on each process (`setrlimit`). */
+export interface ResourceLimits {
+  /** Address space, MiB. */
+  readonly memoryMb: number;
+  /** Largest file it may write, MiB. */
+  readonly fileMb: number;
+  /** Open files. */
+  readonly openFiles: number;
+}
+
+/** What to start. */
+export interface LimitedCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The whole environment: nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: ResourceLimits;
+  readonly stdio: StdioOptions;
+  /** A value unique to this run: `killTree` finds by it even processes that left the group. */
+  readonly mark: string;
+}
+
+const MARK_VARIABLE = 'EDGE_PROCESS_MARK';
+
+// The shell sets the limits and becomes the program: no process stands between it and us.
+const LIMIT_SCRIPT =
+  'ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && shift 3 && exec "$@"';
+const FILE_BLOCK_BYTES = 512;
+
+/** Starts a program under limits. The child leads a process group: end it with `killTree`. */
+export function spawnLimited(command: LimitedCommand): ChildProcess {
+  const { limits } = command;
+  return spawn(
+    '/bin/sh',
+    [
+      '-c',
+      LIMIT_SCRIPT,
+      'sh',
+      String(limits.memoryMb * 1024),
+      String((limits.fileMb * 1024 * 1024) / FILE_BLOCK_BYTES),
+      String(limits.openFiles),
+      command.file,
+      ...command.args,
+    ],
+    {
+      cwd: command.cwd,
+      env: { ...command.env, [MARK_VARIABLE]: command.mark },
+      stdio: command.stdio,
+      detached: true,
+    },
+  );
+}
+
+/**
+ * Kills a process started by `spawnLimited`, its group, and every process that inherited its mark, until none is left.
+ */
+export async function killTree(leader: number, mark: string): Promise<void> {
+  killGroup(leader);
+  // A marked process may fork while we look; each round kills parents first, so this ends.
+  for (;;) {
+    const found = await markedProcesses(mark);
+    if (found.length === 0) return;
+    for (const pid of found) killProcess(pid);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Kills the process group of a child at once; what left the group goes on. */
+export function killGroup(leader: number): void {
+  killProcess(-leader);
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+async function markedProcesses(mark: string): Promise<number[]> {
+  const entry = `${MARK_VARIABLE}=${mark}\0`;
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const marked = await Promise.all(
+    pids.map(async (pid) => {
+      // Processes end while we read, and those of other users cannot be read: neither is ours to kill.
+      const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+      return environment.includes(entry) ? Number(pid) : undefined;
+    }),
+  );
+  return marked.filter((pid) => pid !== undefined);
+}

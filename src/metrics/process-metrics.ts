@@ -1,0 +1,132 @@
+/**
+ * Metrics of all processes of a machine behind one address: each process offers its own on a Unix socket in the run
+ * folder (and on METRICS_PORT, if set); web collects and adds them up.
+ */
+import { readdir, rm } from 'node:fs/promises';
+import { createServer, request, type Server } from 'node:http';
+import { join } from 'node:path';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+
+/** The metrics of a process, as prom-client exchanges them. */
+export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>[];
+
+/** Reads the metrics of this process. */
+export type MetricSource = () => Promise<MetricSnapshot>;
+
+/** Where a process offers its metrics. */
+export interface MetricsConfig {
+  readonly HOST: string;
+  readonly METRICS_PORT: number | undefined;
+}
+
+const SOCKET_NAME = /^metrics-.*\.sock$/;
+const COLLECT_TIMEOUT_MS = 2_000;
+
+/** Offers a process's metrics until the returned function is called. */
+export async function offerMetrics(
+  runDir: string,
+  processName: string,
+  config: MetricsConfig,
+  source: MetricSource,
+): Promise<() => Promise<void>> {
+  const socket = join(runDir, `metrics-${processName}-${process.pid}.sock`);
+  await rm(socket, { force: true });
+  const servers = [await listening(createServer(respondJson(source)), { path: socket })];
+  if (config.METRICS_PORT !== undefined) {
+    servers.push(
+      await listening(createServer(respondText(source)), { host: config.HOST, port: config.METRICS_PORT }),
+    );
+  }
+  return async () => {
+    await Promise.all(servers.map(closed));
+  };
+}
+
+/** The metrics of every process that offers them in the run folder, and of this one, as Prometheus reads them. */
+export async function collectMetrics(runDir: string, own: MetricSource, log: Logger): Promise<string> {
+  const sockets = (await readdir(runDir))
+    .filter((name) => SOCKET_NAME.test(name))
+    .map((name) => join(runDir, name));
+  const snapshots = await Promise.all(
+    sockets.map(async (socket) => {
+      try {
+        return await fetchSnapshot(socket);
+      } catch (thrown) {
+        const error = toError(thrown);
+        // Left behind by a process that was killed.
+        if ('code' in error && error.code === 'ECONNREFUSED') await rm(socket, { force: true });
+        else log.warn({ err: error, socket }, 'metrics of a process could not be read');
+        return [];
+      }
+    }),
+  );
+  return AggregatorRegistry.aggregate([await own(), ...snapshots]).metrics();
+}
+
+/** The media type of `collectMetrics`. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Reads the metrics of a registry. */
+export function registrySource(registry: Registry): MetricSource {
+  return () => registry.getMetricsAsJSON() as Promise<MetricSnapshot>;
+}
+
+function respondJson(source: MetricSource): Parameters<typeof createServer>[1] {
+  return (_request, response) => {
+    source().then(
+      (snapshot) => response.setHeader('content-type', 'application/json').end(JSON.stringify(snapshot)),
+      (error: unknown) => response.writeHead(500).end(toError(error).message),
+    );
+  };
+}
+
+function respondText(source: MetricSource): Parameters<typeof createServer>[1] {
+  return (_request, response) => {
+    source()
+      .then((snapshot) => AggregatorRegistry.aggregate([snapshot]).metrics())
+      .then(
+        (text) => response.setHeader('content-type', METRICS_CONTENT_TYPE).end(text),
+        (error: unknown) => response.writeHead(500).end(toError(error).message),
+      );
+  };
+}
+
+function fetchSnapshot(socketPath: string): Promise<MetricSnapshot> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { socketPath, path: '/', timeout: COLLECT_TIMEOUT_MS, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          if (response.statusCode === 200) resolve(JSON.parse(text) as MetricSnapshot);
+          else reject(new Error(text));
+        });
+      },
+    );
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
+
+function listening(
+  server: Server,
+  options: { path: string } | { host: string; port: number },
+): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options, () => resolve(server));
+  });
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,37 @@
+/** Entry of a front process; the cluster of the process `gateway` starts it. */
+
+import { loadProcessConfig } from '../config.js';
+import { toError } from '../errors.js';
+import { Front } from '../gateway/front.js';
+import type { FromFront, ToFront } from '../gateway/messages.js';
+import { createLogger } from '../log.js';
+
+const config = loadProcessConfig();
+const log = createLogger('gateway', config.LOG_LEVEL).child({ front: process.pid });
+
+const front = new Front({
+  host: config.HOST,
+  port: config.GATEWAY_PORT,
+  requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+  bodyLimit: config.GATEWAY_BODY_LIMIT_BYTES,
+  log,
+  // The supervisor may be gone already; then this process ends too.
+  send: (message: FromFront) => {
+    if (process.connected) process.send?.(message);
+  },
+});
+
+process.on('message', (message: ToFront) => void front.receive(message).then(() => endAfter(message)));
+process.on('disconnect', () => process.exit(0));
+// Ctrl-C reaches the whole process group; the supervisor says when it is time to end.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => void front.stop().then(() => process.exit(0)));
+process.on('uncaughtException', (thrown) => {
+  log.fatal({ err: toError(thrown) }, 'front failed');
+  process.exit(1);
+});
+
+function endAfter(message: ToFront): void {
+  // Disconnecting sends what is still queued for the supervisor, and ends this process.
+  if (message.type === 'stop') process.disconnect();
+}

@@ -1,0 +1,75 @@
+/** Entry of the process `gateway`: the supervisor and its fronts. */
+import { join } from 'node:path';
+import { AggregatorRegistry, Registry } from 'prom-client';
+import { openArtifactStore } from '../artifacts/open.js';
+import { ArtifactCache } from '../gateway/artifact-cache.js';
+import { Fronts } from '../gateway/fronts.js';
+import { removeStaleSockets } from '../gateway/stale-sockets.js';
+import { Supervisor } from '../gateway/supervisor.js';
+import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/process-metrics.js';
+import { startProcess } from '../process.js';
+import { Changes } from '../reconcile/changes.js';
+import { joinNodes, type NodeRegistration } from '../reconcile/node.js';
+import { runDirectory } from '../run-directory.js';
+import { openDatabase } from '../store/database.js';
+import { desiredArtifacts } from '../store/endpoint-runs.js';
+
+await startProcess('gateway', async ({ config, log, shutdown }) => {
+  const registry = new Registry();
+  const runDir = await runDirectory(config.DATA_DIR);
+  await removeStaleSockets(runDir);
+
+  const store = openDatabase(config.DATABASE_URL, (error) =>
+    log.warn({ err: error }, 'announcements failed'),
+  );
+  shutdown.add('database', () => store.close());
+  const artifacts = new ArtifactCache(join(config.DATA_DIR, 'handlers'), openArtifactStore(config));
+  await artifacts.keepOnly(await desiredArtifacts(store));
+
+  const changes = new Changes(config.DATABASE_URL, ['endpoint'], log);
+  shutdown.add('changes', () => changes.stop());
+
+  let node: NodeRegistration | undefined;
+  let supervisor: Supervisor | undefined;
+  const fronts = new Fronts(log, {
+    stuck: (endpointId, instanceId) => supervisor?.stuck(endpointId, instanceId),
+    counted: (requests) => supervisor?.counted(requests),
+  });
+  node = await joinNodes(store, 'gateway', {}, log, () => supervisor?.observeAgain());
+  shutdown.add('node', async () => node?.leave());
+  const { id: nodeId } = node;
+
+  supervisor = new Supervisor({
+    store,
+    changes,
+    fronts,
+    artifacts,
+    nodeId: () => nodeId,
+    runDir,
+    limits: {
+      memoryMb: config.HANDLER_MEMORY_MB,
+      threads: config.HANDLER_THREADS,
+      startTimeoutMs: config.START_TIMEOUT_MS,
+    },
+    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    registry,
+    log,
+  });
+  const running = supervisor;
+  shutdown.add('handlers', () => running.stop());
+  shutdown.add('fronts', () => fronts.stop());
+
+  // Routes first, then the port: nobody gets a 404 because the gateway is still reading.
+  await supervisor.lookAtAll();
+  await fronts.start(config.GATEWAY_CONCURRENCY);
+
+  const metrics = async (): Promise<MetricSnapshot> => {
+    const snapshots = [await registrySource(registry)(), ...(await fronts.metrics())];
+    return registrySource(AggregatorRegistry.aggregate(snapshots))();
+  };
+  shutdown.add('metrics', await offerMetrics(runDir, 'gateway', config, metrics));
+  log.info(
+    { url: `http://${config.HOST}:${config.GATEWAY_PORT}`, fronts: config.GATEWAY_CONCURRENCY },
+    'gateway listening',
+  );
+});

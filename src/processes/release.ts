@@ -1,0 +1,17 @@
+/** Entry of the process `release`: brings the schema up to date, and ends. */
+import { loadProcessConfig } from '../config.js';
+import { createLogger } from '../log.js';
+import { migrateQueues } from '../queues/queues.js';
+import { migrate } from '../store/database.js';
+
+const config = loadProcessConfig();
+const log = createLogger('release', config.LOG_LEVEL);
+try {
+  const applied = await migrate(config.DATABASE_URL);
+  // Also when Redis carries the queues: the tables are there should that change.
+  await migrateQueues(config);
+  log.info({ applied }, 'schema up to date');
+} catch (error) {
+  log.fatal({ err: error }, 'migration failed');
+  process.exitCode = 1;
+}

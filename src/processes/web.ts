@@ -1,0 +1,33 @@
+/** Entry of the process `web`: the management API. */
+import { createApp } from '../api/app.js';
+import { serveApp } from '../api/server.js';
+import { openArtifactStore } from '../artifacts/open.js';
+import { startProcess } from '../process.js';
+import { openQueues } from '../queues/queues.js';
+import { Changes } from '../reconcile/changes.js';
+import { runDirectory } from '../run-directory.js';
+import { loadSecretBox } from '../secrets.js';
+import { openDatabase } from '../store/database.js';
+
+const POOL_SIZE = 16;
+
+await startProcess('web', async ({ config, log, shutdown }) => {
+  const secrets = await loadSecretBox(config);
+  const artifacts = openArtifactStore(config);
+  const runDir = await runDirectory(config.DATA_DIR);
+
+  const warn = (error: Error) => log.warn({ err: error }, 'announcements failed');
+  const store = openDatabase(config.DATABASE_URL, warn, POOL_SIZE);
+  shutdown.add('database', () => store.close());
+  const queues = openQueues(config, log);
+  shutdown.add('queues', () => queues.close());
+  const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
+  shutdown.add('changes', () => changes.stop());
+
+  const server = await serveApp(
+    createApp({ store, config, log, secrets, queues, changes, artifacts, runDir }),
+    config,
+  );
+  shutdown.add('server', () => server.close());
+  log.info({ url: server.url }, 'management API listening');
+});

@@ -1,0 +1,22 @@
+/** The folder for Unix sockets of one DATA_DIR. */
+import { createHash } from 'node:crypto';
+import { chmod, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The kernel takes socket paths of up to 107 bytes; our longest file name is well under 50. */
+const MAX_FOLDER_BYTES = 55;
+
+/**
+ * Makes (if needed) and returns the folder for sockets: `DATA_DIR/run`, or a folder in the system's temporary folder
+ * when that path is too long for a socket.
+ */
+export async function runDirectory(dataDir: string): Promise<string> {
+  const own = join(dataDir, 'run');
+  const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const folder = Buffer.byteLength(own) <= MAX_FOLDER_BYTES ? own : join(tmpdir(), `edge-gateway-${digest}`);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // Whoever could connect to a handler's socket could bypass the gateway.
+  await chmod(folder, 0o700);
+  return folder;
+}

@@ -1,0 +1,231 @@
+/** The table `builds`: what was asked to be compiled, and what came of it. */
+import type { Dependencies } from '../dependencies.js';
+import type { ErrorCode } from '../errors.js';
+import { type Store, transaction } from './database.js';
+
+export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** Milliseconds of the parts of a build. */
+export interface BuildTimings {
+  /** Preparing the dependency set. */
+  readonly dependencies_ms?: number;
+  /** The run of rustc. */
+  readonly compile_ms?: number;
+  /** Digesting and storing the executable. */
+  readonly store_ms?: number;
+}
+
+/** A row. */
+export interface Build {
+  readonly id: string;
+  readonly source_key: string;
+  readonly code: string;
+  readonly dependencies: Dependencies;
+  readonly state: BuildState;
+  readonly attempt: number;
+  readonly request_id: string;
+  readonly cached: boolean;
+  readonly error_code: ErrorCode | null;
+  readonly error: string | null;
+  /** As the build module's `Diagnostic`; the store does not look inside. */
+  readonly diagnostics: readonly unknown[];
+  readonly artifact: string | null;
+  readonly timings: BuildTimings;
+  readonly worker_id: string | null;
+  readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
+}
+
+/** What is to be compiled, for which endpoint. */
+export interface BuildRequest {
+  readonly endpointId: string;
+  readonly sourceKey: string;
+  readonly code: string;
+  readonly dependencies: Dependencies;
+  readonly requestId: string;
+}
+
+/** How a build ended. */
+export type BuildResult =
+  | {
+      readonly state: 'succeeded';
+      readonly artifact: string;
+      readonly diagnostics: readonly unknown[];
+      readonly cached: boolean;
+      readonly timings: BuildTimings;
+    }
+  | {
+      readonly state: 'failed';
+      readonly errorCode: ErrorCode;
+      readonly error: string;
+      readonly diagnostics: readonly unknown[];
+      readonly timings: BuildTimings;
+    };
+
+/** One try of a build, as the queue names it. */
+export interface BuildAttempt {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+/**
+ * Joins the build in flight for the same source, or starts a new one, and makes it the endpoint's latest.
+ * @returns the build, and whether it is new and therefore has to be put on the queue
+ */
+export async function requestBuild(
+  store: Store,
+  request: BuildRequest,
+): Promise<BuildAttempt & { readonly isNew: boolean }> {
+  return transaction(store, async (tx) => {
+    const { rows } = await tx.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
+      `INSERT INTO builds (source_key, code, dependencies, state, request_id) VALUES (?, ?, ?, 'queued', ?)
+       ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
+       RETURNING id, attempt, xmax = 0 AS "isNew"`,
+      [request.sourceKey, request.code, JSON.stringify(request.dependencies), request.requestId],
+    );
+    const build = rows[0];
+    if (!build) throw new Error('INSERT ... RETURNING returned no row');
+    await tx.knex('endpoints').where({ id: request.endpointId }).update({ build_id: build.id });
+    return build;
+  });
+}
+
+/** Records a build that needed no compiler: the artifact of the same source is known. */
+export async function recordCachedBuild(
+  store: Store,
+  request: BuildRequest,
+  known: { digest: string; diagnostics: readonly unknown[] },
+): Promise<string> {
+  return transaction(store, async (tx) => {
+    const now = tx.knex.raw('clock_timestamp()');
+    const [build] = await tx
+      .knex('builds')
+      .insert({
+        source_key: request.sourceKey,
+        code: request.code,
+        dependencies: JSON.stringify(request.dependencies),
+        state: 'succeeded',
+        cached: true,
+        request_id: request.requestId,
+        artifact: known.digest,
+        diagnostics: JSON.stringify(known.diagnostics),
+        started_at: now,
+        finished_at: now,
+      })
+      .returning<{ id: string }[]>('id');
+    if (!build) throw new Error('INSERT ... RETURNING returned no row');
+    await tx
+      .knex('endpoints')
+      .where({ id: request.endpointId })
+      .update({ build_id: build.id, ...compiledEndpoint(known.digest, request.sourceKey) });
+    return build.id;
+  });
+}
+
+export async function findBuild(store: Store, id: string): Promise<Build | undefined> {
+  return store.knex<Build>('builds').where({ id }).first();
+}
+
+/** Ids of the endpoints whose latest build this is. */
+export async function endpointsOfBuild(store: Store, id: string): Promise<string[]> {
+  return store.knex('endpoints').where({ build_id: id }).orderBy('created_at').pluck('id');
+}
+
+/** Takes a queued build for a worker; undefined when another took it, or it is not of this attempt any more. */
+export async function claimBuild(
+  store: Store,
+  { id, attempt }: BuildAttempt,
+  workerId: string,
+): Promise<Build | undefined> {
+  const [build] = await store
+    .knex<Build>('builds')
+    .where({ id, attempt, state: 'queued' })
+    .update({
+      state: 'running',
+      worker_id: workerId,
+      started_at: store.knex.raw('clock_timestamp()') as unknown as Date,
+    })
+    .returning('*');
+  if (build) store.announce('build', id);
+  return build;
+}
+
+/** Ends a build and carries its outcome to the endpoints that wait for it. Does nothing if the attempt was given up. */
+export async function finishBuild(
+  store: Store,
+  { id, attempt }: BuildAttempt,
+  result: BuildResult,
+): Promise<void> {
+  await transaction(store, async (tx) => {
+    const [build] = await tx
+      .knex<Build>('builds')
+      .where({ id, attempt })
+      .whereIn('state', ['queued', 'running'])
+      .update({
+        state: result.state,
+        diagnostics: JSON.stringify(result.diagnostics) as unknown as unknown[],
+        timings: JSON.stringify(result.timings) as unknown as BuildTimings,
+        finished_at: tx.knex.raw('clock_timestamp()') as unknown as Date,
+        ...(result.state === 'succeeded'
+          ? { artifact: result.artifact, cached: result.cached }
+          : { error_code: result.errorCode, error: result.error }),
+      })
+      .returning('*');
+    if (!build) return;
+    await tx
+      .knex('endpoints')
+      .where({ build_id: id })
+      .update(
+        result.state === 'succeeded'
+          ? compiledEndpoint(result.artifact, build.source_key)
+          : { status: 'error', last_error: result.error },
+      );
+    tx.announce('build', id);
+  });
+}
+
+/** Gives a build that is nobody's any more a new attempt; undefined when it moved on in the meantime. */
+export async function requeueBuild(
+  store: Store,
+  { id, attempt }: BuildAttempt,
+): Promise<BuildAttempt | undefined> {
+  const [build] = await store
+    .knex('builds')
+    .where({ id, attempt })
+    .whereIn('state', ['queued', 'running'])
+    .update({ state: 'queued', attempt: attempt + 1, worker_id: null, started_at: null })
+    .returning<BuildAttempt[]>(['id', 'attempt']);
+  return build;
+}
+
+/** Running builds whose worker is gone. */
+export async function abandonedBuilds(store: Store, liveWorkers: readonly string[]): Promise<BuildAttempt[]> {
+  return store
+    .knex('builds')
+    .select<BuildAttempt[]>('id', 'attempt')
+    .where({ state: 'running' })
+    .whereNotIn('worker_id', liveWorkers);
+}
+
+/** Builds that have been queued for longer than this: their job may have been lost. */
+export async function longQueuedBuilds(store: Store, olderThanMs: number): Promise<BuildAttempt[]> {
+  return store
+    .knex('builds')
+    .select<BuildAttempt[]>('id', 'attempt')
+    .where({ state: 'queued' })
+    .whereRaw("created_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs]);
+}
+
+/** Deletes finished builds older than this, but never the latest of an endpoint. */
+export async function pruneBuilds(store: Store, olderThanMs: number): Promise<number> {
+  return store
+    .knex('builds')
+    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
+    .whereNotExists(store.knex('endpoints').whereRaw('endpoints.build_id = builds.id'))
+    .delete();
+}
+
+function compiledEndpoint(artifact: string, sourceKey: string) {
+  return { status: 'compiled', last_error: null, artifact, artifact_source_key: sourceKey };
+}

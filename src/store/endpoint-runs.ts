@@ -1,0 +1,149 @@
+/** The run state of endpoints: what should run (desired), and the status that follows from what was observed. */
+import { type Store, transaction } from './database.js';
+
+/** What a gateway needs to know of an endpoint. */
+export interface RoutedEndpoint {
+  readonly id: string;
+  readonly version: number;
+  readonly domain: string;
+  readonly method: string;
+  readonly route: string;
+  /** False when the endpoint, its collection or its domain is disabled. */
+  readonly routed: boolean;
+  readonly desired_artifact: string | null;
+}
+
+/** Identifies a state of an endpoint without reading it. */
+export interface EndpointVersion {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** All endpoints with their versions: what a gateway compares with what it has. */
+export async function endpointVersions(store: Store): Promise<EndpointVersion[]> {
+  return store.knex('endpoints').select<EndpointVersion[]>('id', 'version');
+}
+
+/** The routing view of some endpoints; ids that do not exist are left out. */
+export async function routedEndpoints(store: Store, ids: readonly string[]): Promise<RoutedEndpoint[]> {
+  return store
+    .knex('endpoints')
+    .leftJoin('collections', 'collections.id', 'endpoints.collection_id')
+    .leftJoin({ parents: 'domains' }, 'parents.id', 'collections.domain_id')
+    .leftJoin({ hosts: 'domains' }, 'hosts.host', 'endpoints.domain')
+    .whereIn('endpoints.id', ids)
+    .select<RoutedEndpoint[]>(
+      'endpoints.id',
+      'endpoints.version',
+      'endpoints.domain',
+      'endpoints.method',
+      'endpoints.route',
+      'endpoints.desired_artifact',
+      store.knex.raw(
+        `(endpoints.enabled AND coalesce(collections.enabled, true)
+          AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,
+      ),
+    );
+}
+
+/** A start that was asked for. */
+export interface DesiredRun {
+  /** Gateways that have acted on this version, or a later one, have seen the wish. */
+  readonly version: number;
+  readonly artifact: string;
+  /** What ran before, to go back to if the start fails. */
+  readonly previousArtifact: string | null;
+}
+
+/**
+ * Asks for the endpoint's artifact to run. An endpoint that already runs it stays as it is, unless its last start
+ * failed: then it is tried again.
+ * @returns undefined when there is no endpoint; `artifact: null` when it has no successful build
+ */
+export async function desireRun(
+  store: Store,
+  id: string,
+): Promise<DesiredRun | { readonly artifact: null } | undefined> {
+  return transaction(store, async (tx) => {
+    const endpoint = await tx
+      .knex('endpoints')
+      .where({ id })
+      .forUpdate()
+      .first<
+        | { artifact: string | null; desired_artifact: string | null; version: number; status: string }
+        | undefined
+      >('artifact', 'desired_artifact', 'version', 'status');
+    if (!endpoint) return undefined;
+    const { artifact, desired_artifact: previousArtifact, version } = endpoint;
+    if (artifact === null) return { artifact };
+    if (previousArtifact === artifact && endpoint.status !== 'error')
+      return { version, artifact, previousArtifact };
+    await tx
+      .knex('endpoints')
+      .where({ id })
+      .update({ desired_artifact: artifact, version: version + 1 });
+    tx.announce('endpoint', id);
+    return { version: version + 1, artifact, previousArtifact };
+  });
+}
+
+/** A start was seen on all gateways. Does nothing if something else was asked for in the meantime. */
+export async function confirmRun(store: Store, id: string, { artifact }: DesiredRun): Promise<void> {
+  await store
+    .knex('endpoints')
+    .where({ id, desired_artifact: artifact })
+    .update({ status: 'running', last_error: null });
+}
+
+/** A start failed: back to what ran before, with the reason on the endpoint. */
+export async function revertRun(store: Store, id: string, run: DesiredRun, error: string): Promise<void> {
+  const previous = run.previousArtifact === run.artifact ? null : run.previousArtifact;
+  const reverted = await store
+    .knex('endpoints')
+    .where({ id, version: run.version })
+    .update({ desired_artifact: previous, version: run.version + 1, status: 'error', last_error: error });
+  if (reverted > 0) store.announce('endpoint', id);
+}
+
+/** Asks for nothing to run. @returns the version to wait for; undefined when nothing should have been running anyway */
+export async function desireStop(store: Store, id: string): Promise<number | undefined> {
+  const [stopped] = await store
+    .knex('endpoints')
+    .where({ id })
+    .whereNotNull('desired_artifact')
+    .update({
+      desired_artifact: null,
+      status: 'stopped',
+      last_error: null,
+      version: store.knex.raw('version + 1'),
+    })
+    .returning<{ version: number }[]>('version');
+  if (stopped) store.announce('endpoint', id);
+  return stopped?.version;
+}
+
+/** A gateway cannot keep the handler running: the endpoint is in error, and is still tried from time to time. */
+export async function reportCrashLoop(
+  store: Store,
+  id: string,
+  artifact: string,
+  error: string,
+): Promise<void> {
+  await store
+    .knex('endpoints')
+    .where({ id, desired_artifact: artifact })
+    .update({ status: 'error', last_error: error });
+}
+
+/** A handler that crashed over and over has kept running for a while. */
+export async function reportRecovery(store: Store, id: string, artifact: string): Promise<void> {
+  await store
+    .knex('endpoints')
+    .where({ id, desired_artifact: artifact, status: 'error' })
+    .update({ status: 'running', last_error: null });
+}
+
+/** All artifacts that should run somewhere. */
+export async function desiredArtifacts(store: Store): Promise<string[]> {
+  return store.knex('endpoints').whereNotNull('desired_artifact').distinct().pluck('desired_artifact');
+}

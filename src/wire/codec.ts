@@ -1,0 +1,161 @@
+/**
+ * The frames that gateway and handlers exchange, version 1: bytes in, frames out, no sockets.
+ *
+ * A frame is a header of 16 bytes, big-endian, then the head (JSON, UTF-8), then the body (raw bytes):
+ *
+ *     offset size field
+ *     0      1    version = 1
+ *     1      1    kind: 1 request, 2 response
+ *     2      2    reserved = 0
+ *     4      4    request number, unique among those in flight on the connection
+ *     8      4    head length in bytes, at most MAX_HEAD_BYTES
+ *     12     4    body length in bytes, at most MAX_BODY_BYTES
+ *
+ * The other end is `sdk/src`; `test/golden/frames.json` is read by the tests of both.
+ */
+
+const VERSION = 1;
+export const HEADER_BYTES = 16;
+/** Largest head: 1 MiB. */
+export const MAX_HEAD_BYTES = 1024 * 1024;
+/** Largest body: 64 MiB. */
+export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+const KIND_BYTE = { request: 1, response: 2 } as const;
+
+/** Which way a frame goes: requests to the handler, responses back. */
+export type FrameKind = keyof typeof KIND_BYTE;
+
+/** A whole frame. `head` is JSON text that nobody has parsed yet. */
+export interface Frame {
+  readonly kind: FrameKind;
+  readonly number: number;
+  readonly head: string;
+  readonly body: Buffer;
+}
+
+/** The bytes are not frames of this protocol; the connection they came from is of no more use. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError';
+}
+
+/** Encodes one frame. */
+export function encodeFrame(kind: FrameKind, number: number, head: string, body: Uint8Array): Buffer {
+  const encoder = new FrameEncoder();
+  encoder.add(kind, number, head, body);
+  return encoder.take();
+}
+
+const INITIAL_ENCODER_BYTES = 64 * 1024;
+
+/** Collects frames into one buffer, so that all frames of one turn of the event loop are one write. */
+export class FrameEncoder {
+  #buffer = Buffer.allocUnsafeSlow(INITIAL_ENCODER_BYTES);
+  #length = 0;
+
+  /** @throws ProtocolError when head or body is over its limit; nothing is added then. */
+  add(kind: FrameKind, number: number, head: string, body: Uint8Array): void {
+    // A UTF-16 unit takes at most three bytes of UTF-8.
+    this.#reserve(HEADER_BYTES + head.length * 3 + body.length);
+    const start = this.#length;
+    const buffer = this.#buffer;
+    const headBytes = buffer.write(head, start + HEADER_BYTES, 'utf8');
+    if (headBytes > MAX_HEAD_BYTES)
+      throw new ProtocolError(`A head of ${headBytes} bytes is over the limit of ${MAX_HEAD_BYTES}`);
+    if (body.length > MAX_BODY_BYTES)
+      throw new ProtocolError(`A body of ${body.length} bytes is over the limit of ${MAX_BODY_BYTES}`);
+    buffer.writeUInt32BE((VERSION << 24) | (KIND_BYTE[kind] << 16), start);
+    buffer.writeUInt32BE(number, start + 4);
+    buffer.writeUInt32BE(headBytes, start + 8);
+    buffer.writeUInt32BE(body.length, start + 12);
+    buffer.set(body, start + HEADER_BYTES + headBytes);
+    this.#length = start + HEADER_BYTES + headBytes + body.length;
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** Hands over what was collected and starts anew. */
+  take(): Buffer {
+    const taken = this.#buffer.subarray(0, this.#length);
+    // The socket may hold on to what it was given until it is written, so it is not written over.
+    if (this.#length > this.#buffer.length / 2) this.#buffer = Buffer.allocUnsafeSlow(INITIAL_ENCODER_BYTES);
+    else this.#buffer = this.#buffer.subarray(this.#length);
+    this.#length = 0;
+    return taken;
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#length + bytes <= this.#buffer.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(INITIAL_ENCODER_BYTES, (this.#length + bytes) * 2));
+    this.#buffer.copy(grown, 0, 0, this.#length);
+    this.#buffer = grown;
+  }
+}
+
+/** Cuts a stream of bytes, arriving in pieces of any size, into frames. */
+export class FrameDecoder {
+  #chunks: Buffer[] = [];
+  #length = 0;
+  /** Bytes that must be there before another look is worth it: joining pieces at each arrival would be quadratic. */
+  #needed = HEADER_BYTES;
+
+  /**
+   * Takes a piece and returns the frames that are now complete, in order. Their bodies are views of the piece.
+   * @throws ProtocolError when the bytes are not frames, or a length is over its limit.
+   */
+  push(chunk: Buffer): Frame[] {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return [];
+    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
+
+    const frames: Frame[] = [];
+    let offset = 0;
+    for (;;) {
+      const remaining = bytes.length - offset;
+      this.#needed = remaining < HEADER_BYTES ? HEADER_BYTES : frameLength(bytes, offset);
+      if (remaining < this.#needed) break;
+      frames.push(readFrame(bytes, offset));
+      offset += this.#needed;
+    }
+    this.#chunks = offset < bytes.length ? [bytes.subarray(offset)] : [];
+    this.#length = bytes.length - offset;
+    return frames;
+  }
+
+  /** True when the bytes so far end within a frame. */
+  get isMidFrame(): boolean {
+    return this.#length > 0;
+  }
+}
+
+/** Checks the header at `offset` and returns the length of its whole frame. */
+function frameLength(bytes: Buffer, offset: number): number {
+  const version = bytes.readUInt8(offset);
+  const kind = bytes.readUInt8(offset + 1);
+  const reserved = bytes.readUInt16BE(offset + 2);
+  const headLength = bytes.readUInt32BE(offset + 8);
+  const bodyLength = bytes.readUInt32BE(offset + 12);
+  if (version !== VERSION) throw new ProtocolError(`Unknown protocol version ${version}`);
+  if (kind !== KIND_BYTE.request && kind !== KIND_BYTE.response)
+    throw new ProtocolError(`Unknown frame kind ${kind}`);
+  if (reserved !== 0) throw new ProtocolError(`Reserved bytes are ${reserved}, not 0`);
+  if (headLength > MAX_HEAD_BYTES)
+    throw new ProtocolError(`Head length ${headLength} is over the limit of ${MAX_HEAD_BYTES}`);
+  if (bodyLength > MAX_BODY_BYTES)
+    throw new ProtocolError(`Body length ${bodyLength} is over the limit of ${MAX_BODY_BYTES}`);
+  return HEADER_BYTES + headLength + bodyLength;
+}
+
+function readFrame(bytes: Buffer, offset: number): Frame {
+  const headStart = offset + HEADER_BYTES;
+  const headEnd = headStart + bytes.readUInt32BE(offset + 8);
+  return {
+    kind: bytes[offset + 1] === KIND_BYTE.request ? 'request' : 'response',
+    number: bytes.readUInt32BE(offset + 4),
+    head: bytes.toString('utf8', headStart, headEnd),
+    body: bytes.subarray(headEnd, headEnd + bytes.readUInt32BE(offset + 12)),
+  };
+}
