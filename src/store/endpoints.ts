@@ -73,21 +73,24 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
 /** @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input */
 export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promise<Endpoint> {
   let claims: readonly RouteClaim[] = [];
-  const insert = async (tx: Store) => {
+  const source_key = sourceKey(endpoint.code, endpoint.dependencies);
+  const insert = async (tx: Store): Promise<Endpoint> => {
     const routes = await routesOf(tx, endpoint);
     claims = [{ id: null, ...pick(endpoint), ...routes }];
     const [created] = await tx
       .knex('endpoints')
-      .insert({
-        ...endpoint,
-        ...routes,
-        dependencies: jsonb(endpoint.dependencies),
-        source_key: sourceKey(endpoint.code, endpoint.dependencies),
-      })
-      .returning<Omit<Endpoint, 'running_pids'>[]>('*');
+      .insert({ ...endpoint, ...routes, dependencies: jsonb(endpoint.dependencies), source_key })
+      // Only what the database adds: the rest, the code above all, need not come back.
+      .returning<Pick<Endpoint, 'id' | 'status' | 'created_at' | 'updated_at'>[]>([
+        'id',
+        'status',
+        'created_at',
+        'updated_at',
+      ]);
     if (!created) throw new Error('INSERT returned no row');
     tx.announce('endpoint', created.id);
-    return { ...created, running_pids: [] };
+    const nothingYet = { last_error: null, build_id: null, artifact: null, artifact_source_key: null };
+    return { ...endpoint, route: routes.route, source_key, ...nothingYet, ...created, running_pids: [] };
   };
   return namingRouteOwner(store, { claims: () => claims }, () =>
     // Without a collection there is nothing to lock: one statement does it.
