@@ -165,6 +165,11 @@ export function toolEnvironment(environment: Environment = process.env): Record<
   return allowed;
 }
 
+/** The whole environment, for child processes that are part of the product. */
+export function inheritedEnvironment(environment: Environment = process.env): Record<string, string | undefined> {
+  return { ...environment };
+}
+
 function text(shown: string, description: string): Setting<string | undefined> {
   return { shown, description, read: (value) => value };
 }

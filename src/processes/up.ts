@@ -1,0 +1,151 @@
+/** Entry of `npm run up`: all processes of one machine, with a database of their own unless one is given. */
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, inheritedEnvironment, loadConfig, SETTINGS } from '../config.js';
+import { toError } from '../errors.js';
+import { type Child, runToEnd, startChild } from '../up/children.js';
+import { lockDataDir } from '../up/lock.js';
+import { requireFreePort } from '../up/ports.js';
+import { ApiClient, deploySample, isEmpty, samplePath } from '../up/sample.js';
+import { Terminal } from '../up/terminal.js';
+
+const RESTART_AFTER_MS = 1_000;
+const POSTGRES = 'postgres';
+
+const terminal = new Terminal();
+/** In the order of their start; ended in the reverse order. */
+const children: Child[] = [];
+let ending: Promise<void> | undefined;
+let unlock: () => Promise<void> = async () => undefined;
+
+if (process.argv.includes('--help')) {
+  showHelp();
+} else {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end(0));
+  try {
+    await up(loadConfig());
+  } catch (thrown) {
+    // Whoever ends it while it starts wants no reasons.
+    if (!ending) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
+    await end(1);
+  }
+}
+
+async function up(config: Config): Promise<void> {
+  await mkdir(config.DATA_DIR, { recursive: true });
+  unlock = await lockDataDir(config.DATA_DIR);
+  await requireFreePort('PORT', config.HOST, config.PORT);
+  await requireFreePort('GATEWAY_PORT', config.HOST, config.GATEWAY_PORT);
+
+  const env = { ...inheritedEnvironment(), DATA_DIR: config.DATA_DIR, DATABASE_URL: config.DATABASE_URL ?? (await ownDatabase(config)) };
+  await terminal.step('Migrating the database', () => runToEnd('release', 'src/processes/release', env, terminal.log));
+
+  const isFirst = !existsSync(join(config.DATA_DIR, 'build'));
+  const title = isFirst ? 'Starting worker (compiles the Rust SDK, once)' : 'Starting worker';
+  await Promise.all([
+    terminal.step(title, () => start('worker', 'jobs/worker', env)),
+    terminal.step('Starting web, gateway, actor-host', () =>
+      Promise.all([
+        start('web', 'src/processes/web', env),
+        start('gateway', 'src/processes/gateway', env),
+        start('actor-host', 'src/processes/actor-host', env),
+      ]),
+    ),
+  ]);
+
+  const api = new ApiClient(`http://${urlHost(config.HOST)}:${config.PORT}`, config.API_KEY);
+  if (await isEmpty(api)) await terminal.step('Deploying the sample endpoint', () => deploySample(api));
+  showUrls(config, await samplePath(api));
+  terminal.showLogs();
+}
+
+async function ownDatabase(config: Config): Promise<string> {
+  const title = existsSync(join(config.DATA_DIR, 'postgres.password'))
+    ? 'Starting PostgreSQL'
+    : 'Starting PostgreSQL (makes its data folder, once)';
+  return terminal.step(title, async () => {
+    const { url } = await start(POSTGRES, 'src/processes/postgres', inheritedEnvironment());
+    return String(url);
+  });
+}
+
+/** Starts a process, waits until it is ready, and starts it again whenever it ends by itself. */
+async function start(name: string, entry: string, env: NodeJS.ProcessEnv): Promise<Readonly<Record<string, unknown>>> {
+  if (ending) throw new Error('ended while starting');
+  const child = startChild(name, entry, env, terminal.log);
+  children.push(child);
+  const ready = await child.ready;
+  void child.failed.then((how) => restart(child, how, entry, env));
+  return ready;
+}
+
+async function restart(child: Child, how: string, entry: string, env: NodeJS.ProcessEnv): Promise<void> {
+  children.splice(children.indexOf(child), 1);
+  if (ending) return;
+  try {
+    // It would come back on another port, which the others do not know.
+    if (child.name === POSTGRES) throw new Error(how);
+    terminal.say(`${child.name} ${how}; starting it again`);
+    await new Promise((resolve) => setTimeout(resolve, RESTART_AFTER_MS));
+    if (!ending) await start(child.name, entry, env);
+  } catch (thrown) {
+    if (!ending) terminal.say(`${child.name} cannot go on: ${toError(thrown).message}`);
+    await end(1);
+  }
+}
+
+function end(exitCode: number): Promise<void> {
+  ending ??= endAll(exitCode);
+  return ending;
+}
+
+async function endAll(exitCode: number): Promise<void> {
+  if (children.length > 0) terminal.say('\nStopping (requests in flight are finished first) ...');
+  const [postgres] = children.filter(({ name }) => name === POSTGRES);
+  await Promise.all(children.filter((child) => child !== postgres).map((child) => child.stop()));
+  // The others need it to the last.
+  await postgres?.stop();
+  await unlock();
+  terminal.say('Stopped.');
+  process.exit(exitCode);
+}
+
+function showUrls(config: Config, path: string | undefined): void {
+  const host = urlHost(config.HOST);
+  const api = `http://${host}:${config.PORT}`;
+  const gateway = `http://${host}:${config.GATEWAY_PORT}`;
+  terminal.say(`
+Edge Gateway is up.
+
+  Gateway         ${gateway}
+  Management API  ${api}/api
+  API description ${api}/api/openapi.json
+  Queues          ${api}/queues
+  Metrics         ${api}/metrics
+  Data            ${config.DATA_DIR}
+${path === undefined ? '' : `\n  Try it:  curl ${gateway}${path}\n`}
+  Ctrl-C stops everything; the next \`npm run up\` finds it all again.
+`);
+}
+
+/** An address that a client on this machine can use. */
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function showHelp(): void {
+  const settings = Object.entries(SETTINGS).map(
+    ([name, { shown, description }]) => `  ${name} (default: ${shown.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
+  );
+  terminal.say(`npm run up: starts Edge Gateway on this machine.
+
+Installs the packages if they are missing, builds, starts PostgreSQL (unless DATABASE_URL names one), migrates, starts
+the processes web, worker, gateway and actor-host, and deploys a sample endpoint into an empty database.
+
+Settings are environment variables:
+
+${settings.join('\n')}
+`);
+}
