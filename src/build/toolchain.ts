@@ -69,12 +69,22 @@ async function toolOutput(tool: string, args: string[]): Promise<string> {
 
 /** Digest of everything in the SDK that ends up in a handler. */
 async function sourceDigest(folder: string): Promise<string> {
-  const files = (await readdir(join(folder, 'src'), { recursive: true })).filter((file) =>
-    file.endsWith('.rs'),
-  );
   const hash = createHash('sha256');
-  for (const file of ['Cargo.toml', 'Cargo.lock', ...files.sort().map((name) => join('src', name))]) {
+  for (const file of await sourceFiles(folder, '')) {
     hash.update(`${file}\0`).update(await readFile(join(folder, file)));
   }
   return hash.digest('hex');
+}
+
+const NOT_SOURCE = new Set(['target', 'tests', 'examples', 'benches']);
+
+/** Paths of Rust sources and Cargo files, sorted. Cargo's own output, which stands beside them, is not entered. */
+async function sourceFiles(root: string, folder: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && !NOT_SOURCE.has(entry.name)) files.push(...(await sourceFiles(root, path)));
+    else if (/\.(rs|toml|lock)$/.test(entry.name)) files.push(path);
+  }
+  return files.sort();
 }
