@@ -11,6 +11,7 @@ import { runDirectory } from '../../src/run-directory.js';
 import { createSecretBox } from '../../src/secrets.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createClient, type HttpClient } from './client.js';
+import { assertDescribed } from './contract.js';
 import { createTestLog, type TestLog } from './log.js';
 import { createDatabase } from './postgres.js';
 import { tempDir } from './temp.js';
@@ -51,7 +52,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   };
   const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config);
   return {
-    ...createClient(server.url),
+    ...createClient(server.url, assertDescribed),
     url: server.url,
     databaseUrl: database.url,
     store,

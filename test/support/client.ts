@@ -22,9 +22,16 @@ export interface HttpClient {
   delete(path: string, options?: HttpRequest): Promise<HttpResponse>;
 }
 
-export function createClient(baseUrl: string): HttpClient {
-  const send = (method: string, path: string, options: HttpRequest = {}) =>
-    exchange(new URL(path, baseUrl), method, options);
+/** @param check looks at every answer */
+export function createClient(
+  baseUrl: string,
+  check: (method: string, path: string, response: HttpResponse) => void = () => undefined,
+): HttpClient {
+  const send = async (method: string, path: string, options: HttpRequest = {}) => {
+    const response = await exchange(new URL(path, baseUrl), method, options);
+    check(method, path, response);
+    return response;
+  };
   return {
     send,
     get: (path, options) => send('GET', path, options),

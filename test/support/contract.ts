@@ -1,0 +1,63 @@
+/** Checks that answers are what `/api/openapi.json` says: every test that talks to the API is a test of its description. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { ROUTES } from '../../src/api/app.js';
+import { describeApi } from '../../src/api/openapi.js';
+import type { HttpResponse } from './client.js';
+
+interface Operation {
+  readonly responses: Readonly<Record<string, { readonly content: Readonly<Record<string, unknown>> }>>;
+}
+
+const document = describeApi(ROUTES);
+const paths = document['paths'] as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+// Formats are checked where the input comes in; here it is about shapes.
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(
+  document,
+  'api',
+);
+const validators = new Map<string, ValidateFunction>();
+
+/** @throws Error when the route exists and its description does not allow the answer */
+export function assertDescribed(method: string, url: string, response: HttpResponse): void {
+  const pathname = new URL(url, 'http://localhost').pathname;
+  const path = ROUTES.filter((route) => route.method === method)
+    .map((route) => route.path.replace('...}', '}'))
+    .sort((left, right) => parametersIn(left) - parametersIn(right))
+    .find((candidate) => matcher(candidate).test(pathname));
+  if (path === undefined) return;
+  const place = `${method} ${path} ${response.status}`;
+  const content = paths[path]?.[method.toLowerCase()]?.responses[response.status]?.content;
+  if (!content) throw new Error(`${place} is not described`);
+  if (!('application/json' in content)) return;
+  const pointer = [
+    path,
+    method.toLowerCase(),
+    'responses',
+    response.status,
+    'content',
+    'application/json',
+    'schema',
+  ];
+  let validate = validators.get(place);
+  if (!validate) {
+    validate = ajv.compile({
+      $ref: `api#/paths/${pointer.map((part) => escapePointer(String(part))).join('/')}`,
+    });
+    validators.set(place, validate);
+  }
+  if (!validate(response.body)) {
+    throw new Error(`${place} is not as described: ${ajv.errorsText(validate.errors)}`);
+  }
+}
+
+function matcher(path: string): RegExp {
+  return new RegExp(`^${path.replace(/\{key\}/g, '.+').replace(/\{\w+\}/g, '[^/]+')}$`);
+}
+
+function parametersIn(path: string): number {
+  return path.split('{').length;
+}
+
+function escapePointer(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
