@@ -71,7 +71,9 @@ export class DependencySets {
     if (build.outcome !== 'exited' || build.exitCode !== 0) {
       return { ok: false, timedOut: build.outcome === 'timed-out', diagnostics: cargoDiagnostics(build) };
     }
-    const metadata = await this.#cargo(folder, ['metadata', '--format-version=1', '--offline'], timeoutMs);
+    // Without the filter, cargo would download the crates of all other platforms first.
+    const platform = `--filter-platform=${this.toolchain.host}`;
+    const metadata = await this.#cargo(folder, ['metadata', '--format-version=1', platform], timeoutMs);
     if (metadata.exitCode !== 0) throw new Error(`cargo metadata failed: ${metadata.stderr}`);
 
     const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout);

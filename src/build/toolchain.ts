@@ -13,6 +13,8 @@ export interface Toolchain {
   readonly cargo: string;
   /** e.g. `rustc 1.95.0 (59807616e 2026-04-14)`. */
   readonly version: string;
+  /** Target triple of this machine. */
+  readonly host: string;
   /** Folder of the SDK crate. */
   readonly sdk: string;
   /** Digest of compiler version, SDK sources and the flags of handler builds. */
@@ -44,6 +46,7 @@ export async function findToolchain(profile: readonly string[]): Promise<Toolcha
     rustc: inSysroot(sysroot, 'rustc'),
     cargo: inSysroot(sysroot, 'cargo'),
     version: verbose.split('\n')[0] ?? verbose,
+    host: /^host: (.+)$/m.exec(verbose)?.[1] ?? '',
     sdk: SDK_FOLDER,
     fingerprint,
   };

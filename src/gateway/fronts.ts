@@ -18,6 +18,8 @@ type Done = Extract<FromFront, { type: 'done' }>;
 interface FrontProcess {
   readonly worker: Worker;
   readonly waiting: Map<number, (answer: Done | undefined) => void>;
+  /** It can be given orders, or has ended. */
+  hello: () => void;
 }
 
 /** A front that ends sooner than this after its start is started again only after a pause. */
@@ -72,7 +74,7 @@ export class Fronts {
   async #startOne(): Promise<void> {
     const started = performance.now();
     const worker = cluster.fork();
-    const front: FrontProcess = { worker, waiting: new Map() };
+    const front: FrontProcess = { worker, waiting: new Map(), hello: () => undefined };
     worker.on('message', (message: FromFront) => this.#receive(front, message));
     worker.on('error', (error) =>
       this.log.warn({ err: error, front: worker.process.pid }, 'front cannot be reached'),
@@ -80,6 +82,9 @@ export class Fronts {
     worker.on('exit', (code, signal) => this.#ended(worker.id, front, started, code, signal));
     this.#fronts.set(worker.id, front);
 
+    await new Promise<void>((resolve) => {
+      front.hello = resolve;
+    });
     const states = [...this.#states.values()];
     for (let at = 0; at < states.length; at += BATCH) {
       await this.#order(front, { type: 'apply', endpoints: states.slice(at, at + BATCH), removed: [] });
@@ -90,6 +95,7 @@ export class Fronts {
 
   #ended(id: number, front: FrontProcess, started: number, code: number | null, signal: string | null): void {
     this.#fronts.delete(id);
+    front.hello();
     for (const answer of front.waiting.values()) answer(undefined);
     if (this.#stopping) return;
     this.log.error({ front: front.worker.process.pid, code, signal }, 'front ended, starting another');
@@ -104,7 +110,8 @@ export class Fronts {
   }
 
   #receive(front: FrontProcess, message: FromFront): void {
-    if (message.type === 'done') front.waiting.get(message.seq)?.(message);
+    if (message.type === 'hello') front.hello();
+    else if (message.type === 'done') front.waiting.get(message.seq)?.(message);
     else if (message.type === 'stuck') this.events.stuck(message.endpointId, message.instanceId);
     else this.events.counted(message.requests);
   }

@@ -49,6 +49,8 @@ export type ToFront =
 
 /** From a front. */
 export type FromFront =
+  /** Ready for orders. What is sent earlier may stay unread until the next message comes. */
+  | { readonly type: 'hello' }
   | {
       readonly type: 'done';
       readonly seq: number;

@@ -22,6 +22,7 @@ const front = new Front({
 });
 
 process.on('message', (message: ToFront) => void front.receive(message).then(() => endAfter(message)));
+process.send?.({ type: 'hello' } satisfies FromFront);
 process.on('disconnect', () => process.exit(0));
 // Ctrl-C reaches the whole process group; the supervisor says when it is time to end.
 process.on('SIGINT', () => undefined);
