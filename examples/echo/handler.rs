@@ -26,7 +26,9 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
     // A body that is not JSON, or not this JSON, is a 400 that says where.
     let input: Input = req.json()?;
     if !(1..=100).contains(&input.times) {
-        return Err(HandlerError::ValidationError("times must be between 1 and 100".into()));
+        return Err(HandlerError::ValidationError(
+            "times must be between 1 and 100".into(),
+        ));
     }
     let text = vec![input.text; input.times].join(" ");
     let length = text.chars().count();

@@ -12,7 +12,9 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
     let title = form.require_field("title")?;
     let photo = form.require_file("photo")?;
     if photo.data.len() > MAX_BYTES {
-        return Err(HandlerError::PayloadTooLarge(format!("a photo has at most {MAX_BYTES} bytes")));
+        return Err(HandlerError::PayloadTooLarge(format!(
+            "a photo has at most {MAX_BYTES} bytes"
+        )));
     }
     Ok(Response::created(json!({
         "title": title,

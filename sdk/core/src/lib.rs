@@ -1,27 +1,5 @@
-//! Write HTTP endpoint handlers for the edge gateway.
-//!
-//! A handler is a function from a [`Request`] to a [`Response`]; a macro makes a program of it, which the gateway
-//! compiles, starts and sends requests to.
-//!
-//! ```no_run
-//! use rust_edge_gateway_sdk::prelude::*;
-//!
-//! fn handle(req: Request) -> Response {
-//!     Response::ok(json!({"hello": req.path_param("name")}))
-//! }
-//!
-//! handler_loop!(handle);
-//! ```
-//!
-//! | macro | handler |
-//! |---|---|
-//! | [`handler_loop!`] | `fn(Request) -> Response` |
-//! | [`handler_loop_result!`] | `fn(Request) -> Result<Response, HandlerError>` |
-//! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
-//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
-//!
-//! One process serves many requests at once, on several threads: a handler that waits holds up nobody else. A panic is a
-//! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.
+//! The code behind `rust-edge-gateway-sdk`, which re-exports all of it: handlers depend on that crate, and its page is the
+//! documentation. They are two crates because they are compiled differently; see `shared.rs` there.
 
 #![warn(missing_docs)]
 
@@ -44,7 +22,7 @@ pub use runtime::blocking;
 #[cfg(feature = "async")]
 pub use tokio;
 
-/// Everything a handler usually needs: `use rust_edge_gateway_sdk::prelude::*;`
+/// Everything a handler usually needs: `use rust_edge_gateway_sdk_core::prelude::*;`
 pub mod prelude {
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
@@ -58,7 +36,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::json_bridge::macros::{ArrayBuilder, ObjectBuilder};
-    pub use crate::json_bridge::to_value;
+    pub use crate::json_bridge::{from_bytes, to_value};
     #[cfg(feature = "async")]
     pub use crate::runtime::asynchronous::run_async;
     pub use crate::runtime::run;

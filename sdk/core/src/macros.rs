@@ -3,7 +3,7 @@
 /// Serves requests with a `fn(Request) -> Response`.
 ///
 /// ```no_run
-/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk_core::prelude::*;
 ///
 /// fn handle(req: Request) -> Response {
 ///     Response::ok(json!({"path": req.path}))
@@ -24,7 +24,7 @@ macro_rules! handler_loop {
 /// [`HandlerError::to_response`](crate::HandlerError::to_response) says.
 ///
 /// ```no_run
-/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk_core::prelude::*;
 ///
 /// fn handle(req: Request) -> Result<Response, HandlerError> {
 ///     let id: i64 = req.require_path_param("id")?;
@@ -39,7 +39,7 @@ macro_rules! handler_loop_result {
         fn main() {
             $crate::__private::run(|request| match $handler(request) {
                 Ok(response) => response,
-                Err(error) => error.to_response(),
+                Err(error) => error.into(),
             })
         }
     };
@@ -48,8 +48,8 @@ macro_rules! handler_loop_result {
 /// Serves requests with an `async fn(Request) -> Response`, on a tokio runtime that this macro starts.
 ///
 /// ```no_run
-/// use rust_edge_gateway_sdk::prelude::*;
-/// use rust_edge_gateway_sdk::tokio;
+/// use rust_edge_gateway_sdk_core::prelude::*;
+/// use rust_edge_gateway_sdk_core::tokio;
 ///
 /// async fn handle(req: Request) -> Response {
 ///     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -80,7 +80,7 @@ macro_rules! handler_loop_async_result {
                 Box::pin(async move {
                     match call.await {
                         Ok(response) => response,
-                        Err(error) => error.to_response(),
+                        Err(error) => error.into(),
                     }
                 })
             })

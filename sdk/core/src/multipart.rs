@@ -85,22 +85,48 @@ fn parse(body: &[u8], boundary: &str) -> Result<MultipartData, HandlerError> {
     let delimiter = format!("\r\n--{boundary}");
     let finder = memmem::Finder::new(&delimiter);
     // The first delimiter needs no line break before it; what precedes it is a preamble to skip.
-    let mut rest = match body.strip_prefix(&delimiter.as_bytes()[2..]) {
-        Some(rest) => rest,
-        None => split_at(body, &finder).ok_or_else(|| malformed("its boundary does not occur in it"))?.1,
+    let first = match body.strip_prefix(&delimiter.as_bytes()[2..]) {
+        Some(after) => line_end(after),
+        None => None,
+    };
+    let mut next = match first {
+        Some(next) => next,
+        None => next_delimiter(body, &finder).ok_or_else(|| malformed("its boundary does not occur in it"))?.1,
     };
     let mut form = MultipartData::default();
     for _ in 0..MAX_PARTS {
-        if rest.starts_with(b"--") {
-            return Ok(form);
-        }
-        let after_line = end_of_delimiter_line(rest).ok_or_else(|| malformed("text follows a boundary"))?;
-        let (part, next) = split_at(after_line, &finder)
+        let Next::Part(rest) = next else { return Ok(form) };
+        let (part, after) = next_delimiter(rest, &finder)
             .ok_or_else(|| malformed("it ends before its closing boundary; was the upload cut off?"))?;
         form.add(part)?;
-        rest = next;
+        next = after;
     }
     Err(malformed(&format!("it has more than {MAX_PARTS} parts")))
+}
+
+/// What a delimiter announces.
+enum Next<'a> {
+    Part(&'a [u8]),
+    End,
+}
+
+/// What stands before the next delimiter, and what it announces. Text that only begins like one belongs to the part.
+fn next_delimiter<'a>(bytes: &'a [u8], finder: &memmem::Finder<'_>) -> Option<(&'a [u8], Next<'a>)> {
+    for at in finder.find_iter(bytes) {
+        if let Some(next) = line_end(&bytes[at + finder.needle().len()..]) {
+            return Some((&bytes[..at], next));
+        }
+    }
+    None
+}
+
+/// A delimiter is followed by `--` if it is the last, or else by nothing but blanks and a line break (RFC 2046 5.1.1).
+fn line_end(after: &[u8]) -> Option<Next<'_>> {
+    if after.starts_with(b"--") {
+        return Some(Next::End);
+    }
+    let blanks = after.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
+    after[blanks..].strip_prefix(b"\r\n").map(Next::Part)
 }
 
 impl MultipartData {
@@ -133,19 +159,7 @@ impl MultipartData {
     }
 }
 
-/// What stands before and behind the first occurrence.
-fn split_at<'a>(bytes: &'a [u8], finder: &memmem::Finder<'_>) -> Option<(&'a [u8], &'a [u8])> {
-    let at = finder.find(bytes)?;
-    Some((&bytes[..at], &bytes[at + finder.needle().len()..]))
-}
-
-/// Behind a delimiter only blanks may stand before the line break (RFC 2046 5.1.1). The line break itself is kept if the
-/// next delimiter's would otherwise be lost, as in a part without headers.
-fn end_of_delimiter_line(rest: &[u8]) -> Option<&[u8]> {
-    let blanks = rest.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
-    rest[blanks..].strip_prefix(b"\r\n")
-}
-
+/// The headers of a part and its data.
 fn split_headers(part: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(data) = part.strip_prefix(b"\r\n") {
         return Some((b"", data));

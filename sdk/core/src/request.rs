@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// An HTTP request.
 ///
 /// ```
-/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk_core::prelude::*;
 /// fn handle(req: Request) -> Result<Response, HandlerError> {
 ///     let id: u64 = req.require_path_param("id")?;
 ///     Ok(Response::ok(json!({"id": id, "verbose": req.query_param("verbose")})))
@@ -50,7 +50,7 @@ impl Request {
     /// The body read as JSON.
     ///
     /// ```
-    /// # use rust_edge_gateway_sdk::prelude::*;
+    /// # use rust_edge_gateway_sdk_core::prelude::*;
     /// #[derive(Deserialize)]
     /// struct NewUser { name: String }
     /// fn handle(req: Request) -> Result<Response, HandlerError> {

@@ -12,7 +12,7 @@ const BINARY_MARK_VALUE: &str = "base64";
 /// An HTTP response.
 ///
 /// ```
-/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk_core::prelude::*;
 /// let response = Response::created(json!({"id": 7})).with_header("Location", "/items/7");
 /// assert_eq!(response.status, 201);
 /// ```

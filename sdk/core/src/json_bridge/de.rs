@@ -1,7 +1,8 @@
 //! serde's reading side over a [`Node`].
 //!
 //! Each method asks only for what its type can be, and leaves everything else to [`De::mismatch`], which is not generic:
-//! a visitor's unused methods are then never compiled.
+//! a visitor's unused methods are then never compiled. The generic methods are kept from being inlined: merged into one
+//! function for a whole type, they took a third longer to optimise, for no speed that a request would notice.
 
 use super::node::Node;
 use super::trouble::Failed;
@@ -68,6 +69,7 @@ impl<'n> De<'n> {
 
 macro_rules! integers {
     ($($method:ident)*) => {$(
+        #[inline(never)]
         fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
             match *self.0 {
                 Node::Unsigned(value) => visitor.visit_u64(value),
@@ -80,6 +82,7 @@ macro_rules! integers {
 
 macro_rules! floats {
     ($($method:ident)*) => {$(
+        #[inline(never)]
         fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
             match self.float() {
                 Some(value) => visitor.visit_f64(value),
@@ -91,6 +94,7 @@ macro_rules! floats {
 
 macro_rules! texts {
     ($($method:ident)*) => {$(
+        #[inline(never)]
         fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
             match self.text() {
                 Some(text) => visitor.visit_borrowed_str(text),
@@ -141,6 +145,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         self.deserialize_bytes(visitor)
     }
 
+    #[inline(never)]
     fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
         match self.0 {
             Node::Null => visitor.visit_none(),
@@ -163,6 +168,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         visitor.visit_newtype_struct(self)
     }
 
+    #[inline(never)]
     fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
         match self.elements() {
             Some(mut elements) => {
@@ -187,6 +193,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         self.deserialize_seq(visitor)
     }
 
+    #[inline(never)]
     fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
         match self.members() {
             Some(mut members) => visitor.visit_map(&mut members),
@@ -255,6 +262,7 @@ impl<'n> Elements<'n> {
 impl<'n> SeqAccess<'n> for &mut Elements<'n> {
     type Error = Failed;
 
+    #[inline(never)]
     fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Failed> {
         match self.advance() {
             None => Ok(None),
@@ -295,6 +303,7 @@ impl<'n> Members<'n> {
 impl<'n> MapAccess<'n> for &mut Members<'n> {
     type Error = Failed;
 
+    #[inline(never)]
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Failed> {
         match self.advance() {
             None => Ok(None),
@@ -305,6 +314,7 @@ impl<'n> MapAccess<'n> for &mut Members<'n> {
         }
     }
 
+    #[inline(never)]
     fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Failed> {
         let (key, value) = self.current();
         match seed.deserialize(value) {
@@ -355,6 +365,7 @@ impl<'n> Deserializer<'n> for Name<'n> {
         visitor.visit_borrowed_str(self.0)
     }
 
+    #[inline(never)]
     fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
         visitor.visit_some(self)
     }

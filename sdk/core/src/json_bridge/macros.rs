@@ -78,7 +78,7 @@ impl Drop for ArrayBuilder {
 /// Accepts what serde_json's macro of the same name accepts, and compiles faster: see the module's notes.
 ///
 /// ```
-/// use rust_edge_gateway_sdk::prelude::*;
+/// use rust_edge_gateway_sdk_core::prelude::*;
 /// let tags = vec!["new", "blue"];
 /// let value = json!({"id": 7, "tags": tags, "parent": null, "size": {"w": 1.5, "h": [1, 2]}});
 /// assert_eq!(value["tags"][1], "blue");

@@ -25,27 +25,35 @@ use trouble::Failed;
 ///
 /// # Errors
 /// [`HandlerError::BadRequest`] with what is wrong and where.
-pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, HandlerError> {
-    let mut value = None;
-    parse(bytes, &mut |node| {
-        value = Some(T::deserialize(node)?);
-        Ok(())
-    })?;
-    // parse() succeeds only if the closure did.
-    value.ok_or(HandlerError::NotFound)
+#[doc(hidden)]
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, HandlerError> {
+    let mut value = Err(Failed);
+    read(bytes, &mut |node| value = T::deserialize(node));
+    match value {
+        Ok(value) => Ok(value),
+        Err(Failed) => Err(refusal(bytes)),
+    }
+}
+
+/// Calls `visit` with the parsed document, or notes why there is none.
+#[inline(never)]
+fn read(bytes: &[u8], visit: &mut dyn FnMut(de::De<'_>)) {
+    let text = if bytes.is_empty() { b"null" } else { bytes };
+    match serde_json::from_slice::<node::Node<'_>>(text) {
+        Ok(node) => visit(de::De(&node)),
+        Err(error) => {
+            Failed::because(&error);
+        }
+    }
 }
 
 #[inline(never)]
-fn parse(bytes: &[u8], read: &mut dyn FnMut(de::De<'_>) -> Result<(), Failed>) -> Result<(), HandlerError> {
-    let text = if bytes.is_empty() { b"null" } else { bytes };
-    let node: node::Node<'_> =
-        serde_json::from_slice(text).map_err(|error| HandlerError::BadRequest(format!("Invalid JSON: {error}")))?;
-    read(de::De(&node)).map_err(|Failed| {
-        HandlerError::BadRequest(match trouble::take() {
-            _ if bytes.is_empty() => "Invalid JSON: the request has no body".to_owned(),
-            (path, message) if path.is_empty() => format!("Invalid JSON: {message}"),
-            (path, message) => format!("Invalid JSON at {path}: {message}"),
-        })
+fn refusal(bytes: &[u8]) -> HandlerError {
+    let (path, message) = trouble::take();
+    HandlerError::BadRequest(match path.as_str() {
+        _ if bytes.is_empty() => "Invalid JSON: the request has no body".to_owned(),
+        "" => format!("Invalid JSON: {message}"),
+        path => format!("Invalid JSON at {path}: {message}"),
     })
 }
 

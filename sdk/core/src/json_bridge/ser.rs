@@ -273,7 +273,8 @@ macro_rules! lists {
             type Ok = ();
             type Error = Failed;
 
-            fn $method<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Failed> {
+            #[inline(never)]
+fn $method<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Failed> {
                 value.serialize(To(self.sink))
             }
 
@@ -297,7 +298,8 @@ macro_rules! structs {
             type Ok = ();
             type Error = Failed;
 
-            fn serialize_field<T: ?Sized + Serialize>(&mut self, key: &'static str, value: &T) -> Result<(), Failed> {
+            #[inline(never)]
+fn serialize_field<T: ?Sized + Serialize>(&mut self, key: &'static str, value: &T) -> Result<(), Failed> {
                 value.serialize(self.member(key)?)
             }
 

@@ -1,0 +1,32 @@
+//! Write HTTP endpoint handlers for the edge gateway.
+//!
+//! A handler is a function from a [`Request`] to a [`Response`]; a macro makes a program of it, which the gateway
+//! compiles, starts and sends requests to.
+//!
+//! ```no_run
+//! use rust_edge_gateway_sdk::prelude::*;
+//!
+//! fn handle(req: Request) -> Response {
+//!     Response::ok(json!({"hello": req.path_param("name")}))
+//! }
+//!
+//! handler_loop!(handle);
+//! ```
+//!
+//! | macro | handler |
+//! |---|---|
+//! | [`handler_loop!`] | `fn(Request) -> Response` |
+//! | [`handler_loop_result!`] | `fn(Request) -> Result<Response, HandlerError>` |
+//! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
+//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
+//!
+//! One process serves many requests at once, on several threads: a handler that waits holds up nobody else. A panic is a
+//! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.
+
+#![warn(missing_docs)]
+
+#[doc(inline)]
+pub use rust_edge_gateway_sdk_core::*;
+
+#[doc(hidden)]
+pub mod shared;

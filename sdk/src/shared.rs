@@ -1,0 +1,60 @@
+//! Code that most handlers need, compiled here once instead of in each of them.
+//!
+//! Generic functions are compiled where they are used, unless an upstream crate has the very same instance and both
+//! crates are built at an optimisation level at which rustc shares generics (1, `s` and `z`). This crate is built at
+//! such a level, see Cargo.toml, and so is a handler, see README.md. Here are the instances worth having: reading and
+//! writing the usual types as JSON, and dropping what the SDK hands out.
+
+use crate::__private::{from_bytes, to_value};
+use crate::{HandlerError, Request, Response};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Never called. Public, or the compiler would see that and drop the instances.
+#[doc(hidden)]
+pub fn instances(request: Request, error: HandlerError, result: Result<Response, HandlerError>) {
+    drop(request);
+    drop(error);
+    drop(result);
+    both::<Value>();
+    both::<Map<String, Value>>();
+    both::<String>();
+    both::<bool>();
+    both::<i32>();
+    both::<i64>();
+    both::<u8>();
+    both::<u16>();
+    both::<u32>();
+    both::<u64>();
+    both::<usize>();
+    both::<f32>();
+    both::<f64>();
+    both::<HashMap<String, String>>();
+    both::<HashMap<String, Value>>();
+    write::<&str>("");
+    write::<&String>(&String::new());
+    write::<Option<&String>>(None);
+    write::<Option<&str>>(None);
+}
+
+/// `T`, an optional `T` and a list of `T`, read and written.
+fn both<T: DeserializeOwned + Serialize>() {
+    read_write::<T>();
+    read_write::<Option<T>>();
+    read_write::<Vec<T>>();
+    read_write::<Option<Vec<T>>>();
+}
+
+fn read_write<T: DeserializeOwned + Serialize>() {
+    if let Ok(value) = from_bytes::<T>(b"") {
+        drop(to_value(&value));
+        write(value);
+    }
+}
+
+fn write<T: Serialize>(value: T) {
+    drop(to_value(&value));
+    drop(Response::ok(value));
+}
