@@ -39,9 +39,12 @@ export const ROUTES: readonly Route[] = [
 export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const app = new Koa<ApiState>();
   // Koa reports here what goes wrong once an answer is on its way, e.g. a body stream that fails.
-  app.on('error', (error: unknown, context?: ApiContext) =>
-    (context?.state.log ?? deps.log).error({ err: error }, 'answer failed'),
-  );
+  app.on('error', (error: unknown, context?: ApiContext) => {
+    const log = context?.state.log ?? deps.log;
+    // A client that went away before it was done asking, or listening, is no fault of ours.
+    const clientLeft = context !== undefined && (!context.req.complete || context.req.socket.destroyed);
+    log[clientLeft ? 'info' : 'error']({ err: error }, clientLeft ? 'client left' : 'answer failed');
+  });
   const routes = createRouteTable(ROUTES, deps);
   app.use(requestId(deps.log));
   app.use(accessLog);

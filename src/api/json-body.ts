@@ -12,7 +12,7 @@ const parsers = new Map<number, ReturnType<typeof bodyParser>>();
  */
 export async function readJsonBody(context: ApiContext, limitBytes: number): Promise<object> {
   // `is` answers null when there is no body at all, false when it is of another type.
-  const type = context.request.is(JSON_TYPES);
+  const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
   if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
   if (type === false) {
     throw new AppError(

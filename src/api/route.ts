@@ -150,14 +150,16 @@ export function defineRoute<
 
 function requireValid(
   root: string,
-  value: unknown,
+  value: Record<string, unknown>,
   check: Check,
   codes: Readonly<Record<string, ErrorCode>> = {},
 ): void {
   const problem = check(value);
   if (!problem) return;
   const [member = ''] = problem.path;
-  throw new AppError(codes[member] ?? 'invalid_input', describeProblem(root, problem));
+  // A member that is missing is not one with content of its own kind.
+  const code = Object.hasOwn(value, member) ? codes[member] : undefined;
+  throw new AppError(code ?? 'invalid_input', describeProblem(root, problem));
 }
 
 /** Unknown members are ignored, so that a client may know more fields than the service; a typo shows as a warning. */

@@ -14,7 +14,7 @@ export interface RouteTable {
 }
 
 export function createRouteTable(routes: readonly Route[], deps: ApiDependencies): RouteTable {
-  const router = new Router<ApiState>();
+  const router = new Router<ApiState>({ sensitive: true });
   const byLayer = new Map<Layer<ApiState>, Route>();
   for (const route of routes) {
     const layer = router.register(routerPath(route.path), [route.method], () => undefined);

@@ -53,7 +53,7 @@ function exchange(url: URL, method: string, { headers, body }: HttpRequest): Pro
         headers: {
           ...(payload !== undefined && {
             'content-type': 'application/json',
-            'content-length': Buffer.byteLength(payload),
+            ...(!headers?.['transfer-encoding'] && { 'content-length': Buffer.byteLength(payload) }),
           }),
           ...headers,
         },

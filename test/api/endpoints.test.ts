@@ -1,0 +1,478 @@
+import type { Static } from '@sinclair/typebox';
+import { expect } from 'chai';
+import type { EndpointView } from '../../src/api/endpoints/schema.js';
+import type { ErrorCode } from '../../src/errors.js';
+import { sourceKey } from '../../src/source-key.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+
+type Endpoint = Static<typeof EndpointView>;
+
+describe('endpoints', () => {
+  let api: TestApi;
+  let domainId: string;
+  let collectionId: string;
+  let count = 0;
+
+  before(async () => {
+    api = await startApi();
+    domainId = await idOf('/api/domains', { name: 'D', host: 'shop.example' });
+    collectionId = await idOf('/api/collections', { name: 'C', domain_id: domainId, base_path: '/shop' });
+  });
+  after(() => api.close());
+
+  async function idOf(path: string, body: object): Promise<string> {
+    return expectData<{ id: string }>(await api.post(path, body), 201).id;
+  }
+
+  function fields(more: object = {}): object {
+    count += 1;
+    return { name: 'E', path: `/p${count}`, method: 'GET', domain: '*', ...more };
+  }
+
+  async function create(more: object = {}): Promise<Endpoint> {
+    return expectData(await api.post('/api/endpoints', fields(more)), 201);
+  }
+
+  async function rowOf(id: string): Promise<{ route: string; version: number; source_key: string }> {
+    return api.store.knex('endpoints').where({ id }).first('route', 'version', 'source_key');
+  }
+
+  it('creates one with just a name, a path, a method and a domain', async () => {
+    const endpoint = await create({ path: '/minimal/{id}' });
+    expect(endpoint).to.deep.equal({
+      id: endpoint.id,
+      name: 'E',
+      path: '/minimal/{id}',
+      method: 'GET',
+      domain: '*',
+      collection_id: null,
+      description: null,
+      code: null,
+      dependencies: null,
+      enabled: true,
+      status: 'created',
+      last_error: null,
+      needs_compile: false,
+      running: false,
+      pid: null,
+      build_id: null,
+      created_at: endpoint.created_at,
+      updated_at: endpoint.updated_at,
+    });
+    expect(endpoint.id).to.match(UUID);
+    expect(endpoint.created_at).to.match(TIMESTAMP);
+    expect(endpoint.updated_at).to.match(TIMESTAMP);
+  });
+
+  it('creates one with all fields, and shows it as it was created', async () => {
+    const given = {
+      name: 'Alles ✓',
+      path: '/items/{id}',
+      method: 'PATCH',
+      domain: 'Shop.Example',
+      collection_id: collectionId,
+      description: 'two\nlines',
+      code: 'fn main() { println!("ü"); }',
+      dependencies: {
+        serde: '1',
+        regex: { version: '>=1.2, <2', features: ['std', 'unicode-case'], optional: false },
+        'tokio-util': { version: '*', 'default-features': false },
+      },
+      enabled: false,
+    };
+    const endpoint = await create(given);
+    expect(endpoint).to.deep.include({ ...given, domain: 'shop.example', status: 'created' });
+    expect(expectData(await api.get(`/api/endpoints/${endpoint.id}`))).to.deep.equal(endpoint);
+    const listed = expectData<Endpoint[]>(await api.get('/api/endpoints'));
+    expect(listed.find(({ id }) => id === endpoint.id)).to.deep.equal(endpoint);
+  });
+
+  it('accepts every method, each on the same path', async () => {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
+      expect((await create({ path: '/every-method', method })).method).to.equal(method);
+    }
+  });
+
+  it('needs no domain for its hostname', async () => {
+    expect((await create({ domain: 'nobody.example' })).domain).to.equal('nobody.example');
+  });
+
+  it('lists by domain, collection and enabled, alone and together', async () => {
+    const one = await create({ domain: 'filter.example', enabled: false });
+    const two = await create({ domain: 'filter.example' });
+    const three = await create({ domain: 'shop.example', collection_id: collectionId });
+    const idsAt = async (query: string) =>
+      expectData<Endpoint[]>(await api.get(`/api/endpoints?${query}`)).map(({ id }) => id);
+    expect(await idsAt('domain=Filter.example')).to.deep.equal([one.id, two.id]);
+    expect(await idsAt('domain=filter.example&enabled=false')).to.deep.equal([one.id]);
+    expect(await idsAt('enabled=true&domain=filter.example')).to.deep.equal([two.id]);
+    expect(await idsAt(`collection_id=${collectionId}`))
+      .to.include(three.id)
+      .and.not.include(one.id);
+    expect(await idsAt('enabled=false'))
+      .to.include(one.id)
+      .and.not.include(two.id);
+    expect(await idsAt('domain=*')).to.not.include.members([one.id]);
+    expect(await idsAt('domain=unknown.example')).to.deep.equal([]);
+    expectFailure(
+      await api.get('/api/endpoints?enabled=yes'),
+      'invalid_input',
+      /^query\.enabled: must be a boolean/,
+    );
+    expectFailure(
+      await api.get('/api/endpoints?enabled=true&enabled=false'),
+      'invalid_input',
+      /^query\.enabled/,
+    );
+    expectFailure(await api.get('/api/endpoints?collection_id=1'), 'invalid_input', /^query\.collection_id/);
+    expectFailure(await api.get('/api/endpoints?domain=a/b'), 'invalid_input', /^query\.domain/);
+    const misspelt = await api.get('/api/endpoints?enable=true');
+    expect(misspelt.body)
+      .to.have.nested.property('warnings[0]')
+      .that.matches(/^query\.enable:/);
+  });
+
+  describe('changes', () => {
+    it('only the given fields', async () => {
+      const before = await create({ code: 'fn a() {}', description: 'old', dependencies: { a: '1' } });
+      const after = expectData<Endpoint>(await api.put(`/api/endpoints/${before.id}`, { name: 'B' }));
+      expect(after).to.deep.equal({ ...before, name: 'B', updated_at: after.updated_at });
+      expect(after.updated_at > before.updated_at).to.equal(true);
+      expect(expectData(await api.put(`/api/endpoints/${before.id}`, {}))).to.deep.equal(after);
+    });
+
+    it('every field', async () => {
+      const { id } = await create();
+      const changes = {
+        name: 'N',
+        path: '/changed/{x}',
+        method: 'DELETE',
+        domain: 'shop.example',
+        collection_id: collectionId,
+        description: 'd',
+        code: 'fn b() {}',
+        dependencies: { b: '2' },
+        enabled: false,
+      };
+      const after = expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, changes));
+      expect(after).to.deep.include(changes);
+      expect(expectData(await api.get(`/api/endpoints/${id}`))).to.deep.equal(after);
+      const cleared = { collection_id: null, description: null, code: null, dependencies: null };
+      expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(cleared);
+    });
+
+    it('the route with the path and the collection', async () => {
+      const { id } = await create({ path: '/r/{a}', collection_id: collectionId });
+      expect((await rowOf(id)).route).to.equal('/shop/r/{a}');
+      expectData(await api.put(`/api/endpoints/${id}`, { path: '/shop/s/{a}' }));
+      expect((await rowOf(id)).route).to.equal('/shop/s/{a}');
+      expectData(await api.put(`/api/endpoints/${id}`, { collection_id: null, path: '/s/{a}' }));
+      expect((await rowOf(id)).route).to.equal('/s/{a}');
+    });
+
+    it('the source key with code and dependencies, and the status with neither', async () => {
+      const { id } = await create({ code: 'a' });
+      expect((await rowOf(id)).source_key).to.equal(sourceKey('a', null));
+      expectData(await api.put(`/api/endpoints/${id}`, { code: 'b', dependencies: { c: '1' } }));
+      expect((await rowOf(id)).source_key).to.equal(sourceKey('b', { c: '1' }));
+      await api.store
+        .knex('endpoints')
+        .where({ id })
+        .update({ status: 'compiled', artifact: 'x', artifact_source_key: sourceKey('b', { c: '1' }) });
+      expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({ needs_compile: false });
+      expect(expectData(await api.put(`/api/endpoints/${id}`, { code: 'c' }))).to.include({
+        status: 'compiled',
+        needs_compile: true,
+      });
+      expect(expectData(await api.put(`/api/endpoints/${id}`, { code: 'b' }))).to.include({
+        needs_compile: false,
+      });
+    });
+
+    it('the version that gateways watch, when they have to know, and only then', async () => {
+      const { id } = await create();
+      const versionAfter = async (changes: object) => {
+        expectData(await api.put(`/api/endpoints/${id}`, changes));
+        return (await rowOf(id)).version;
+      };
+      expect(await versionAfter({ name: 'B', code: 'c', description: 'd' })).to.equal(1);
+      expect(await versionAfter({ enabled: false })).to.equal(2);
+      expect(await versionAfter({ enabled: false })).to.equal(2);
+      expect(await versionAfter({ path: '/versioned' })).to.equal(3);
+      expect(await versionAfter({ method: 'POST' })).to.equal(4);
+      expect(await versionAfter({ domain: 'shop.example' })).to.equal(5);
+      expect(await versionAfter({ collection_id: collectionId })).to.equal(6);
+    });
+
+    it('not what the service assigns', async () => {
+      const before = await create();
+      const response = await api.put(`/api/endpoints/${before.id}`, {
+        id: NO_ID,
+        status: 'running',
+        created_at: '2000-01-01T00:00:00Z',
+      });
+      expect(expectData(response)).to.deep.equal(before);
+      expect(response.body).to.have.property('warnings').with.lengthOf(3);
+    });
+  });
+
+  it('is deleted once', async () => {
+    const { id } = await create();
+    expect(expectData(await api.delete(`/api/endpoints/${id}`))).to.deep.equal({ id, deleted: true });
+    expectFailure(await api.delete(`/api/endpoints/${id}`), 'not_found');
+    expectFailure(await api.get(`/api/endpoints/${id}`), 'not_found');
+  });
+
+  it('shows what runs of it on live gateways', async () => {
+    const { id } = await create();
+    const { knex } = api.store;
+    const addNode = (nodeId: string, ageSeconds: number) =>
+      knex('nodes').insert({
+        id: nodeId,
+        kind: 'gateway',
+        hostname: 'h',
+        pid: 1,
+        heartbeat_at: knex.raw('now() - make_interval(secs => ?)', [ageSeconds]),
+      });
+    const observe = (nodeId: string, state: string, pid: number | null) =>
+      knex('observations').insert({ node_id: nodeId, endpoint_id: id, state, pid, version: 1 });
+    const [dead, failing, first, second] = [1, 2, 3, 4].map((digit) => NO_ID.replace(/0$/, String(digit)));
+    if (!dead || !failing || !first || !second) throw new Error('four ids');
+    await addNode(dead, 3600);
+    await observe(dead, 'running', 11);
+    await addNode(failing, 0);
+    await observe(failing, 'failed', null);
+    expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({ running: false, pid: null });
+    await addNode(first, 0);
+    await observe(first, 'running', 33);
+    await addNode(second, 0);
+    await observe(second, 'running', 44);
+    expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({ running: true, pid: 33 });
+    const [listed] = expectData<Endpoint[]>(await api.get('/api/endpoints')).filter((one) => one.id === id);
+    expect(listed).to.include({ running: true, pid: 33 });
+    await knex('nodes').delete();
+  });
+
+  describe('routes are unique', () => {
+    it('by domain, method and path, parameter names aside', async () => {
+      const owner = await create({
+        name: 'Owner',
+        domain: 'unique.example',
+        path: '/u/{id}/x',
+        method: 'PUT',
+      });
+      const taken = new RegExp(
+        `PUT /u/\\{id\\}/x on domain "unique.example" is taken by the endpoint "Owner" \\(${owner.id}\\)`,
+      );
+      for (const path of ['/u/{id}/x', '/u/{other}/x', '/u/{id}/x/', '/%75/{id}/x']) {
+        const response = await api.post(
+          '/api/endpoints',
+          fields({ domain: 'UNIQUE.example', path, method: 'PUT' }),
+        );
+        expectFailure(response, 'route_taken', taken);
+        expect(response.body).to.have.nested.property('details.endpoint_id', owner.id);
+      }
+      const other = await create({ domain: 'unique.example', path: '/u/{id}/x', method: 'GET' });
+      expectFailure(
+        await api.put(`/api/endpoints/${other.id}`, { method: 'PUT', name: 'B' }),
+        'route_taken',
+        taken,
+      );
+      expect(expectData(await api.get(`/api/endpoints/${other.id}`))).to.deep.equal(other);
+      await create({ domain: 'unique.example', path: '/u/{id}/y', method: 'PUT' });
+      await create({ domain: 'unique.example', path: '/U/{id}/x', method: 'PUT' });
+      await create({ domain: '*', path: '/u/{id}/x', method: 'PUT' });
+    });
+
+    it('with the base path of the collection', async () => {
+      await create({ domain: 'shop.example', path: '/base/x', collection_id: collectionId });
+      expectFailure(
+        await api.post('/api/endpoints', fields({ domain: 'shop.example', path: '/shop/base/x' })),
+        'route_taken',
+        /\/shop\/base\/x/,
+      );
+      await create({ domain: 'shop.example', path: '/base/x' });
+    });
+
+    it('also when many want one at once', async () => {
+      const responses = await Promise.all(
+        Array.from({ length: 8 }, () => api.post('/api/endpoints', fields({ path: '/race' }))),
+      );
+      expect(responses.map(({ status }) => status).sort()).to.deep.equal([201, ...Array(7).fill(409)]);
+    });
+  });
+
+  it('agrees with its collection on the domain, "*" aside', async () => {
+    expectFailure(
+      await api.post('/api/endpoints', fields({ domain: 'other.example', collection_id: collectionId })),
+      'domain_mismatch',
+      /"other\.example".*"shop\.example"/,
+    );
+    const inside = await create({ domain: '*', collection_id: collectionId });
+    expectFailure(
+      await api.put(`/api/endpoints/${inside.id}`, { domain: 'other.example' }),
+      'domain_mismatch',
+    );
+    expectData(await api.put(`/api/endpoints/${inside.id}`, { domain: 'shop.example' }));
+    const outside = await create({ domain: 'other.example' });
+    expectFailure(
+      await api.put(`/api/endpoints/${outside.id}`, { collection_id: collectionId }),
+      'domain_mismatch',
+    );
+    expect(expectData(await api.get(`/api/endpoints/${outside.id}`))).to.deep.equal(outside);
+  });
+
+  it('does not have a parameter of the base path twice', async () => {
+    const tenant = await idOf('/api/collections', { name: 'T', domain_id: domainId, base_path: '/t/{id}' });
+    expectFailure(
+      await api.post('/api/endpoints', fields({ path: '/x/{id}', collection_id: tenant })),
+      'invalid_input',
+      /^body\.path: with the base path \/t\/\{id\} of the collection, it has the parameter \{id\} twice/,
+    );
+    await create({ path: '/t/{id}/x', collection_id: tenant });
+  });
+
+  describe('refuses, and changes nothing', () => {
+    const wrongFields: readonly [fields: object, message: RegExp, code?: ErrorCode][] = [
+      [{ name: undefined }, /^body\.name: is required/],
+      [{ name: '' }, /^body\.name: must not be empty/],
+      [{ path: undefined }, /^body\.path: is required/],
+      [{ path: '' }, /^body\.path: must start with "\/"/],
+      [{ path: 'items' }, /^body\.path: must start with "\/"/],
+      [{ path: '/a//b' }, /^body\.path: has an empty segment/],
+      [{ path: '/{id' }, /^body\.path: has the segment "\{id"/],
+      [{ path: '/id}' }, /^body\.path: has the segment "id\}"/],
+      [{ path: '/a{id}' }, /^body\.path: has the segment "a\{id\}"; a \{parameter\} fills a whole/],
+      [{ path: '/{a}{b}' }, /^body\.path: has a parameter named "a\}\{b"/],
+      [{ path: '/{}' }, /^body\.path: has a parameter named ""/],
+      [{ path: '/{1a}' }, /^body\.path: has a parameter named "1a"/],
+      [{ path: '/{id}/{id}' }, /^body\.path: has the parameter \{id\} twice/],
+      [{ path: '/a?b=1' }, /^body\.path: must not have a query/],
+      [{ path: '/a#b' }, /^body\.path: must not have a query/],
+      [{ path: '/a/../b' }, /^body\.path: must not have "\." or/],
+      [{ path: '/a/%2e%2E/b' }, /^body\.path: must not have "\." or/],
+      [{ path: '/a b' }, /^body\.path: must not have spaces/],
+      [{ path: '/a\u0000b' }, /^body\.path: must not have control/],
+      [{ path: '/a%00b' }, /^body\.path: must not have control/],
+      [{ path: '/a%zz' }, /^body\.path: has the segment "a%zz"/],
+      [{ path: '/a/:id' }, /^body\.path: .*a parameter is written \{id\}/],
+      [{ path: '/a/*' }, /^body\.path: must not have wildcards/],
+      [{ path: `/${'a'.repeat(2048)}` }, /^body\.path: must have at most 2048/],
+      [{ path: `/${'é'.repeat(1000)}` }, /^body\.path: must have at most 2048/],
+      [{ path: 7 }, /^body\.path: must be a string/],
+      [{ method: undefined }, /^body\.method: is required/],
+      [{ method: 'get' }, /^body\.method: must be one of GET, POST, PUT, DELETE, PATCH, not "get"/],
+      [{ method: 'HEAD' }, /^body\.method: must be one of/],
+      [{ method: 'TRACE' }, /^body\.method: must be one of/],
+      [{ method: 1 }, /^body\.method: must be a string/],
+      [{ domain: undefined }, /^body\.domain: is required/],
+      [{ domain: '' }, /^body\.domain: must be a hostname .* or "\*" for all domains/],
+      [{ domain: '*.example.com' }, /^body\.domain: must be a hostname/],
+      [{ domain: 'a b' }, /^body\.domain: must be a hostname/],
+      [{ domain: 'a.example:8080' }, /^body\.domain: must be a hostname/],
+      [{ collection_id: 'x' }, /^body\.collection_id: must be a UUID/],
+      [{ collection_id: 7 }, /^body\.collection_id: must be a string or null/],
+      [{ collection_id: NO_ID }, /collection 0.* does not exist/, 'not_found'],
+      [{ description: 1 }, /^body\.description/],
+      [{ code: {} }, /^body\.code: must be a string or null, not an object/],
+      [{ code: 'a\u0000' }, /^body\.code: must not have NUL/],
+      [{ enabled: 'no' }, /^body\.enabled: must be a boolean/],
+      [{ dependencies: [] }, /^body\.dependencies: must be an object or null/, 'invalid_dependency'],
+      [{ dependencies: 'serde' }, /^body\.dependencies: must be an object/, 'invalid_dependency'],
+      [
+        { dependencies: { serde: 1 } },
+        /^body\.dependencies\.serde: must be a string or an object/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { 'a b': '1' } },
+        /^body\.dependencies\.a b: is not a crate name/,
+        'invalid_dependency',
+      ],
+      [{ dependencies: { '': '1' } }, /is not a crate name/, 'invalid_dependency'],
+      [{ dependencies: { '../x': '1' } }, /is not a crate name/, 'invalid_dependency'],
+      [{ dependencies: { std: '1' } }, /\.std: must not be listed/, 'invalid_dependency'],
+      [
+        { dependencies: { 'rust-edge-gateway-sdk': '1' } },
+        /\.rust-edge-gateway-sdk: must not be listed/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: 'latest' } },
+        /\.serde: must be a Cargo version.*"latest"/,
+        'invalid_dependency',
+      ],
+      [{ dependencies: { serde: '' } }, /\.serde: must be a Cargo version/, 'invalid_dependency'],
+      [{ dependencies: { serde: '1"\n[x]' } }, /\.serde: must be a Cargo version/, 'invalid_dependency'],
+      [{ dependencies: { serde: {} } }, /\.serde\.version: is required/, 'invalid_dependency'],
+      [
+        { dependencies: { serde: { version: 1 } } },
+        /\.serde\.version: must be a string/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: 'newest' } } },
+        /\.serde\.version: must be a Cargo/,
+        'invalid_dependency',
+      ],
+      [{ dependencies: { serde: { path: '/etc' } } }, /\.serde\.\w+: /, 'invalid_dependency'],
+      [
+        { dependencies: { serde: { version: '1', path: '/etc' } } },
+        /\.serde\.path: is not acc/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', git: 'x' } } },
+        /\.serde\.git: is not acc/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', registry: 'x' } } },
+        /\.serde\.registry: /,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', package: 'x' } } },
+        /\.serde\.package: /,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', features: 'derive' } } },
+        /\.serde\.features: must be an array/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', features: ['a"b'] } } },
+        /\.serde\.features\.0: must be the name of a crate feature/,
+        'invalid_dependency',
+      ],
+      [
+        { dependencies: { serde: { version: '1', optional: 1 } } },
+        /\.serde\.optional: must be a b/,
+        'invalid_dependency',
+      ],
+    ];
+
+    for (const [wrong, message, code = 'invalid_input'] of wrongFields) {
+      it(JSON.stringify(wrong).slice(0, 70), async () => {
+        const existing = await create();
+        const before = await api.get('/api/endpoints');
+        expectFailure(await api.post('/api/endpoints', fields(wrong)), code, message);
+        if (!Object.values(wrong).includes(undefined)) {
+          expectFailure(await api.put(`/api/endpoints/${existing.id}`, wrong), code, message);
+        }
+        expect((await api.get('/api/endpoints')).body).to.deep.equal(before.body);
+      });
+    }
+
+    it('ids that are none, and ids nothing has', async () => {
+      expectFailure(await api.get('/api/endpoints/x'), 'invalid_input', /^path\.id/);
+      expectFailure(await api.put('/api/endpoints/x', {}), 'invalid_input', /^path\.id/);
+      expectFailure(await api.delete('/api/endpoints/x'), 'invalid_input', /^path\.id/);
+      expectFailure(await api.get(`/api/endpoints/${NO_ID}`), 'not_found', /endpoint .* does not exist/);
+      expectFailure(await api.put(`/api/endpoints/${NO_ID}`, { name: 'B' }), 'not_found');
+      expectFailure(await api.delete(`/api/endpoints/${NO_ID}`), 'not_found');
+    });
+  });
+});

@@ -1,0 +1,337 @@
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure, UUID } from '../support/expect.js';
+
+const LIMIT = 10_000;
+
+describe('HTTP', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startApi({ config: { API_BODY_LIMIT_BYTES: LIMIT } });
+  });
+  after(() => api.close());
+
+  describe('bodies', () => {
+    const fine = { name: 'A', host: 'fine.example' };
+    const post = (body: unknown, headers: Record<string, string> = {}) =>
+      api.post('/api/domains', body, { headers });
+
+    afterEach(async () => {
+      expect(expectData(await api.get('/api/domains'))).to.deep.equal([]);
+    });
+
+    it('that are not JSON', async () => {
+      for (const body of [
+        '{',
+        '{"name": "A",}',
+        'name=A',
+        '{"name": "A"} x',
+        "{'name': 'A'}",
+        '\u0000',
+        'NaN',
+      ]) {
+        expectFailure(await post(body), 'invalid_json', /not valid JSON/);
+      }
+    });
+
+    it('that are JSON but no object', async () => {
+      for (const body of ['[]', '[{}]', '7', '"text"', 'null', 'true']) {
+        expectFailure(await post(body), 'invalid_input', /^body: must be a JSON object/);
+      }
+    });
+
+    it('that are missing', async () => {
+      expectFailure(await api.post('/api/domains'), 'invalid_input', /^body: is required/);
+      expectFailure(await post('', { 'content-length': '0' }), 'invalid_input', /^body: is required/);
+    });
+
+    it('of another type', async () => {
+      const text = JSON.stringify(fine);
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'nonsense']) {
+        expectFailure(
+          await post(text, { 'content-type': type }),
+          'unsupported_media_type',
+          /application\/json/,
+        );
+      }
+    });
+
+    it('with an encoding nobody knows', async () => {
+      expectFailure(await post('{}', { 'content-encoding': 'zip' }), 'unsupported_media_type');
+    });
+
+    it('that are too large', async () => {
+      const large = { ...fine, description: 'x'.repeat(LIMIT) };
+      expectFailure(await post(large), 'body_too_large', new RegExp(`larger than ${LIMIT} bytes`));
+      expectFailure(
+        await api.send('POST', '/api/domains', {
+          headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
+          body: JSON.stringify(large),
+        }),
+        'body_too_large',
+      );
+    });
+
+    it('that are too large once unpacked', async () => {
+      const bomb = gzipSync(JSON.stringify({ ...fine, description: 'x'.repeat(LIMIT * 50) }));
+      expectFailure(await post(bomb, { 'content-encoding': 'gzip' }), 'body_too_large');
+    });
+
+    it('that end before they are complete', async () => {
+      const { port } = new URL(api.url);
+      await new Promise<void>((resolve, reject) => {
+        const socket = connect(Number(port), '127.0.0.1', () => {
+          socket.write(
+            'POST /api/domains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"na',
+          );
+          setTimeout(() => socket.destroy(), 50);
+        });
+        socket.on('close', () => resolve());
+        socket.on('error', reject);
+      });
+    });
+
+    it('with members that name parts of the language', async () => {
+      const response = await post('{"name":"A","host":1,"__proto__":{"enabled":false},"constructor":1}');
+      expect(response.status).to.equal(400);
+    });
+  });
+
+  it('accepts JSON under its other names', async () => {
+    for (const [at, type] of ['application/json; charset=utf-8', 'application/vnd.api+json'].entries()) {
+      const response = await api.post(
+        '/api/domains',
+        { name: 'A', host: `type-${at}.example` },
+        { headers: { 'content-type': type } },
+      );
+      const { id } = expectData<{ id: string }>(response, 201);
+      expectData(await api.delete(`/api/domains/${id}`));
+    }
+  });
+
+  it('ignores a body where none is asked for', async () => {
+    expectData(await api.send('GET', '/api/domains', { body: 'not JSON' }));
+  });
+
+  it('answers unknown paths with 404', async () => {
+    for (const path of ['/', '/api', '/api/nothing', '/api/domains/a/b/c', '/API/domains', '/api//domains']) {
+      expectFailure(await api.get(path), 'not_found');
+    }
+  });
+
+  it('answers unknown methods with 405 and what there is', async () => {
+    for (const [method, path, allow] of [
+      ['PATCH', '/api/domains', 'GET, HEAD, POST'],
+      ['POST', '/api/health', 'GET, HEAD'],
+      ['OPTIONS', '/api/domains/x', 'DELETE, GET, HEAD, PUT'],
+      ['GET', '/api/services/x/test', 'POST'],
+      ['PROPFIND', '/api/stats', 'GET, HEAD'],
+    ] as const) {
+      const response = await api.send(method, path);
+      expectFailure(response, 'method_not_allowed');
+      expect(response.headers.allow).to.equal(allow);
+    }
+  });
+
+  it('answers HEAD like GET, without the body', async () => {
+    const response = await api.send('HEAD', '/api/health');
+    expect(response.status).to.equal(200);
+    expect(response.body).to.equal(undefined);
+  });
+
+  describe('request ids', () => {
+    it('are given to requests that have none, or a strange one', async () => {
+      for (const given of [undefined, '', 'a b', 'ü', 'x'.repeat(129), '{"a":1}']) {
+        const response = await api.get('/api/health', {
+          headers: given === undefined ? {} : { 'x-request-id': Buffer.from(given).toString('latin1') },
+        });
+        expect(response.headers['x-request-id']).to.match(UUID);
+      }
+    });
+
+    it('are kept, and stand on the line in the log, with the route and not the path', async () => {
+      const id = 'trace-1.2:3_4';
+      const response = await api.get('/api/domains/not-an-id?secret=1', { headers: { 'x-request-id': id } });
+      expect(response.headers['x-request-id']).to.equal(id);
+      const lines = api.logged.lines.filter((line) => line['request_id'] === id);
+      expect(lines).to.have.lengthOf(1);
+      expect(lines[0]).to.include({ level: 30, method: 'GET', route: '/api/domains/{id}', status: 400 });
+      expect(lines[0]?.['ms']).to.be.a('number');
+      expect(JSON.stringify(lines)).to.not.include('secret');
+    });
+  });
+
+  describe('faults', () => {
+    it('are logged with their stack under the request id, and not shown', async () => {
+      api.logged.expectErrors(/cannot be divided/);
+      const broken = await startApi({
+        deps: (deps) => ({
+          ...deps,
+          log: api.logged.log,
+          store: new Proxy(deps.store, {
+            get() {
+              throw new Error('the store cannot be divided');
+            },
+          }),
+        }),
+      });
+      try {
+        const response = await broken.get('/api/domains', { headers: { 'x-request-id': 'fault' } });
+        expectFailure(response, 'internal_error', /request id fault$/);
+        expect(JSON.stringify(response.body)).to.not.include('divided');
+        const logged = api.logged.lines.find((line) => line.level === 50 && line['request_id'] === 'fault');
+        expect(logged).to.have.nested.property('err.stack').that.includes('cannot be divided');
+      } finally {
+        await broken.close();
+      }
+    });
+  });
+});
+
+describe('the API key', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startApi({ config: { API_KEY: 'the-right-key' } });
+  });
+  after(() => api.close());
+
+  const withAuthorization = (authorization: string) => ({ headers: { authorization } });
+  const basic = (text: string) => withAuthorization(`Basic ${Buffer.from(text).toString('base64')}`);
+
+  it('opens everything', async () => {
+    for (const path of ['/api/domains', '/api/stats', '/api/openapi.json']) {
+      const response = await api.get(path, withAuthorization('Bearer the-right-key'));
+      expect(response.status).to.equal(200);
+    }
+    expectData(await api.get('/api/domains', withAuthorization('bearer the-right-key')));
+  });
+
+  it('is not needed for the health check', async () => {
+    expectData(await api.get('/api/health'));
+  });
+
+  it('keeps out who has none, or another', async () => {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer the-right-ke' },
+      { authorization: 'Bearer the-right-key2' },
+      { authorization: 'Bearer' },
+      { authorization: 'the-right-key' },
+      { authorization: 'Token the-right-key' },
+      basic('admin:the-right-key').headers,
+    ]) {
+      for (const path of ['/api/domains', '/api/nothing', '/api/health/', '/queues2', '/']) {
+        const response = await api.get(path, { headers });
+        expectFailure(response, 'unauthorized');
+        expect(response.headers['www-authenticate']).to.equal('Bearer');
+      }
+      expectFailure(
+        await api.post('/api/domains', { name: 'A', host: 'a.example' }, { headers }),
+        'unauthorized',
+      );
+    }
+    expect(
+      expectData(await api.get('/api/domains', withAuthorization('Bearer the-right-key'))),
+    ).to.deep.equal([]);
+  });
+
+  it('keeps the shape of the failure where that is another', async () => {
+    const response = await api.post('/api/services/x/activate');
+    expectFailure(response, 'unauthorized');
+    expect(response.body).to.include({ success: false });
+  });
+
+  it('is the password for the page of the queues', async () => {
+    for (const path of ['/queues', '/queues/api/queues']) {
+      const refused = await api.get(path, basic('admin:wrong'));
+      expectFailure(refused, 'unauthorized');
+      expect(refused.headers['www-authenticate']).to.match(/^Basic /);
+      expect((await api.get(path, basic('anyone:the-right-key'))).status).to.not.equal(401);
+    }
+  });
+
+  it('makes every host name acceptable', async () => {
+    const headers = { host: 'gateway.internal', authorization: 'Bearer the-right-key' };
+    expectData(await api.get('/api/domains', { headers }));
+  });
+});
+
+describe('requests of web pages', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startApi({ config: { ALLOWED_HOSTS: 'gateway.internal, Other.Internal' } });
+  });
+  after(() => api.close());
+
+  it('are refused when the page is of another origin', async () => {
+    const { host, port } = new URL(api.url);
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'http://127.0.0.1',
+      `http://localhost:${port}`,
+      'file://',
+      'nonsense',
+      `http://${host}.evil.example`,
+    ]) {
+      const headers = { origin };
+      expectFailure(await api.get('/api/domains', { headers }), 'foreign_origin');
+      expectFailure(
+        await api.post('/api/domains', { name: 'A', host: 'a.example' }, { headers }),
+        'foreign_origin',
+      );
+    }
+    expectFailure(
+      await api.get('/api/domains', { headers: { 'sec-fetch-site': 'cross-site' } }),
+      'foreign_origin',
+    );
+    expectFailure(
+      await api.get('/queues', { headers: { origin: 'https://evil.example' } }),
+      'foreign_origin',
+    );
+    expect(expectData(await api.get('/api/domains'))).to.deep.equal([]);
+  });
+
+  it('are served when the page is our own', async () => {
+    const { host, port } = new URL(api.url);
+    for (const headers of [
+      { origin: `http://${host}` },
+      { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
+      { origin: `http://localhost:${port}`, host: `localhost:${port}` },
+      { origin: 'https://gateway.internal', host: 'gateway.internal' },
+      { origin: 'https://gateway.internal', host: 'gateway.internal:443' },
+      { 'sec-fetch-site': 'none' },
+    ]) {
+      expectData(await api.get('/api/domains', { headers }));
+    }
+  });
+
+  it('are served under our own host names only', async () => {
+    for (const host of [
+      '127.0.0.1',
+      '192.0.2.7:8081',
+      '[::1]:8081',
+      'localhost',
+      'LOCALHOST:1',
+      'a.localhost',
+      'gateway.internal:8081',
+      'other.internal',
+    ]) {
+      expectData(await api.get('/api/domains', { headers: { host } }));
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      'a b',
+      '127.0.0.1.evil.example:80',
+      'xlocalhost',
+    ]) {
+      expectFailure(await api.get('/api/domains', { headers: { host } }), 'foreign_origin', /host name/);
+    }
+  });
+});

@@ -1,0 +1,116 @@
+import { validate } from '@readme/openapi-parser';
+import { expect } from 'chai';
+import { ROUTES } from '../../src/api/app.js';
+import { startApi, type TestApi } from '../support/api.js';
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** Every row of the contract that this API serves. */
+const CONTRACT = [
+  'GET /api/health',
+  'GET /api/stats',
+  'GET /api/domains',
+  'POST /api/domains',
+  'GET /api/domains/{id}',
+  'PUT /api/domains/{id}',
+  'DELETE /api/domains/{id}',
+  'GET /api/domains/{id}/collections',
+  'GET /api/collections',
+  'POST /api/collections',
+  'GET /api/collections/{id}',
+  'PUT /api/collections/{id}',
+  'DELETE /api/collections/{id}',
+  'GET /api/collections/{id}/endpoints',
+  'GET /api/endpoints',
+  'POST /api/endpoints',
+  'GET /api/endpoints/{id}',
+  'PUT /api/endpoints/{id}',
+  'DELETE /api/endpoints/{id}',
+  'POST /api/endpoints/{id}/compile',
+  'POST /api/endpoints/{id}/start',
+  'POST /api/endpoints/{id}/stop',
+  'POST /api/endpoints/{id}/services',
+  'DELETE /api/endpoints/{endpoint_id}/services/{service_id}',
+  'GET /api/services',
+  'POST /api/services',
+  'GET /api/services/{id}',
+  'PUT /api/services/{id}',
+  'DELETE /api/services/{id}',
+  'POST /api/services/{id}/activate',
+  'POST /api/services/{id}/deactivate',
+  'POST /api/services/{id}/test',
+  'GET /api/minio/objects',
+  'POST /api/minio/objects',
+  'GET /api/minio/objects/{key}',
+  'DELETE /api/minio/objects/{key}',
+];
+
+describe('/api/openapi.json', () => {
+  let api: TestApi;
+  let document: Document;
+
+  before(async () => {
+    api = await startApi();
+    const response = await api.get('/api/openapi.json');
+    expect(response.status).to.equal(200);
+    document = response.body as Document;
+  });
+  after(() => api.close());
+
+  function operations(): [name: string, operation: Operation][] {
+    return Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): [string, Operation] => [
+        `${method.toUpperCase()} ${path}`,
+        operation,
+      ]),
+    );
+  }
+
+  it('is valid OpenAPI 3.1', async () => {
+    expect(document.openapi).to.match(/^3\.1\./);
+    const result = await validate(structuredClone(document) as unknown as Parameters<typeof validate>[0]);
+    expect(result.valid, JSON.stringify(result)).to.equal(true);
+  });
+
+  it('describes every route, and every row of the contract', () => {
+    const described = operations().map(([name]) => name);
+    const served = ROUTES.map(({ method, path }) => `${method} ${path.replace('...}', '}')}`);
+    expect(described).to.have.members(served);
+    expect(described).to.include.members(CONTRACT);
+  });
+
+  it('gives every operation a name of its own', () => {
+    const names = operations().map(([, { operationId }]) => operationId);
+    expect(new Set(names).size).to.equal(names.length);
+    for (const name of names) expect(name).to.match(/^[a-z][A-Za-z0-9]*$/);
+  });
+
+  it('describes every parameter in the path', () => {
+    for (const [name, { parameters = [] }] of operations()) {
+      const inPath = parameters
+        .filter((parameter) => parameter.in === 'path')
+        .map((parameter) => parameter.name);
+      expect(inPath, name).to.have.members([...name.matchAll(/\{(\w+)\}/g)].map(([, key]) => key));
+    }
+  });
+
+  it('describes what goes wrong', () => {
+    for (const [name, { responses, requestBody }] of operations()) {
+      expect(responses, name).to.include.keys('403', '500');
+      if (name.includes('{')) expect(responses, name).to.include.keys('400', '404');
+      if (requestBody && !name.includes('minio'))
+        expect(responses, name).to.include.keys('400', '413', '415');
+      if (name !== 'GET /api/health') expect(responses, name).to.include.keys('401');
+    }
+  });
+});

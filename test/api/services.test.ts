@@ -1,0 +1,378 @@
+import type { Static } from '@sinclair/typebox';
+import { expect } from 'chai';
+import type { ServiceView } from '../../src/api/services/schema.js';
+import { createSecretBox } from '../../src/secrets.js';
+import type { SERVICE_TYPES } from '../../src/service-configs.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+
+type Service = Static<typeof ServiceView>;
+
+/** Per type: the least that is accepted, what comes back, and what is wrong. */
+const TYPES: Readonly<
+  Record<
+    (typeof SERVICE_TYPES)[number],
+    {
+      readonly least: object;
+      readonly complete: object;
+      readonly full: object;
+      readonly wrong: readonly [config: object, message: RegExp][];
+    }
+  >
+> = {
+  sqlite: {
+    least: { path: 'a.db' },
+    complete: { path: 'a.db', create_if_missing: true },
+    full: { path: '/x/a.db', create_if_missing: false },
+    wrong: [
+      [{}, /^config\.path: is required/],
+      [{ path: '' }, /^config\.path: must not be empty/],
+      [
+        { path: 'a', create_if_missing: 'yes' },
+        /^config\.create_if_missing: must be a boolean, not a string/,
+      ],
+    ],
+  },
+  postgres: {
+    least: { host: 'h', database: 'd', username: 'u' },
+    complete: { host: 'h', port: 5432, database: 'd', username: 'u', ssl_mode: 'prefer', pool_size: 10 },
+    full: {
+      host: 'h',
+      port: 1,
+      database: 'd',
+      username: 'u',
+      password: 'p',
+      ssl_mode: 'verify-full',
+      pool_size: 100,
+    },
+    wrong: [
+      [{ database: 'd', username: 'u' }, /^config\.host: is required/],
+      [{ host: 'h', username: 'u' }, /^config\.database: is required/],
+      [{ host: 'h', database: 'd' }, /^config\.username: is required/],
+      [
+        { host: 'h', database: 'd', username: 'u', port: '5432' },
+        /^config\.port: must be an integer, not a string/,
+      ],
+      [{ host: 'h', database: 'd', username: 'u', port: 0 }, /^config\.port: must be at least 1/],
+      [{ host: 'h', database: 'd', username: 'u', port: 65536 }, /^config\.port: must be at most 65535/],
+      [{ host: 'h', database: 'd', username: 'u', port: 1.5 }, /^config\.port: must be an integer/],
+      [
+        { host: 'h', database: 'd', username: 'u', ssl_mode: 'on' },
+        /^config\.ssl_mode: must be one of disable, prefer, require, verify-ca, verify-full/,
+      ],
+      [{ host: 'h', database: 'd', username: 'u', pool_size: 0 }, /^config\.pool_size: must be at least 1/],
+      [
+        { host: 'h', database: 'd', username: 'u', pool_size: 101 },
+        /^config\.pool_size: must be at most 100/,
+      ],
+      [
+        { host: 'h', database: 'd', username: 'u', pasword: 'p' },
+        /^config\.pasword: is not accepted; .*password/,
+      ],
+    ],
+  },
+  mysql: {
+    least: { host: 'h', database: 'd', username: 'u' },
+    complete: { host: 'h', port: 3306, database: 'd', username: 'u', use_ssl: false, pool_size: 10 },
+    full: { host: 'h', port: 3307, database: 'd', username: 'u', password: 'p', use_ssl: true, pool_size: 1 },
+    wrong: [
+      [{ host: 'h', database: 'd' }, /^config\.username: is required/],
+      [{ host: 'h', database: 'd', username: 'u', use_ssl: 1 }, /^config\.use_ssl: must be a boolean/],
+    ],
+  },
+  redis: {
+    least: { host: 'h' },
+    complete: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },
+    full: { host: 'h', port: 6380, password: null, database: 3, use_tls: true, pool_size: 5 },
+    wrong: [
+      [{}, /^config\.host: is required/],
+      [{ host: 'h', database: -1 }, /^config\.database: must be at least 0/],
+      [{ host: 'h', password: 1 }, /^config\.password: must be a string or null, not a number/],
+    ],
+  },
+  mongodb: {
+    least: { uri: 'mongodb://h' },
+    complete: { uri: 'mongodb://h', pool_size: 10 },
+    full: { host: 'h', port: 27018, database: 'd', username: 'u', password: 'p', pool_size: 2 },
+    wrong: [
+      [{}, /^config: needs uri or host/],
+      [{ host: 'h', port: 'x' }, /^config\.port: must be an integer/],
+    ],
+  },
+  objstore: {
+    least: { endpoint: 'h:9000', access_key: 'a', secret_key: 's', bucket: 'b' },
+    complete: { endpoint: 'h:9000', access_key: 'a', secret_key: 's', bucket: 'b', use_ssl: false },
+    full: { endpoint: 'h:9000', access_key: 'a', secret_key: 's', bucket: 'b', use_ssl: true, region: 'r' },
+    wrong: [
+      [{ access_key: 'a', secret_key: 's', bucket: 'b' }, /^config\.endpoint: is required/],
+      [{ endpoint: 'h', secret_key: 's', bucket: 'b' }, /^config\.access_key: is required/],
+      [{ endpoint: 'h', access_key: 'a', bucket: 'b' }, /^config\.secret_key: is required/],
+      [{ endpoint: 'h', access_key: 'a', secret_key: 's' }, /^config\.bucket: is required/],
+    ],
+  },
+  memcached: {
+    least: { host: 'h' },
+    complete: { host: 'h', port: 11211 },
+    full: { servers: ['a:1', 'b:2'] },
+    wrong: [
+      [{}, /^config: needs servers or host/],
+      [{ servers: [] }, /^config\.servers: must have at least 1/],
+      [{ servers: [1] }, /^config\.servers\.0: must be a string/],
+      [{ servers: 5 }, /^config\.servers: must be an array or a string/],
+    ],
+  },
+  ftp: {
+    least: { host: 'h' },
+    complete: {
+      host: 'h',
+      port: 21,
+      protocol: 'ftp',
+      base_path: '/',
+      timeout_seconds: 30,
+      passive: true,
+    },
+    full: {
+      host: 'h',
+      port: 2222,
+      username: 'u',
+      password: 'p',
+      private_key: 'k\nl',
+      protocol: 'sftp',
+      base_path: '/in',
+      timeout_seconds: 600,
+      passive: false,
+    },
+    wrong: [
+      [{}, /^config\.host: is required/],
+      [{ host: 'h', protocol: 'http' }, /^config\.protocol: must be one of ftp, ftps, sftp/],
+      [{ host: 'h', timeout_seconds: 0 }, /^config\.timeout_seconds: must be at least 1/],
+      [{ host: 'h', timeout_seconds: 601 }, /^config\.timeout_seconds: must be at most 600/],
+    ],
+  },
+  email: {
+    least: { host: 'h', from_address: 'a@b.example' },
+    complete: { host: 'h', port: 587, encryption: 'starttls', from_address: 'a@b.example' },
+    full: {
+      host: 'h',
+      port: 26,
+      username: 'u',
+      password: 'p',
+      encryption: 'none',
+      from_address: 'a@b.example',
+      from_name: 'A',
+    },
+    wrong: [
+      [{ from_address: 'a@b.example' }, /^config\.host: is required/],
+      [{ host: 'h' }, /^config\.from_address: is required/],
+      [{ host: 'h', from_address: 'nobody' }, /^config\.from_address: must be an e-mail address/],
+      [
+        { host: 'h', from_address: 'a@b', encryption: 'ssl' },
+        /^config\.encryption: must be one of none, starttls, tls/,
+      ],
+    ],
+  },
+};
+
+describe('services', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.close());
+
+  async function create(more: object = {}): Promise<Service> {
+    const body = { name: 'S', service_type: 'redis', config: { host: 'h' }, ...more };
+    return expectData(await api.post('/api/services', body), 201);
+  }
+
+  it('creates one with a name, a type and a config', async () => {
+    const service = await create();
+    expect(service).to.deep.equal({
+      id: service.id,
+      name: 'S',
+      service_type: 'redis',
+      config: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },
+      enabled: true,
+      created_at: service.created_at,
+      updated_at: service.updated_at,
+    });
+    expect(service.id).to.match(UUID);
+    expect(service.created_at).to.match(TIMESTAMP);
+    expect(await create({ enabled: false })).to.include({ enabled: false });
+  });
+
+  it('shows one and lists all', async () => {
+    const service = await create({ name: 'Shown' });
+    expect(expectData(await api.get(`/api/services/${service.id}`))).to.deep.equal(service);
+    const listed = expectData<Service[]>(await api.get('/api/services'));
+    expect(listed.at(-1)).to.deep.equal(service);
+  });
+
+  for (const [service_type, { least, complete, full, wrong }] of Object.entries(TYPES)) {
+    describe(service_type, () => {
+      it('fills in the defaults of its config', async () => {
+        expect((await create({ service_type, config: least })).config).to.deep.equal(complete);
+      });
+
+      it('keeps every key of its config', async () => {
+        const service = await create({ service_type, config: full });
+        expect(service.config).to.deep.equal(full);
+        expect(expectData<Service>(await api.get(`/api/services/${service.id}`)).config).to.deep.equal(full);
+      });
+
+      for (const [config, message] of [
+        ...wrong,
+        [{ ...least, nonsense: 1 }, /^config\.nonsense: is not accepted/] as const,
+      ]) {
+        it(`refuses ${JSON.stringify(config)}`, async () => {
+          const existing = await create({ service_type, config: least });
+          const before = await api.get('/api/services');
+          expectFailure(
+            await api.post('/api/services', { name: 'S', service_type, config }),
+            'invalid_config',
+            message,
+          );
+          expectFailure(
+            await api.put(`/api/services/${existing.id}`, { config, name: 'B' }),
+            'invalid_config',
+            message,
+          );
+          expect((await api.get('/api/services')).body).to.deep.equal(before.body);
+        });
+      }
+    });
+  }
+
+  it('fills in ports that depend on other keys', async () => {
+    const portOf = async (service_type: string, config: object) =>
+      ((await create({ service_type, config })).config as { port?: number }).port;
+    const mail = { host: 'h', from_address: 'a@b.example' };
+    expect(await portOf('ftp', { host: 'h', protocol: 'ftps' })).to.equal(21);
+    expect(await portOf('ftp', { host: 'h', protocol: 'sftp' })).to.equal(22);
+    expect(await portOf('email', { ...mail, encryption: 'none' })).to.equal(25);
+    expect(await portOf('email', { ...mail, encryption: 'tls' })).to.equal(465);
+    expect(await portOf('mongodb', { host: 'h' })).to.equal(27017);
+    expect(await portOf('mongodb', { uri: 'mongodb://h' })).to.equal(undefined);
+    expect(
+      (await create({ service_type: 'memcached', config: { servers: 'a:1, b:2' } })).config,
+    ).to.deep.equal({
+      servers: ['a:1', 'b:2'],
+    });
+  });
+
+  it('changes only the given fields; a config replaces the whole one before', async () => {
+    const before = await create({ config: { host: 'h', password: 'p', pool_size: 3 } });
+    const named = expectData<Service>(
+      await api.put(`/api/services/${before.id}`, { name: 'B', enabled: false }),
+    );
+    expect(named).to.deep.equal({ ...before, name: 'B', enabled: false, updated_at: named.updated_at });
+    expect(named.updated_at > before.updated_at).to.equal(true);
+    const changed = expectData<Service>(
+      await api.put(`/api/services/${before.id}`, { config: { host: 'i' } }),
+    );
+    expect(changed.config).to.deep.equal({
+      host: 'i',
+      port: 6379,
+      database: 0,
+      use_tls: false,
+      pool_size: 10,
+    });
+    expect(expectData(await api.put(`/api/services/${before.id}`, {}))).to.deep.equal(changed);
+  });
+
+  it('keeps its type', async () => {
+    const service = await create();
+    const response = await api.put(`/api/services/${service.id}`, { service_type: 'sqlite', name: 'B' });
+    expect(expectData<Service>(response).service_type).to.equal('redis');
+    expect(response.body)
+      .to.have.nested.property('warnings[0]')
+      .that.matches(/^body\.service_type/);
+  });
+
+  it('is deleted once, with its bindings', async () => {
+    const { id } = await create();
+    const endpoint = expectData<{ id: string }>(
+      await api.post('/api/endpoints', { name: 'E', path: '/bound', method: 'GET', domain: '*' }),
+      201,
+    );
+    const path = `/api/endpoints/${endpoint.id}/services`;
+    expectData(await api.post(path, { service_id: id, pool_id: 'p' }), 201);
+    expect(expectData(await api.delete(`/api/services/${id}`))).to.deep.equal({ id, deleted: true });
+    expectFailure(await api.delete(`/api/services/${id}`), 'not_found');
+    expect(expectData(await api.get(path))).to.deep.equal([]);
+  });
+
+  it('stores configs encrypted, and logs nothing of them', async () => {
+    const secret = 'correct-horse-battery';
+    const { id } = await create({ config: { host: 'secret-host', password: secret } });
+    const row: unknown = await api.store.knex('services').where({ id }).first();
+    expect(JSON.stringify(row)).to.not.include(secret).and.not.include('secret-host');
+    expectFailure(
+      await api.put(`/api/services/${id}`, { config: { host: 'h', password: secret, port: secret } }),
+      'invalid_config',
+    );
+    const { body } = await api.put(`/api/services/${id}`, { config: { host: 'h', protocol: secret } });
+    expect(JSON.stringify(body)).to.not.include(secret);
+    expect(JSON.stringify(api.logged.lines)).to.not.include(secret);
+  });
+
+  it('says so when a config was saved with another SECRET_KEY', async () => {
+    const { id } = await create({ name: 'Foreign' });
+    const config_encrypted = createSecretBox('quite another key').seal('{}');
+    await api.store.knex('services').where({ id }).update({ config_encrypted });
+    expectFailure(await api.get(`/api/services/${id}`), 'secret_key_mismatch', /"Foreign".*SECRET_KEY/);
+    await api.delete(`/api/services/${id}`);
+  });
+
+  describe('refuses, and changes nothing', () => {
+    const wrongFields: readonly [fields: object, message: RegExp][] = [
+      [{ name: undefined }, /^body\.name: is required/],
+      [{ name: 1 }, /^body\.name: must be a string/],
+      [{ service_type: undefined }, /^body\.service_type: is required/],
+      [
+        { service_type: 'oracle' },
+        /^body\.service_type: must be one of sqlite, postgres, mysql, redis, mongodb, objstore, memcached, ftp, email/,
+      ],
+      [{ service_type: 'toString' }, /^body\.service_type: must be one of/],
+      [{ config: undefined }, /^body\.config: is required/],
+      [{ config: 'h' }, /^body\.config: must be an object, not a string/],
+      [{ config: [] }, /^body\.config: must be an object, not an array/],
+      [{ config: null }, /^body\.config: must be an object, not null/],
+      [{ enabled: 'true' }, /^body\.enabled: must be a boolean/],
+    ];
+
+    for (const [fields, message] of wrongFields) {
+      it(JSON.stringify(fields), async () => {
+        const before = await api.get('/api/services');
+        const response = await api.post('/api/services', {
+          name: 'S',
+          service_type: 'redis',
+          config: { host: 'h' },
+          ...fields,
+        });
+        const isConfig = 'config' in fields && fields.config !== undefined;
+        expectFailure(response, isConfig ? 'invalid_config' : 'invalid_input', message);
+        expect((await api.get('/api/services')).body).to.deep.equal(before.body);
+      });
+    }
+
+    it('ids that are none, and ids nothing has', async () => {
+      expectFailure(await api.get('/api/services/x'), 'invalid_input', /^path\.id/);
+      expectFailure(await api.get(`/api/services/${NO_ID}`), 'not_found', /service .* does not exist/);
+      expectFailure(await api.put(`/api/services/${NO_ID}`, { name: 'B' }), 'not_found');
+      expectFailure(await api.delete(`/api/services/${NO_ID}`), 'not_found');
+      for (const operation of ['activate', 'deactivate', 'test']) {
+        expectFailure(await api.post(`/api/services/x/${operation}`), 'invalid_input', /^path\.id/);
+        expectFailure(await api.post(`/api/services/${NO_ID}/${operation}`), 'not_found');
+      }
+    });
+  });
+
+  it('fails to activate and deactivate with `success` beside `ok`', async () => {
+    for (const operation of ['activate', 'deactivate']) {
+      const response = await api.post(`/api/services/${NO_ID}/${operation}`);
+      expect(response.body).to.include({ success: false, ok: false, code: 'not_found' });
+    }
+  });
+});

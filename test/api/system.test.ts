@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { openDatabase } from '../../src/store/database.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { freePort } from '../support/postgres.js';
+
+describe('health and statistics', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.close());
+
+  it('is healthy, and says which version it is', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect((await api.get('/api/health')).body).to.deep.equal({
+      ok: true,
+      data: { status: 'healthy', version },
+    });
+  });
+
+  it('counts nothing at first', async () => {
+    const stats = expectData<Record<string, number>>(await api.get('/api/stats'));
+    expect(stats).to.have.all.keys(
+      'endpoints_total',
+      'endpoints_running',
+      'requests_handled',
+      'uptime_seconds',
+    );
+    expect(stats).to.include({ endpoints_total: 0, endpoints_running: 0, requests_handled: 0 });
+    expect(stats['uptime_seconds']).to.satisfy(Number.isInteger);
+  });
+
+  it('counts endpoints, those that run on live gateways, and requests', async () => {
+    const { knex } = api.store;
+    const ids: string[] = [];
+    for (const path of ['/a', '/b', '/c', '/d']) {
+      const body = { name: 'E', path, method: 'GET', domain: '*' };
+      ids.push(expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id);
+    }
+    const [running, failing, stopping, onDead] = ids;
+    const live = NO_ID.replace(/0$/, '1');
+    const second = NO_ID.replace(/0$/, '2');
+    const dead = NO_ID.replace(/0$/, '3');
+    const heartbeat_at = (seconds: number) => knex.raw('now() - make_interval(secs => ?)', [seconds]);
+    const node = { kind: 'gateway', hostname: 'h', pid: 1 };
+    await knex('nodes').insert([
+      { ...node, id: live, heartbeat_at: heartbeat_at(0) },
+      { ...node, id: second, heartbeat_at: heartbeat_at(0) },
+      { ...node, id: dead, heartbeat_at: heartbeat_at(3600) },
+    ]);
+    await knex('endpoints')
+      .whereIn('id', [running, failing, onDead].map(String))
+      .update({ desired_artifact: 'x' });
+    await knex('observations').insert([
+      { node_id: live, endpoint_id: running, state: 'running', version: 1 },
+      { node_id: second, endpoint_id: running, state: 'running', version: 1 },
+      { node_id: live, endpoint_id: failing, state: 'failed', version: 1 },
+      { node_id: live, endpoint_id: stopping, state: 'running', version: 1 },
+      { node_id: dead, endpoint_id: onDead, state: 'running', version: 1 },
+    ]);
+    await knex('request_counters').insert([
+      { node_id: live, requests: 3_000_000_000 },
+      { node_id: NO_ID, requests: 5 },
+    ]);
+    expect(expectData(await api.get('/api/stats'))).to.include({
+      endpoints_total: 4,
+      endpoints_running: 1,
+      requests_handled: 3_000_000_005,
+    });
+  });
+});
+
+describe('without a database', () => {
+  it('stays healthy, and answers 503 to the rest', async () => {
+    const away = openDatabase(`postgres://nobody@127.0.0.1:${await freePort()}/none`, () => undefined);
+    const api = await startApi({ deps: (deps) => ({ ...deps, store: away }) });
+    try {
+      expectData(await api.get('/api/health'));
+      for (const path of ['/api/domains', '/api/stats', `/api/endpoints/${NO_ID}`]) {
+        expectFailure(await api.get(path), 'database_unavailable');
+      }
+      expectFailure(await api.post('/api/domains', { name: 'A', host: 'a.example' }), 'database_unavailable');
+      expectFailure(await api.delete(`/api/domains/${NO_ID}`), 'database_unavailable');
+      expect(api.logged.lines.filter(({ level }) => level >= 50)).to.deep.equal([]);
+    } finally {
+      await api.close();
+      await away.close();
+    }
+  });
+});
