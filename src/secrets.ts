@@ -38,10 +38,10 @@ export function createSecretBox(secretKey: string): SecretBox {
     open(sealed) {
       if (!sealed.startsWith(VERSION)) throw new SecretKeyError('The sealed text has an unknown layout');
       const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64');
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_LENGTH), {
-        authTagLength: TAG_LENGTH,
-      });
       try {
+        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_LENGTH), {
+          authTagLength: TAG_LENGTH,
+        });
         decipher.setAuthTag(bytes.subarray(IV_LENGTH, IV_LENGTH + TAG_LENGTH));
         const opened = [decipher.update(bytes.subarray(IV_LENGTH + TAG_LENGTH)), decipher.final()];
         return Buffer.concat(opened).toString('utf8');

@@ -70,7 +70,7 @@ function crateNameProblem(name: string): string | undefined {
 
 /** Comma-separated comparators as the `semver` crate reads them: `1`, `^1.2`, `~1.2.3-rc.1`, `>=1, <2`, `1.*`, `*`. */
 function isVersionRequirement(text: string): boolean {
-  if (text.length > 200) return false;
+  if (text.length > 200 || CONTROL_CHARACTER.test(text)) return false;
   const comparators = text.split(',').map((part) => part.trim());
   // A lone `*` matches everything; the semver crate does not allow it beside others.
   if (comparators.length === 1 && /^[*xX]$/.test(comparators[0] ?? '')) return true;

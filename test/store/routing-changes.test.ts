@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';
+import { type Database, openDatabase, type Store } from '../../src/store/database.js';
+import { createDomain, type Domain, deleteDomain, updateDomain } from '../../src/store/domains.js';
+import {
+  createEndpoint,
+  deleteEndpoint,
+  type NewEndpoint,
+  updateEndpoint,
+} from '../../src/store/endpoints.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+/** What gateways are told, and what they find when they look: announcements and versions. */
+describe('changes that gateways have to see', () => {
+  let database: TestDatabase;
+  let connections: Database;
+  let store: Store;
+  let announced: string[] = [];
+  let count = 0;
+
+  before(async () => {
+    database = await createDatabase();
+    connections = openDatabase(database.url, (error) => {
+      throw error;
+    });
+    store = {
+      knex: connections.knex,
+      announce: (topic, id) => {
+        announced.push(`${topic} ${id}`);
+      },
+    };
+  });
+  beforeEach(() => {
+    announced = [];
+  });
+  after(async () => {
+    await connections.close();
+    await database.drop();
+  });
+
+  async function domain(more: Partial<Domain> = {}): Promise<Domain> {
+    count += 1;
+    return createDomain(store, {
+      name: 'D',
+      host: `d${count}.example`,
+      description: null,
+      enabled: true,
+      ...more,
+    });
+  }
+
+  async function collection(domain_id: string, base_path: string | null = null): Promise<string> {
+    const created = await createCollection(store, {
+      domain_id,
+      name: 'C',
+      description: null,
+      base_path,
+      enabled: true,
+    });
+    return created.id;
+  }
+
+  async function endpoint(more: Partial<NewEndpoint> = {}): Promise<string> {
+    count += 1;
+    const created = await createEndpoint(store, {
+      name: 'E',
+      path: `/p${count}`,
+      method: 'GET',
+      domain: '*',
+      collection_id: null,
+      description: null,
+      code: null,
+      dependencies: null,
+      enabled: true,
+      ...more,
+    });
+    return created.id;
+  }
+
+  /** Runs a change, and expects exactly these endpoints to be announced and, while they exist, to have a new version. */
+  async function expectSeen(ids: readonly string[], change: () => Promise<unknown>): Promise<void> {
+    const before = await versions();
+    announced = [];
+    await change();
+    expect(announced).to.have.members(ids.map((id) => `endpoint ${id}`));
+    const after = await versions();
+    const changed = [...before.keys()].filter((id) => before.get(id) !== after.get(id));
+    expect(changed).to.have.members([...ids]);
+  }
+
+  async function versions(): Promise<Map<string, number>> {
+    const rows = await store.knex('endpoints').select<{ id: string; version: number }[]>('id', 'version');
+    return new Map(rows.map(({ id, version }) => [id, version]));
+  }
+
+  it('an endpoint that is new, changed or gone', async () => {
+    const id = await endpoint();
+    expect(announced).to.deep.equal([`endpoint ${id}`]);
+    await expectSeen([], () => updateEndpoint(store, id, { name: 'B', code: 'c' }));
+    await expectSeen([id], () => updateEndpoint(store, id, { enabled: false }));
+    await expectSeen([id], () => deleteEndpoint(store, id));
+    await expectSeen([], () => deleteEndpoint(store, id));
+  });
+
+  it('a domain that is switched, renamed or gone', async () => {
+    const { id: domainId, host } = await domain();
+    const inside = await endpoint({ collection_id: await collection(domainId) });
+    const named = await endpoint({ domain: host });
+    const atNewHost = await endpoint({ domain: `new-${host}` });
+    await endpoint();
+    await endpoint({ collection_id: await collection((await domain()).id) });
+    await expectSeen([], () => updateDomain(store, domainId, { name: 'B', host, enabled: true }));
+    await expectSeen([inside, named], () => updateDomain(store, domainId, { enabled: false }));
+    await expectSeen([inside, named, atNewHost], () =>
+      updateDomain(store, domainId, { host: `new-${host}` }),
+    );
+    await expectSeen([inside, named, atNewHost], () => deleteDomain(store, domainId));
+    await expectSeen([], () => deleteDomain(store, domainId));
+  });
+
+  it('a new domain, when it is disabled and endpoints have named its host before', async () => {
+    const early = await endpoint({ domain: 'early.example' });
+    await expectSeen([early], () => domain({ host: 'early.example', enabled: false }));
+    await endpoint({ domain: 'open.example' });
+    await expectSeen([], () => domain({ host: 'open.example' }));
+  });
+
+  it('a collection that is switched, moved or gone', async () => {
+    const parent = await domain();
+    const id = await collection(parent.id, '/a');
+    const one = await endpoint({ collection_id: id });
+    const two = await endpoint({ collection_id: id });
+    await endpoint({ collection_id: await collection(parent.id) });
+    await expectSeen([], () => updateCollection(store, id, { name: 'B', base_path: '/a', enabled: true }));
+    await expectSeen([one, two], () => updateCollection(store, id, { enabled: false }));
+    await expectSeen([one, two], () => updateCollection(store, id, { base_path: '/b', enabled: true }));
+    await expectSeen([one, two], () => deleteCollection(store, id));
+  });
+
+  it('nothing, when the change fails', async () => {
+    const { id: domainId, host } = await domain();
+    await endpoint({ domain: host, path: '/taken' });
+    await endpoint({ domain: 'full.example', path: '/taken' });
+    await expectSeen([], () =>
+      updateDomain(store, domainId, { host: 'full.example' }).then(
+        () => expect.fail('the rename went through'),
+        (error: unknown) => expect(error).to.have.property('code', 'route_taken'),
+      ),
+    );
+  });
+
+  it('without waiting for each other in a circle', async () => {
+    const { id: domainId, host } = await domain();
+    const collectionId = await collection(domainId, '/x');
+    const ids: string[] = [];
+    for (let at = 0; at < 10; at += 1) ids.push(await endpoint({ collection_id: collectionId }));
+    // PostgreSQL would end one of two that wait for each other with an error.
+    await Promise.all(
+      Array.from({ length: 10 }, async (_empty, at) => {
+        await updateDomain(store, domainId, { enabled: at % 2 === 0 });
+        await updateCollection(store, collectionId, { base_path: `/x${at}` });
+        for (const id of at % 2 === 0 ? ids : ids.toReversed()) {
+          await updateEndpoint(store, id, { enabled: at % 2 === 0, name: `N${at}` });
+        }
+        await updateDomain(store, domainId, { host: `${at}-${host}` });
+        await endpoint({ collection_id: collectionId });
+      }),
+    );
+    await deleteDomain(store, domainId);
+    expect(await store.knex('endpoints').where({ collection_id: collectionId })).to.deep.equal([]);
+  });
+});
