@@ -44,7 +44,8 @@ export async function requireRust() {
 /** Installs the packages when they are missing, or older than the lockfile. */
 export async function ensurePackages() {
   const installed = `${ROOT}node_modules/.package-lock.json`;
-  const isCurrent = existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${ROOT}package-lock.json`).mtimeMs;
+  const isCurrent =
+    existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${ROOT}package-lock.json`).mtimeMs;
   if (isCurrent) return;
   step('Installing packages');
   const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
@@ -54,7 +55,11 @@ export async function ensurePackages() {
 /** Compiles the TypeScript. */
 export async function build() {
   step('Building');
-  const code = await run(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, '-p', `${ROOT}tsconfig.json`]);
+  const code = await run(process.execPath, [
+    `${ROOT}node_modules/typescript/bin/tsc`,
+    '-p',
+    `${ROOT}tsconfig.json`,
+  ]);
   if (code !== 0) fail('The build failed; the compiler said why above.');
 }
 

@@ -112,7 +112,7 @@ export class EndpointRunner {
   /** Ends all processes, and resolves when they are gone. */
   async stop(): Promise<void> {
     this.desire({ artifact: null, version: this.#desired.version });
-    while (this.#settling) await this.#settling;
+    while (this.#settling !== undefined) await this.#settling;
     await Promise.all(this.#retiring);
   }
 

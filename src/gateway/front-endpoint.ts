@@ -9,8 +9,6 @@ import type { Route } from './route-table.js';
 export interface Outgoing extends Exchange {
   readonly head: string;
   readonly body: Uint8Array;
-  /** In the time of `performance.now()`. */
-  readonly deadline: number;
   /** No handler serves the endpoint. */
   unavailable(): void;
 }
@@ -61,7 +59,7 @@ export class FrontEndpoint {
   dispatch(request: Outgoing): void {
     const connection = this.#connection;
     if (connection?.isOpen) {
-      connection.send(request.head, request.body, request.deadline, request);
+      connection.send(request.head, request.body, request);
     } else if (this.#handler.kind === 'none' || this.#held.length >= MAX_HELD) {
       request.unavailable();
     } else {

@@ -8,15 +8,12 @@ import { parseResponseHead, type ResponseHead } from '../wire/messages.js';
 
 /** A request in a handler, waiting to be answered exactly once. */
 export interface Exchange {
+  /** In the time of `performance.now()`. */
+  readonly deadline: number;
   respond(head: ResponseHead, body: Buffer): void;
   /** The handler broke off: it died, or answered nonsense. */
   broken(reason: string): void;
   expired(): void;
-}
-
-interface Pending {
-  readonly exchange: Exchange;
-  readonly deadline: number;
 }
 
 const MAX_REQUEST_NUMBER = 0xffff_ffff;
@@ -41,7 +38,7 @@ export class HandlerConnection {
   readonly #encoder = new FrameEncoder();
   readonly #decoder = new FrameDecoder();
   /** In the order of sending, which is the order of deadlines, as all requests are given the same time. */
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, Exchange>();
   #nextNumber = 1;
   #flushScheduled = false;
   #isOpen = true;
@@ -69,14 +66,13 @@ export class HandlerConnection {
 
   /**
    * Sends a request; the exchange hears of the answer.
-   * @param deadline in the time of `performance.now()`
    * @throws ProtocolError when head or body is over the limit of a frame
    */
-  send(head: string, body: Uint8Array, deadline: number, exchange: Exchange): void {
+  send(head: string, body: Uint8Array, exchange: Exchange): void {
     const number = this.#nextNumber;
     this.#encoder.add('request', number, head, body);
     this.#nextNumber = number === MAX_REQUEST_NUMBER ? 1 : number + 1;
-    this.#pending.set(number, { exchange, deadline });
+    this.#pending.set(number, exchange);
     if (!this.#flushScheduled) {
       this.#flushScheduled = true;
       // After the poll phase: by then, every request that has arrived in this turn is in the buffer.
@@ -86,8 +82,8 @@ export class HandlerConnection {
 
   /** Fails the requests whose deadline has passed. */
   expire(now: number): void {
-    for (const [number, { exchange, deadline }] of this.#pending) {
-      if (deadline > now) return;
+    for (const [number, exchange] of this.#pending) {
+      if (exchange.deadline > now) return;
       this.#pending.delete(number);
       exchange.expired();
       this.onStuck();
@@ -121,7 +117,7 @@ export class HandlerConnection {
         if (!pending) continue;
         const parsed = this.#parseHead(head);
         this.#pending.delete(number);
-        pending.exchange.respond(parsed, body);
+        pending.respond(parsed, body);
       }
     } catch (error) {
       this.#close(
@@ -145,7 +141,7 @@ export class HandlerConnection {
     this.#isOpen = false;
     const broken = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { exchange } of broken) exchange.broken(reason);
+    for (const exchange of broken) exchange.broken(reason);
     this.#reportIdle();
   }
 

@@ -17,6 +17,7 @@ const terminal = new Terminal();
 /** In the order of their start; ended in the reverse order. */
 const children: Child[] = [];
 let ending: Promise<void> | undefined;
+const isEnding = () => ending !== undefined;
 let unlock: () => Promise<void> = async () => undefined;
 
 if (process.argv.includes('--help')) {
@@ -27,7 +28,7 @@ if (process.argv.includes('--help')) {
     await up(loadConfig());
   } catch (thrown) {
     // Whoever ends it while it starts wants no reasons.
-    if (!ending) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
+    if (!isEnding()) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
     await end(1);
   }
 }
@@ -38,8 +39,14 @@ async function up(config: Config): Promise<void> {
   await requireFreePort('PORT', config.HOST, config.PORT);
   await requireFreePort('GATEWAY_PORT', config.HOST, config.GATEWAY_PORT);
 
-  const env = { ...inheritedEnvironment(), DATA_DIR: config.DATA_DIR, DATABASE_URL: config.DATABASE_URL ?? (await ownDatabase(config)) };
-  await terminal.step('Migrating the database', () => runToEnd('release', 'src/processes/release', env, terminal.log));
+  const env = {
+    ...inheritedEnvironment(),
+    DATA_DIR: config.DATA_DIR,
+    DATABASE_URL: config.DATABASE_URL ?? (await ownDatabase(config)),
+  };
+  await terminal.step('Migrating the database', () =>
+    runToEnd('release', 'src/processes/release', env, terminal.log),
+  );
 
   const isFirst = !existsSync(join(config.DATA_DIR, 'build'));
   const title = isFirst ? 'Starting worker (compiles the Rust SDK, once)' : 'Starting worker';
@@ -71,8 +78,12 @@ async function ownDatabase(config: Config): Promise<string> {
 }
 
 /** Starts a process, waits until it is ready, and starts it again whenever it ends by itself. */
-async function start(name: string, entry: string, env: NodeJS.ProcessEnv): Promise<Readonly<Record<string, unknown>>> {
-  if (ending) throw new Error('ended while starting');
+async function start(
+  name: string,
+  entry: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (isEnding()) throw new Error('ended while starting');
   const child = startChild(name, entry, env, terminal.log);
   children.push(child);
   const ready = await child.ready;
@@ -82,15 +93,15 @@ async function start(name: string, entry: string, env: NodeJS.ProcessEnv): Promi
 
 async function restart(child: Child, how: string, entry: string, env: NodeJS.ProcessEnv): Promise<void> {
   children.splice(children.indexOf(child), 1);
-  if (ending) return;
+  if (isEnding()) return;
   try {
     // It would come back on another port, which the others do not know.
     if (child.name === POSTGRES) throw new Error(how);
     terminal.say(`${child.name} ${how}; starting it again`);
     await new Promise((resolve) => setTimeout(resolve, RESTART_AFTER_MS));
-    if (!ending) await start(child.name, entry, env);
+    if (!isEnding()) await start(child.name, entry, env);
   } catch (thrown) {
-    if (!ending) terminal.say(`${child.name} cannot go on: ${toError(thrown).message}`);
+    if (!isEnding()) terminal.say(`${child.name} cannot go on: ${toError(thrown).message}`);
     await end(1);
   }
 }
@@ -137,7 +148,8 @@ function urlHost(host: string): string {
 
 function showHelp(): void {
   const settings = Object.entries(SETTINGS).map(
-    ([name, { shown, description }]) => `  ${name} (default: ${shown.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
+    ([name, { shown, description }]) =>
+      `  ${name} (default: ${shown.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
   );
   terminal.say(`npm run up: starts Edge Gateway on this machine.
 

@@ -36,11 +36,14 @@ export function startChild(
 
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `ended with exit code ${code}`));
+    child.once('exit', (code, signal) =>
+      resolve(signal ? `ended by ${signal}` : `ended with exit code ${code}`),
+    );
   });
   const ready = new Promise<Record<string, unknown>>((resolve, reject) => {
     child.on('message', (message) => {
-      if (typeof message === 'object' && 'type' in message && message.type === 'ready') resolve({ ...message });
+      if (typeof message === 'object' && 'type' in message && message.type === 'ready')
+        resolve({ ...message });
     });
     void ended.then((how) => reject(new Error(`${name} did not start: ${how}`)));
   });
@@ -61,7 +64,12 @@ export function startChild(
 }
 
 /** Runs an entry that ends by itself. @throws Error when it ends with anything but success */
-export async function runToEnd(name: string, entry: string, env: NodeJS.ProcessEnv, onLine: (line: string) => void): Promise<void> {
+export async function runToEnd(
+  name: string,
+  entry: string,
+  env: NodeJS.ProcessEnv,
+  onLine: (line: string) => void,
+): Promise<void> {
   const child = fork(fileURLToPath(new URL(`../../${entry}.js`, import.meta.url)), {
     env,
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

@@ -27,7 +27,10 @@ const REACHABLE_FOLDER = '/var/lib/edge-gateway';
  * Starts the server, and makes its data folder the first time.
  * @throws Error saying what to do when it cannot run
  */
-export async function startEmbeddedPostgres(dataDir: string, onLog: (line: string) => void): Promise<EmbeddedServer> {
+export async function startEmbeddedPostgres(
+  dataDir: string,
+  onLog: (line: string) => void,
+): Promise<EmbeddedServer> {
   await mkdir(dataDir, { recursive: true });
   const isRoot = process.getuid?.() === 0;
   const databaseDir = isRoot ? await reachableFolder(dataDir) : join(dataDir, 'postgres');
@@ -106,12 +109,15 @@ async function endLeftover(databaseDir: string): Promise<void> {
   const pid = Number(pidFile.split('\n')[0]);
   if (!(pid > 0) || !isAlive(pid)) return;
   // A process id may have been given to something else since.
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)]).catch(() => ({
+    stdout: '',
+  }));
   if (!stdout.includes(databaseDir)) return;
   process.kill(pid, 'SIGINT');
   const deadline = Date.now() + STOP_LIMIT_MS;
   while (isAlive(pid)) {
-    if (Date.now() > deadline) throw new Error(`A PostgreSQL server of an earlier run (pid ${pid}) does not end; end it by hand.`);
+    if (Date.now() > deadline)
+      throw new Error(`A PostgreSQL server of an earlier run (pid ${pid}) does not end; end it by hand.`);
     await delay(50);
   }
 }
@@ -141,7 +147,10 @@ function freePort(): Promise<number> {
 
 async function withinTime(work: Promise<void>): Promise<void> {
   const limit = new AbortController();
-  await Promise.race([work, delay(STOP_LIMIT_MS, undefined, { signal: limit.signal, ref: false }).catch(() => undefined)]);
+  await Promise.race([
+    work,
+    delay(STOP_LIMIT_MS, undefined, { signal: limit.signal, ref: false }).catch(() => undefined),
+  ]);
   limit.abort();
 }
 

@@ -46,7 +46,10 @@ export class ApiClient {
 
 /** True when nothing has been defined yet. */
 export async function isEmpty(api: ApiClient): Promise<boolean> {
-  const [domains, endpoints] = await Promise.all([api.call('GET', '/api/domains'), api.call('GET', '/api/endpoints')]);
+  const [domains, endpoints] = await Promise.all([
+    api.call('GET', '/api/domains'),
+    api.call('GET', '/api/endpoints'),
+  ]);
   return (domains as unknown[]).length === 0 && (endpoints as unknown[]).length === 0;
 }
 
@@ -64,7 +67,11 @@ export async function deploySample(api: ApiClient): Promise<void> {
 /** The route of a running sample endpoint with its parameter filled in, if there is one. */
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
   const sample = JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
-  const endpoints = (await api.call('GET', '/api/endpoints')) as { name: string; path: string; running: boolean }[];
+  const endpoints = (await api.call('GET', '/api/endpoints')) as {
+    name: string;
+    path: string;
+    running: boolean;
+  }[];
   const found = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
   return found?.path.replace('{name}', 'Ada');
 }

@@ -6,15 +6,20 @@ const WARN = 40;
 /** Writes to stdout; logs become readable lines on a terminal, and stay JSON elsewhere. */
 export class Terminal {
   readonly #isTerminal = process.stdout.isTTY === true;
-  readonly #pretty = prettyFactory({ ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l', colorize: this.#isTerminal });
+  readonly #pretty = prettyFactory({
+    ignore: 'pid,hostname',
+    translateTime: 'HH:MM:ss.l',
+    colorize: this.#isTerminal,
+  });
   #showAll = false;
 
   /** A line of the log of a process. While starting, only what is worth a warning is shown. */
   readonly log = (line: string): void => {
     const entry = parse(line);
-    if (entry === undefined) return this.#write(line);
-    if (!this.#showAll && entry.level < WARN) return undefined;
-    return this.#write(this.#isTerminal ? this.#pretty(entry).trimEnd() : line);
+    if (entry === undefined) this.#write(line);
+    else if (this.#showAll || entry.level >= WARN) {
+      this.#write(this.#isTerminal ? this.#pretty(entry).trimEnd() : line);
+    }
   };
 
   /** From now on, all of the log is shown. */

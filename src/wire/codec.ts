@@ -60,10 +60,8 @@ export class FrameEncoder {
     const start = this.#length;
     const buffer = this.#buffer;
     const headBytes = buffer.write(head, start + HEADER_BYTES, 'utf8');
-    if (headBytes > MAX_HEAD_BYTES)
-      throw new ProtocolError(`A head of ${headBytes} bytes is over the limit of ${MAX_HEAD_BYTES}`);
-    if (body.length > MAX_BODY_BYTES)
-      throw new ProtocolError(`A body of ${body.length} bytes is over the limit of ${MAX_BODY_BYTES}`);
+    requireWithin('Head', headBytes, MAX_HEAD_BYTES);
+    requireWithin('Body', body.length, MAX_BODY_BYTES);
     buffer.writeUInt32BE((VERSION << 24) | (KIND_BYTE[kind] << 16), start);
     buffer.writeUInt32BE(number, start + 4);
     buffer.writeUInt32BE(headBytes, start + 8);
@@ -108,13 +106,14 @@ export class FrameDecoder {
   push(chunk: Buffer): Frame[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    if (this.#length < this.#needed) return [];
+    if (this.#needed > HEADER_BYTES && this.#length < this.#needed) return [];
     const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
 
     const frames: Frame[] = [];
     let offset = 0;
     for (;;) {
       const remaining = bytes.length - offset;
+      checkHeader(bytes, offset, remaining);
       this.#needed = remaining < HEADER_BYTES ? HEADER_BYTES : frameLength(bytes, offset);
       if (remaining < this.#needed) break;
       frames.push(readFrame(bytes, offset));
@@ -131,22 +130,28 @@ export class FrameDecoder {
   }
 }
 
-/** Checks the header at `offset` and returns the length of its whole frame. */
-function frameLength(bytes: Buffer, offset: number): number {
-  const version = bytes.readUInt8(offset);
-  const kind = bytes.readUInt8(offset + 1);
-  const reserved = bytes.readUInt16BE(offset + 2);
-  const headLength = bytes.readUInt32BE(offset + 8);
-  const bodyLength = bytes.readUInt32BE(offset + 12);
-  if (version !== VERSION) throw new ProtocolError(`Unknown protocol version ${version}`);
-  if (kind !== KIND_BYTE.request && kind !== KIND_BYTE.response)
+/** Checks as much of a header as has arrived: what is wrong from its first byte on need not be waited for. */
+function checkHeader(bytes: Buffer, offset: number, available: number): void {
+  if (available >= 1 && bytes[offset] !== VERSION) {
+    throw new ProtocolError(`Unknown protocol version ${bytes[offset]}`);
+  }
+  const kind = bytes[offset + 1];
+  if (available >= 2 && kind !== KIND_BYTE.request && kind !== KIND_BYTE.response) {
     throw new ProtocolError(`Unknown frame kind ${kind}`);
-  if (reserved !== 0) throw new ProtocolError(`Reserved bytes are ${reserved}, not 0`);
-  if (headLength > MAX_HEAD_BYTES)
-    throw new ProtocolError(`Head length ${headLength} is over the limit of ${MAX_HEAD_BYTES}`);
-  if (bodyLength > MAX_BODY_BYTES)
-    throw new ProtocolError(`Body length ${bodyLength} is over the limit of ${MAX_BODY_BYTES}`);
-  return HEADER_BYTES + headLength + bodyLength;
+  }
+  if ((available >= 3 && bytes[offset + 2] !== 0) || (available >= 4 && bytes[offset + 3] !== 0)) {
+    throw new ProtocolError('Reserved bytes are not 0');
+  }
+  if (available >= 12) requireWithin('Head', bytes.readUInt32BE(offset + 8), MAX_HEAD_BYTES);
+  if (available >= 16) requireWithin('Body', bytes.readUInt32BE(offset + 12), MAX_BODY_BYTES);
+}
+
+function requireWithin(part: string, length: number, limit: number): void {
+  if (length > limit) throw new ProtocolError(`${part} length ${length} is over the limit of ${limit}`);
+}
+
+function frameLength(bytes: Buffer, offset: number): number {
+  return HEADER_BYTES + bytes.readUInt32BE(offset + 8) + bytes.readUInt32BE(offset + 12);
 }
 
 function readFrame(bytes: Buffer, offset: number): Frame {

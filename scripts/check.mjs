@@ -1,0 +1,22 @@
+/** `npm run check`: types, lint, format, import rules and cycles, and the same for the SDK. Runs all, then says which failed. */
+import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+
+requireNode();
+await requireRust();
+await ensurePackages();
+await build(); // types
+
+const cargo = (args) => run('cargo', args, { cwd: `${ROOT}sdk` });
+const checks = [
+  ['lint, format, import rules and cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
+  ['cargo fmt', () => cargo(['fmt', '--all', '--check'])],
+  ['clippy', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--', '-D', 'warnings'])],
+  ['clippy (async)', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings'])],
+];
+const failed = [];
+for (const [name, check] of checks) {
+  step(`Checking: ${name}`);
+  if ((await check()) !== 0) failed.push(name);
+}
+if (failed.length > 0) fail(`Failed: ${failed.join(', ')}`);
+process.stdout.write('All checks passed.\n');

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Lookup, type Route, RouteTable } from '../../src/gateway/route-table.js';
+
+describe('route table', () => {
+  const table = (routes: readonly (readonly [domain: string, method: string, route: string])[]) => {
+    const made = new RouteTable<string>();
+    for (const [domain, method, route] of routes) made.add({ domain, method, route }, `${domain} ${method} ${route}`);
+    return made;
+  };
+  const target = (lookup: Lookup<string>) => (lookup.kind === 'found' ? lookup.target : lookup.kind);
+
+  it('prefers exact hosts to *, and static segments to parameters', () => {
+    const routes = table([
+      ['*', 'GET', '/a/{x}'],
+      ['*', 'GET', '/only'],
+      ['h.test', 'GET', '/a/{x}'],
+      ['h.test', 'GET', '/a/b'],
+    ]);
+    expect(target(routes.find('h.test', 'GET', '/a/b'))).to.equal('h.test GET /a/b');
+    expect(target(routes.find('h.test', 'GET', '/a/c'))).to.equal('h.test GET /a/{x}');
+    expect(target(routes.find('other.test', 'GET', '/a/b'))).to.equal('* GET /a/{x}');
+    expect(target(routes.find('h.test', 'GET', '/only'))).to.equal('* GET /only');
+    expect(target(routes.find('h.test', 'GET', '/none'))).to.equal('unknown');
+  });
+
+  it('does not let a route of another method hide one that fits', () => {
+    const routes = table([
+      ['h.test', 'POST', '/a/b'],
+      ['h.test', 'GET', '/a/{x}'],
+      ['*', 'DELETE', '/a/b'],
+    ]);
+    expect(routes.find('h.test', 'GET', '/a/b')).to.deep.equal({
+      kind: 'found',
+      target: 'h.test GET /a/{x}',
+      params: { x: 'b' },
+    });
+    expect(target(routes.find('h.test', 'DELETE', '/a/b'))).to.equal('* DELETE /a/b');
+    expect(routes.find('h.test', 'PUT', '/a/b')).to.deep.equal({
+      kind: 'wrong-method',
+      allow: ['DELETE', 'GET', 'HEAD', 'POST'],
+    });
+  });
+
+  it('goes back when a static branch ends nowhere', () => {
+    const routes = table([
+      ['*', 'GET', '/a/b/c'],
+      ['*', 'GET', '/a/{x}/d'],
+      ['*', 'GET', '/{y}/b/e'],
+    ]);
+    expect(target(routes.find('x', 'GET', '/a/b/c'))).to.equal('* GET /a/b/c');
+    expect(routes.find('x', 'GET', '/a/b/d')).to.deep.include({ target: '* GET /a/{x}/d', params: { x: 'b' } });
+    expect(routes.find('x', 'GET', '/a/b/e')).to.deep.include({ target: '* GET /{y}/b/e', params: { y: 'a' } });
+  });
+
+  it('answers HEAD with what answers GET', () => {
+    expect(target(table([['*', 'GET', '/']]).find('x', 'HEAD', '/'))).to.equal('* GET /');
+  });
+
+  it('decodes segments after cutting the path', () => {
+    const routes = table([
+      ['*', 'GET', '/files/{name}'],
+      ['*', 'GET', '/gr%C3%BC%C3%9Fe'],
+    ]);
+    expect(routes.find('x', 'GET', '/files/a%2Fb%20c')).to.deep.include({ params: { name: 'a/b c' } });
+    expect(target(routes.find('x', 'GET', '/gr%c3%bc%c3%9fe'))).to.equal('* GET /gr%C3%BC%C3%9Fe');
+    expect(routes.find('x', 'GET', '/files/%zz').kind).to.equal('malformed');
+    expect(routes.find('x', 'GET', '/files/%ff').kind).to.equal('malformed');
+  });
+
+  it('takes a trailing slash for nothing, and an empty segment for no parameter', () => {
+    const routes = table([['*', 'GET', '/items/{id}']]);
+    expect(target(routes.find('x', 'GET', '/items/1/'))).to.equal('* GET /items/{id}');
+    expect(target(routes.find('x', 'GET', '/items/'))).to.equal('unknown');
+    expect(target(routes.find('x', 'GET', '/items//'))).to.equal('unknown');
+    expect(target(routes.find('x', 'GET', '//items/1'))).to.equal('unknown');
+  });
+
+  it('removes a route only for the target it leads to', () => {
+    const routes = new RouteTable<string>();
+    const route: Route = { domain: '*', method: 'GET', route: '/a' };
+    routes.add(route, 'old');
+    routes.add(route, 'new');
+    routes.remove(route, 'old');
+    expect(target(routes.find('x', 'GET', '/a'))).to.equal('new');
+    routes.remove(route, 'new');
+    expect(target(routes.find('x', 'GET', '/a'))).to.equal('unknown');
+  });
+
+  it('finds what a search through all routes would find, after any additions and removals', () => {
+    const segment = fc.constantFrom('a', 'b', '{x}', '{y}');
+    const path = fc.array(segment, { maxLength: 3 }).map((segments) => `/${segments.join('/')}`);
+    const route = fc.record({
+      domain: fc.constantFrom('*', 'h.test'),
+      method: fc.constantFrom('GET', 'POST'),
+      route: path.filter((text) => new Set(text.match(/\{.\}/g)).size === (text.match(/\{.\}/g) ?? []).length),
+    });
+    const change = fc.record({ remove: fc.boolean(), route });
+    const wanted = fc.record({
+      host: fc.constantFrom('h.test', 'other.test'),
+      method: fc.constantFrom('GET', 'POST'),
+      path: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }).map((segments) => `/${segments.join('/')}`),
+    });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 20 }), fc.array(wanted, { maxLength: 10 }), (changes, requests) => {
+        const routes = new RouteTable<string>();
+        const known = new Map<string, Route>();
+        for (const { remove, route: changed } of changes) {
+          const key = keyOf(changed);
+          if (!remove) {
+            known.set(key, changed);
+            routes.add(changed, key);
+          } else if (known.delete(key)) {
+            routes.remove(changed, key);
+          }
+        }
+        for (const { host, method, path: requested } of requests) {
+          const found = routes.find(host, method, requested);
+          expect(found.kind === 'found' ? found.target : undefined).to.equal(
+            bestOf([...known.values()], host, method, requested),
+          );
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function keyOf({ domain, method, route }: Route): string {
+  return `${domain} ${method} ${route.replace(/\{.\}/g, '{}')}`;
+}
+
+/** The rule, as plainly as it can be written: exact host first, then the leftmost static segment wins. */
+function bestOf(routes: readonly Route[], host: string, method: string, path: string): string | undefined {
+  const wanted = path.split('/');
+  const fits = ({ domain, method: own, route }: Route) => {
+    const segments = route.split('/');
+    return (
+      (domain === host || domain === '*') &&
+      own === method &&
+      segments.length === wanted.length &&
+      segments.every((segment, at) => (segment.startsWith('{') ? wanted[at] !== '' : segment === wanted[at]))
+    );
+  };
+  const rank = ({ domain, route }: Route) =>
+    (domain === '*' ? '1' : '0') + route.replace(/\{.\}/g, '~').split('/').map((segment) => (segment === '~' ? '1' : '0')).join('');
+  const [best] = routes.filter(fits).sort((left, right) => (rank(left) < rank(right) ? -1 : 1));
+  return best && keyOf(best);
+}

@@ -1,0 +1,161 @@
+/** The real processes, each on its own, as a Procfile would start them: on a database, ports and a folder of their own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createClient, type HttpClient } from './client.js';
+import { createTestLog, type TestLog } from './log.js';
+import { createDatabase, freePort } from './postgres.js';
+import { tempDir } from './temp.js';
+
+const ENTRIES = {
+  web: 'src/processes/web',
+  worker: 'jobs/worker',
+  gateway: 'src/processes/gateway',
+  'actor-host': 'src/processes/actor-host',
+} as const;
+
+export type ProcessName = keyof typeof ENTRIES;
+
+/** One running process. */
+export interface TestProcess {
+  readonly name: ProcessName;
+  readonly pid: number;
+  readonly logged: TestLog;
+  /** Sends a signal, and resolves with how the process ended. */
+  end(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+/** A set of processes that work together. */
+export interface Stack {
+  readonly api: HttpClient;
+  /** The public side. */
+  readonly gateway: HttpClient;
+  readonly apiUrl: string;
+  readonly gatewayUrl: string;
+  readonly databaseUrl: string;
+  readonly dataDir: string;
+  /** The running processes by name. */
+  readonly processes: ReadonlyMap<ProcessName, TestProcess>;
+  /** Starts a process of the stack, again if it has ended; resolves when it is ready. */
+  start(name: ProcessName, env?: Record<string, string>): Promise<TestProcess>;
+  /** Creates an endpoint, compiles and starts it; returns its id. */
+  deploy(endpoint: { path: string; code: string } & Record<string, unknown>): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface StackOptions {
+  readonly env?: Record<string, string>;
+  /** All four unless given. */
+  readonly processes?: readonly ProcessName[];
+}
+
+/**
+ * Prepared dependency sets are shared by all test runs of a machine: each is keyed by what it was made from, so what
+ * an older SDK left there is never used.
+ */
+const BUILD_CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'edge-gateway', 'test-build');
+
+/** Starts the processes; resolves when all are ready. */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const database = await createDatabase();
+  const data = await tempDir('stack');
+  await mkdir(BUILD_CACHE, { recursive: true });
+  await symlink(BUILD_CACHE, join(data.path, 'build'));
+  const [port, gatewayPort] = [await freePort(), await freePort()];
+  const baseEnv: Record<string, string | undefined> = {
+    ...process.env,
+    DATABASE_URL: database.url,
+    DATA_DIR: data.path,
+    PORT: String(port),
+    GATEWAY_PORT: String(gatewayPort),
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'info',
+    ...options.env,
+  };
+  const apiUrl = `http://127.0.0.1:${port}`;
+  const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
+  const processes = new Map<ProcessName, TestProcess>();
+  const api = createClient(apiUrl);
+
+  const start = async (name: ProcessName, env: Record<string, string> = {}) => {
+    const started = await startProcess(name, { ...baseEnv, ...env });
+    processes.set(name, started);
+    return started;
+  };
+  const close = async () => {
+    for (const name of ['gateway', 'worker', 'actor-host', 'web'] as const) await processes.get(name)?.end();
+    await database.drop();
+    await data.remove();
+  };
+  try {
+    await Promise.all((options.processes ?? (Object.keys(ENTRIES) as ProcessName[])).map((name) => start(name)));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    api,
+    gateway: createClient(gatewayUrl),
+    apiUrl,
+    gatewayUrl,
+    databaseUrl: database.url,
+    dataDir: data.path,
+    processes,
+    start,
+    deploy: async (endpoint) => {
+      const created = await must(api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }));
+      const { id } = created as { id: string };
+      await must(api.post(`/api/endpoints/${id}/compile`));
+      await must(api.post(`/api/endpoints/${id}/start`));
+      return id;
+    },
+    close,
+  };
+}
+
+/** The `data` of an answer that has to be a success. */
+export async function must(answer: Promise<{ status: number; body: unknown }>): Promise<unknown> {
+  const { status, body } = await answer;
+  const { ok, data, error } = body as { ok: boolean; data: unknown; error?: string };
+  if (!ok) throw new Error(`The API answered ${status}: ${error}`);
+  return data;
+}
+
+async function startProcess(name: ProcessName, env: Record<string, string | undefined>): Promise<TestProcess> {
+  const logged = createTestLog();
+  const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      printed = (printed + text).slice(-20_000);
+      logged.write(text);
+    });
+  }
+  await ready(child, name, () => printed);
+  return {
+    name,
+    pid: child.pid ?? 0,
+    logged,
+    end: (signal = 'SIGTERM') =>
+      new Promise((resolve) => {
+        const done = () => resolve({ code: child.exitCode, signal: child.signalCode });
+        if (child.exitCode !== null || child.signalCode !== null) return done();
+        child.once('close', done);
+        return child.kill(signal);
+      }),
+  };
+}
+
+function ready(child: ChildProcess, name: string, printed: () => string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('message', () => resolve());
+    child.once('exit', (code, signal) =>
+      reject(new Error(`${name} ended (${code ?? signal}) before it was ready:\n${printed()}`)),
+    );
+  });
+}

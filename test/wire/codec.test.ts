@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  FrameEncoder,
+  HEADER_BYTES,
+  MAX_BODY_BYTES,
+  MAX_HEAD_BYTES,
+  ProtocolError,
+} from '../../src/wire/codec.js';
+
+interface GoldenFrame {
+  readonly name: string;
+  readonly hex: string;
+  readonly frame?: { readonly kind: number; readonly number: number; readonly head: string; readonly body_hex: string };
+  readonly error?: string;
+}
+
+const KINDS = { request: 1, response: 2 } as const;
+
+async function golden(): Promise<GoldenFrame[]> {
+  const file = new URL('../../../test/golden/frames.json', import.meta.url);
+  return JSON.parse(await readFile(file, 'utf8')) as GoldenFrame[];
+}
+
+describe('frame codec', () => {
+  it('reads the golden frames, and writes the same bytes', async () => {
+    for (const { name, hex, frame } of await golden()) {
+      if (!frame) continue;
+      const bytes = Buffer.from(hex, 'hex');
+      const [read, ...more] = new FrameDecoder().push(bytes);
+      expect(more, name).to.be.empty;
+      expect(read && plain(read), name).to.deep.equal(frame);
+      if (!read) throw new Error(name);
+      expect(encodeFrame(read.kind, read.number, read.head, read.body).toString('hex'), name).to.equal(hex);
+    }
+  });
+
+  it('refuses the golden frames that are wrong, and waits for more of those that are cut off', async () => {
+    for (const { name, hex, error } of await golden()) {
+      if (error === undefined) continue;
+      const decoder = new FrameDecoder();
+      const read = () => decoder.push(Buffer.from(hex, 'hex'));
+      if (error === 'incomplete') {
+        expect(read(), name).to.be.empty;
+        expect(decoder.isMidFrame, name).to.equal(hex !== '');
+      } else {
+        expect(read, name).to.throw(ProtocolError);
+      }
+    }
+  });
+
+  it('reads the same frames however the stream is cut in two', async () => {
+    const frames = (await golden()).filter(({ frame }) => frame);
+    const stream = Buffer.concat(frames.map(({ hex }) => Buffer.from(hex, 'hex')));
+    const expected = frames.map(({ frame }) => frame);
+    for (let cut = 0; cut <= stream.length; cut++) {
+      const decoder = new FrameDecoder();
+      const read = [...decoder.push(stream.subarray(0, cut)), ...decoder.push(stream.subarray(cut))];
+      expect(read.map(plain), `cut at ${cut}`).to.deep.equal(expected);
+      expect(decoder.isMidFrame).to.equal(false);
+    }
+  });
+
+  it('reads what was written, for any frames in any pieces', () => {
+    const frame = fc.record({
+      kind: fc.constantFrom('request' as const, 'response' as const),
+      number: fc.integer({ min: 0, max: 0xffff_ffff }),
+      // Text with half a surrogate pair has no UTF-8.
+      head: fc.string({ unit: 'grapheme', maxLength: 40 }),
+      body: fc.uint8Array({ maxLength: 300 }),
+    });
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 10 }), fc.array(fc.integer({ min: 1, max: 100 })), (frames, sizes) => {
+        const encoder = new FrameEncoder();
+        for (const { kind, number, head, body } of frames) encoder.add(kind, number, head, body);
+        const decoder = new FrameDecoder();
+        const read = pieces(encoder.take(), sizes).flatMap((piece) => decoder.push(piece));
+        expect(read.map(plain)).to.deep.equal(
+          frames.map((each) => plain({ ...each, body: Buffer.from(each.body) })),
+        );
+      }),
+    );
+  });
+
+  it('reads a frame far larger than its pieces', () => {
+    const body = Buffer.alloc(10 * 1024 * 1024, 'x');
+    const decoder = new FrameDecoder();
+    const read = pieces(encodeFrame('request', 7, '{}', body), [65_536]).flatMap((piece) => decoder.push(piece));
+    expect(read).to.have.length(1);
+    expect(read[0]?.body.equals(body)).to.equal(true);
+  });
+
+  it('never takes a length over its limit, however little of the frame has arrived', () => {
+    for (const [at, limit] of [
+      [8, MAX_HEAD_BYTES],
+      [12, MAX_BODY_BYTES],
+    ] as const) {
+      const header = encodeFrame('request', 1, '', Buffer.alloc(0));
+      expect(header).to.have.length(HEADER_BYTES);
+      header.writeUInt32BE(limit + 1, at);
+      expect(() => new FrameDecoder().push(header)).to.throw(ProtocolError, String(limit));
+    }
+    expect(() => encodeFrame('request', 1, 'x'.repeat(MAX_HEAD_BYTES + 1), Buffer.alloc(0))).to.throw(ProtocolError);
+    expect(() => encodeFrame('request', 1, '', Buffer.alloc(MAX_BODY_BYTES + 1))).to.throw(ProtocolError);
+  });
+
+  it('never changes bytes it has handed over', () => {
+    const encoder = new FrameEncoder();
+    encoder.add('request', 1, 'first', Buffer.from('a'));
+    const first = encoder.take();
+    const copy = Buffer.from(first);
+    for (let round = 0; round < 5_000; round++) {
+      encoder.add('response', round, 'x'.repeat(round % 50), Buffer.alloc(round % 70, 'b'));
+      encoder.take();
+    }
+    expect(first.equals(copy)).to.equal(true);
+  });
+});
+
+function plain({ kind, number, head, body }: Frame) {
+  return { kind: KINDS[kind], number, head, body_hex: body.toString('hex') };
+}
+
+/** Cuts bytes into pieces of these sizes, over and over; the whole when there are none. */
+function pieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const cut: Buffer[] = [];
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? bytes.length;
+    cut.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  return cut;
+}
