@@ -11,7 +11,11 @@ const checks = [
   ['lint, format, import rules and cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
   ['cargo fmt', () => cargo(['fmt', '--all', '--check'])],
   ['clippy', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--', '-D', 'warnings'])],
-  ['clippy (async)', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings'])],
+  [
+    'clippy (async)',
+    () =>
+      cargo(['clippy', '--locked', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings']),
+  ],
 ];
 const failed = [];
 for (const [name, check] of checks) {

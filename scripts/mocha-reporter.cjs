@@ -8,7 +8,10 @@ module.exports = class extends reporters.Spec {
     runner.once(Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats;
       if (process.env.RESULT_FILE) {
-        writeFileSync(process.env.RESULT_FILE, JSON.stringify({ passed: passes, failed: failures, skipped: pending }));
+        writeFileSync(
+          process.env.RESULT_FILE,
+          JSON.stringify({ passed: passes, failed: failures, skipped: pending }),
+        );
       }
     });
   }

@@ -38,7 +38,8 @@ async function ensureRedis() {
   if (process.getuid?.() !== 0) fail('The tests need `redis-server`: apt-get install redis-server');
   step('Installing redis-server');
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const install = () => run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { env });
+  const install = () =>
+    run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { env });
   // The package lists of a fresh machine are empty or old.
   if ((await run('apt-get', ['update', '-qq'], { env })) !== 0 || (await install()) !== 0) {
     fail('redis-server could not be installed; apt-get said why above.');
@@ -48,8 +49,12 @@ async function ensureRedis() {
 /** Runs the tests of the SDK and adds up the `test result:` lines of its test programs. */
 async function cargoTests(args) {
   step(`Testing the SDK ${args.join(' ')}`);
-  const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...args], { cwd: join(ROOT, 'sdk') });
-  for (const [, passed, failed, ignored] of output.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm)) {
+  const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...args], {
+    cwd: join(ROOT, 'sdk'),
+  });
+  for (const [, passed, failed, ignored] of output.matchAll(
+    /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm,
+  )) {
     total.passed += Number(passed);
     total.failed += Number(failed);
     total.skipped += Number(ignored);

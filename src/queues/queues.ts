@@ -175,7 +175,7 @@ function redisBackend(url: string, failFast: boolean): Backend {
     retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
   });
   return {
-    queue: (name) => new Queue(name, { connection: redis, skipWaitingForReady: true }),
+    queue: (name) => new Queue(name, { connection: redis }),
     worker: (name, processor, concurrency) =>
       new Worker(name, processor, { connection: redis, concurrency, ...JOB_RETENTION }),
     onError: (listener) => redis.on('error', listener),
@@ -185,7 +185,7 @@ function redisBackend(url: string, failFast: boolean): Backend {
   };
 }
 
-const ENQUEUE_TIMEOUT_MS = 5_000;
+const ENQUEUE_TIMEOUT_MS = 2_000;
 
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -5,7 +5,8 @@ import { type Lookup, type Route, RouteTable } from '../../src/gateway/route-tab
 describe('route table', () => {
   const table = (routes: readonly (readonly [domain: string, method: string, route: string])[]) => {
     const made = new RouteTable<string>();
-    for (const [domain, method, route] of routes) made.add({ domain, method, route }, `${domain} ${method} ${route}`);
+    for (const [domain, method, route] of routes)
+      made.add({ domain, method, route }, `${domain} ${method} ${route}`);
     return made;
   };
   const target = (lookup: Lookup<string>) => (lookup.kind === 'found' ? lookup.target : lookup.kind);
@@ -49,8 +50,14 @@ describe('route table', () => {
       ['*', 'GET', '/{y}/b/e'],
     ]);
     expect(target(routes.find('x', 'GET', '/a/b/c'))).to.equal('* GET /a/b/c');
-    expect(routes.find('x', 'GET', '/a/b/d')).to.deep.include({ target: '* GET /a/{x}/d', params: { x: 'b' } });
-    expect(routes.find('x', 'GET', '/a/b/e')).to.deep.include({ target: '* GET /{y}/b/e', params: { y: 'a' } });
+    expect(routes.find('x', 'GET', '/a/b/d')).to.deep.include({
+      target: '* GET /a/{x}/d',
+      params: { x: 'b' },
+    });
+    expect(routes.find('x', 'GET', '/a/b/e')).to.deep.include({
+      target: '* GET /{y}/b/e',
+      params: { y: 'a' },
+    });
   });
 
   it('answers HEAD with what answers GET', () => {
@@ -93,34 +100,42 @@ describe('route table', () => {
     const route = fc.record({
       domain: fc.constantFrom('*', 'h.test'),
       method: fc.constantFrom('GET', 'POST'),
-      route: path.filter((text) => new Set(text.match(/\{.\}/g)).size === (text.match(/\{.\}/g) ?? []).length),
+      route: path.filter(
+        (text) => new Set(text.match(/\{.\}/g)).size === (text.match(/\{.\}/g) ?? []).length,
+      ),
     });
     const change = fc.record({ remove: fc.boolean(), route });
     const wanted = fc.record({
       host: fc.constantFrom('h.test', 'other.test'),
       method: fc.constantFrom('GET', 'POST'),
-      path: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }).map((segments) => `/${segments.join('/')}`),
+      path: fc
+        .array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 })
+        .map((segments) => `/${segments.join('/')}`),
     });
     fc.assert(
-      fc.property(fc.array(change, { maxLength: 20 }), fc.array(wanted, { maxLength: 10 }), (changes, requests) => {
-        const routes = new RouteTable<string>();
-        const known = new Map<string, Route>();
-        for (const { remove, route: changed } of changes) {
-          const key = keyOf(changed);
-          if (!remove) {
-            known.set(key, changed);
-            routes.add(changed, key);
-          } else if (known.delete(key)) {
-            routes.remove(changed, key);
+      fc.property(
+        fc.array(change, { maxLength: 20 }),
+        fc.array(wanted, { maxLength: 10 }),
+        (changes, requests) => {
+          const routes = new RouteTable<string>();
+          const known = new Map<string, Route>();
+          for (const { remove, route: changed } of changes) {
+            const key = keyOf(changed);
+            if (!remove) {
+              known.set(key, changed);
+              routes.add(changed, key);
+            } else if (known.delete(key)) {
+              routes.remove(changed, key);
+            }
           }
-        }
-        for (const { host, method, path: requested } of requests) {
-          const found = routes.find(host, method, requested);
-          expect(found.kind === 'found' ? found.target : undefined).to.equal(
-            bestOf([...known.values()], host, method, requested),
-          );
-        }
-      }),
+          for (const { host, method, path: requested } of requests) {
+            const found = routes.find(host, method, requested);
+            expect(found.kind === 'found' ? found.target : undefined).to.equal(
+              bestOf([...known.values()], host, method, requested),
+            );
+          }
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -143,7 +158,12 @@ function bestOf(routes: readonly Route[], host: string, method: string, path: st
     );
   };
   const rank = ({ domain, route }: Route) =>
-    (domain === '*' ? '1' : '0') + route.replace(/\{.\}/g, '~').split('/').map((segment) => (segment === '~' ? '1' : '0')).join('');
+    (domain === '*' ? '1' : '0') +
+    route
+      .replace(/\{.\}/g, '~')
+      .split('/')
+      .map((segment) => (segment === '~' ? '1' : '0'))
+      .join('');
   const [best] = routes.filter(fits).sort((left, right) => (rank(left) < rank(right) ? -1 : 1));
   return best && keyOf(best);
 }

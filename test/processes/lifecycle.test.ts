@@ -20,7 +20,13 @@ describe('from source to a live endpoint', () => {
   it('creates, compiles, starts, answers, stops and deletes', async () => {
     const { api, gateway } = stack;
     const created = (await must(
-      api.post('/api/endpoints', { name: 'hello', path: '/hello/{name}', method: 'GET', domain: '*', code: HELLO }),
+      api.post('/api/endpoints', {
+        name: 'hello',
+        path: '/hello/{name}',
+        method: 'GET',
+        domain: '*',
+        code: HELLO,
+      }),
     )) as { id: string; status: string };
     expect(created.status).to.equal('created');
     await eventually(async () => expect((await gateway.get('/hello/ada')).status).to.equal(503));

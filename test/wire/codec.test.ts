@@ -15,7 +15,12 @@ import {
 interface GoldenFrame {
   readonly name: string;
   readonly hex: string;
-  readonly frame?: { readonly kind: number; readonly number: number; readonly head: string; readonly body_hex: string };
+  readonly frame?: {
+    readonly kind: number;
+    readonly number: number;
+    readonly head: string;
+    readonly body_hex: string;
+  };
   readonly error?: string;
 }
 
@@ -74,22 +79,28 @@ describe('frame codec', () => {
       body: fc.uint8Array({ maxLength: 300 }),
     });
     fc.assert(
-      fc.property(fc.array(frame, { maxLength: 10 }), fc.array(fc.integer({ min: 1, max: 100 })), (frames, sizes) => {
-        const encoder = new FrameEncoder();
-        for (const { kind, number, head, body } of frames) encoder.add(kind, number, head, body);
-        const decoder = new FrameDecoder();
-        const read = pieces(encoder.take(), sizes).flatMap((piece) => decoder.push(piece));
-        expect(read.map(plain)).to.deep.equal(
-          frames.map((each) => plain({ ...each, body: Buffer.from(each.body) })),
-        );
-      }),
+      fc.property(
+        fc.array(frame, { maxLength: 10 }),
+        fc.array(fc.integer({ min: 1, max: 100 })),
+        (frames, sizes) => {
+          const encoder = new FrameEncoder();
+          for (const { kind, number, head, body } of frames) encoder.add(kind, number, head, body);
+          const decoder = new FrameDecoder();
+          const read = pieces(encoder.take(), sizes).flatMap((piece) => decoder.push(piece));
+          expect(read.map(plain)).to.deep.equal(
+            frames.map((each) => plain({ ...each, body: Buffer.from(each.body) })),
+          );
+        },
+      ),
     );
   });
 
   it('reads a frame far larger than its pieces', () => {
     const body = Buffer.alloc(10 * 1024 * 1024, 'x');
     const decoder = new FrameDecoder();
-    const read = pieces(encodeFrame('request', 7, '{}', body), [65_536]).flatMap((piece) => decoder.push(piece));
+    const read = pieces(encodeFrame('request', 7, '{}', body), [65_536]).flatMap((piece) =>
+      decoder.push(piece),
+    );
     expect(read).to.have.length(1);
     expect(read[0]?.body.equals(body)).to.equal(true);
   });
@@ -104,7 +115,9 @@ describe('frame codec', () => {
       header.writeUInt32BE(limit + 1, at);
       expect(() => new FrameDecoder().push(header)).to.throw(ProtocolError, String(limit));
     }
-    expect(() => encodeFrame('request', 1, 'x'.repeat(MAX_HEAD_BYTES + 1), Buffer.alloc(0))).to.throw(ProtocolError);
+    expect(() => encodeFrame('request', 1, 'x'.repeat(MAX_HEAD_BYTES + 1), Buffer.alloc(0))).to.throw(
+      ProtocolError,
+    );
     expect(() => encodeFrame('request', 1, '', Buffer.alloc(MAX_BODY_BYTES + 1))).to.throw(ProtocolError);
   });
 

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { AppError } from '../../src/errors.js';
+import {
+  COMPILE_QUEUE,
+  type CompileJob,
+  type Consumer,
+  consume,
+  openQueues,
+  type Queues,
+} from '../../src/queues/queues.js';
+import { eventually } from '../support/eventually.js';
+import { createTestLog, type TestLog } from '../support/log.js';
+import { createDatabase, freePort, type TestDatabase } from '../support/postgres.js';
+import { startRedis, type TestRedis } from '../support/redis.js';
+
+type Location = { DATABASE_URL: string; REDIS_URL: string | undefined };
+
+/** What every place the queues can live in has to do. */
+function queueSuite(open: () => Promise<{ location: Location; close(): Promise<void> }>): void {
+  let location: Location;
+  let closeLocation: () => Promise<void>;
+  let logged: TestLog;
+  let queues: Queues;
+  const consumers: Consumer[] = [];
+
+  const work = (process: (job: CompileJob) => Promise<void>, concurrency = 2) => {
+    const consumer = consume<CompileJob>(
+      location,
+      COMPILE_QUEUE,
+      ({ data }) => process(data),
+      concurrency,
+      logged.log,
+    );
+    consumers.push(consumer);
+    return consumer;
+  };
+  const attempt = () => ({ id: randomUUID(), attempt: 1 });
+
+  before(async () => {
+    const opened = await open();
+    location = opened.location;
+    closeLocation = opened.close;
+  });
+  beforeEach(() => {
+    logged = createTestLog();
+    queues = openQueues(location, logged.log);
+  });
+  afterEach(async () => {
+    for (const consumer of consumers.splice(0)) await consumer.close();
+    await queues.close();
+  });
+  after(() => closeLocation());
+
+  it('hands a job to a consumer, with its ids', async () => {
+    const build = attempt();
+    await queues.enqueueCompile(build, 'request-1');
+    expect(await queues.hasCompileJob(build)).to.equal(true);
+    const seen: CompileJob[] = [];
+    work(async (job) => {
+      seen.push(job);
+    });
+    await eventually(() =>
+      expect(seen).to.deep.equal([{ buildId: build.id, attempt: 1, requestId: 'request-1' }]),
+    );
+    await eventually(async () => expect(await queues.hasCompileJob(build)).to.equal(false));
+  });
+
+  it('takes the same attempt only once', async () => {
+    const build = attempt();
+    for (let time = 0; time < 3; time++) await queues.enqueueCompile(build, `request-${time}`);
+    await queues.enqueueCompile({ ...build, attempt: 2 }, 'again');
+    const seen: string[] = [];
+    work(async ({ requestId }) => {
+      seen.push(requestId);
+    }, 1);
+    await eventually(() => expect(seen).to.include('again'));
+    expect(seen).to.deep.equal(['request-0', 'again']);
+  });
+
+  it('works on as many jobs at a time as it is told, and loses none', async () => {
+    const builds = Array.from({ length: 40 }, attempt);
+    let running = 0;
+    let most = 0;
+    const done = new Set<string>();
+    work(async ({ buildId }) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      done.add(buildId);
+    }, 4);
+    await Promise.all(builds.map((build) => queues.enqueueCompile(build, 'many')));
+    await eventually(() => expect(done.size).to.equal(builds.length));
+    expect(most).to.be.within(1, 4);
+  });
+
+  it('lets the job at hand finish before it closes', async () => {
+    let finish: () => void = () => undefined;
+    let started = false;
+    let finished = false;
+    const consumer = work(async () => {
+      started = true;
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      finished = true;
+    });
+    await queues.enqueueCompile(attempt(), 'slow');
+    await eventually(() => expect(started).to.equal(true));
+    consumers.splice(consumers.indexOf(consumer), 1);
+    const closing = consumer.close();
+    finish();
+    await closing;
+    expect(finished).to.equal(true);
+  });
+
+  it('logs a job that fails, and goes on', async () => {
+    logged.expectErrors(/job failed/);
+    const seen: string[] = [];
+    work(async ({ requestId }) => {
+      if (requestId === 'bad') throw new Error('this one fails');
+      seen.push(requestId);
+    }, 1);
+    await queues.enqueueCompile(attempt(), 'bad');
+    await queues.enqueueCompile(attempt(), 'good');
+    await eventually(() => expect(seen).to.deep.equal(['good']));
+    expect(logged.lines.some(({ msg }) => msg === 'job failed')).to.equal(true);
+  });
+
+  it('shows its queues to operators', async () => {
+    await queues.enqueueCompile(attempt(), 'waiting');
+    expect(queues.all.map(({ name }) => name)).to.deep.equal([COMPILE_QUEUE]);
+    const counts = await queues.all[0]?.getJobCounts('waiting');
+    expect(counts?.['waiting']).to.equal(1);
+  });
+}
+
+describe('queues on PostgreSQL', () => {
+  queueSuite(async () => {
+    const database: TestDatabase = await createDatabase();
+    return { location: { DATABASE_URL: database.url, REDIS_URL: undefined }, close: database.drop };
+  });
+});
+
+describe('queues on Redis', () => {
+  queueSuite(async () => {
+    const redis: TestRedis = await startRedis();
+    return { location: { DATABASE_URL: 'postgres://unused', REDIS_URL: redis.url }, close: redis.remove };
+  });
+
+  it('fails at once while Redis is away, and works when it is back', async () => {
+    const redis = await startRedis();
+    await redis.stop();
+    const logged = createTestLog();
+    // Redis is away already when the queue is made.
+    const queues = openQueues({ DATABASE_URL: 'postgres://unused', REDIS_URL: redis.url }, logged.log);
+    const build = { id: randomUUID(), attempt: 1 };
+    try {
+      const failure = await queues.enqueueCompile(build, 'away').catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(AppError);
+      expect(failure).to.include({ code: 'queue_unavailable', status: 503 });
+      await redis.start();
+      await eventually(() => queues.enqueueCompile(build, 'back'));
+      expect(await queues.hasCompileJob(build)).to.equal(true);
+    } finally {
+      await queues.close();
+      await redis.remove();
+    }
+  });
+});
+
+describe('queues on PostgreSQL that is away', () => {
+  it('fail with a clear error', async () => {
+    const logged = createTestLog();
+    const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const queues = openQueues({ DATABASE_URL: url, REDIS_URL: undefined }, logged.log);
+    const failure = await queues
+      .enqueueCompile({ id: randomUUID(), attempt: 1 }, 'away')
+      .catch((error: unknown) => error);
+    expect(failure).to.include({ code: 'queue_unavailable' });
+    await queues.close();
+  });
+});
