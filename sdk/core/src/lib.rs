@@ -38,7 +38,7 @@ pub mod __private {
     pub use crate::json_bridge::macros::{ArrayBuilder, ObjectBuilder};
     pub use crate::json_bridge::{from_bytes, to_value};
     #[cfg(feature = "async")]
-    pub use crate::runtime::asynchronous::run_async;
+    pub use crate::runtime::asynchronous::{AsyncHandler, RunLocal, RunShared};
     pub use crate::runtime::run;
     pub use serde_json::Value;
 }

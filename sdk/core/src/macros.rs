@@ -63,7 +63,9 @@ macro_rules! handler_loop_result {
 macro_rules! handler_loop_async {
     ($handler:expr) => {
         fn main() {
-            $crate::__private::run_async(|request| Box::pin($handler(request)))
+            #[allow(unused_imports)]
+            use $crate::__private::{RunLocal as _, RunShared as _};
+            (&$crate::__private::AsyncHandler::new($handler)).run()
         }
     };
 }
@@ -75,15 +77,9 @@ macro_rules! handler_loop_async {
 macro_rules! handler_loop_async_result {
     ($handler:expr) => {
         fn main() {
-            $crate::__private::run_async(|request| {
-                let call = $handler(request);
-                Box::pin(async move {
-                    match call.await {
-                        Ok(response) => response,
-                        Err(error) => error.into(),
-                    }
-                })
-            })
+            #[allow(unused_imports)]
+            use $crate::__private::{RunLocal as _, RunShared as _};
+            (&$crate::__private::AsyncHandler::new($handler)).run()
         }
     };
 }

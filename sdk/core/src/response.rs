@@ -7,7 +7,10 @@ use std::collections::HashMap;
 
 /// Marks a `body` that holds base64 and not the bytes themselves. Never sent to the client.
 const BINARY_MARK: &str = "X-Binary-Response";
-const BINARY_MARK_VALUE: &str = "base64";
+/// The mark's value, set by hand in handlers for SDK 0.1.
+const BY_HAND: &str = "base64";
+/// The mark's value, set by [`Response::binary`]: it goes when the body is replaced.
+const BY_SDK: &str = "base64-sdk";
 
 /// An HTTP response.
 ///
@@ -74,7 +77,8 @@ impl Response {
     /// Bytes with the given content type, sent exactly as they are.
     ///
     /// `body` is a string, so bytes that are not UTF-8 are held in base64 until the response leaves the process, marked
-    /// with a header `X-Binary-Response: base64` that is not sent. A response built by hand in that form works too.
+    /// with a header `X-Binary-Response` that is not sent. A response built by hand, with that header set to `base64`,
+    /// works too.
     pub fn binary(status: u16, data: impl AsRef<[u8]>, content_type: impl Into<String>) -> Self {
         Self::with_bytes(status, data.as_ref(), content_type.into())
     }
@@ -132,7 +136,7 @@ impl Response {
         self.set_header(key.into(), value.into())
     }
 
-    /// Sets or replaces the body. The content type stays as it is.
+    /// Sets or replaces the body with text, whatever it was before. The content type stays as it is.
     pub fn with_body(self, body: impl Into<String>) -> Self {
         self.set_body(body.into())
     }
@@ -180,7 +184,7 @@ impl Response {
         match std::str::from_utf8(data) {
             Ok(text) => Self::with_content(status, &content_type, text.to_owned()),
             Err(_) => Self::with_content(status, &content_type, BASE64.encode(data))
-                .set_header(BINARY_MARK.to_owned(), BINARY_MARK_VALUE.to_owned()),
+                .set_header(BINARY_MARK.to_owned(), BY_SDK.to_owned()),
         }
     }
 
@@ -193,7 +197,7 @@ impl Response {
 
     #[inline(never)]
     fn set_body(mut self, body: String) -> Self {
-        self.headers.retain(|name, value| !is_binary_mark(name, value));
+        self.headers.retain(|name, value| !(is_binary_mark(name, value) && value == BY_SDK));
         self.body = Some(body);
         self
     }
@@ -233,14 +237,12 @@ impl Response {
         if !self.headers.iter().any(|(name, value)| is_binary_mark(name, value)) {
             return Ok(body.into_bytes());
         }
-        BASE64.decode(&body).map_err(|error| {
-            format!("its body is marked {BINARY_MARK}: {BINARY_MARK_VALUE} and is not base64: {error}")
-        })
+        BASE64.decode(&body).map_err(|error| format!("its body is marked {BINARY_MARK} and is not base64: {error}"))
     }
 }
 
 fn is_binary_mark(name: &str, value: &str) -> bool {
-    name.eq_ignore_ascii_case(BINARY_MARK) && value.eq_ignore_ascii_case(BINARY_MARK_VALUE)
+    name.eq_ignore_ascii_case(BINARY_MARK) && (value == BY_SDK || value.eq_ignore_ascii_case(BY_HAND))
 }
 
 impl Default for Response {

@@ -2,7 +2,6 @@
 
 use rust_edge_gateway_sdk::prelude::*;
 use rust_edge_gateway_sdk::tokio::sync::Barrier;
-use std::rc::Rc;
 
 static BARRIER: std::sync::OnceLock<Barrier> = std::sync::OnceLock::new();
 
@@ -20,11 +19,7 @@ async fn handle(req: Request) -> Result<Response, HandlerError> {
             panic!("secret detail")
         }
         "/large" => Ok(Response::text(200, "x".repeat(count))),
-        "/rc" => {
-            let text = Rc::new("kept".to_owned());
-            drop(text);
-            Err(HandlerError::Conflict("taken".into()))
-        }
+        "/conflict" => Err(HandlerError::Conflict("taken".into())),
         _ => Err(HandlerError::NotFound),
     }
 }

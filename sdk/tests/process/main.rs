@@ -221,7 +221,7 @@ mod asynchronous {
     fn errors_and_panics_are_answers() {
         let handler = Handler::start(HANDLER);
         let mut connection = handler.connect();
-        for (path, status) in [("/quick", 200), ("/panic", 500), ("/rc", 409), ("/none", 404), ("/quick", 200)] {
+        for (path, status) in [("/quick", 200), ("/panic", 500), ("/conflict", 409), ("/none", 404), ("/quick", 200)] {
             connection.send(1, path, b"");
             let answer = connection.receive();
             assert_eq!(answer.status, status, "{path}");
@@ -229,6 +229,20 @@ mod asynchronous {
         }
         let log = handler.stop();
         assert!(log.contains("[request id-1] panicked at ") && log.contains("secret detail"), "{log}");
+    }
+
+    #[test]
+    fn a_future_that_must_stay_on_its_thread_is_served() {
+        let handler = Handler::start("test_handler_async_local");
+        let mut connection = handler.connect();
+        let all: Vec<u8> = (0..500).flat_map(|n| Connection::frame(n, "/", b"")).collect();
+        connection.send_raw(&all);
+        let numbers: BTreeSet<u32> = (0..500).map(|_| connection.receive().number).collect();
+        assert_eq!(numbers.len(), 500);
+        connection.send(1, "/panic", b"");
+        assert_eq!(connection.receive().status, 500);
+        connection.send(2, "/", b"");
+        assert_eq!(connection.receive().body, b"{\"visits\":1}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The loop on tokio: a task for every request, any number of them waiting at once.
 
+mod local;
+
 use super::{panics, process};
 use crate::wire::{buffer::Buffer, head};
 use crate::{Request, Response};
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -14,10 +15,95 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
 /// A running call. Boxed, so that tokio's tasks are compiled here and not in every handler.
-pub type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
+type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
+/// A running call that must stay on the thread it began on.
+type LocalCall = Pin<Box<dyn Future<Output = Response>>>;
 
-/// Serves requests with `handler` until the gateway lets go of the process. What `handler_loop_async!` expands to.
-pub fn run_async(handler: fn(Request) -> Call) -> ! {
+/// What an async handler may return.
+pub trait Answer {
+    /// As the response it stands for.
+    fn into_response(self) -> Response;
+}
+
+impl Answer for Response {
+    fn into_response(self) -> Response {
+        self
+    }
+}
+
+impl<E: Into<Response>> Answer for Result<Response, E> {
+    fn into_response(self) -> Response {
+        self.unwrap_or_else(Into::into)
+    }
+}
+
+/// How calls are made.
+#[derive(Clone, Copy)]
+enum Caller {
+    /// On any thread of the runtime.
+    Shared(&'static (dyn Fn(Request) -> Call + Sync)),
+    /// On threads that keep what they began.
+    Local(&'static local::Threads),
+}
+
+/// An async handler. Its `run` is that of [`RunShared`] if its future may move between threads, else that of
+/// [`RunLocal`]: called on a reference, a method of the type itself is found before one of a reference to it.
+pub struct AsyncHandler<F>(F);
+
+impl<F> AsyncHandler<F> {
+    /// Wraps a handler.
+    pub fn new<Fut>(handler: F) -> Self
+    where
+        F: Fn(Request) -> Fut,
+        Fut: Future<Output: Answer>,
+    {
+        AsyncHandler(handler)
+    }
+}
+
+/// Serves requests until the gateway lets go of the process, each call a task of a multi-threaded runtime.
+pub trait RunShared {
+    /// Never returns.
+    fn run(&self) -> !;
+}
+
+impl<F, Fut> RunShared for AsyncHandler<F>
+where
+    F: Fn(Request) -> Fut + Copy + Sync + 'static,
+    Fut: Future<Output: Answer> + Send + 'static,
+{
+    fn run(&self) -> ! {
+        let handler = self.0;
+        let call = move |request| {
+            let future = handler(request);
+            Box::pin(async move { future.await.into_response() }) as Call
+        };
+        run(|| Caller::Shared(Box::leak(Box::new(call))))
+    }
+}
+
+/// Serves requests until the gateway lets go of the process, each call a task of the thread it began on.
+pub trait RunLocal {
+    /// Never returns.
+    fn run(&self) -> !;
+}
+
+impl<F, Fut> RunLocal for &AsyncHandler<F>
+where
+    F: Fn(Request) -> Fut + Copy + Sync + 'static,
+    Fut: Future<Output: Answer> + 'static,
+{
+    fn run(&self) -> ! {
+        let handler = self.0;
+        let call = move |request| {
+            let future = handler(request);
+            Box::pin(async move { future.await.into_response() }) as LocalCall
+        };
+        run(|| Caller::Local(Box::leak(Box::new(local::Threads::start(Box::leak(Box::new(call)))))))
+    }
+}
+
+fn run(caller: impl FnOnce() -> Caller) -> ! {
     let process = process::Process::from_environment();
     panics::install_hook();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -25,11 +111,12 @@ pub fn run_async(handler: fn(Request) -> Call) -> ! {
         .enable_all()
         .build()
         .unwrap_or_else(|error| process::refuse(&format!("cannot start tokio: {error}")));
+    let caller = caller();
     let listener = process.listen();
-    runtime.block_on(accept(listener, handler))
+    runtime.block_on(accept(listener, caller))
 }
 
-async fn accept(listener: std::os::unix::net::UnixListener, handler: fn(Request) -> Call) -> ! {
+async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller) -> ! {
     let listener = listener
         .set_nonblocking(true)
         .and_then(|()| UnixListener::from_std(listener))
@@ -37,29 +124,25 @@ async fn accept(listener: std::os::unix::net::UnixListener, handler: fn(Request)
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(serve(stream, handler));
+                tokio::spawn(serve(stream, caller));
             }
             Err(error) => process::accept_failed(&error),
         }
     }
 }
 
-async fn serve(stream: UnixStream, handler: fn(Request) -> Call) {
+async fn serve(stream: UnixStream, caller: Caller) {
     let (mut read_half, write_half) = stream.into_split();
     let (answers, waiting) = unbounded_channel();
     let writer = tokio::spawn(write(write_half, waiting));
-    if let Err(why) = read(&mut read_half, handler, answers).await {
+    if let Err(why) = read(&mut read_half, caller, Answers(answers)).await {
         eprintln!("edge-gateway-sdk: a connection is closed: {why}");
         // Whatever still runs for this connection has nobody left to answer.
         writer.abort();
     }
 }
 
-async fn read(
-    stream: &mut OwnedReadHalf,
-    handler: fn(Request) -> Call,
-    answers: UnboundedSender<(u32, Response)>,
-) -> Result<(), String> {
+async fn read(stream: &mut OwnedReadHalf, caller: Caller, answers: Answers) -> Result<(), String> {
     let mut received = Buffer::new();
     loop {
         let n = stream.read(received.room()).await.map_err(|error| format!("reading failed: {error}"))?;
@@ -74,17 +157,33 @@ async fn read(
             let number = frame.number;
             let request = head::request(&frame)?;
             let answers = answers.clone();
-            tokio::spawn(async move {
-                let response = call(handler, request).await;
-                // Fails only if the connection is gone, and with it whoever asked.
-                let _ = answers.send((number, response));
-            });
+            match caller {
+                Caller::Shared(handler) => {
+                    tokio::spawn(async move { answers.answer(number, call(handler, request).await) });
+                }
+                Caller::Local(threads) => threads.call(number, request, answers),
+            }
         }
     }
 }
 
-async fn call(handler: fn(Request) -> Call, request: Request) -> Response {
-    let request_id: Arc<str> = request.request_id.as_str().into();
+/// Where the answers of a connection go.
+#[derive(Clone)]
+struct Answers(UnboundedSender<(u32, Response)>);
+
+impl Answers {
+    fn answer(&self, number: u32, response: Response) {
+        // Fails only if the connection is gone, and with it whoever asked.
+        let _ = self.0.send((number, response));
+    }
+}
+
+/// Makes a call; a panic becomes a 500.
+async fn call<F>(handler: &(dyn Fn(Request) -> F + Sync), request: Request) -> Response
+where
+    F: Future<Output = Response> + Unpin,
+{
+    let request_id = request.request_id.clone();
     // Calling an async fn runs none of it; but a handler may be an ordinary function that returns a future.
     panics::name_request(&request_id);
     let future = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
@@ -96,18 +195,18 @@ async fn call(handler: fn(Request) -> Call, request: Request) -> Response {
 }
 
 /// A call whose panics become a 500, with its request named to the panic hook.
-struct Guarded {
-    future: Call,
-    request_id: Arc<str>,
+struct Guarded<F> {
+    future: F,
+    request_id: String,
 }
 
-impl Future for Guarded {
+impl<F: Future<Output = Response> + Unpin> Future for Guarded<F> {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
         panics::name_request(&self.request_id);
         // A future that panicked is not polled again: the answer below ends it.
-        let polled = panic::catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.future).poll(context)));
         panics::name_request("");
         polled.unwrap_or_else(|_| Poll::Ready(panics::answer()))
     }
