@@ -2,6 +2,7 @@
 import { AppError } from '../errors.js';
 import { type Store, violatedConstraint } from './database.js';
 import { violatedForeignKey } from './foreign-keys.js';
+import { insertInto } from './insert.js';
 
 /** A row. */
 export interface Binding {
@@ -11,6 +12,12 @@ export interface Binding {
   readonly pool_id: string;
   readonly created_at: Date;
 }
+
+const insertBinding = insertInto<Omit<Binding, 'created_at'>, Binding>('endpoint_services', [
+  'endpoint_id',
+  'service_id',
+  'pool_id',
+]);
 
 export async function listBindings(store: Store, endpointId: string): Promise<Binding[]> {
   return store
@@ -22,8 +29,7 @@ export async function listBindings(store: Store, endpointId: string): Promise<Bi
 /** @throws AppError not_found (endpoint or service) or pool_id_taken */
 export async function createBinding(store: Store, binding: Omit<Binding, 'created_at'>): Promise<Binding> {
   try {
-    const [created] = await store.knex<Binding>('endpoint_services').insert(binding).returning('*');
-    if (!created) throw new Error('INSERT returned no row');
+    const created = await insertBinding(store, binding);
     announce(store, binding);
     return created;
   } catch (thrown) {

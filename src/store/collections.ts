@@ -3,6 +3,7 @@ import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { violatedForeignKey } from './foreign-keys.js';
+import { insertInto } from './insert.js';
 import {
   deleteEndpoints,
   lockEndpointsOfCollection,
@@ -27,6 +28,14 @@ export interface Collection {
 export type NewCollection = Pick<Collection, 'domain_id' | 'name' | 'description' | 'base_path' | 'enabled'>;
 export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
 
+const insertCollection = insertInto<NewCollection, Collection>('collections', [
+  'domain_id',
+  'name',
+  'description',
+  'base_path',
+  'enabled',
+]);
+
 export async function listCollections(
   store: Store,
   filter: { readonly domain_id?: string } = {},
@@ -41,9 +50,7 @@ export async function findCollection(store: Store, id: string): Promise<Collecti
 /** @throws AppError not_found when there is no such domain */
 export async function createCollection(store: Store, collection: NewCollection): Promise<Collection> {
   try {
-    const [created] = await store.knex<Collection>('collections').insert(collection).returning('*');
-    if (!created) throw new Error('INSERT returned no row');
-    return created;
+    return await insertCollection(store, collection);
   } catch (thrown) {
     if (violatedForeignKey(thrown) !== 'collections_domain_id_foreign') throw thrown;
     throw new AppError(

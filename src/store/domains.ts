@@ -1,6 +1,7 @@
 /** The table `domains`: hostnames, each with a switch for all that is served under it. */
 import { AppError } from '../errors.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
+import { insertInto } from './insert.js';
 import {
   deleteEndpoints,
   lockEndpointsOfDomain,
@@ -21,6 +22,8 @@ export interface Domain {
 }
 
 export type NewDomain = Pick<Domain, 'name' | 'host' | 'description' | 'enabled'>;
+
+const insertDomain = insertInto<NewDomain, Domain>('domains', ['name', 'host', 'description', 'enabled']);
 
 export async function listDomains(store: Store): Promise<Domain[]> {
   return store.knex<Domain>('domains').orderBy(['created_at', 'id']);
@@ -96,12 +99,6 @@ export async function deleteDomain(store: Store, id: string): Promise<boolean> {
     await tx.knex('domains').where({ id }).delete();
     return true;
   });
-}
-
-async function insertDomain(store: Store, domain: NewDomain): Promise<Domain> {
-  const [created] = await store.knex<Domain>('domains').insert(domain).returning('*');
-  if (!created) throw new Error('INSERT returned no row');
-  return created;
 }
 
 async function namingHostOwner<T>(store: Store, host: string, write: () => Promise<T>): Promise<T> {

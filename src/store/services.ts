@@ -1,6 +1,7 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted; this module never opens them. */
 import type { ServiceType } from '../service-configs.js';
 import { nextUpdatedAt, type Store } from './database.js';
+import { insertInto } from './insert.js';
 
 /** A row. */
 export interface Service {
@@ -18,6 +19,13 @@ export type NewService = Pick<Service, 'name' | 'service_type' | 'config_encrypt
 /** The type stays: the config would not fit another. */
 export type ServiceChanges = Partial<Omit<NewService, 'service_type'>>;
 
+const insertService = insertInto<NewService, Service>('services', [
+  'name',
+  'service_type',
+  'config_encrypted',
+  'enabled',
+]);
+
 export async function listServices(store: Store): Promise<Service[]> {
   return store.knex<Service>('services').orderBy(['created_at', 'id']);
 }
@@ -27,8 +35,7 @@ export async function findService(store: Store, id: string): Promise<Service | u
 }
 
 export async function createService(store: Store, service: NewService): Promise<Service> {
-  const [created] = await store.knex<Service>('services').insert(service).returning('*');
-  if (!created) throw new Error('INSERT returned no row');
+  const created = await insertService(store, service);
   store.announce('service', created.id);
   return created;
 }

@@ -5,7 +5,14 @@ import type { EndpointSummary, EndpointView } from './schema.js';
 
 export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
   return {
-    ...presentEndpointSummary(endpoint),
+    id: endpoint.id,
+    name: endpoint.name,
+    path: endpoint.path,
+    method: endpoint.method,
+    domain: endpoint.domain,
+    collection_id: endpoint.collection_id,
+    description: endpoint.description,
+    enabled: endpoint.enabled,
     code: endpoint.code,
     dependencies: endpoint.dependencies,
     status: endpoint.status,
