@@ -1,0 +1,51 @@
+/** Load from another process: wrk. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { tempDir } from '../../test/support/temp.js';
+
+/** What wrk reports. */
+export interface LoadResult {
+  readonly requestsPerSecond: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export interface Load {
+  readonly url: string;
+  readonly seconds: number;
+  readonly connections: number;
+  /** Sent with POST when given. */
+  readonly body?: string;
+}
+
+/** Puts load on a server. @throws Error when any answer was not a success */
+export async function load({ url, seconds, connections, body }: Load): Promise<LoadResult> {
+  const folder = await tempDir('wrk');
+  try {
+    const script = join(folder.path, 'load.lua');
+    await writeFile(script, luaScript(body));
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url];
+    const { stdout } = await execa('wrk', args);
+    const failed = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout);
+    if (failed) throw new Error(`wrk saw failures at ${url}: ${failed[0]}`);
+    return {
+      requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
+      p50: milliseconds(/50%\s+(\S+)/.exec(stdout)?.[1]),
+      p99: milliseconds(/99%\s+(\S+)/.exec(stdout)?.[1]),
+    };
+  } finally {
+    await folder.remove();
+  }
+}
+
+function luaScript(body: string | undefined): string {
+  if (body === undefined) return '';
+  return `wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/octet-stream"\nwrk.body = string.rep("x", ${body.length})\n`;
+}
+
+function milliseconds(text: string | undefined): number {
+  const [, value, unit] = /^([\d.]+)(us|ms|s)$/.exec(text ?? '') ?? [];
+  return Number(value) * (unit === 'us' ? 0.001 : unit === 's' ? 1000 : 1);
+}

@@ -1,0 +1,12 @@
+/** Lets a benchmark file run alone: `node dist/bench/<name>.js` prints its rows. */
+import { pathToFileURL } from 'node:url';
+import { type Row, table } from './report.js';
+
+/** A benchmark: measures and returns its rows. */
+export type Benchmark = () => Promise<readonly Row[]>;
+
+/** Runs the benchmark if the file it is in was started as the program. */
+export async function runAlone(moduleUrl: string, benchmark: Benchmark): Promise<void> {
+  if (moduleUrl !== pathToFileURL(process.argv[1] ?? '').href) return;
+  process.stdout.write(`${table(await benchmark())}\n`);
+}

@@ -1,0 +1,20 @@
+/** What the gateway is compared with: a plain Node server, in a process of its own, that answers the same. */
+import { createServer } from 'node:http';
+import { SMALL_JSON_BODY } from './handlers.js';
+
+const server = createServer((request, response) => {
+  if (request.method === 'GET') {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': SMALL_JSON_BODY.length });
+    response.end(SMALL_JSON_BODY);
+    return;
+  }
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const body = Buffer.concat(chunks);
+    response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': body.length });
+    response.end(body);
+  });
+});
+server.listen(0, '127.0.0.1', () => process.send?.({ address: server.address() }));
+process.on('disconnect', () => process.exit());

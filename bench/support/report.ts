@@ -1,0 +1,46 @@
+/** What a benchmark answers: rows of a table, each with a ratio measured in one run and the bar it has to meet. */
+
+/** One answered question. */
+export interface Row {
+  readonly question: string;
+  /** What was measured, in words and numbers. */
+  readonly measured: string;
+  /** The value that is compared with the bar. */
+  readonly value: number;
+  /** e.g. `x`, `ms`, `MB`. */
+  readonly unit: string;
+  readonly bar: { readonly atMost: number } | { readonly atLeast: number };
+}
+
+export function isMet({ value, bar }: Row): boolean {
+  return 'atMost' in bar ? value <= bar.atMost : value >= bar.atLeast;
+}
+
+/** The rows as a Markdown table. */
+export function table(rows: readonly Row[]): string {
+  const lines = rows.map((row) => {
+    const bar = 'atMost' in row.bar ? `<= ${row.bar.atMost}` : `>= ${row.bar.atLeast}`;
+    const value = `${round(row.value)} ${row.unit}`;
+    return `| ${row.question} | ${row.measured} | ${value} | ${bar} ${row.unit} | ${isMet(row) ? 'met' : '**missed**'} |`;
+  });
+  return ['| question | measured | result | bar | |', '|---|---|---|---|---|', ...lines].join('\n');
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((left, right) => left - right);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** Three significant digits. */
+export function round(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/** Milliseconds that a piece of work takes. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}

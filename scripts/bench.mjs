@@ -1,0 +1,26 @@
+/** `npm run bench`: everything in bench/, or `npm run bench -- throughput` for one file. */
+import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+
+requireNode();
+await requireRust();
+await ensurePackages();
+await build();
+await ensureWrk();
+const [name = 'all'] = process.argv.slice(2);
+process.exitCode = await run(process.execPath, [`${ROOT}dist/bench/${name}.js`]);
+
+async function ensureWrk() {
+  // wrk has no option that ends with success; that it starts at all is enough.
+  const found = await run('wrk', ['--version'], { stdio: 'ignore' }).then(
+    () => true,
+    () => false,
+  );
+  if (found) return;
+  if (process.getuid?.() !== 0) fail('The benchmarks need `wrk`: apt-get install wrk');
+  step('Installing wrk');
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  await run('apt-get', ['update', '-qq'], { env });
+  if ((await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'wrk'], { env })) !== 0) {
+    fail('wrk could not be installed; apt-get said why above.');
+  }
+}
