@@ -2,6 +2,7 @@
  * Announcements: "this row changed", carried by LISTEN and NOTIFY. They only ever shorten a wait: whoever
  * listens also reads the state again from time to time, so a lost announcement costs a delay, never a change.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import pg from 'pg';
 
@@ -13,6 +14,9 @@ export interface Announcement {
   readonly topic: Topic;
   readonly id: string;
 }
+
+/** How long announcements are gathered before they are sent. */
+const GATHER_MS = 2;
 
 /**
  * Sends announcements outside of the transactions they are about, many in one statement. A NOTIFY inside a writing
@@ -40,6 +44,8 @@ export class Announcer {
 
   async #send(): Promise<void> {
     while (this.#waiting.size > 0) {
+      // Many writes at once share one statement; a single one is hardly delayed.
+      await delay(GATHER_MS);
       const batch = [...this.#waiting.values()];
       this.#waiting.clear();
       try {

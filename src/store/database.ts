@@ -31,6 +31,8 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
     // `min: 0` lets the pool drop connections that a database restart has broken.
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: 5_000,
+    // knex prints to the console what it throws as well; here, whoever catches it logs it.
+    log: { warn: ignore, error: ignore, debug: ignore, deprecate: ignore },
     migrations: {
       directory: fileURLToPath(new URL('../../migrations', import.meta.url)),
       // tsc leaves .d.ts and .map files beside the migrations; knex would run anything it finds.
@@ -38,6 +40,8 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
     },
   };
 }
+
+function ignore(): void {}
 
 /** Opens a pool. Connections are made when they are needed. */
 export function openDatabase(

@@ -5,6 +5,7 @@ import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
+import { NODE_EXPIRY_MS } from './nodes.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 export type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
@@ -47,13 +48,10 @@ export interface EndpointFilter {
   readonly enabled?: boolean;
 }
 
-/** A node that was not heard of for this long runs nothing any more. */
-export const LIVE_NODE_SECONDS = 15;
-
 const RUNNING_PIDS = `ARRAY(
   SELECT observations.pid FROM observations JOIN nodes ON nodes.id = observations.node_id
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
-     AND nodes.heartbeat_at > now() - interval '${LIVE_NODE_SECONDS} seconds'
+     AND nodes.heartbeat_at > now() - interval '${NODE_EXPIRY_MS} milliseconds'
    ORDER BY nodes.started_at, nodes.id) AS running_pids`;
 
 /** Reads back only what the database adds: the rest, the code above all, need not come back. */

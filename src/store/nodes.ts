@@ -16,7 +16,7 @@ export interface Node {
 }
 
 /** A node counts as dead when it has not been heard of for this long. */
-const EXPIRY_MS = 10_000;
+export const NODE_EXPIRY_MS = 10_000;
 
 export async function registerNode(
   store: Store,
@@ -45,7 +45,7 @@ export async function liveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
   return store
     .knex<Node>('nodes')
     .where({ kind })
-    .whereRaw("heartbeat_at > clock_timestamp() - ? * interval '1 millisecond'", [EXPIRY_MS])
+    .whereRaw("heartbeat_at > clock_timestamp() - ? * interval '1 millisecond'", [NODE_EXPIRY_MS])
     .orderBy('started_at');
 }
 
@@ -58,6 +58,6 @@ export async function nodesOfMachine(store: Store, kind: NodeKind, hostname: str
 export async function removeExpiredNodes(store: Store): Promise<void> {
   await store
     .knex('nodes')
-    .whereRaw("heartbeat_at < clock_timestamp() - ? * interval '1 millisecond'", [EXPIRY_MS * 6])
+    .whereRaw("heartbeat_at < clock_timestamp() - ? * interval '1 millisecond'", [NODE_EXPIRY_MS * 6])
     .delete();
 }

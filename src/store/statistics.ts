@@ -1,6 +1,6 @@
 /** Counts over several tables. */
 import type { Store } from './database.js';
-import { LIVE_NODE_SECONDS } from './endpoints.js';
+import { NODE_EXPIRY_MS } from './nodes.js';
 
 export interface Statistics {
   readonly endpoints_total: number;
@@ -16,9 +16,9 @@ export async function readStatistics(store: Store): Promise<Statistics> {
          WHERE desired_artifact IS NOT NULL AND EXISTS (
            SELECT FROM observations JOIN nodes ON nodes.id = observations.node_id
             WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
-              AND nodes.heartbeat_at > now() - make_interval(secs => ?))) AS endpoints_running,
+              AND nodes.heartbeat_at > now() - ? * interval '1 millisecond')) AS endpoints_running,
        (SELECT coalesce(sum(requests), 0)::bigint FROM request_counters) AS requests_handled`,
-    [LIVE_NODE_SECONDS],
+    [NODE_EXPIRY_MS],
   );
   return rows[0];
 }
