@@ -98,6 +98,13 @@ fn fields_are_open() {
 }
 
 #[test]
+fn a_content_type_put_into_the_map_overrules_that_of_the_constructor() {
+    let mut response = Response::ok(json!({}));
+    response.headers.insert("content-type".into(), "application/problem+json".into());
+    assert_sent(response, 200, &[("content-type", "application/problem+json")], b"{}");
+}
+
+#[test]
 fn what_cannot_be_json_is_a_500_that_says_why() {
     let keys = std::collections::HashMap::from([(vec![1], 1)]);
     let (status, _, body) = sent(Response::ok(keys));

@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod error;
+pub mod ipc;
 mod json_bridge;
 mod macros;
 mod multipart;
@@ -24,6 +25,7 @@ pub use tokio;
 
 /// Everything a handler usually needs: `use rust_edge_gateway_sdk_core::prelude::*;`
 pub mod prelude {
+    pub use crate::ipc::{read_request, send_response};
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
     pub use crate::{handler_loop_async, handler_loop_async_result};

@@ -223,9 +223,11 @@ impl Response {
 
 // What the wire needs.
 impl Response {
-    /// Whether this header is a note of the SDK to itself.
-    pub(crate) fn is_internal_header(&self, name: &str) -> bool {
-        self.headers.get(name).is_some_and(|value| is_binary_mark(name, value))
+    /// Whether this header stays here: a note of the SDK to itself, or the content type that a constructor set and a
+    /// handler overruled by putting one of another spelling into the map.
+    pub(crate) fn is_kept_back(&self, name: &str, value: &str) -> bool {
+        is_binary_mark(name, value)
+            || name == "Content-Type" && self.headers.keys().filter(|key| key.eq_ignore_ascii_case(name)).count() > 1
     }
 
     /// The body as it is sent.

@@ -194,6 +194,24 @@ fn the_end_of_the_control_stream_ends_the_process() {
 }
 
 #[test]
+fn a_loop_written_by_hand_is_served() {
+    let handler = Handler::start("test_handler_by_hand");
+    let mut connection = handler.connect();
+    let paths = ["/a", "/forget", "/b"];
+    let all: Vec<u8> = (0..60).flat_map(|n| Connection::frame(n, paths[n as usize % 3], b"")).collect();
+    connection.send_raw(&all);
+    for _ in 0..60 {
+        let answer = connection.receive();
+        match answer.number % 3 {
+            0 => assert_eq!(answer.body, b"{\"path\":\"/a\"}"),
+            1 => assert_eq!(answer.status, 500),
+            _ => assert_eq!(answer.body, b"{\"path\":\"/b\"}"),
+        }
+    }
+    assert_eq!(handler.stop(), "");
+}
+
+#[test]
 fn started_by_hand_it_says_what_it_needs() {
     let (code, log) = Handler::run_without_environment(HANDLER);
     assert_eq!(code, Some(2));

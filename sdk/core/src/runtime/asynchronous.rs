@@ -78,7 +78,7 @@ where
             let future = handler(request);
             Box::pin(async move { future.await.into_response() }) as Call
         };
-        run(|| Caller::Shared(Box::leak(Box::new(call))))
+        run(Start::Shared(Box::new(call)))
     }
 }
 
@@ -99,11 +99,19 @@ where
             let future = handler(request);
             Box::pin(async move { future.await.into_response() }) as LocalCall
         };
-        run(|| Caller::Local(Box::leak(Box::new(local::Threads::start(Box::leak(Box::new(call)))))))
+        run(Start::Local(Box::new(call)))
     }
 }
 
-fn run(caller: impl FnOnce() -> Caller) -> ! {
+/// A handler before the process is set up.
+enum Start {
+    Shared(Box<dyn Fn(Request) -> Call + Sync>),
+    Local(Box<dyn Fn(Request) -> LocalCall + Sync>),
+}
+
+// Not generic: compiled here, with all of tokio that it needs, and not in every handler.
+#[inline(never)]
+fn run(start: Start) -> ! {
     let process = process::Process::from_environment();
     panics::install_hook();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -111,7 +119,11 @@ fn run(caller: impl FnOnce() -> Caller) -> ! {
         .enable_all()
         .build()
         .unwrap_or_else(|error| process::refuse(&format!("cannot start tokio: {error}")));
-    let caller = caller();
+    // Leaked, as they are needed for as long as the process lives.
+    let caller = match start {
+        Start::Shared(call) => Caller::Shared(Box::leak(call)),
+        Start::Local(call) => Caller::Local(Box::leak(Box::new(local::Threads::start(Box::leak(call))))),
+    };
     let listener = process.listen();
     runtime.block_on(accept(listener, caller))
 }

@@ -140,8 +140,12 @@ impl Lane {
                 self.flush();
                 None
             }
-            // Another thread is taking a request, which is a matter of microseconds.
-            Err(TryLockError::WouldBlock) => Some(lock(&self.received)),
+            // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait for
+            // bytes instead, having looked at the answers before ours was there.
+            Err(TryLockError::WouldBlock) => {
+                self.flush();
+                Some(lock(&self.received))
+            }
         }
     }
 

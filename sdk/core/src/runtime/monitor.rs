@@ -111,6 +111,8 @@ impl Watched {
             self.boost = (self.boost * 2).max(1);
             for _ in 0..self.boost {
                 if !runtime.pool.add(runtime, lane) {
+                    // Nobody can come who would send off what the stuck threads have answered before.
+                    lane.flush();
                     break;
                 }
             }

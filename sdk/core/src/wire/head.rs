@@ -124,7 +124,7 @@ fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Ve
     out.extend_from_slice(b",\"headers\":[");
     let mut first = true;
     for (name, value) in &response.headers {
-        if response.is_internal_header(name) {
+        if response.is_kept_back(name, value) {
             continue;
         }
         check_header(name, value)?;
