@@ -32,6 +32,8 @@ export async function startProcess(
     // For the process that started this one, if it listens.
     process.send?.({ type: 'ready' });
   } catch (thrown) {
+    // Told to end while starting: what it still needed is closed already.
+    if (shutdown.isEnding) return;
     log.fatal({ err: toError(thrown) }, 'could not start');
     process.exitCode = 1;
     await shutdown.run('could not start');

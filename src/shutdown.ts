@@ -21,7 +21,12 @@ export class Shutdown {
     });
   }
 
-  /** Adds a step; steps run in the reverse order of being added. */
+  /** True from the moment the process was told to end. */
+  get isEnding(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Adds a step; steps run in the reverse order of being added. One that comes while the process ends is next. */
   add(name: string, close: () => Promise<void>): void {
     this.#steps.unshift({ name, close });
   }
@@ -38,11 +43,11 @@ export class Shutdown {
       this.log.error({ after_ms: FORCE_QUIT_MS }, 'not stopped in time, quitting');
       process.exit(1);
     }, FORCE_QUIT_MS);
-    for (const { name, close } of this.#steps) {
+    for (let step = this.#steps.shift(); step; step = this.#steps.shift()) {
       try {
-        await close();
+        await step.close();
       } catch (thrown) {
-        this.log.error({ err: toError(thrown), step: name }, 'could not stop cleanly');
+        this.log.error({ err: toError(thrown), step: step.name }, 'could not stop cleanly');
         process.exitCode = 1;
       }
     }

@@ -39,6 +39,8 @@ export class FrontEndpoint {
   #handler: HandlerState = { kind: 'none' };
   #connection: HandlerConnection | undefined;
   #instanceId: number | undefined;
+  /** The latest change of the handler, done or going on. */
+  #change: Promise<void> = Promise.resolve();
   /** Connections that were taken out of service and still have requests in flight. */
   readonly #draining = new Map<HandlerConnection, Draining>();
   #held: Held[] = [];
@@ -67,8 +69,13 @@ export class FrontEndpoint {
     }
   }
 
-  /** Changes what serves the endpoint. Resolves when requests go there. */
-  async setHandler(handler: HandlerState): Promise<void> {
+  /** Changes what serves the endpoint. Resolves when requests go there, or to what has overtaken it. */
+  setHandler(handler: HandlerState): Promise<void> {
+    this.#change = this.#setHandler(handler);
+    return this.#change;
+  }
+
+  async #setHandler(handler: HandlerState): Promise<void> {
     this.#handler = handler;
     if (handler.kind !== 'running') {
       this.#retire();
@@ -77,19 +84,32 @@ export class FrontEndpoint {
     }
     if (this.#instanceId === handler.instance.id && this.#connection?.isOpen) return;
     const { id, socket } = handler.instance;
-    const connection = await connectHandler(socket, () => this.onStuck(this.id, id));
-    // Overtaken by a later change while connecting.
-    if (this.#handler !== handler) return connection.close();
+    let connection: HandlerConnection;
+    try {
+      connection = await connectHandler(socket, () => this.onStuck(this.id, id));
+    } catch (error) {
+      // It has just died. The one before it is about to be ended all the same: requests wait for what comes next.
+      if (this.#handler === handler) this.#retire();
+      throw error;
+    }
+    if (this.#handler !== handler) {
+      // Overtaken by a later change while connecting.
+      connection.close();
+      return this.#change;
+    }
     this.#retire();
     this.#connection = connection;
     this.#instanceId = id;
     this.#releaseHeld();
   }
 
-  /** Resolves when no request is in flight in an instance that does not serve this endpoint any more. */
-  async drained(instanceId: number): Promise<void> {
+  /**
+   * Resolves when no request is in flight in instances that do not serve this endpoint any more.
+   * @param instanceId only this one
+   */
+  async drained(instanceId?: number): Promise<void> {
     for (const draining of this.#draining.values())
-      if (draining.instanceId === instanceId) await draining.done;
+      if (instanceId === undefined || draining.instanceId === instanceId) await draining.done;
   }
 
   /** Fails what has waited too long, in the handler or for one. */

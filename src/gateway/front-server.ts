@@ -1,12 +1,19 @@
 /** The public HTTP server of one front: reads requests, finds their endpoint, answers with what its handler says. */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Logger } from '../log.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
 import type { FrontEndpoint, Outgoing } from './front-endpoint.js';
 import type { FrontMetrics } from './front-metrics.js';
-import { type RequestHeaders, readRequestHeaders } from './request-headers.js';
+import { type RequestHeaders, readRequestHeaders, readTarget, type Target } from './request-headers.js';
 import { sendableHeaders } from './response-headers.js';
 import type { Lookup, RouteTable } from './route-table.js';
 
@@ -27,20 +34,53 @@ const NO_BODY = Buffer.alloc(0);
 /** Up to this size a body goes out in the same write as the response head. */
 const SMALL_BODY_BYTES = 16 * 1024;
 const RETRY_AFTER_SECONDS = '1';
+const MAX_HEADER_BYTES = 16 * 1024;
+
+const CLIENT_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    431,
+    `The headers are larger than the ${MAX_HEADER_BYTES} bytes this gateway accepts.`,
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
+};
 
 /** Makes the server; it does not listen yet. */
 export function createFrontServer(options: FrontServerOptions): Server {
-  return createServer(
+  const server = createServer(
     {
-      maxHeaderSize: 16 * 1024,
+      maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 30_000,
       requestTimeout: 300_000,
       // Longer than the idle time of the usual load balancers, so that they are the ones to close.
       keepAliveTimeout: 75_000,
-      requireHostHeader: true,
+      // Looked at here, so that the answer is ours.
+      requireHostHeader: false,
       noDelay: true,
     },
     (request, response) => new HttpExchange(request, response, options).begin(),
+  );
+  server.on('clientError', (error, socket) => answerClientError(error, socket, options.metrics));
+  return server;
+}
+
+/** Answers what cannot be read as a request. */
+function answerClientError(error: Error, socket: Duplex, metrics: FrontMetrics): void {
+  const code = 'code' in error ? error.code : undefined;
+  // Gone, or in the middle of an answer: nothing can be said any more.
+  const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
+  if (code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = CLIENT_ERRORS[String(code)] ?? [
+    400,
+    'This is not an HTTP request that can be read.',
+  ];
+  metrics.refused(status);
+  const body = JSON.stringify({ error: message });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nX-Request-Id: ${randomUUID()}\r\n` +
+      `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
@@ -51,6 +91,7 @@ class HttpExchange implements Outgoing {
   deadline = 0;
   readonly #started = performance.now();
   readonly #headers: RequestHeaders;
+  readonly #target: Target;
   readonly #requestId: string;
   #endpoint: FrontEndpoint | undefined;
 
@@ -60,17 +101,24 @@ class HttpExchange implements Outgoing {
     private readonly options: FrontServerOptions,
   ) {
     this.#headers = readRequestHeaders(request.rawHeaders);
+    this.#target = readTarget(request.url ?? '/');
     this.#requestId = this.#headers.requestId ?? randomUUID();
   }
 
   /** Finds the endpoint, then sends the request there as soon as its body has arrived. */
   begin(): void {
-    const { method = 'GET', url = '/' } = this.request;
-    const query = url.indexOf('?');
+    const { method = 'GET', httpVersionMinor } = this.request;
+    const { host, hosts } = this.#headers;
+    if (hosts > 1 || (hosts === 0 && httpVersionMinor > 0)) {
+      this.#refuse(400, 'A request needs one Host header.');
+      return;
+    }
+    const { path } = this.#target;
+    const query = path.indexOf('?');
     const found = this.options.routes.find(
-      this.#headers.host,
+      this.#target.host ?? host,
       method,
-      query === -1 ? url : url.slice(0, query),
+      query === -1 ? path : path.slice(0, query),
     );
     if (found.kind !== 'found') this.#refuseMiss(found, method);
     else if (this.#headers.contentLength > this.options.bodyLimit) this.#refuseBody();
@@ -118,7 +166,7 @@ class HttpExchange implements Outgoing {
     const { request, options } = this;
     const head: RequestHead = {
       method: request.method ?? 'GET',
-      target: request.url ?? '/',
+      target: this.#target.path,
       headers: request.rawHeaders,
       params,
       client_ip: request.socket.remoteAddress ?? '',

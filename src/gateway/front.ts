@@ -29,6 +29,8 @@ const DRAIN_LIMIT_MS = 35_000;
 export class Front {
   readonly #routes = new RouteTable<FrontEndpoint>();
   readonly #endpoints = new Map<string, FrontEndpoint>();
+  /** Deleted, with requests still in flight. */
+  readonly #leaving = new Set<FrontEndpoint>();
   readonly #metrics = new FrontMetrics(() => this.#inFlight());
   readonly #server: Server;
   readonly #timers: NodeJS.Timeout[];
@@ -62,7 +64,7 @@ export class Front {
           await this.#listen();
           return this.options.send({ type: 'done', seq });
         case 'drain':
-          await this.#endpoints.get(message.endpointId)?.drained(message.instanceId);
+          await this.#drained(message.endpointId, message.instanceId);
           return this.options.send({ type: 'done', seq });
         case 'metrics':
           return this.options.send({
@@ -124,6 +126,13 @@ export class Front {
     this.#endpoints.delete(id);
     endpoint.address.metrics.remove();
     void endpoint.setHandler({ kind: 'none' });
+    this.#leaving.add(endpoint);
+    void endpoint.drained().then(() => this.#leaving.delete(endpoint));
+  }
+
+  async #drained(endpointId: string, instanceId: number): Promise<void> {
+    const leaving = [...this.#leaving].filter(({ id }) => id === endpointId);
+    for (const endpoint of [this.#endpoints.get(endpointId), ...leaving]) await endpoint?.drained(instanceId);
   }
 
   #unroute(endpoint: FrontEndpoint): void {
@@ -149,7 +158,7 @@ export class Front {
     });
     const limit = setTimeout(() => this.#server.closeAllConnections(), DRAIN_LIMIT_MS);
     const idle = setInterval(() => this.#server.closeIdleConnections(), EXPIRE_EVERY_MS);
-    if (this.#server.listening) await closed;
+    await closed;
     clearTimeout(limit);
     clearInterval(idle);
     this.#reportCount();
@@ -163,6 +172,7 @@ export class Front {
   #expire(): void {
     const now = performance.now();
     for (const endpoint of this.#endpoints.values()) endpoint.expire(now);
+    for (const endpoint of this.#leaving) endpoint.expire(now);
   }
 
   #reportCount(): void {
@@ -174,6 +184,7 @@ export class Front {
   #inFlight(): number {
     let count = 0;
     for (const endpoint of this.#endpoints.values()) count += endpoint.inFlight;
+    for (const endpoint of this.#leaving) count += endpoint.inFlight;
     return count;
   }
 }

@@ -18,8 +18,9 @@ type Done = Extract<FromFront, { type: 'done' }>;
 interface FrontProcess {
   readonly worker: Worker;
   readonly waiting: Map<number, (answer: Done | undefined) => void>;
-  /** It can be given orders, or has ended. */
-  hello: () => void;
+  /** Resolves when it can be given orders, or has ended. What is sent before may stay unread. */
+  readonly greeted: Promise<void>;
+  readonly hello: () => void;
 }
 
 /** A front that ends sooner than this after its start is started again only after a pause. */
@@ -74,7 +75,11 @@ export class Fronts {
   async #startOne(): Promise<void> {
     const started = performance.now();
     const worker = cluster.fork();
-    const front: FrontProcess = { worker, waiting: new Map(), hello: () => undefined };
+    let hello: () => void = () => undefined;
+    const greeted = new Promise<void>((resolve) => {
+      hello = resolve;
+    });
+    const front: FrontProcess = { worker, waiting: new Map(), greeted, hello };
     worker.on('message', (message: FromFront) => this.#receive(front, message));
     worker.on('error', (error) =>
       this.log.warn({ err: error, front: worker.process.pid }, 'front cannot be reached'),
@@ -82,12 +87,12 @@ export class Fronts {
     worker.on('exit', (code, signal) => this.#ended(worker.id, front, started, code, signal));
     this.#fronts.set(worker.id, front);
 
-    await new Promise<void>((resolve) => {
-      front.hello = resolve;
-    });
-    const states = [...this.#states.values()];
-    for (let at = 0; at < states.length; at += BATCH) {
-      await this.#order(front, { type: 'apply', endpoints: states.slice(at, at + BATCH), removed: [] });
+    await front.greeted;
+    const ids = [...this.#states.keys()];
+    for (let at = 0; at < ids.length; at += BATCH) {
+      // As they are now: what changes meanwhile is sent at once, and must not be undone by an older state.
+      const endpoints = ids.slice(at, at + BATCH).flatMap((id) => this.#states.get(id) ?? []);
+      await this.#order(front, { type: 'apply', endpoints, removed: [] });
     }
     const answer = await this.#order(front, { type: 'listen' });
     if (answer?.error !== undefined) throw new Error(`The gateway cannot open its port: ${answer.error}`);
@@ -121,7 +126,8 @@ export class Fronts {
   }
 
   /** @returns the answer, or undefined when the front ended before it could give one */
-  #order(front: FrontProcess, order: Order): Promise<Done | undefined> {
+  async #order(front: FrontProcess, order: Order): Promise<Done | undefined> {
+    await front.greeted;
     const seq = ++this.#seq;
     return new Promise((resolve) => {
       if (!front.worker.isConnected()) return resolve(undefined);

@@ -4,6 +4,8 @@
 export interface RequestHeaders {
   /** Lower-case host without port; empty when there is none. */
   readonly host: string;
+  /** How many Host headers there are: more than one is nobody's address. */
+  readonly hosts: number;
   /** 0 when the header is missing. */
   readonly contentLength: number;
   readonly hasBody: boolean;
@@ -16,6 +18,7 @@ const USABLE_REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 /** @param rawHeaders names and values in turn */
 export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeaders {
   let host = '';
+  let hosts = 0;
   let contentLength = 0;
   let hasBody = false;
   let requestId: string | undefined;
@@ -25,7 +28,10 @@ export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeader
     // The length sorts out nearly all names before any of them is converted.
     switch (name.length) {
       case 4:
-        if (name.toLowerCase() === 'host') host = hostName(value);
+        if (name.toLowerCase() === 'host') {
+          host = hostName(value);
+          hosts++;
+        }
         break;
       case 12:
         if (name.toLowerCase() === 'x-request-id' && USABLE_REQUEST_ID.test(value)) requestId = value;
@@ -42,7 +48,23 @@ export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeader
       default:
     }
   }
-  return { host, contentLength, hasBody, requestId };
+  return { host, hosts, contentLength, hasBody, requestId };
+}
+
+/** A request target split at its host. */
+export interface Target {
+  /** Lower-case host without port, when the target names one. */
+  readonly host: string | undefined;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/** Reads a target as it is sent to a server (`/path`) or to a proxy (`http://host/path`): RFC 9112 wants both taken. */
+export function readTarget(url: string): Target {
+  const absolute = url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]+)(.*)$/i.exec(url);
+  if (!absolute) return { host: undefined, path: url };
+  const [, authority = '', rest = ''] = absolute;
+  return { host: hostName(authority), path: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
 /** The host of a Host header, without its port, lower-case. */

@@ -55,7 +55,11 @@ export interface StackOptions {
  * Prepared dependency sets are shared by all test runs of a machine: each is keyed by what it was made from, so what
  * an older SDK left there is never used.
  */
-const BUILD_CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'edge-gateway', 'test-build');
+const BUILD_CACHE = join(
+  process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+  'edge-gateway',
+  'test-build',
+);
 
 /** Starts the processes; resolves when all are ready. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
@@ -90,7 +94,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await data.remove();
   };
   try {
-    await Promise.all((options.processes ?? (Object.keys(ENTRIES) as ProcessName[])).map((name) => start(name)));
+    await Promise.all(
+      (options.processes ?? (Object.keys(ENTRIES) as ProcessName[])).map((name) => start(name)),
+    );
   } catch (error) {
     await close();
     throw error;
@@ -105,7 +111,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     processes,
     start,
     deploy: async (endpoint) => {
-      const created = await must(api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }));
+      const created = await must(
+        api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }),
+      );
       const { id } = created as { id: string };
       await must(api.post(`/api/endpoints/${id}/compile`));
       await must(api.post(`/api/endpoints/${id}/start`));
@@ -123,7 +131,10 @@ export async function must(answer: Promise<{ status: number; body: unknown }>): 
   return data;
 }
 
-async function startProcess(name: ProcessName, env: Record<string, string | undefined>): Promise<TestProcess> {
+async function startProcess(
+  name: ProcessName,
+  env: Record<string, string | undefined>,
+): Promise<TestProcess> {
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,

@@ -1,0 +1,63 @@
+/** Handlers that several suites deploy. Few different sources: each costs a run of the compiler. */
+
+/** Does what the query parameter `do` says; without it, shows the request as the handler sees it. */
+export const ANYTHING = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::{process, thread, time::Duration};
+
+fn handle(req: Request) -> Response {
+    match req.query_param("do").map(String::as_str) {
+        Some("echo") => Response::binary(200, req.body_bytes(), "application/octet-stream"),
+        Some("bytes") => Response::binary(200, (0..=255u8).collect::<Vec<_>>(), "application/octet-stream"),
+        Some("sleep") => {
+            thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
+            Response::json(200, json!({"pid": process::id()}))
+        }
+        Some("spin") => loop {
+            thread::sleep(Duration::from_millis(1));
+        },
+        Some("panic") => panic!("on purpose"),
+        Some("exit") => process::exit(3),
+        Some("abort") => process::abort(),
+        Some("print") => {
+            println!("said on stdout");
+            eprintln!("said on stderr");
+            Response::no_content()
+        }
+        Some("child") => {
+            let child = process::Command::new("/bin/sleep").arg("1000").spawn().expect("a child");
+            Response::ok(json!({"child": child.id()}))
+        }
+        Some("status") => Response::new(req.query_param_as("code").unwrap_or(200)).with_body("a body"),
+        Some("headers") => {
+            let mut response = Response::text(200, "headers")
+                .with_header("X-Own", "kept")
+                .with_header("Keep-Alive", "timeout=1")
+                .with_header("Transfer-Encoding", "chunked")
+                .with_header("Connection", "X-Own, close")
+                .with_header("Content-Length", "999");
+            // A map holds several headers of one name only in different spellings.
+            response.headers.insert("Set-Cookie".into(), "a=1".into());
+            response.headers.insert("set-cookie".into(), "b=2".into());
+            response
+        }
+        _ => Response::ok(json!({
+            "method": req.method, "path": req.path, "query": req.query, "headers": req.headers, "params": req.params,
+            "body": req.body, "client_ip": req.client_ip, "request_id": req.request_id, "pid": process::id(),
+        })),
+    }
+}
+handler_loop!(handle);
+`;
+
+/** Answers with its number. */
+export function numbered(number: number): string {
+  return `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    std::thread::sleep(std::time::Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
+    Response::text(200, format!("${number} {}", req.body.unwrap_or_default()))
+}
+handler_loop!(handle);
+`;
+}
