@@ -13,7 +13,7 @@ import { median, round, timed } from './support/report.js';
 const ROUNDS = 15;
 const SDK = fileURLToPath(new URL('../../sdk', import.meta.url));
 /** The optimisation level handlers are built with. */
-const OPT_LEVEL = '3';
+const OPT_LEVEL = 's';
 
 export const compile: Benchmark = () =>
   withStacks([{ processes: ['web', 'worker'] }], async (stack) => {
@@ -90,7 +90,7 @@ async function cargoProject(folder: string): Promise<(code: string) => Promise<n
   await writeFile(
     join(project, 'Cargo.toml'),
     `[package]\nname = "handler"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n` +
-      `rust-edge-gateway-sdk = { path = ${JSON.stringify(SDK)} }\nserde = { version = "1", features = ["derive"] }\nserde_json = "1"\n`,
+      `rust-edge-gateway-sdk = { path = ${JSON.stringify(SDK)} }\nserde = { version = "1", features = ["derive"] }\nserde_json = "1"\n\n[profile.release]\nopt-level = "${OPT_LEVEL}"\n`,
   );
   return async (code) => {
     await writeFile(join(project, 'src', 'main.rs'), code);

@@ -5,7 +5,7 @@
  * compiled by rustc directly against the resulting libraries: no cargo, no lock, as many at a time as there are cores.
  */
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
 import { type Diagnostic, parseRustcOutput, plain } from './diagnostics.js';
@@ -26,6 +26,12 @@ export type PreparedSet =
 
 /** Arguments a set was prepared with last time; its presence means the set is complete. */
 const PREPARED_FILE = 'rustc-args.json';
+/** Stands for the set's folder in that file: DATA_DIR may be moved. */
+const SET_FOLDER = '{set}';
+
+function placed(rustcArgs: readonly string[], folder: string): string[] {
+  return rustcArgs.map((arg) => arg.replaceAll(SET_FOLDER, folder));
+}
 
 /** Prepares and remembers sets below one folder. Safe to use from several processes: cargo locks its target folder. */
 export class DependencySets {
@@ -59,7 +65,7 @@ export class DependencySets {
 
   async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {
     const known = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
-    if (known !== undefined) return { ok: true, rustcArgs: JSON.parse(known) as string[] };
+    if (known !== undefined) return { ok: true, rustcArgs: placed(JSON.parse(known) as string[], folder) };
 
     await mkdir(join(folder, 'src'), { recursive: true });
     await writeFile(join(folder, 'Cargo.toml'), manifest(this.toolchain.sdk, spec));
@@ -76,12 +82,13 @@ export class DependencySets {
     const metadata = await this.#cargo(folder, ['metadata', '--format-version=1', platform], timeoutMs);
     if (metadata.exitCode !== 0) throw new Error(`cargo metadata failed: ${metadata.stderr}`);
 
-    const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout);
+    const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout).map((arg) =>
+      arg.replaceAll(folder, SET_FOLDER),
+    );
     const written = join(folder, `${PREPARED_FILE}.${process.pid}`);
     await writeFile(written, JSON.stringify(rustcArgs));
     await rename(written, join(folder, PREPARED_FILE));
-    await rm(join(folder, 'target', 'release', 'incremental'), { recursive: true, force: true });
-    return { ok: true, rustcArgs };
+    return { ok: true, rustcArgs: placed(rustcArgs, folder) };
   }
 
   #cargo(folder: string, args: readonly string[], timeoutMs: number): Promise<ToolResult> {
@@ -130,6 +137,9 @@ function manifest(sdk: string, { dependencies, async }: DependencySpec): string 
     '[dependencies]',
     ...lines,
     '\n[profile.release]\nopt-level = 3\ndebug = 0\npanic = "unwind"\n',
+    // Handlers share the generic code compiled into this crate, which rustc allows at this level only; what runs per
+    // request is in the SDK's core, at level 3.
+    `[profile.release.package.${SDK_CRATE}]\nopt-level = "s"\n`,
   ].join('\n');
 }
 

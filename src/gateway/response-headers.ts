@@ -14,9 +14,12 @@ const NOT_FORWARDED = new Set([
   'x-request-id',
 ]);
 
-// RFC 9110, section 5.1 (token) and 5.5 (field values).
+// RFC 9110, section 5.1 (token) and 5.5 (field values, without control characters).
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
+const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
+const ASCII = /^[\x00-\x7f]*$/;
 
 /** Heads repeat (the connection hands out the same object for the same text), so the check is remembered. */
 const checked = new WeakMap<ResponseHead, readonly string[] | undefined>();
@@ -34,8 +37,13 @@ function filter(headers: readonly string[]): readonly string[] | undefined {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] ?? '';
     const value = headers[at + 1] ?? '';
-    if (!NAME.test(name) || !VALUE.test(value)) return undefined;
-    if (!NOT_FORWARDED.has(name.toLowerCase())) sendable.push(name, value);
+    if (!NAME.test(name) || CONTROL_CHARACTER.test(value)) return undefined;
+    if (!NOT_FORWARDED.has(name.toLowerCase())) sendable.push(name, asBytes(value));
   }
   return sendable;
+}
+
+/** Node writes header values as Latin-1: text beyond ASCII is handed to it as its UTF-8 bytes, one character each. */
+function asBytes(value: string): string {
+  return ASCII.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1');
 }

@@ -32,8 +32,8 @@ export function parseResponseHead(json: string): ResponseHead {
     throw new Error('a response head needs status and headers');
   }
   const { status, headers } = head;
-  if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599) {
-    throw new Error(`${String(status)} is not a status a response can have (200 to 599)`);
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 999) {
+    throw new Error(`${String(status)} is not a status a response can have (200 to 999)`);
   }
   if (
     !Array.isArray(headers) ||
