@@ -61,7 +61,7 @@ export class FrontEndpoint {
   dispatch(request: Outgoing): void {
     const connection = this.#connection;
     if (connection?.isOpen) {
-      connection.send(request.head, request.body, request);
+      if (!connection.send(request.head, request.body, request)) request.unavailable();
     } else if (this.#handler.kind === 'none' || this.#held.length >= MAX_HELD) {
       request.unavailable();
     } else {

@@ -34,6 +34,9 @@ const NO_BODY = Buffer.alloc(0);
 /** Up to this size a body goes out in the same write as the response head. */
 const SMALL_BODY_BYTES = 16 * 1024;
 const RETRY_AFTER_SECONDS = '1';
+/** How long the rest of a body is read that nobody wants, and how long nothing of it may come. */
+const LINGER_MS = 30_000;
+const LINGER_IDLE_MS = 1_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 const CLIENT_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {
@@ -142,7 +145,7 @@ class HttpExchange implements Outgoing {
       response.writeHead(status, lines);
       // For HEAD, Node keeps the length and leaves the body out.
       if (body.length <= SMALL_BODY_BYTES) response.end(body.toString('latin1'), 'latin1');
-      else response.end(body);
+      else response.end(Buffer.from(body));
     }
     this.options.onHandled();
     this.#finish(status);
@@ -156,6 +159,10 @@ class HttpExchange implements Outgoing {
   expired(): void {
     this.options.log.warn(this.#ids(), 'request ran over its deadline');
     this.#fail(504, `The handler did not answer within ${this.options.requestTimeoutMs} ms.`);
+  }
+
+  unsent(): void {
+    this.#endpoint?.dispatch(this);
   }
 
   unavailable(): void {
@@ -196,7 +203,6 @@ class HttpExchange implements Outgoing {
       }
       request.off('data', onData);
       request.off('end', onEnd);
-      request.pause();
       this.#refuseBody();
     };
     const onEnd = () => {
@@ -222,14 +228,35 @@ class HttpExchange implements Outgoing {
   /** Answers a request that goes to no handler. */
   #refuse(status: number, error: string, extra: readonly string[] = []): void {
     this.options.metrics.refused(status);
-    // What is left of the body is not read: the connection cannot be used again.
-    if (this.#headers.hasBody) this.response.shouldKeepAlive = false;
+    if (this.#headers.hasBody) this.#dropBody();
     this.#sendError(status, error, extra);
+    if (!this.#headers.hasBody) this.response.end();
+  }
+
+  /**
+   * Reads what is left of the body, for a while, and only then ends the response, which closes the connection. A client
+   * that is still sending when its connection is closed would see a failure instead of the answer.
+   */
+  #dropBody(): void {
+    const { request, response } = this;
+    response.shouldKeepAlive = false;
+    const latest = performance.now() + LINGER_MS;
+    const idle = setTimeout(() => response.end(), LINGER_IDLE_MS);
+    const end = () => {
+      clearTimeout(idle);
+      response.end();
+    };
+    request.on('data', () => {
+      if (performance.now() < latest) idle.refresh();
+    });
+    request.once('end', end).once('close', end);
+    request.resume();
   }
 
   /** Answers a request in the place of its handler. */
   #fail(status: number, error: string, extra: readonly string[] = []): void {
     this.#sendError(status, error, extra);
+    this.response.end();
     this.#finish(status);
   }
 
@@ -237,7 +264,7 @@ class HttpExchange implements Outgoing {
     const body = JSON.stringify({ error });
     const lines = ['Content-Type', 'application/json', 'X-Request-Id', this.#requestId, ...extra];
     lines.push('Content-Length', String(Buffer.byteLength(body)));
-    this.response.writeHead(status, lines).end(body);
+    this.response.writeHead(status, lines).write(body);
   }
 
   #finish(status: number): void {

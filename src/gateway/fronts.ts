@@ -25,6 +25,11 @@ interface FrontProcess {
 
 /** A front that ends sooner than this after its start is started again only after a pause. */
 const SHORT_LIFE_MS = 1_000;
+/**
+ * Nearly all that a front allocates dies with its request. V8 begins with 1 MB for new objects, which fills up while
+ * those requests are still in flight, so that each collection copies them all; with 32 MB hardly any is left to copy.
+ */
+const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'];
 /** States sent to a new front in one message: keeps single IPC messages small. */
 const BATCH = 500;
 
@@ -40,7 +45,10 @@ export class Fronts {
     private readonly log: Logger,
     private readonly events: FrontsEvents,
   ) {
-    cluster.setupPrimary({ exec: fileURLToPath(new URL('../processes/gateway-front.js', import.meta.url)) });
+    cluster.setupPrimary({
+      exec: fileURLToPath(new URL('../processes/gateway-front.js', import.meta.url)),
+      execArgv: [...process.execArgv, ...YOUNG_GENERATION],
+    });
   }
 
   /** Starts the fronts; resolves when all of them listen. @throws Error when the port cannot be opened */

@@ -5,18 +5,22 @@
 import { connect, type Socket } from 'node:net';
 import { FrameDecoder, FrameEncoder } from '../wire/codec.js';
 import { parseResponseHead, type ResponseHead } from '../wire/messages.js';
+import { InFlight } from './in-flight.js';
 
 /** A request in a handler, waiting to be answered exactly once. */
 export interface Exchange {
   /** In the time of `performance.now()`. */
   readonly deadline: number;
+  /** The body's bytes may be used only until this returns. */
   respond(head: ResponseHead, body: Buffer): void;
   /** The handler broke off: it died, or answered nonsense. */
   broken(reason: string): void;
   expired(): void;
+  /** The connection closed before the request was sent: no handler has seen it. */
+  unsent(): void;
 }
 
-const MAX_REQUEST_NUMBER = 0xffff_ffff;
+const READ_BUFFER_BYTES = 64 * 1024;
 
 /**
  * Connects to a handler.
@@ -24,11 +28,22 @@ const MAX_REQUEST_NUMBER = 0xffff_ffff;
  */
 export function connectHandler(socketPath: string, onStuck: () => void): Promise<HandlerConnection> {
   return new Promise((resolve, reject) => {
-    const socket = connect(socketPath);
+    // All is read into one buffer: a new one for each read would be work for the collector.
+    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    let connection: HandlerConnection | undefined;
+    const onread = {
+      buffer,
+      callback: (length: number) => {
+        connection?.receive(buffer.subarray(0, length));
+        return true;
+      },
+    };
+    const socket = connect({ path: socketPath, onread });
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
-      resolve(new HandlerConnection(socket, onStuck));
+      connection = new HandlerConnection(socket, onStuck);
+      resolve(connection);
     });
   });
 }
@@ -37,10 +52,9 @@ export function connectHandler(socketPath: string, onStuck: () => void): Promise
 export class HandlerConnection {
   readonly #encoder = new FrameEncoder();
   readonly #decoder = new FrameDecoder();
-  /** In the order of sending, which is the order of deadlines, as all requests are given the same time. */
-  readonly #pending = new Map<number, Exchange>();
-  #nextNumber = 1;
-  #flushScheduled = false;
+  readonly #pending = new InFlight<Exchange>();
+  /** Numbers of the requests that wait for the next flush. */
+  readonly #unsent: number[] = [];
   #isOpen = true;
   #onIdle: (() => void) | undefined;
   // Handlers mostly answer with the same head again and again; parsing it once is enough.
@@ -51,9 +65,9 @@ export class HandlerConnection {
     private readonly socket: Socket,
     private readonly onStuck: () => void,
   ) {
-    socket.on('data', (chunk) => this.#receive(chunk));
-    socket.on('error', () => undefined); // 'close' follows and says all there is to say
-    socket.on('close', () => this.#close('the handler process ended'));
+    // The first of them that comes: requests of the same turn must not be sent to a process that is gone.
+    for (const event of ['end', 'error', 'close'])
+      socket.on(event, () => this.#close('the handler process ended'));
   }
 
   get isOpen(): boolean {
@@ -66,25 +80,28 @@ export class HandlerConnection {
 
   /**
    * Sends a request; the exchange hears of the answer.
+   * @returns false when too many are in flight
    * @throws ProtocolError when head or body is over the limit of a frame
    */
-  send(head: string, body: Uint8Array, exchange: Exchange): void {
-    const number = this.#nextNumber;
-    this.#encoder.add('request', number, head, body);
-    this.#nextNumber = number === MAX_REQUEST_NUMBER ? 1 : number + 1;
-    this.#pending.set(number, exchange);
-    if (!this.#flushScheduled) {
-      this.#flushScheduled = true;
+  send(head: string, body: Uint8Array, exchange: Exchange): boolean {
+    const number = this.#pending.add(exchange);
+    if (number === undefined) return false;
+    try {
+      this.#encoder.add('request', number, head, body);
+    } catch (error) {
+      this.#pending.delete(number);
+      throw error;
+    }
+    if (this.#unsent.push(number) === 1) {
       // After the poll phase: by then, every request that has arrived in this turn is in the buffer.
       setImmediate(this.#flush);
     }
+    return true;
   }
 
   /** Fails the requests whose deadline has passed. */
   expire(now: number): void {
-    for (const [number, exchange] of this.#pending) {
-      if (exchange.deadline > now) return;
-      this.#pending.delete(number);
+    for (const exchange of this.#pending.takeIf(({ deadline }) => deadline <= now)) {
       exchange.expired();
       this.onStuck();
     }
@@ -104,11 +121,14 @@ export class HandlerConnection {
   }
 
   #flush = (): void => {
-    this.#flushScheduled = false;
-    if (this.#isOpen && !this.#encoder.isEmpty) this.socket.write(this.#encoder.take());
+    this.#unsent.length = 0;
+    if (!this.#isOpen || this.#encoder.isEmpty) return;
+    const bytes = this.#encoder.take();
+    this.socket.write(bytes, () => this.#encoder.recycle(bytes));
   };
 
-  #receive(chunk: Buffer): void {
+  /** Takes bytes from the handler; they are the caller's again afterwards. */
+  receive(chunk: Buffer): void {
     try {
       for (const { kind, number, head, body } of this.#decoder.push(chunk)) {
         if (kind !== 'response') throw new Error('the handler sent a request');
@@ -139,9 +159,13 @@ export class HandlerConnection {
   #close(reason: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    const broken = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const exchange of broken) exchange.broken(reason);
+    const unsent = this.#unsent.map((number) => {
+      const exchange = this.#pending.get(number);
+      this.#pending.delete(number);
+      return exchange;
+    });
+    for (const exchange of this.#pending.takeIf(() => true)) exchange.broken(reason);
+    for (const exchange of unsent) exchange?.unsent();
     this.#reportIdle();
   }
 

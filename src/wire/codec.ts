@@ -46,12 +46,13 @@ export function encodeFrame(kind: FrameKind, number: number, head: string, body:
   return encoder.take();
 }
 
-const INITIAL_ENCODER_BYTES = 64 * 1024;
+const ENCODER_BYTES = 64 * 1024;
 
 /** Collects frames into one buffer, so that all frames of one turn of the event loop are one write. */
 export class FrameEncoder {
-  #buffer = Buffer.allocUnsafeSlow(INITIAL_ENCODER_BYTES);
+  #buffer: Buffer = Buffer.allocUnsafeSlow(ENCODER_BYTES);
   #length = 0;
+  #spare: Buffer<ArrayBufferLike> | undefined;
 
   /** @throws ProtocolError when head or body is over its limit; nothing is added then. */
   add(kind: FrameKind, number: number, head: string, body: Uint8Array): void {
@@ -74,19 +75,23 @@ export class FrameEncoder {
     return this.#length === 0;
   }
 
-  /** Hands over what was collected and starts anew. */
+  /** Hands over what was collected and starts anew. The bytes stay as they are until they are given to `recycle`. */
   take(): Buffer {
     const taken = this.#buffer.subarray(0, this.#length);
-    // The socket may hold on to what it was given until it is written, so it is not written over.
-    if (this.#length > this.#buffer.length / 2) this.#buffer = Buffer.allocUnsafeSlow(INITIAL_ENCODER_BYTES);
-    else this.#buffer = this.#buffer.subarray(this.#length);
+    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(ENCODER_BYTES);
+    this.#spare = undefined;
     this.#length = 0;
     return taken;
   }
 
+  /** Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector. */
+  recycle(taken: Buffer): void {
+    if (taken.buffer.byteLength === ENCODER_BYTES) this.#spare = Buffer.from(taken.buffer);
+  }
+
   #reserve(bytes: number): void {
     if (this.#length + bytes <= this.#buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(INITIAL_ENCODER_BYTES, (this.#length + bytes) * 2));
+    const grown = Buffer.allocUnsafeSlow((this.#length + bytes) * 2);
     this.#buffer.copy(grown, 0, 0, this.#length);
     this.#buffer = grown;
   }
@@ -100,14 +105,17 @@ export class FrameDecoder {
   #needed = HEADER_BYTES;
 
   /**
-   * Takes a piece and returns the frames that are now complete, in order. Their bodies are views of the piece.
+   * Takes a piece and returns the frames that are now complete, in order. Their bodies may be views of the piece; what
+   * is kept for later is copied, so that the caller may use its memory again once it is done with the frames.
    * @throws ProtocolError when the bytes are not frames, or a length is over its limit.
    */
   push(chunk: Buffer): Frame[] {
-    this.#chunks.push(chunk);
     this.#length += chunk.length;
-    if (this.#needed > HEADER_BYTES && this.#length < this.#needed) return [];
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
+    if (this.#needed > HEADER_BYTES && this.#length < this.#needed) {
+      this.#chunks.push(Buffer.from(chunk));
+      return [];
+    }
+    const bytes = this.#chunks.length === 0 ? chunk : Buffer.concat([...this.#chunks, chunk], this.#length);
 
     const frames: Frame[] = [];
     let offset = 0;
@@ -119,7 +127,7 @@ export class FrameDecoder {
       frames.push(readFrame(bytes, offset));
       offset += this.#needed;
     }
-    this.#chunks = offset < bytes.length ? [bytes.subarray(offset)] : [];
+    this.#chunks = offset < bytes.length ? [Buffer.from(bytes.subarray(offset))] : [];
     this.#length = bytes.length - offset;
     return frames;
   }
