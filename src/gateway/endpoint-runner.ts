@@ -169,9 +169,10 @@ export class EndpointRunner {
     this.#current = { artifact, process };
     this.#mustReplace = false;
     void process.ended.then((reason) => this.#ended(process, reason));
-    await this.host.route({ kind: 'running', instance: process.instance });
+    // Before anything is waited for: its crash, which may come at any moment, clears this.
     clearTimeout(this.#stable);
     this.#stable = setTimeout(() => void this.#becameStable(artifact), STABLE_MS);
+    await this.host.route({ kind: 'running', instance: process.instance });
     if (old) this.#retire(old.process);
     if (this.#current?.process !== process) return; // crashed already
     // After a crash loop it has to prove itself first.
@@ -209,7 +210,6 @@ export class EndpointRunner {
   async #startFailed(desired: Desired, error: Error): Promise<void> {
     this.host.log.warn({ err: error, artifact: desired.artifact }, 'handler could not be started');
     this.#crashes++;
-    this.#mustReplace = false;
     // What ran before goes on; if nothing did, requests need not wait.
     if (!this.#current) await this.host.route({ kind: 'none' });
     if (this.#desired !== desired) return;

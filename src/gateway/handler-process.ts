@@ -42,7 +42,7 @@ export interface HandlerProcess {
   readonly ended: Promise<string>;
   /** What it printed last. */
   lastLines(): string;
-  /** Ends it: asked first, killed with all it has started if it does not go. */
+  /** Ends it, asked first and killed if it does not go, and all it has started. */
   stop(): Promise<void>;
 }
 
@@ -92,8 +92,9 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     // Closing this is the request to end.
     control.destroy();
     if (child.pid === undefined) return;
-    const gone = await Promise.race([ended.then(() => true), sleep(STOP_GRACE_MS).then(() => false)]);
-    if (!gone) await killTree(child.pid, mark);
+    await Promise.race([ended, sleep(STOP_GRACE_MS)]);
+    // Also when it went by itself: what it has started goes with it.
+    await killTree(child.pid, mark);
     await ended;
     await rm(instance.socket, { force: true });
   };

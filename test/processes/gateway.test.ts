@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { type Answer, call, exchangeBytes } from '../support/http.js';
+import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { ANYTHING } from './sources.js';
 
@@ -275,7 +276,7 @@ describe('gateway over HTTP', () => {
       await must(stack.api.delete(`/api/endpoints/${id}`));
       await eventually(async () => expectError(await call(at('/new')), 404));
       expect((await slow).status, 'a request in flight when its endpoint is deleted').to.equal(200);
-      await eventually(() => expect(exists(pid)).to.equal(false));
+      await eventually(() => expect(isRunning(pid)).to.equal(false));
     });
 
     it('routes nothing to what is disabled, and again when it is enabled', async () => {
@@ -337,11 +338,3 @@ describe('gateway over HTTP', () => {
     return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
   }
 });
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

@@ -13,6 +13,12 @@ fn handle(req: Request) -> Response {
             thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
             Response::json(200, json!({"pid": process::id()}))
         }
+        Some("wait") => {
+            while !std::path::Path::new(req.query_param("file").expect("a file")).exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Response::json(200, json!({"pid": process::id()}))
+        }
         Some("spin") => loop {
             thread::sleep(Duration::from_millis(1));
         },

@@ -1,0 +1,220 @@
+/** What a runner decides, with a host that only takes notes, and a clock that the tests move. */
+
+import { mock } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { type Desired, EndpointRunner, type RunnerHost } from '../../src/gateway/endpoint-runner.js';
+import type { HandlerProcess } from '../../src/gateway/handler-process.js';
+
+interface FakeProcess extends HandlerProcess {
+  readonly artifact: string;
+  crash(): void;
+}
+
+describe('endpoint runner', () => {
+  let notes: string[];
+  let started: FakeProcess[];
+  /** Decides what becomes of a start; may throw. */
+  let onStart: (process: FakeProcess) => void;
+  /** Waited for by every change of the route. */
+  let routing: Promise<void>;
+
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    notes = [];
+    started = [];
+    onStart = () => undefined;
+    routing = Promise.resolve();
+  });
+  afterEach(() => mock.timers.reset());
+
+  const host: RunnerHost = {
+    start: async (artifact) => {
+      const id = started.length + 1;
+      let crash = (_reason: string): void => undefined;
+      const ended = new Promise<string>((resolve) => {
+        crash = resolve;
+      });
+      const process: FakeProcess = {
+        artifact,
+        pid: 1000 + id,
+        instance: { id, socket: '' },
+        startedAt: 0,
+        ended,
+        crash: () => crash('it ended with exit code 1'),
+        lastLines: () => 'last words',
+        stop: async () => {
+          notes.push(`stop ${id}`);
+        },
+      };
+      started.push(process);
+      onStart(process);
+      return process;
+    },
+    route: async (handler) => {
+      await routing;
+      notes.push(`route ${handler.kind}${handler.kind === 'running' ? ` ${handler.instance.id}` : ''}`);
+    },
+    drained: async (process) => {
+      notes.push(`drained ${process.instance.id}`);
+    },
+    observe: async ({ state, pid }) => {
+      notes.push(`observe ${state} ${pid}`);
+    },
+    crashLoop: async (_artifact, error) => {
+      notes.push(`crash loop: ${error}`);
+    },
+    recovered: async () => {
+      notes.push('recovered');
+    },
+    restarted: (reason) => notes.push(`restarted ${reason}`),
+    log: pino({ level: 'silent' }),
+  };
+  const run = (desired: Desired) => new EndpointRunner(host, desired);
+  /** Lets everything happen that waits for no timer. */
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await turn();
+  };
+  const pass = async (seconds: number) => {
+    for (let i = 0; i < seconds * 10; i++) {
+      mock.timers.tick(100);
+      await settle();
+    }
+  };
+
+  it('starts, swaps without a gap, and stops', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['route starting', 'route running 1', 'observe running 1001']);
+    runner.desire({ artifact: 'b', version: 2 });
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['route running 2', 'drained 1', 'observe running 1002', 'stop 1']);
+    runner.desire({ artifact: null, version: 3 });
+    await settle();
+    expect(notes).to.deep.equal(['route none', 'drained 2', 'stop 2', 'observe stopped null']);
+    expect(runner.isIdle).to.equal(true);
+  });
+
+  it('observes a newer version of what already runs without touching it', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    notes = [];
+    runner.desire({ artifact: 'a', version: 2 });
+    await settle();
+    expect(notes).to.deep.equal(['observe running 1001']);
+    expect(started).to.have.length(1);
+  });
+
+  it('carries out the latest of several wishes', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    for (const [at, artifact] of ['b', 'c', 'd'].entries()) runner.desire({ artifact, version: at + 2 });
+    await settle();
+    expect(started.map(({ artifact }) => artifact)).to.deep.equal(['a', 'd']);
+    expect(notes.at(-1)).to.be.oneOf(['observe running 1002', 'stop 1']);
+  });
+
+  it('starts again at once after a first crash', async () => {
+    run({ artifact: 'a', version: 1 });
+    await settle();
+    notes = [];
+    started[0]?.crash();
+    await settle();
+    expect(notes).to.deep.equal([
+      'restarted crash',
+      'stop 1',
+      'route starting',
+      'route running 2',
+      'observe running 1002',
+    ]);
+  });
+
+  it('reports a crash loop once, goes on trying ever more seldom, and reports when it is over', async () => {
+    let isBroken = true;
+    onStart = (process) => {
+      if (isBroken) process.crash();
+    };
+    run({ artifact: 'a', version: 1 });
+    await pass(5);
+    const loops = notes.filter((note) => note.startsWith('crash loop'));
+    expect(loops).to.deep.equal([
+      'crash loop: The handler crashed: it ended with exit code 1.\nIts last output:\nlast words',
+    ]);
+    expect(started.length).to.be.within(5, 10);
+    await pass(60);
+    expect(started.length).to.be.within(9, 12);
+    expect(notes).not.to.include('recovered');
+    isBroken = false;
+    await pass(60);
+    expect(notes.filter((note) => note === 'recovered')).to.have.length(1);
+    expect(notes.at(-1)).to.equal('recovered');
+    expect(notes.at(-2)).to.match(/^observe running \d+$/);
+  });
+
+  it('does not take a handler for stable that crashed before requests reached it', async () => {
+    let reached = (): void => undefined;
+    routing = new Promise((resolve) => {
+      reached = resolve;
+    });
+    onStart = (process) => queueMicrotask(() => process.crash());
+    run({ artifact: 'a', version: 1 });
+    await settle();
+    reached();
+    await pass(65);
+    expect(notes).not.to.include('recovered');
+    expect(notes).not.to.include('observe running null');
+  });
+
+  it('replaces a process that ran over a deadline once, however many requests did', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    notes = [];
+    for (let i = 0; i < 3; i++) runner.replace(1);
+    await settle();
+    runner.replace(1);
+    await settle();
+    expect(notes).to.deep.equal([
+      'restarted deadline',
+      'route running 2',
+      'drained 1',
+      'observe running 1002',
+      'stop 1',
+    ]);
+  });
+
+  it('keeps replacing a stuck process when its successor does not start at first', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    onStart = () => {
+      onStart = () => undefined;
+      throw new Error('no memory');
+    };
+    runner.replace(1);
+    await pass(2);
+    expect(notes.at(-1)).to.match(/^(observe running 1003|stop 1)$/);
+    expect(notes).to.include.members(['stop 1', 'observe running 1003']);
+  });
+
+  it('keeps what runs when the next one does not start, and goes back to it when told to', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    notes = [];
+    onStart = () => {
+      throw new Error('it does not start');
+    };
+    runner.desire({ artifact: 'b', version: 2 });
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['observe failed null']);
+    runner.desire({ artifact: 'a', version: 3 });
+    await settle();
+    expect(notes).to.deep.equal(['observe running 1001']);
+  });
+
+  it('ends all it has started', async () => {
+    const runner = run({ artifact: 'a', version: 1 });
+    await settle();
+    runner.desire({ artifact: 'b', version: 2 });
+    await runner.stop();
+    expect(notes.filter((note) => note.startsWith('stop')).length).to.equal(started.length);
+  });
+});

@@ -1,0 +1,276 @@
+/** Handler processes: started, replaced under load, crashing, stuck, printing, ended. */
+import { writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectFailure } from '../support/expect.js';
+import { type Answer, call } from '../support/http.js';
+import { isRunning } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { ANYTHING, numbered } from './sources.js';
+
+interface EndpointView {
+  readonly id: string;
+  readonly status: string;
+  readonly last_error: string | null;
+  readonly running: boolean;
+  readonly pid: number | null;
+}
+
+/** Ready, and dead at its first request. */
+const DIES_AT_REQUESTS = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response {
+    eprintln!("cannot go on");
+    std::process::exit(7)
+}
+handler_loop!(handle);
+`;
+
+/** Never ready. */
+const DIES_AT_START = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::ok("ready") }
+mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
+fn main() {
+    if std::env::var("NO_SUCH_VARIABLE").is_ok() { real::run() }
+    eprintln!("the config is missing");
+    std::process::exit(9)
+}
+`;
+
+const NOT_A_HANDLER = `fn main() { println!("hello, world"); }`;
+
+describe('handler processes', () => {
+  let stack: Stack;
+  let agent: Agent;
+  before(async () => {
+    stack = await startStack();
+    agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  });
+  after(async () => {
+    agent.destroy();
+    await stack.close();
+  });
+
+  const at = (path: string) => `${stack.gatewayUrl}${path}`;
+  const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
+  const create = async (path: string, code: string) =>
+    (
+      (await must(
+        stack.api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*', code }),
+      )) as EndpointView
+    ).id;
+  const compile = (id: string) => must(stack.api.post(`/api/endpoints/${id}/compile`));
+  const start = async (id: string) =>
+    ((await must(stack.api.post(`/api/endpoints/${id}/start`))) as { pid: number }).pid;
+  const pidOf = (answer: Answer) => (JSON.parse(answer.text) as { pid: number }).pid;
+  const restarts = async (id: string, reason: string) => {
+    const { body } = await stack.api.get('/metrics');
+    const series = `edge_gateway_handler_restarts_total{endpoint="${id}",reason="${reason}"} `;
+    return Number(String(body).split(series)[1]?.split('\n')[0] ?? 0);
+  };
+
+  describe('start and stop', () => {
+    it('answers with the same process when what is started runs already', async () => {
+      const id = await stack.deploy({ path: '/same', code: ANYTHING });
+      const { pid } = await view(id);
+      expect(await start(id)).to.equal(pid);
+      expect(pidOf(await call(at('/same')))).to.equal(pid);
+      expect(await restarts(id, 'crash')).to.equal(0);
+    });
+
+    it('finishes requests in flight before it stops', async () => {
+      const id = await stack.deploy({ path: '/finish', code: ANYTHING });
+      const { pid } = await view(id);
+      const slow = call(at('/finish?do=sleep&ms=500'));
+      await eventually(async () => expect(await inFlight(stack)).to.equal(1));
+      expect(await must(stack.api.post(`/api/endpoints/${id}/stop`))).to.deep.equal({ status: 'stopped' });
+      expect((await slow).status).to.equal(200);
+      expect(isRunning(pid)).to.equal(false);
+      expect((await call(at('/finish'))).status).to.equal(503);
+      expect(await view(id)).to.include({ status: 'stopped', running: false, pid: null });
+    });
+
+    it('refuses to stop what does not run, and to start what is not compiled', async () => {
+      const id = await create('/refused', ANYTHING);
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'endpoint_not_compiled');
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/stop`), 'endpoint_not_running');
+      await compile(id);
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/stop`), 'endpoint_not_running');
+      await start(id);
+      await must(stack.api.post(`/api/endpoints/${id}/stop`));
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/stop`), 'endpoint_not_running');
+      await start(id);
+      expect((await call(at('/refused'))).status).to.equal(200);
+    });
+
+    it('serves the old artifact while and after a new one is compiled, until it is started', async () => {
+      const id = await stack.deploy({ path: '/until', code: numbered(1) });
+      const { pid } = await view(id);
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(2) }));
+      await compile(id);
+      expect(await view(id)).to.include({ status: 'compiled', running: true, pid });
+      expect((await call(at('/until'))).text).to.equal('1 ');
+      expect(await start(id)).not.to.equal(pid);
+      expect((await call(at('/until'))).text).to.equal('2 ');
+      expect(await view(id)).to.include({ status: 'running', running: true });
+      await eventually(() => expect(isRunning(pid)).to.equal(false));
+    });
+  });
+
+  it('is deployed 20 times under load without a failed request', async () => {
+    const sources = [numbered(1), numbered(2), numbered(3)];
+    const id = await stack.deploy({ path: '/swap', code: sources[0] ?? '', method: 'POST' });
+    let done = false;
+    let served = 0;
+    const failures: string[] = [];
+    const load = async (client: number, keep: boolean) => {
+      for (let request = 0; !done; request++) {
+        const body = `${client}/${request}`;
+        // Some are in the handler for a while: they are in flight when it is replaced.
+        const ms = request % 5 === 0 ? 30 : 0;
+        try {
+          const answer = await call(at(`/swap?ms=${ms}`), {
+            method: 'POST',
+            body,
+            ...(keep && { agent }),
+          });
+          if (answer.status !== 200 || !/^[123] /.test(answer.text) || answer.text.slice(2) !== body)
+            failures.push(`${answer.status} ${answer.text}`);
+          served++;
+        } catch (error) {
+          failures.push(String(error));
+        }
+      }
+    };
+    const clients = Array.from({ length: 6 }, (_, client) => load(client, client < 4));
+    const pids = new Set<number>();
+    try {
+      for (let deployment = 1; deployment <= 20; deployment++) {
+        const number = deployment % sources.length;
+        await must(stack.api.put(`/api/endpoints/${id}`, { code: sources[number] }));
+        await compile(id);
+        pids.add(await start(id));
+        // Who asks after the answer to the start gets what was started.
+        const answer = await call(at('/swap'), { method: 'POST', body: 'x' });
+        expect(answer.text).to.equal(`${number + 1} x`);
+      }
+    } finally {
+      done = true;
+      await Promise.all(clients);
+    }
+    expect(failures).to.deep.equal([]);
+    expect(pids.size).to.equal(20);
+    expect(served).to.be.greaterThan(100);
+    await eventually(() => expect([...pids].filter(isRunning)).to.have.length(1));
+  });
+
+  describe('crashes', () => {
+    it('answers 502 to the request in it, holds the others, and starts it again', async () => {
+      const id = await stack.deploy({ path: '/crash', code: ANYTHING });
+      for (const how of ['exit', 'abort', 'exit']) {
+        const { pid } = await view(id);
+        expect((await call(at(`/crash?do=${how}`))).status).to.equal(502);
+        const answers = await Promise.all(Array.from({ length: 10 }, () => call(at('/crash'))));
+        for (const answer of answers) {
+          expect(answer.status, answer.text).to.equal(200);
+          expect(pidOf(answer)).not.to.equal(pid);
+        }
+        await eventually(async () => expect(await view(id)).to.include({ running: true, status: 'running' }));
+      }
+      expect(await restarts(id, 'crash')).to.equal(3);
+    });
+
+    it('ends what a handler has started together with it', async () => {
+      const id = await stack.deploy({ path: '/parent', code: ANYTHING });
+      const child = async () =>
+        (JSON.parse((await call(at('/parent?do=child'))).text) as { child: number }).child;
+      const first = await child();
+      expect(isRunning(first)).to.equal(true);
+      await call(at('/parent?do=exit'));
+      await eventually(() => expect(isRunning(first), 'after a crash').to.equal(false));
+      const second = await eventually(child);
+      await must(stack.api.post(`/api/endpoints/${id}/stop`));
+      await eventually(() => expect(isRunning(second), 'after a stop').to.equal(false));
+    });
+
+    it('sets an endpoint to error that keeps crashing, and serves its next good build', async () => {
+      const id = await stack.deploy({ path: '/loop', code: DIES_AT_REQUESTS });
+      await eventually(async () => {
+        await call(at('/loop'));
+        expect(await view(id)).to.include({ status: 'error' });
+      });
+      expect((await view(id)).last_error).to.match(/exit code 7[\s\S]*cannot go on/);
+      expect(await restarts(id, 'crash')).to.be.at.least(5);
+
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(1) }));
+      await compile(id);
+      await start(id);
+      expect(await view(id)).to.include({ status: 'running', last_error: null, running: true });
+      expect((await call(at('/loop'))).text).to.equal('1 ');
+    });
+
+    it('says why a handler did not start, with its last output', async () => {
+      for (const [path, code, message] of [
+        ['/dies', DIES_AT_START, /exit code 9[\s\S]*the config is missing/],
+        ['/no-handler', NOT_A_HANDLER, /exit code 0[\s\S]*hello, world/],
+      ] as const) {
+        const id = await create(path, code);
+        await compile(id);
+        expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'handler_start_failed', message);
+        const failed = await view(id);
+        expect(failed).to.include({ status: 'error', running: false });
+        expect(failed.last_error).to.match(message);
+        expect((await call(at(path))).status).to.equal(503);
+
+        await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(1) }));
+        await compile(id);
+        await start(id);
+        expect((await call(at(path))).text).to.equal('1 ');
+      }
+    });
+
+    it('keeps what runs when its successor does not start', async () => {
+      const id = await stack.deploy({ path: '/keeps', code: numbered(1) });
+      const { pid } = await view(id);
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: NOT_A_HANDLER }));
+      await compile(id);
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'handler_start_failed');
+      expect((await call(at('/keeps'))).text).to.equal('1 ');
+      await eventually(async () =>
+        expect(await view(id)).to.include({ status: 'error', running: true, pid }),
+      );
+    });
+  });
+
+  it('replaces a handler that runs over its deadline, and lets its other requests finish', async () => {
+    await stack.processes.get('gateway')?.end();
+    await stack.start('gateway', { REQUEST_TIMEOUT_MS: '2000' });
+    const id = await stack.deploy({ path: '/stuck', code: ANYTHING });
+    const { pid } = await view(id);
+    const stuck = call(at('/stuck?do=spin'));
+    // Begun half a deadline later, and told to end when the other has run over its own.
+    await delay(1_000);
+    const file = join(stack.dataDir, 'go-on');
+    const faster = call(at(`/stuck?do=wait&file=${encodeURIComponent(file)}`));
+    const late = await stuck;
+    await writeFile(file, '');
+    expect(late.status).to.equal(504);
+    expect(JSON.parse(late.text)).to.have.all.keys('error');
+    const finished = await faster;
+    expect(finished.status, finished.text).to.equal(200);
+    expect(pidOf(finished)).to.equal(pid);
+    await eventually(async () => expect(pidOf(await call(at('/stuck')))).not.to.equal(pid));
+    await eventually(() => expect(isRunning(pid)).to.equal(false));
+    expect(await restarts(id, 'deadline')).to.equal(1);
+    await eventually(async () => expect((await view(id)).pid).to.equal(pidOf(await call(at('/stuck')))));
+  });
+});
+
+async function inFlight(stack: Stack): Promise<number> {
+  const { body } = await stack.api.get('/metrics');
+  return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
+}
