@@ -43,7 +43,19 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     fileMb: 1024,
     openFiles: 4096,
   };
-  const sets = new DependencySets(join(config.DATA_DIR, 'build', 'sets'), toolchain, env, limits);
+  /** Ends the tools at work; their builds are left to another worker. */
+  const interrupt = new AbortController();
+  const sets = new DependencySets(
+    join(config.DATA_DIR, 'build', 'sets'),
+    toolchain,
+    env,
+    limits,
+    interrupt.signal,
+  );
+  shutdown.add('tools', async () => {
+    interrupt.abort();
+    await sets.settled();
+  });
 
   const started = performance.now();
   log.info({ rustc: toolchain.version }, 'preparing the SDK');
@@ -85,7 +97,6 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     log,
     durations,
   };
-  const interrupt = new AbortController();
   const consumer = consume<CompileJob>(
     config,
     COMPILE_QUEUE,
@@ -109,7 +120,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   // Handlers that use the async macros wait for this; the others need not.
   void prepareSdk(sets, true).then(
     () => log.info('SDK with async support ready'),
-    (error: unknown) => log.error({ err: error }, 'the SDK with async support cannot be built'),
+    (error: unknown) => {
+      if (!interrupt.signal.aborted) log.error({ err: error }, 'the SDK with async support cannot be built');
+    },
   );
 });
 

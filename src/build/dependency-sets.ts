@@ -5,10 +5,11 @@
  * compiled by rustc directly against the resulting libraries: no cargo, no lock, as many at a time as there are cores.
  */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
-import { type Diagnostic, parseRustcOutput, plain } from './diagnostics.js';
+import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -33,6 +34,17 @@ function placed(rustcArgs: readonly string[], folder: string): string[] {
   return rustcArgs.map((arg) => arg.replaceAll(SET_FOLDER, folder));
 }
 
+/** The arguments of a set that was prepared before; undefined when it was not, or its libraries have been cleared away. */
+async function readPrepared(folder: string): Promise<string[] | undefined> {
+  const text = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const rustcArgs = placed(JSON.parse(text) as string[], folder);
+  const libraries = rustcArgs
+    .filter((_, at) => rustcArgs[at - 1] === '--extern')
+    .map((extern) => extern.slice(extern.indexOf('=') + 1));
+  return libraries.every((library) => existsSync(library)) ? rustcArgs : undefined;
+}
+
 /** Prepares and remembers sets below one folder. Safe to use from several processes: cargo locks its target folder. */
 export class DependencySets {
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
@@ -42,6 +54,8 @@ export class DependencySets {
     private readonly toolchain: Toolchain,
     private readonly env: Readonly<Record<string, string>>,
     private readonly limits: ToolLimits,
+    /** Ends whatever cargo is doing, and all it would be asked to do. */
+    private readonly signal?: AbortSignal,
   ) {}
 
   /**
@@ -63,9 +77,14 @@ export class DependencySets {
     return prepared;
   }
 
+  /** Resolves when nothing is being prepared any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#inProgress.values());
+  }
+
   async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {
-    const known = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
-    if (known !== undefined) return { ok: true, rustcArgs: placed(JSON.parse(known) as string[], folder) };
+    const known = await readPrepared(folder);
+    if (known) return { ok: true, rustcArgs: known };
 
     await mkdir(join(folder, 'src'), { recursive: true });
     await writeFile(join(folder, 'Cargo.toml'), manifest(this.toolchain.sdk, spec));
@@ -75,12 +94,18 @@ export class DependencySets {
 
     const build = await this.#cargo(folder, ['build', '--release', '--message-format=json'], timeoutMs);
     if (build.outcome !== 'exited' || build.exitCode !== 0) {
-      return { ok: false, timedOut: build.outcome === 'timed-out', diagnostics: cargoDiagnostics(build) };
+      const timedOut = build.outcome === 'timed-out';
+      return {
+        ok: false,
+        timedOut,
+        diagnostics: timedOut ? [timeLimit(timeoutMs)] : cargoDiagnostics(build),
+      };
     }
     // Without the filter, cargo would download the crates of all other platforms first.
     const platform = `--filter-platform=${this.toolchain.host}`;
     const metadata = await this.#cargo(folder, ['metadata', '--format-version=1', platform], timeoutMs);
-    if (metadata.exitCode !== 0) throw new Error(`cargo metadata failed: ${metadata.stderr}`);
+    if (metadata.exitCode !== 0)
+      throw new Error(`cargo metadata ${metadata.outcome} with ${metadata.exitCode}: ${metadata.stderr}`);
 
     const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout).map((arg) =>
       arg.replaceAll(folder, SET_FOLDER),
@@ -103,6 +128,7 @@ export class DependencySets {
         RUSTC: this.toolchain.rustc,
       },
       limits: { ...this.limits, timeoutMs },
+      signal: this.signal,
     });
   }
 }
@@ -122,13 +148,9 @@ function manifest(sdk: string, { dependencies, async }: DependencySpec): string 
   const { serde, serde_json, ...others } = dependencies;
   const lines = [
     `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
-    // A handler may ask for features of these two, but never loses what the SDK's prelude needs.
-    dependencyLine('serde', {
-      version: '1',
-      ...asTable(serde),
-      features: ['derive', ...(asTable(serde).features ?? [])],
-    }),
-    dependencyLine('serde_json', { version: '1', ...asTable(serde_json) }),
+    // A handler may ask for versions and features of these two, but never loses what the SDK's prelude needs.
+    dependencyLine('serde', preludeCrate(serde, ['derive'])),
+    dependencyLine('serde_json', preludeCrate(serde_json, [])),
     ...Object.entries(others).map(([name, dependency]) => dependencyLine(name, asTable(dependency))),
   ];
   return [
@@ -148,6 +170,12 @@ type DependencyTable = Exclude<Dependency, string>;
 
 function asTable(dependency: Dependency | undefined): Partial<DependencyTable> {
   return typeof dependency === 'string' ? { version: dependency } : (dependency ?? {});
+}
+
+function preludeCrate(asked: Dependency | undefined, needed: readonly string[]): Partial<DependencyTable> {
+  const { version = '1', features = [] } = asTable(asked);
+  const all = [...new Set([...needed, ...features])];
+  return { version, ...(all.length > 0 && { features: all }) };
 }
 
 /** Names, versions and features are validated to plain ASCII, for which a JSON value is a TOML value. */

@@ -50,6 +50,11 @@ export function plain(text: string, level = 'error'): Diagnostic {
   return { level, code: null, message: text, line: null, column: null, rendered: text };
 }
 
+/** What is said of a build that ran into its time limit. */
+export function timeLimit(timeoutMs: number): Diagnostic {
+  return plain(`The build did not end within ${timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`);
+}
+
 function parseJson(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{')) return undefined;
   try {

@@ -1,7 +1,7 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Diagnostic, parseRustcOutput, plain } from './diagnostics.js';
+import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
 import { runTool, type ToolLimits } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -71,10 +71,8 @@ async function compileIn(folder: string, job: CompileJob): Promise<Compilation> 
   if (result.outcome === 'exited' && result.exitCode === 0) {
     return { ok: true, executable: join(folder, 'handler'), diagnostics };
   }
-  if (result.outcome === 'timed-out') {
-    const text = `The build did not end within ${job.limits.timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`;
-    return { ok: false, timedOut: true, diagnostics: [plain(text)] };
-  }
+  if (result.outcome === 'timed-out')
+    return { ok: false, timedOut: true, diagnostics: [timeLimit(job.limits.timeoutMs)] };
   if (result.outcome === 'aborted')
     return { ok: false, timedOut: false, diagnostics: [plain('The build was cancelled.')] };
   return {
@@ -84,9 +82,13 @@ async function compileIn(folder: string, job: CompileJob): Promise<Compilation> 
   };
 }
 
-/** rustc says "`main` function not found", but handler authors never write a `main`. */
+/**
+ * rustc says "`main` function not found", but handler authors never write a `main`. When it did not get as far as the
+ * macro that makes one, what it says of that is the reason.
+ */
 function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   if (!diagnostics.some(({ code }) => code === 'E0601')) return [];
+  if (diagnostics.some(({ message }) => message.includes('handler_loop'))) return [];
   return [
     plain(
       'This handler has no entry point. End the source with a macro that names your function, for example ' +

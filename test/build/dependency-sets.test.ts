@@ -1,0 +1,175 @@
+/** Dependency sets, with a script in the place of cargo: what it is asked for, and what is made of its answers. */
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { DependencySets, type PreparedSet } from '../../src/build/dependency-sets.js';
+import type { Toolchain } from '../../src/build/toolchain.js';
+import type { Dependencies } from '../../src/dependencies.js';
+import { eventually } from '../support/eventually.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+// Builds the library "libserde.rlib" of the only direct dependency, and leaves a line for each run.
+const CARGO = `#!/bin/sh
+echo "$1" >> ../../runs
+case "$1" in
+  build)
+    mkdir -p "$CARGO_TARGET_DIR/release/deps"
+    echo > "$CARGO_TARGET_DIR/release/deps/libserde.rlib"
+    echo '{"reason":"compiler-artifact","package_id":"serde 1","target":{"kind":["lib"],"name":"serde"},"filenames":["'$CARGO_TARGET_DIR'/release/deps/libserde.rlib"]}'
+    echo '{"reason":"build-script-executed","package_id":"sys 1","linked_paths":["native='$CARGO_TARGET_DIR'/out"]}'
+    ;;
+  metadata)
+    echo '{"resolve":{"root":"handler 0","nodes":[{"id":"handler 0","deps":[{"name":"serde","pkg":"serde 1"},{"name":"unused","pkg":"unused 1"}]}]}}'
+    ;;
+esac
+`;
+
+describe('dependency sets', () => {
+  let folder: TempDir;
+  let toolchain: Toolchain;
+
+  beforeEach(async () => {
+    folder = await tempDir('sets');
+    const sdk = join(folder.path, 'sdk');
+    await mkdir(sdk);
+    await writeFile(join(sdk, 'Cargo.lock'), 'version = 4\n');
+    toolchain = {
+      rustc: '/bin/true',
+      cargo: await script(CARGO),
+      version: 'rustc 1',
+      host: 'x',
+      sdk,
+      fingerprint: 'f',
+    };
+  });
+  afterEach(() => folder.remove());
+
+  const script = async (text: string) => {
+    const path = join(folder.path, 'cargo');
+    await writeFile(path, text);
+    await chmod(path, 0o755);
+    return path;
+  };
+  const limits = { timeoutMs: 60_000, memoryMb: 4096, fileMb: 100, openFiles: 256 };
+  const open = (root = 'sets', signal?: AbortSignal) =>
+    new DependencySets(
+      join(folder.path, root),
+      toolchain,
+      { PATH: process.env['PATH'] ?? '' },
+      limits,
+      signal,
+    );
+  const runs = async () =>
+    (await readFile(join(folder.path, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean);
+  const manifestOf = async (dependencies: Dependencies, async = false) => {
+    await open().prepare({ dependencies, async });
+    const [name = ''] = await readdir(join(folder.path, 'sets'));
+    return readFile(join(folder.path, 'sets', name, 'Cargo.toml'), 'utf8');
+  };
+  const argsOf = (prepared: PreparedSet) => {
+    if (!prepared.ok) throw new Error(`not prepared: ${JSON.stringify(prepared.diagnostics)}`);
+    return prepared.rustcArgs;
+  };
+
+  it('writes a manifest with the SDK, serde and what was asked for', async () => {
+    const text = await manifestOf({
+      regex: '1.10',
+      chrono: { version: '0.4', features: ['serde'], 'default-features': false, optional: true },
+    });
+    expect(text).to.include(
+      `rust-edge-gateway-sdk = { path = ${JSON.stringify(toolchain.sdk)}, features = [] }`,
+    );
+    expect(text).to.include('\nserde = { version = "1", features = ["derive"] }');
+    expect(text).to.include('\nserde_json = { version = "1" }');
+    expect(text).to.include('\nregex = { version = "1.10" }');
+    expect(text).to.include(
+      '\nchrono = { version = "0.4", features = ["serde"], default-features = false, optional = true }',
+    );
+  });
+
+  it('keeps derive when a handler asks for serde itself, and names each crate once', async () => {
+    const text = await manifestOf({
+      serde: { version: '1.0.100', features: ['rc'] },
+      serde_json: { version: '1', features: ['preserve_order'] },
+    });
+    expect(text).to.include('\nserde = { version = "1.0.100", features = ["derive","rc"] }');
+    expect(text).to.include('\nserde_json = { version = "1", features = ["preserve_order"] }');
+    expect(text.match(/^serde = /gm)).to.have.length(1);
+  });
+
+  it('does not let a handler switch off the parts of serde that the SDK needs', async () => {
+    const text = await manifestOf({
+      serde: { version: '1', optional: true, 'default-features': false },
+      serde_json: { version: '1', optional: true },
+    });
+    expect(text).not.to.match(/^serde(_json)? = .*optional/m);
+  });
+
+  it('asks for the async part of the SDK only for handlers that use it', async () => {
+    expect(await manifestOf({}, true)).to.include('features = ["async"] }');
+  });
+
+  it('links what was built, and leaves out what was only resolved', async () => {
+    const args = argsOf(await open().prepare({ dependencies: {}, async: false }));
+    expect(args.filter((_, at) => args[at - 1] === '--extern')).to.satisfy(
+      (externs: string[]) => externs.length === 1 && /^serde=\/.*\/libserde\.rlib$/.test(externs[0] ?? ''),
+    );
+    expect(args).to.satisfy((all: string[]) => all.some((arg) => /^native=\/.*\/target\/out$/.test(arg)));
+  });
+
+  it('prepares a set once, whoever asks and in whatever order', async () => {
+    const sets = open();
+    const dependencies: Dependencies = { regex: '1', chrono: '0.4' };
+    await Promise.all([1, 2, 3].map(() => sets.prepare({ dependencies, async: false })));
+    await sets.prepare({ dependencies: { chrono: '0.4', regex: '1' }, async: false });
+    await open().prepare({ dependencies, async: false });
+    expect(await runs()).to.deep.equal(['build', 'metadata']);
+    await sets.prepare({ dependencies, async: true });
+    expect(await runs()).to.have.length(4);
+  });
+
+  it('finds its libraries when the data folder has moved', async () => {
+    await open().prepare({ dependencies: {}, async: false });
+    await rename(join(folder.path, 'sets'), join(folder.path, 'moved'));
+    const args = argsOf(await open('moved').prepare({ dependencies: {}, async: false }));
+    expect(await runs()).to.deep.equal(['build', 'metadata']);
+    for (const library of args.flatMap((arg) => /^serde=(.+)$/.exec(arg)?.[1] ?? [])) {
+      expect(library).to.include('/moved/');
+      expect((await stat(library)).isFile()).to.equal(true);
+    }
+  });
+
+  it('builds a set again whose libraries have been cleared away', async () => {
+    await open().prepare({ dependencies: {}, async: false });
+    const [name = ''] = await readdir(join(folder.path, 'sets'));
+    await rm(join(folder.path, 'sets', name, 'target'), { recursive: true });
+    await open().prepare({ dependencies: {}, async: false });
+    expect(await runs()).to.deep.equal(['build', 'metadata', 'build', 'metadata']);
+  });
+
+  it("returns cargo's words when it fails, and tries again the next time", async () => {
+    await script('#!/bin/sh\necho "error: no matching package named nope found" >&2\nexit 101\n');
+    const sets = open();
+    const failed = await sets.prepare({ dependencies: { nope: '1' }, async: false });
+    expect(failed).to.deep.include({ ok: false, timedOut: false });
+    expect(failed.ok ? '' : failed.diagnostics[0]?.message).to.match(/no matching package named nope/);
+    await script(CARGO);
+    expect((await sets.prepare({ dependencies: { nope: '1' }, async: false })).ok).to.equal(true);
+  });
+
+  it('says so when cargo runs into the time limit', async () => {
+    await script('#!/bin/sh\nsleep 1000\n');
+    const result = await open().prepare({ dependencies: {}, async: false }, 100);
+    expect(result).to.deep.include({ ok: false, timedOut: true });
+    expect(result.ok ? '' : result.diagnostics[0]?.message).to.match(/COMPILE_TIMEOUT_MS/);
+  });
+
+  it('ends cargo when it is to stop', async () => {
+    const stop = new AbortController();
+    await script('#!/bin/sh\necho started >> ../../runs\nsleep 1000\n');
+    const preparing = open('sets', stop.signal).prepare({ dependencies: {}, async: false });
+    await eventually(async () => expect(await runs()).to.deep.equal(['started']));
+    stop.abort();
+    expect(await preparing).to.deep.include({ ok: false, timedOut: false });
+  });
+});
