@@ -90,7 +90,7 @@ async function cargoProject(folder: string): Promise<(code: string) => Promise<n
   await writeFile(
     join(project, 'Cargo.toml'),
     `[package]\nname = "handler"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n` +
-      `rust-edge-gateway-sdk = { path = ${JSON.stringify(SDK)} }\nserde = { version = "1", features = ["derive"] }\nserde_json = "1"\n\n[profile.release]\nopt-level = "${OPT_LEVEL}"\n`,
+      `rust-edge-gateway-sdk = { path = ${JSON.stringify(SDK)} }\nserde = { version = "1", features = ["derive"] }\nserde_json = "1"\n`,
   );
   return async (code) => {
     await writeFile(join(project, 'src', 'main.rs'), code);

@@ -32,7 +32,7 @@ export interface FrontServerOptions {
 
 const NO_BODY = Buffer.alloc(0);
 /** Up to this size a body goes out in the same write as the response head. */
-const SMALL_BODY_BYTES = 16 * 1024;
+const SMALL_BODY_BYTES = 4 * 1024;
 const RETRY_AFTER_SECONDS = '1';
 /** How long the rest of a body is read that nobody wants, and how long nothing of it may come. */
 const LINGER_MS = 30_000;

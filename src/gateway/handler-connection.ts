@@ -20,21 +20,19 @@ export interface Exchange {
   unsent(): void;
 }
 
-const READ_BUFFER_BYTES = 64 * 1024;
-
 /**
  * Connects to a handler.
  * @param onStuck called when a request ran over its deadline
  */
 export function connectHandler(socketPath: string, onStuck: () => void): Promise<HandlerConnection> {
   return new Promise((resolve, reject) => {
-    // All is read into one buffer: a new one for each read would be work for the collector.
-    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    // Read straight into the decoder's buffer: a new one for each read would be work for the collector.
+    const decoder = new FrameDecoder();
     let connection: HandlerConnection | undefined;
     const onread = {
-      buffer,
-      callback: (length: number) => {
-        connection?.receive(buffer.subarray(0, length));
+      buffer: () => decoder.space(),
+      callback: (bytes: number) => {
+        connection?.filled(bytes);
         return true;
       },
     };
@@ -42,7 +40,7 @@ export function connectHandler(socketPath: string, onStuck: () => void): Promise
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
-      connection = new HandlerConnection(socket, onStuck);
+      connection = new HandlerConnection(socket, decoder, onStuck);
       resolve(connection);
     });
   });
@@ -51,7 +49,6 @@ export function connectHandler(socketPath: string, onStuck: () => void): Promise
 /** An open connection. Once closed it stays closed. */
 export class HandlerConnection {
   readonly #encoder = new FrameEncoder();
-  readonly #decoder = new FrameDecoder();
   readonly #pending = new InFlight<Exchange>();
   /** Numbers of the requests that wait for the next flush. */
   readonly #unsent: number[] = [];
@@ -63,6 +60,7 @@ export class HandlerConnection {
 
   constructor(
     private readonly socket: Socket,
+    private readonly decoder: FrameDecoder,
     private readonly onStuck: () => void,
   ) {
     // The first of them that comes: requests of the same turn must not be sent to a process that is gone.
@@ -123,14 +121,19 @@ export class HandlerConnection {
   #flush = (): void => {
     this.#unsent.length = 0;
     if (!this.#isOpen || this.#encoder.isEmpty) return;
-    const bytes = this.#encoder.take();
-    this.socket.write(bytes, () => this.#encoder.recycle(bytes));
+    const parts = this.#encoder.take();
+    const last = parts.length - 1;
+    this.socket.cork();
+    for (const [at, part] of parts.entries()) {
+      this.socket.write(part, at === last ? () => this.#encoder.recycle(parts) : undefined);
+    }
+    this.socket.uncork();
   };
 
-  /** Takes bytes from the handler; they are the caller's again afterwards. */
-  receive(chunk: Buffer): void {
+  /** Takes note of bytes from the handler that were put into the decoder's space. */
+  filled(bytes: number): void {
     try {
-      for (const { kind, number, head, body } of this.#decoder.push(chunk)) {
+      for (const { kind, number, head, body } of this.decoder.filled(bytes)) {
         if (kind !== 'response') throw new Error('the handler sent a request');
         const pending = this.#pending.get(number);
         // Its deadline passed before the answer came.

@@ -43,98 +43,139 @@ export class ProtocolError extends Error {
 export function encodeFrame(kind: FrameKind, number: number, head: string, body: Uint8Array): Buffer {
   const encoder = new FrameEncoder();
   encoder.add(kind, number, head, body);
-  return encoder.take();
+  return Buffer.concat(encoder.take());
 }
 
 const ENCODER_BYTES = 64 * 1024;
+/** A body above this is handed on as it is instead of being copied. */
+const COPIED_BODY_BYTES = 2 * 1024;
 
-/** Collects frames into one buffer, so that all frames of one turn of the event loop are one write. */
+/** Collects frames, so that all frames of one turn of the event loop are one write. */
 export class FrameEncoder {
   #buffer: Buffer = Buffer.allocUnsafeSlow(ENCODER_BYTES);
-  #length = 0;
-  #spare: Buffer<ArrayBufferLike> | undefined;
+  /** Where the part of the buffer begins that is not in `#parts` yet, and where it ends. */
+  #start = 0;
+  #end = 0;
+  #parts: Uint8Array[] = [];
+  #spare: Buffer | undefined;
 
-  /** @throws ProtocolError when head or body is over its limit; nothing is added then. */
+  /**
+   * Adds a frame. A large body is not copied: it must stay as it is until the frames are written.
+   * @throws ProtocolError when head or body is over its limit; nothing is added then.
+   */
   add(kind: FrameKind, number: number, head: string, body: Uint8Array): void {
+    const isCopied = body.length <= COPIED_BODY_BYTES;
     // A UTF-16 unit takes at most three bytes of UTF-8.
-    this.#reserve(HEADER_BYTES + head.length * 3 + body.length);
-    const start = this.#length;
+    this.#reserve(HEADER_BYTES + head.length * 3 + (isCopied ? body.length : 0));
     const buffer = this.#buffer;
-    const headBytes = buffer.write(head, start + HEADER_BYTES, 'utf8');
+    const at = this.#end;
+    const headBytes = buffer.write(head, at + HEADER_BYTES, 'utf8');
     requireWithin('Head', headBytes, MAX_HEAD_BYTES);
     requireWithin('Body', body.length, MAX_BODY_BYTES);
-    buffer.writeUInt32BE((VERSION << 24) | (KIND_BYTE[kind] << 16), start);
-    buffer.writeUInt32BE(number, start + 4);
-    buffer.writeUInt32BE(headBytes, start + 8);
-    buffer.writeUInt32BE(body.length, start + 12);
-    buffer.set(body, start + HEADER_BYTES + headBytes);
-    this.#length = start + HEADER_BYTES + headBytes + body.length;
+    buffer.writeUInt32BE((VERSION << 24) | (KIND_BYTE[kind] << 16), at);
+    buffer.writeUInt32BE(number, at + 4);
+    buffer.writeUInt32BE(headBytes, at + 8);
+    buffer.writeUInt32BE(body.length, at + 12);
+    this.#end = at + HEADER_BYTES + headBytes;
+    if (isCopied) {
+      buffer.set(body, this.#end);
+      this.#end += body.length;
+    } else {
+      this.#endPart();
+      this.#parts.push(body);
+    }
   }
 
   get isEmpty(): boolean {
-    return this.#length === 0;
+    return this.#end === this.#start && this.#parts.length === 0;
   }
 
-  /** Hands over what was collected and starts anew. The bytes stay as they are until they are given to `recycle`. */
-  take(): Buffer {
-    const taken = this.#buffer.subarray(0, this.#length);
+  /** Hands over what was collected, in pieces to be written in turn, and starts anew. */
+  take(): Uint8Array[] {
+    this.#endPart();
+    const taken = this.#parts;
+    this.#parts = [];
     this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(ENCODER_BYTES);
     this.#spare = undefined;
-    this.#length = 0;
+    this.#start = 0;
+    this.#end = 0;
     return taken;
   }
 
   /** Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector. */
-  recycle(taken: Buffer): void {
-    if (taken.buffer.byteLength === ENCODER_BYTES) this.#spare = Buffer.from(taken.buffer);
+  recycle(taken: readonly Uint8Array[]): void {
+    const { buffer } = taken[0] ?? {};
+    if (buffer?.byteLength === ENCODER_BYTES) this.#spare = Buffer.from(buffer);
+  }
+
+  #endPart(): void {
+    if (this.#end > this.#start) this.#parts.push(this.#buffer.subarray(this.#start, this.#end));
+    this.#start = this.#end;
   }
 
   #reserve(bytes: number): void {
-    if (this.#length + bytes <= this.#buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow((this.#length + bytes) * 2);
-    this.#buffer.copy(grown, 0, 0, this.#length);
-    this.#buffer = grown;
+    if (this.#end + bytes <= this.#buffer.length) return;
+    // What is collected already stays where it is.
+    this.#endPart();
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(ENCODER_BYTES, bytes));
+    this.#start = 0;
+    this.#end = 0;
   }
 }
 
-/** Cuts a stream of bytes, arriving in pieces of any size, into frames. */
+const DECODER_BYTES = 128 * 1024;
+
+/**
+ * Cuts a stream of bytes, arriving in pieces of any size, into frames. Bytes are read straight into its buffer: ask for
+ * `space`, put bytes there, say with `filled` how many.
+ */
 export class FrameDecoder {
-  #chunks: Buffer[] = [];
-  #length = 0;
-  /** Bytes that must be there before another look is worth it: joining pieces at each arrival would be quadratic. */
-  #needed = HEADER_BYTES;
+  #buffer: Buffer = Buffer.allocUnsafeSlow(DECODER_BYTES);
+  /** What has arrived and is not part of a frame handed out yet. */
+  #start = 0;
+  #end = 0;
+
+  /** Where the next bytes belong; never empty. The frames handed out before are not valid any more. */
+  space(): Buffer {
+    const length = this.#end - this.#start;
+    if (length === 0) {
+      // What one large frame needed is not kept for ever.
+      if (this.#buffer.length > DECODER_BYTES) this.#buffer = Buffer.allocUnsafeSlow(DECODER_BYTES);
+    } else if (length > this.#buffer.length / 2) {
+      // Grows with what has arrived, not with what a header announces.
+      const grown = Buffer.allocUnsafeSlow(this.#buffer.length * 2);
+      this.#buffer.copy(grown, 0, this.#start, this.#end);
+      this.#buffer = grown;
+    } else {
+      this.#buffer.copyWithin(0, this.#start, this.#end);
+    }
+    this.#start = 0;
+    this.#end = length;
+    return this.#buffer.subarray(length);
+  }
 
   /**
-   * Takes a piece and returns the frames that are now complete, in order. Their bodies may be views of the piece; what
-   * is kept for later is copied, so that the caller may use its memory again once it is done with the frames.
+   * Takes note of bytes that were put into the space.
+   * @returns the frames that are now complete, in order; their bodies are valid until the next call of `space`
    * @throws ProtocolError when the bytes are not frames, or a length is over its limit.
    */
-  push(chunk: Buffer): Frame[] {
-    this.#length += chunk.length;
-    if (this.#needed > HEADER_BYTES && this.#length < this.#needed) {
-      this.#chunks.push(Buffer.from(chunk));
-      return [];
-    }
-    const bytes = this.#chunks.length === 0 ? chunk : Buffer.concat([...this.#chunks, chunk], this.#length);
-
+  filled(bytes: number): Frame[] {
+    this.#end += bytes;
     const frames: Frame[] = [];
-    let offset = 0;
     for (;;) {
-      const remaining = bytes.length - offset;
-      checkHeader(bytes, offset, remaining);
-      this.#needed = remaining < HEADER_BYTES ? HEADER_BYTES : frameLength(bytes, offset);
-      if (remaining < this.#needed) break;
-      frames.push(readFrame(bytes, offset));
-      offset += this.#needed;
+      const available = this.#end - this.#start;
+      checkHeader(this.#buffer, this.#start, available);
+      if (available < HEADER_BYTES) return frames;
+      const length = frameLength(this.#buffer, this.#start);
+      if (available < length) return frames;
+      frames.push(readFrame(this.#buffer, this.#start));
+      this.#start += length;
     }
-    this.#chunks = offset < bytes.length ? [Buffer.from(bytes.subarray(offset))] : [];
-    this.#length = bytes.length - offset;
-    return frames;
   }
 
   /** True when the bytes so far end within a frame. */
   get isMidFrame(): boolean {
-    return this.#length > 0;
+    return this.#end > this.#start;
   }
 }
 

@@ -8,6 +8,7 @@ import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
 describe('connection to a handler', () => {
   let socket: Duplex;
   let connection: HandlerConnection;
+  let answers: FrameDecoder;
   let sent: { number: number; head: string }[];
   let stuck: number;
 
@@ -23,11 +24,13 @@ describe('connection to a handler', () => {
     socket = new Duplex({
       read: () => undefined,
       write: (chunk: Buffer, _encoding, done) => {
-        for (const { number, head } of decoder.push(chunk)) sent.push({ number, head });
+        decoder.space().set(chunk);
+        for (const { number, head } of decoder.filled(chunk.length)) sent.push({ number, head });
         done();
       },
     });
-    connection = new HandlerConnection(socket as Socket, () => stuck++);
+    answers = new FrameDecoder();
+    connection = new HandlerConnection(socket as Socket, answers, () => stuck++);
   };
   const exchange = (deadline = Number.POSITIVE_INFINITY) => {
     const heard: string[] = [];
@@ -44,10 +47,15 @@ describe('connection to a handler', () => {
     connection.send(head, Buffer.alloc(0), made);
     return made;
   };
+  const receive = (parts: readonly Uint8Array[]) => {
+    const bytes = Buffer.concat(parts);
+    answers.space().set(bytes);
+    connection.filled(bytes.length);
+  };
   const answer = (number: number, head: string, body = '') => {
     const encoder = new FrameEncoder();
     encoder.add('response', number, head, Buffer.from(body));
-    connection.receive(encoder.take());
+    receive(encoder.take());
   };
   const OK = '{"status":200,"headers":[]}';
 
