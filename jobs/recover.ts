@@ -29,6 +29,7 @@ export async function recoverBuilds(store: Store, queues: Queues, log: Logger): 
 async function enqueueAgain(store: Store, queues: Queues, build: BuildAttempt, log: Logger): Promise<void> {
   const next = await requeueBuild(store, build);
   if (!next) return;
-  log.warn({ build_id: next.id, attempt: next.attempt }, 'build was lost on the way and is queued again');
-  await queues.enqueueCompile(next, 'recovered');
+  const { id, attempt, request_id } = next;
+  log.warn({ request_id, build_id: id, attempt }, 'build was lost on the way and is queued again');
+  await queues.enqueueCompile(next, request_id);
 }

@@ -1,5 +1,5 @@
 /** Entry of the process `worker`: takes jobs from the queues and carries them out. */
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
@@ -9,8 +9,10 @@ import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
 import { toolEnvironment } from '../src/config.js';
+import { killOrphans } from '../src/limited-process.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
 import { startProcess } from '../src/process.js';
+import { isAlive } from '../src/process-liveness.js';
 import { COMPILE_QUEUE, type CompileJob, consume, openQueues } from '../src/queues/queues.js';
 import { Periodically } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/node.js';
@@ -62,9 +64,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   await prepareSdk(sets, false);
   log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
 
-  const scratch = join(config.DATA_DIR, 'build', `scratch-${process.pid}`);
-  await rm(scratch, { recursive: true, force: true });
-  await mkdir(scratch, { recursive: true });
+  await killOrphans();
+  const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
   shutdown.add('scratch folder', () => rm(scratch, { recursive: true, force: true }));
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
@@ -125,6 +126,18 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     },
   );
 });
+
+/** Makes the folder for builds of this process, and removes those of workers that were killed. */
+async function makeScratch(folder: string): Promise<string> {
+  const own = `scratch-${process.pid}`;
+  for (const name of await readdir(folder)) {
+    const pid = /^scratch-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && (name === own || !isAlive(Number(pid))))
+      await rm(join(folder, name), { recursive: true, force: true });
+  }
+  await mkdir(join(folder, own));
+  return join(folder, own);
+}
 
 async function prepareSdk(sets: DependencySets, async: boolean): Promise<void> {
   const prepared = await sets.prepare({ dependencies: {}, async }, SDK_BUILD_LIMIT_MS);

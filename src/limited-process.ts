@@ -3,7 +3,10 @@
  * and ends them together with everything they have started.
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { isAlive } from './process-liveness.js';
 
 /** Limits the kernel enforces on each process (`setrlimit`). */
 export interface ResourceLimits {
@@ -24,11 +27,20 @@ export interface LimitedCommand {
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ResourceLimits;
   readonly stdio: StdioOptions;
-  /** A value unique to this run: `killTree` finds by it even processes that left the group. */
+  /** From `newMark`: `killTree` finds by it even processes that left the group. */
   readonly mark: string;
 }
 
 const MARK_VARIABLE = 'EDGE_PROCESS_MARK';
+const MARK_ENTRY = `${MARK_VARIABLE}=`;
+
+/** Process ids mean something only within their namespace: a container has its own. */
+const PID_NAMESPACE = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0';
+
+/** A value for one run, which also tells whose it is. */
+export function newMark(): string {
+  return `${PID_NAMESPACE}.${process.pid}.${randomUUID()}`;
+}
 
 // The shell sets the limits and becomes the program: no process stands between it and us.
 const LIMIT_SCRIPT =
@@ -66,10 +78,18 @@ export async function killTree(leader: number, mark: string): Promise<void> {
   killGroup(leader);
   // A marked process may fork while we look; each round kills parents first, so this ends.
   for (;;) {
-    const found = await markedProcesses(mark);
+    const found = (await markedProcesses()).filter((marked) => marked.mark === mark);
     if (found.length === 0) return;
-    for (const pid of found) killProcess(pid);
+    for (const { pid } of found) killProcess(pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Kills what processes of ours have started that were themselves killed, and could not see to it. */
+export async function killOrphans(): Promise<void> {
+  for (const { pid, mark } of await markedProcesses()) {
+    const [namespace, owner] = mark.split('.');
+    if (namespace === PID_NAMESPACE && !isAlive(Number(owner))) killProcess(pid);
   }
 }
 
@@ -86,15 +106,22 @@ function killProcess(pid: number): void {
   }
 }
 
-async function markedProcesses(mark: string): Promise<number[]> {
-  const entry = `${MARK_VARIABLE}=${mark}\0`;
+interface MarkedProcess {
+  readonly pid: number;
+  readonly mark: string;
+}
+
+async function markedProcesses(): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const marked = await Promise.all(
     pids.map(async (pid) => {
       // Processes end while we read, and those of other users cannot be read: neither is ours to kill.
       const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-      return environment.includes(entry) ? Number(pid) : undefined;
+      const at = environment.indexOf(MARK_ENTRY);
+      if (at === -1) return [];
+      const start = at + MARK_ENTRY.length;
+      return { pid: Number(pid), mark: environment.slice(start, environment.indexOf('\0', start)) };
     }),
   );
-  return marked.filter((pid) => pid !== undefined);
+  return marked.flat();
 }

@@ -1,6 +1,5 @@
 /** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
-import { randomUUID } from 'node:crypto';
-import { killTree, type ResourceLimits, spawnLimited } from '../limited-process.js';
+import { killTree, newMark, type ResourceLimits, spawnLimited } from '../limited-process.js';
 
 /** What one run may use. */
 export interface ToolLimits extends ResourceLimits {
@@ -36,7 +35,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
  * @throws when the tool cannot be started at all.
  */
 export async function runTool(run: ToolRun): Promise<ToolResult> {
-  const mark = randomUUID();
+  const mark = newMark();
   const child = spawnLimited({ ...run, stdio: ['ignore', 'pipe', 'pipe'], mark });
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
@@ -49,6 +48,11 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     killed = killTree(child.pid, mark);
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
+  // It may leave processes behind that go on working, and hold its streams open. Nobody has to wait for their end.
+  child.once('exit', () => {
+    clearTimeout(timer);
+    end('exited');
+  });
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
@@ -57,7 +61,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
       child.once('error', reject);
       child.once('close', resolve);
     });
-    await killed;
+    if (outcome !== 'exited') await killed;
     return { outcome, exitCode, stdout: stdout(), stderr: stderr() };
   } finally {
     clearTimeout(timer);

@@ -1,9 +1,8 @@
 /** One handler process: started, watched until it is ready, listened to, ended. */
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { killTree, spawnLimited } from '../limited-process.js';
+import { killTree, newMark, spawnLimited } from '../limited-process.js';
 import type { Logger } from '../log.js';
 import { captureOutput } from './handler-output.js';
 import type { InstanceRef } from './messages.js';
@@ -56,7 +55,7 @@ const CONTROL_FD = 3;
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
   const { instance, limits, endpointId } = options;
-  const mark = randomUUID();
+  const mark = newMark();
   const child = spawnLimited({
     file: options.executable,
     args: [],

@@ -189,13 +189,13 @@ export async function finishBuild(
 export async function requeueBuild(
   store: Store,
   { id, attempt }: BuildAttempt,
-): Promise<BuildAttempt | undefined> {
+): Promise<(BuildAttempt & { readonly request_id: string }) | undefined> {
   const [build] = await store
     .knex('builds')
     .where({ id, attempt })
     .whereIn('state', ['queued', 'running'])
     .update({ state: 'queued', attempt: attempt + 1, worker_id: null, started_at: null })
-    .returning<BuildAttempt[]>(['id', 'attempt']);
+    .returning<(BuildAttempt & { request_id: string })[]>(['id', 'attempt', 'request_id']);
   return build;
 }
 

@@ -1,0 +1,114 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runTool, type ToolRun } from '../../src/build/run-tool.js';
+import { eventually } from '../support/eventually.js';
+import { processesWith } from '../support/process-state.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('running a tool', () => {
+  let folder: TempDir;
+  let count = 0;
+  let family: string;
+
+  before(async () => {
+    folder = await tempDir('tool');
+  });
+  after(() => folder.remove());
+  beforeEach(() => {
+    family = `TOOL_TEST=${process.pid}-${++count}`;
+  });
+
+  const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number } = {}) => {
+    const [name = '', value = ''] = family.split('=');
+    const { timeoutMs = 60_000, ...more } = options;
+    return runTool({
+      file: '/bin/sh',
+      args: ['-c', script],
+      cwd: folder.path,
+      env: { PATH: process.env['PATH'] ?? '', [name]: value },
+      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64 },
+      ...more,
+    });
+  };
+  const running = () => processesWith(`${family}\0`);
+  const exists = (name: string) =>
+    access(join(folder.path, name)).then(
+      () => true,
+      () => false,
+    );
+
+  /** A process group leader of its own, its double-forked child, and one that holds no stream of ours. */
+  const BROOD = `
+    setsid sleep 1000 &
+    ( setsid sh -c 'sleep 1000 & sleep 1000 & wait' & ) &
+    setsid sleep 1000 > /dev/null 2>&1 < /dev/null &
+  `;
+
+  it('returns what it printed and how it ended', async () => {
+    expect(await sh('echo out; echo err >&2; exit 3')).to.deep.equal({
+      outcome: 'exited',
+      exitCode: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    });
+    expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null });
+  });
+
+  it('gives it the environment it was told, and nothing of ours', async () => {
+    const { stdout } = await sh('env');
+    const names = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0]);
+    expect(names).to.include.members(['PATH', 'TOOL_TEST']);
+    expect(
+      names.filter((name) => !/^(PATH|TOOL_TEST|EDGE_PROCESS_MARK|PWD|OLDPWD|SHLVL|_)$/.test(name ?? '')),
+    ).to.deep.equal([]);
+  });
+
+  it('ends it and all it has started at the time limit', async () => {
+    const result = await sh(`${BROOD} sleep 1000`, { timeoutMs: 500 });
+    expect(result.outcome).to.equal('timed-out');
+    expect(running()).to.deep.equal([]);
+  });
+
+  it('ends it and all it has started when it is aborted', async () => {
+    const controller = new AbortController();
+    const result = sh(`${BROOD} touch ready-1; sleep 1000`, { signal: controller.signal });
+    await eventually(async () => expect(await exists('ready-1')).to.equal(true));
+    expect(running().length).to.be.greaterThan(3);
+    controller.abort();
+    expect((await result).outcome).to.equal('aborted');
+    expect(running()).to.deep.equal([]);
+  });
+
+  it('does not start to work when it is aborted already', async () => {
+    const result = await sh('touch never; sleep 1000', { signal: AbortSignal.abort() });
+    expect(result.outcome).to.equal('aborted');
+  });
+
+  it('does not wait for what it leaves behind, and ends that', async () => {
+    const result = await sh(`${BROOD} echo done`);
+    expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
+    await eventually(() => expect(running()).to.deep.equal([]));
+  });
+
+  it('keeps 16 MiB of what it prints without end', async () => {
+    const result = await sh('yes 0123456789 | head -c 40000000');
+    expect(result.exitCode).to.equal(0);
+    expect(result.stdout.length).to.equal(16 * 1024 * 1024);
+  });
+
+  it('limits memory, file size and open files', async () => {
+    const { stdout } = await sh('ulimit -v; ulimit -f; ulimit -n; ulimit -c');
+    expect(stdout.trim().split('\n')).to.deep.equal([String(1024 * 1024), String(2048), '64', '0']);
+    expect((await sh('head -c 2000000 /dev/zero > large')).exitCode).not.to.equal(0);
+  });
+
+  it('says so when it cannot be run', async () => {
+    const result = await sh('', { file: '/no/such/tool', args: [] });
+    expect(result.exitCode).to.equal(127);
+    expect(result.stderr).to.match(/not found/);
+  });
+});

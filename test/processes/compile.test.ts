@@ -1,0 +1,410 @@
+/** From source to artifact, by real workers and the real compiler. */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectFailure } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { startRedis, type TestRedis } from '../support/redis.js';
+import { numbered } from './sources.js';
+
+interface Compiled {
+  readonly status: string;
+  readonly message: string;
+  readonly build_id: string;
+  readonly cached: boolean;
+  readonly warnings: number;
+}
+
+interface BuildView {
+  readonly id: string;
+  readonly state: string;
+  readonly cached: boolean;
+  readonly attempt: number;
+  readonly endpoint_ids: readonly string[];
+  readonly error: string | null;
+  readonly error_code: string | null;
+  readonly diagnostics: readonly Record<string, unknown>[];
+  readonly artifact: string | null;
+  readonly timings: Readonly<Record<string, number>>;
+  readonly request_id: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+interface EndpointView {
+  readonly status: string;
+  readonly last_error: string | null;
+  readonly needs_compile: boolean;
+  readonly running: boolean;
+  readonly pid: number | null;
+}
+
+/** Compiles for as many seconds as it has millions of steps, give or take. */
+function slowToCompile(steps: number, number: number): string {
+  return `#![allow(long_running_const_eval)]
+const X: u64 = { let mut i = 0u64; while i < ${steps} { i += 1; } i + ${number} };
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::text(200, X.to_string()) }
+handler_loop!(handle);
+`;
+}
+/** In the life of this test it does not end. */
+const ENDLESS = slowToCompile(1_000_000_000_000, 0);
+
+const BROKEN = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    let number: u32 = "text";
+    Response::ok(missing)
+}
+handler_loop!(handle);
+`;
+
+let stack: Stack;
+let count = 0;
+
+const build = async (id: string) => (await must(stack.api.get(`/api/builds/${id}`))) as BuildView;
+const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
+const compile = (id: string, headers: Record<string, string> = {}) =>
+  stack.api.post(`/api/endpoints/${id}/compile`, undefined, { headers });
+const compiled = async (id: string) => (await must(compile(id))) as Compiled;
+const create = async (code?: string, more: Record<string, unknown> = {}) => {
+  const path = `/c${++count}`;
+  const created = await must(
+    stack.api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*', code, ...more }),
+  );
+  return { id: (created as { id: string }).id, url: `${stack.gatewayUrl}${path}` };
+};
+const finished = (id: string) =>
+  eventually(async () => {
+    const current = await build(id);
+    expect(current.state).to.be.oneOf(['succeeded', 'failed']);
+    return current;
+  }, 40_000);
+
+/** What compiling has to do wherever the queue lives. */
+function compileSuite(): void {
+  it('compiles, and reuses what it has compiled', async () => {
+    const { id } = await create(numbered(1));
+    const first = await compiled(id);
+    expect(first).to.include({ status: 'compiled', cached: false, warnings: 0 });
+    expect(first.message).to.match(/success/i);
+    expect(await view(id)).to.include({ status: 'compiled', needs_compile: false, last_error: null });
+
+    const again = await compiled(id);
+    expect(again).to.include({ status: 'compiled', cached: true });
+    expect(again.build_id).not.to.equal(first.build_id);
+    const [one, two] = [await build(first.build_id), await build(again.build_id)];
+    expect(two).to.deep.include({ state: 'succeeded', cached: true, artifact: one.artifact, timings: {} });
+    const other = await create(numbered(1));
+    expect(await compiled(other.id)).to.include({ cached: true });
+  });
+
+  it('refuses source that does not compile, with the words of the compiler', async () => {
+    const { id } = await create(BROKEN);
+    const answer = await compile(id);
+    expectFailure(answer, 'compile_failed', /^error\[E\d+\]: [\s\S]*--> handler\.rs:\d+:\d+\n[\s\S]*\n/);
+    const { error, diagnostics } = answer.body as { error: string; diagnostics: Record<string, unknown>[] };
+    expect(error).not.to.match(/\u001b|aborting due to/);
+    expect(
+      diagnostics.map(({ code, level, line, column }) => ({ code, level, line, column })),
+    ).to.have.deep.members([
+      { code: 'E0308', level: 'error', line: 4, column: 23 },
+      { code: 'E0425', level: 'error', line: 5, column: 18 },
+    ]);
+    expect(await view(id)).to.include({ status: 'error', last_error: error });
+  });
+}
+
+describe('compiling', () => {
+  before(async () => {
+    stack = await startStack();
+  });
+  after(() => stack.close());
+
+  compileSuite();
+
+  it('makes one build of the same code asked for at once', async () => {
+    const endpoints = await Promise.all([1, 2, 3].map(() => create(slowToCompile(200_000, 1))));
+    const results = await Promise.all(endpoints.map(({ id }) => compiled(id)));
+    const ids = new Set(results.map(({ build_id }) => build_id));
+    expect(ids.size).to.equal(1);
+    const shared = await build(results[0]?.build_id ?? '');
+    expect(shared.endpoint_ids).to.have.members(endpoints.map(({ id }) => id));
+    for (const { id } of endpoints) expect((await view(id)).status).to.equal('compiled');
+  });
+
+  it('compiles ten different handlers asked for at once', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 10 }, async (_, at) => compiled((await create(numbered(100 + at))).id)),
+    );
+    for (const result of results) expect(result).to.include({ status: 'compiled', cached: false });
+    expect(new Set(results.map(({ build_id }) => build_id)).size).to.equal(10);
+  });
+
+  it('leaves what runs alone when the new source does not compile', async () => {
+    const { id, url } = await create(numbered(1));
+    await compiled(id);
+    const { pid } = (await must(stack.api.post(`/api/endpoints/${id}/start`))) as { pid: number };
+    await must(stack.api.put(`/api/endpoints/${id}`, { code: BROKEN }));
+    expectFailure(await compile(id), 'compile_failed');
+    expect(await view(id)).to.include({ status: 'error', running: true, pid, needs_compile: true });
+    expect((await call(url)).text).to.equal('1 ');
+    // What was compiled before is still what is started.
+    expect(await must(stack.api.post(`/api/endpoints/${id}/start`))).to.deep.include({
+      status: 'running',
+      pid,
+    });
+    expect(isRunning(pid)).to.equal(true);
+    expect((await call(url)).text).to.equal('1 ');
+  });
+
+  it('keeps the warnings of a build that succeeded', async () => {
+    const { id } = await create(`fn unused() {}\n${numbered(1)}`);
+    const result = await compiled(id);
+    expect(result.warnings).to.equal(1);
+    const { diagnostics } = await build(result.build_id);
+    expect(diagnostics).to.have.length(1);
+    expect(diagnostics[0]).to.include({ level: 'warning', code: 'dead_code', line: 1, column: 4 });
+    const again = await compiled(id);
+    expect(again).to.include({ cached: true, warnings: 1 });
+    expect((await build(again.build_id)).diagnostics).to.deep.equal(diagnostics);
+  });
+
+  it('says in words what is missing in a source without a handler macro', async () => {
+    const { id } = await create(
+      'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::ok(1) }\n',
+    );
+    expectFailure(await compile(id), 'compile_failed', /no entry point[\s\S]*handler_loop!\(handle\)/);
+    const forgotten = await create(
+      'fn handle(_: Request) -> Response { Response::ok(1) }\nhandler_loop!(handle);\n',
+    );
+    const answer = await compile(forgotten.id);
+    expectFailure(answer, 'compile_failed', /cannot find macro `handler_loop`/);
+    expect((answer.body as { error: string }).error).not.to.match(/no entry point/);
+  });
+
+  it('refuses an endpoint without code, and what does not exist', async () => {
+    for (const code of [undefined, '', ' \n']) {
+      const { id } = await create(code);
+      expectFailure(await compile(id), 'endpoint_has_no_code');
+      expect((await view(id)).status).to.equal('created');
+    }
+    expectFailure(await compile('00000000-0000-4000-8000-000000000000'), 'not_found');
+    expectFailure(await stack.api.get('/api/builds/00000000-0000-4000-8000-000000000000'), 'not_found');
+  });
+
+  it('answers at once when asked to, and shows how the build goes on', async () => {
+    const { id } = await create(numbered(201));
+    const answer = await compile(id, { prefer: 'respond-async', 'x-request-id': 'the-request' });
+    expect(answer.status).to.equal(202);
+    const { build_id, status } = (answer.body as { data: { build_id: string; status: string } }).data;
+    expect(status).to.equal('queued');
+    expect(answer.headers).to.include({
+      location: `/api/builds/${build_id}`,
+      'preference-applied': 'respond-async',
+    });
+    const done = await finished(build_id);
+    expect(done).to.deep.include({
+      state: 'succeeded',
+      attempt: 1,
+      request_id: 'the-request',
+      endpoint_ids: [id],
+    });
+    expect(done.artifact).to.match(/^[0-9a-f]{64}$/);
+    expect(done.timings).to.have.all.keys('dependencies_ms', 'compile_ms', 'store_ms');
+    expect(done.started_at).to.be.a('string');
+    expect(done.finished_at).to.be.a('string');
+    expect((await view(id)).status).to.equal('compiled');
+
+    const broken = await create(BROKEN.replace('missing', 'absent'));
+    const { body } = await compile(broken.id, { prefer: 'respond-async' });
+    const failed = await finished((body as { data: { build_id: string } }).data.build_id);
+    expect(failed).to.include({ state: 'failed', error_code: 'compile_failed', artifact: null });
+    expect(failed.error).to.match(/absent/);
+    expect(failed.diagnostics).to.have.length(2);
+  });
+
+  it('compiles and answers an async handler', async () => {
+    const { id, url } = await create(`
+use rust_edge_gateway_sdk::prelude::*;
+use rust_edge_gateway_sdk::tokio::time::{sleep, Duration};
+async fn handle(_: Request) -> Response {
+    sleep(Duration::from_millis(20)).await;
+    Response::text(200, "slept")
+}
+handler_loop_async!(handle);
+`);
+    await compiled(id);
+    await must(stack.api.post(`/api/endpoints/${id}/start`));
+    expect((await call(url)).text).to.equal('slept');
+  }).timeout(180_000);
+
+  it('gives the compiler none of our secrets', async () => {
+    for (const name of ['DATABASE_URL', 'API_KEY', 'SECRET_KEY']) {
+      const { id } = await create(numbered(1).replace('"1 {}"', `concat!(env!("${name}"), "{}")`));
+      expectFailure(
+        await compile(id),
+        'compile_failed',
+        new RegExp(`environment variable \`${name}\` not defined`),
+      );
+    }
+  });
+
+  describe('with dependencies', () => {
+    const dependencies = {
+      regex: '1',
+      chrono: { version: '0.4', features: ['serde'], 'default-features': false },
+    };
+    const source = (number: number) => `
+use rust_edge_gateway_sdk::prelude::*;
+#[derive(Serialize)]
+struct Found { day: chrono::NaiveDate, number: u32 }
+fn handle(req: Request) -> Result<Response, HandlerError> {
+    let text = req.query_param("text").cloned().unwrap_or_default();
+    let day = regex::Regex::new(r"\\d{4}-\\d\\d-\\d\\d").unwrap().find(&text).ok_or(HandlerError::NotFound)?;
+    let day = day.as_str().parse().map_err(|_| HandlerError::BadRequest("no day".into()))?;
+    Ok(Response::ok(Found { day, number: ${number} }))
+}
+handler_loop_result!(handle);
+`;
+    const setsDir = () => join(stack.dataDir, 'build', 'sets');
+    /** When each set with these crates was prepared. */
+    const prepared = async () => {
+      const times: Record<string, number> = {};
+      for (const name of await readdir(setsDir())) {
+        const manifest = await readFile(join(setsDir(), name, 'Cargo.toml'), 'utf8').catch(() => '');
+        if (!/^regex = /m.test(manifest)) continue;
+        const file = await stat(join(setsDir(), name, 'rustc-args.json')).catch(() => undefined);
+        if (file) times[name] = file.mtimeMs;
+      }
+      return times;
+    };
+
+    it('links the crates, and finds the set prepared the next time', async () => {
+      const { id, url } = await create(source(1), { dependencies });
+      await compiled(id);
+      await must(stack.api.post(`/api/endpoints/${id}/start`));
+      const answer = await call(`${url}?text=it%20was%202026-02-28%20then`);
+      expect(JSON.parse(answer.text)).to.deep.equal({ day: '2026-02-28', number: 1 });
+      expect((await call(`${url}?text=2026-02-31`)).status).to.equal(400);
+      expect((await call(`${url}?text=never`)).status).to.equal(404);
+
+      const times = await prepared();
+      expect(times).not.to.deep.equal({});
+      const second = await create(source(2), { dependencies });
+      expect(await compiled(second.id)).to.include({ cached: false });
+      expect(await prepared()).to.deep.include(times);
+    }).timeout(300_000);
+
+    it('takes an optional dependency, which the handler does without', async () => {
+      const { id } = await create(numbered(3), { dependencies: { itoa: { version: '1', optional: true } } });
+      expect(await compiled(id)).to.include({ status: 'compiled' });
+    }).timeout(300_000);
+
+    it("refuses an unknown crate with cargo's words", async () => {
+      const { id } = await create(numbered(4), { dependencies: { 'edge-gateway-has-no-such-crate': '1' } });
+      expectFailure(await compile(id), 'compile_failed', /edge-gateway-has-no-such-crate/);
+      const { last_error } = await view(id);
+      expect(last_error).to.match(/no matching package|not found|could not find/);
+    }).timeout(120_000);
+  });
+
+  describe('a worker', () => {
+    const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
+    const compilersOf = (pid: number) => descendantsOf(pid).filter(({ command }) => /rustc/.test(command));
+
+    it('gives its build to another when it is killed, and leaves no compiler behind', async () => {
+      const { id } = await create(slowToCompile(2_000_000, 1));
+      const answer = compiled(id);
+      const { pid } = stack.processes.get('worker') ?? { pid: 0 };
+      const compilers = await eventually(() => {
+        const found = compilersOf(pid);
+        expect(found).not.to.deep.equal([]);
+        return found;
+      });
+      await stack.processes.get('worker')?.end('SIGKILL');
+      await stack.start('worker');
+      await eventually(() =>
+        expect(compilers.filter((compiler) => isRunning(compiler.pid))).to.deep.equal([]),
+      );
+      const { build_id } = await answer;
+      const done = await build(build_id);
+      expect(done).to.include({ state: 'succeeded', attempt: 2 });
+      const lines = stack.processes.get('worker')?.logged.lines ?? [];
+      const finish = lines.find((line) => line['build_id'] === build_id && line.msg === 'build finished');
+      expect(finish?.['request_id']).to.equal(done.request_id);
+    });
+
+    it('finishes what it has begun when it is told to end', async () => {
+      const { id } = await create(slowToCompile(1_000_000, 2));
+      const answer = compiled(id);
+      await eventually(() => expect(compilersOf(workerPid())).not.to.deep.equal([]));
+      const ended = await stack.processes.get('worker')?.end();
+      expect(ended).to.deep.equal({ code: 0, signal: null });
+      expect((await build((await answer).build_id)).attempt).to.equal(1);
+      await stack.start('worker');
+    });
+
+    it('ends a build that runs into the time limit, with all its processes', async () => {
+      await stack.processes.get('worker')?.end();
+      await stack.start('worker', { COMPILE_TIMEOUT_MS: '2000' });
+      const { id } = await create(ENDLESS);
+      const answer = await compile(id);
+      expectFailure(answer, 'compile_timeout', /did not end within 2 s.*COMPILE_TIMEOUT_MS/);
+      expect(compilersOf(workerPid())).to.deep.equal([]);
+      expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
+      expect((await view(id)).status).to.equal('error');
+      const next = await create(numbered(301));
+      expect(await compiled(next.id)).to.include({ status: 'compiled' });
+    });
+  });
+});
+
+describe('compiling with the queue on Redis', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startRedis();
+    stack = await startStack({ env: { REDIS_URL: redis.url }, processes: ['web', 'worker'] });
+  });
+  after(async () => {
+    await stack.close();
+    await redis.remove();
+  });
+
+  compileSuite();
+
+  it('does not lose an accepted build when Redis forgets it', async () => {
+    await stack.processes.get('worker')?.end();
+    const { id } = await create(numbered(401));
+    const { body } = await compile(id, { prefer: 'respond-async' });
+    const { build_id } = (body as { data: { build_id: string } }).data;
+    await redis.stop();
+    await redis.start();
+    await stack.start('worker');
+    expect(await finished(build_id)).to.include({ state: 'succeeded', attempt: 2 });
+  });
+
+  it('answers 503 while Redis is down, and works when it is back', async () => {
+    const { id } = await create(numbered(402));
+    await redis.stop();
+    expectFailure(await compile(id), 'queue_unavailable');
+    expect((await stack.api.get('/api/health')).status).to.equal(200);
+    await redis.start();
+    await eventually(async () => expect(await compiled(id)).to.include({ status: 'compiled' }));
+    expect(await view(id)).to.include({ status: 'compiled', last_error: null });
+  });
+
+  it('starts while Redis is down', async () => {
+    await redis.stop();
+    await stack.processes.get('web')?.end();
+    await stack.start('web');
+    const { id } = await create(numbered(403));
+    expectFailure(await compile(id), 'queue_unavailable');
+    await redis.start();
+    await eventually(async () => expect(await compiled(id)).to.include({ status: 'compiled' }));
+  });
+});
