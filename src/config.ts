@@ -166,7 +166,9 @@ export function toolEnvironment(environment: Environment = process.env): Record<
 }
 
 /** The whole environment, for child processes that are part of the product. */
-export function inheritedEnvironment(environment: Environment = process.env): Record<string, string | undefined> {
+export function inheritedEnvironment(
+  environment: Environment = process.env,
+): Record<string, string | undefined> {
   return { ...environment };
 }
 

@@ -133,24 +133,28 @@ export class DependencySets {
   }
 }
 
-function setKey(toolchain: Toolchain, { dependencies, async }: DependencySpec): string {
-  const sorted = Object.entries(dependencies).sort(([a], [b]) => (a < b ? -1 : 1));
+/** The manifest says all that distinguishes a set, besides the compiler and the SDK. */
+function setKey(toolchain: Toolchain, spec: DependencySpec): string {
   const digest = createHash('sha256')
-    .update(JSON.stringify([toolchain.fingerprint, async, sorted]))
+    .update(`${toolchain.fingerprint}\n${manifest(toolchain.sdk, spec)}`)
     .digest('hex')
     .slice(0, 24);
-  return sorted.length > 0 ? digest : `${async ? 'async' : 'sync'}-${digest}`;
+  if (Object.keys(spec.dependencies).length > 0) return digest;
+  return `${spec.async ? 'async' : 'sync'}-${digest}`;
 }
 
 const SDK_CRATE = 'rust-edge-gateway-sdk';
 
 function manifest(sdk: string, { dependencies, async }: DependencySpec): string {
-  const { serde, serde_json, ...others } = dependencies;
+  const { serde, serde_json, ...rest } = dependencies;
+  const others = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
   const lines = [
     `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
     // A handler may ask for versions and features of these two, but never loses what the SDK's prelude needs.
     dependencyLine('serde', preludeCrate(serde, ['derive'])),
     dependencyLine('serde_json', preludeCrate(serde_json, [])),
+    // Async handlers name tokio as a matter of course; it is in the SDK anyway.
+    ...(async && !('tokio' in others) ? [dependencyLine('tokio', { version: '1' })] : []),
     ...Object.entries(others).map(([name, dependency]) => dependencyLine(name, asTable(dependency))),
   ];
   return [
