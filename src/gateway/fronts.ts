@@ -1,5 +1,6 @@
 /** The fronts of a gateway as the supervisor sees them: kept alive, kept up to date, asked and told things. */
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../log.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
@@ -74,10 +75,12 @@ export class Fronts {
     return answers.flatMap((answer) => (answer?.metrics ? [answer.metrics] : []));
   }
 
-  /** Lets all fronts finish what is in flight, and end. */
+  /** Lets all fronts finish what is in flight; resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    const ended = [...this.#fronts.values()].map(({ worker }) => once(worker, 'exit'));
     await this.#all({ type: 'stop' });
+    await Promise.all(ended);
   }
 
   async #startOne(): Promise<void> {

@@ -33,7 +33,7 @@ export class Terminal {
     this.#write(`\u25b8 ${title}`);
     const result = await work();
     const seconds = (performance.now() - started) / 1000;
-    if (seconds >= 1) this.#write(`  done in ${seconds.toFixed(1)} s`);
+    this.#write(`  ${title}: done in ${seconds.toFixed(1)} s`);
     return result;
   }
 
