@@ -1,8 +1,11 @@
 /** The artifacts this machine has: fetched from the store once, verified, and ready to be executed. */
 import { randomUUID } from 'node:crypto';
-import { access, chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
+
+/** An unused executable is kept at least this long. */
+const MIN_AGE_MS = 3_600_000;
 
 /** A folder of executables, named by their digests. */
 export class ArtifactCache {
@@ -26,12 +29,14 @@ export class ArtifactCache {
     return fetching;
   }
 
-  /** Deletes all executables but these. */
+  /** Deletes all executables but these, and what another gateway of this machine may just be about to use. */
   async keepOnly(digests: readonly Digest[]): Promise<void> {
     const keep = new Set(digests);
     await mkdir(this.folder, { recursive: true });
     for (const name of await readdir(this.folder)) {
-      if (!keep.has(name)) await rm(join(this.folder, name), { force: true });
+      const path = join(this.folder, name);
+      if (keep.has(name) || (await ageMs(path)) < MIN_AGE_MS) continue;
+      await rm(path, { force: true });
     }
   }
 
@@ -51,6 +56,11 @@ export class ArtifactCache {
     }
     return path;
   }
+}
+
+async function ageMs(path: string): Promise<number> {
+  const found = await stat(path).catch(() => undefined);
+  return found ? Date.now() - found.mtimeMs : 0;
 }
 
 function exists(path: string): Promise<boolean> {

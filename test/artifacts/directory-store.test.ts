@@ -1,6 +1,6 @@
 /** Artifacts in a folder, and the cache of a gateway in front of them. */
 import { createHash } from 'node:crypto';
-import { access, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
@@ -102,8 +102,13 @@ describe('artifacts in a folder', () => {
     it('keeps only what it is told to', async () => {
       const [first, second] = [await put('first'), await put('second')];
       const path = await cache.get(first);
-      await cache.get(second);
-      await writeFile(join(folder.path, 'cache', `${first}.left-over`), '');
+      const unused = await cache.get(second);
+      const leftOver = join(folder.path, 'cache', `${first}.left-over`);
+      await writeFile(leftOver, '');
+      await cache.keepOnly([first]);
+      expect(await readdir(join(folder.path, 'cache')), 'what is new').to.have.length(3);
+      const longAgo = new Date(Date.now() - 2 * 3_600_000);
+      for (const file of [path, unused, leftOver]) await utimes(file, longAgo, longAgo);
       await cache.keepOnly([first]);
       expect(await readdir(join(folder.path, 'cache'))).to.deep.equal([first]);
       await access(path);

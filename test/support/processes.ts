@@ -18,10 +18,12 @@ const ENTRIES = {
 
 export type ProcessName = keyof typeof ENTRIES;
 
-/** One running process. */
+/** One process. */
 export interface TestProcess {
   readonly name: ProcessName;
   readonly pid: number;
+  /** Resolves when it says that it is ready. */
+  readonly ready: Promise<void>;
   readonly logged: TestLog;
   /** Sends a signal, and resolves with how the process ended. */
   end(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
@@ -40,6 +42,8 @@ export interface Stack {
   readonly processes: ReadonlyMap<ProcessName, TestProcess>;
   /** Starts a process of the stack, again if it has ended; resolves when it is ready. */
   start(name: ProcessName, env?: Record<string, string>): Promise<TestProcess>;
+  /** Starts a process beside the stack without waiting; who does so ends it. */
+  launch(name: ProcessName, env?: Record<string, string>): TestProcess;
   /** Creates an endpoint, compiles and starts it; returns its id. */
   deploy(endpoint: { path: string; code: string } & Record<string, unknown>): Promise<string>;
   close(): Promise<void>;
@@ -47,6 +51,8 @@ export interface Stack {
 
 export interface StackOptions {
   readonly env?: Record<string, string>;
+  /** The URL under which the processes shall reach their database. */
+  readonly databaseUrl?: (url: string) => Promise<string>;
   /** All four unless given. */
   readonly processes?: readonly ProcessName[];
 }
@@ -64,13 +70,14 @@ const BUILD_CACHE = join(
 /** Starts the processes; resolves when all are ready. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const database = await createDatabase();
+  const databaseUrl = (await options.databaseUrl?.(database.url)) ?? database.url;
   const data = await tempDir('stack');
   await mkdir(BUILD_CACHE, { recursive: true });
   await symlink(BUILD_CACHE, join(data.path, 'build'));
   const [port, gatewayPort] = [await freePort(), await freePort()];
   const baseEnv: Record<string, string | undefined> = {
     ...process.env,
-    DATABASE_URL: database.url,
+    DATABASE_URL: databaseUrl,
     DATA_DIR: data.path,
     PORT: String(port),
     GATEWAY_PORT: String(gatewayPort),
@@ -83,9 +90,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const processes = new Map<ProcessName, TestProcess>();
   const api = createClient(apiUrl);
 
+  const launch = (name: ProcessName, env: Record<string, string> = {}) =>
+    startProcess(name, { ...baseEnv, ...env });
   const start = async (name: ProcessName, env: Record<string, string> = {}) => {
-    const started = await startProcess(name, { ...baseEnv, ...env });
+    const started = launch(name, env);
     processes.set(name, started);
+    await started.ready;
     return started;
   };
   const close = async () => {
@@ -110,6 +120,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     dataDir: data.path,
     processes,
     start,
+    launch,
     deploy: async (endpoint) => {
       const created = await must(
         api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }),
@@ -131,10 +142,7 @@ export async function must(answer: Promise<{ status: number; body: unknown }>): 
   return data;
 }
 
-async function startProcess(
-  name: ProcessName,
-  env: Record<string, string | undefined>,
-): Promise<TestProcess> {
+function startProcess(name: ProcessName, env: Record<string, string | undefined>): TestProcess {
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
@@ -147,10 +155,13 @@ async function startProcess(
       logged.write(text);
     });
   }
-  await ready(child, name, () => printed);
+  const whenReady = ready(child, name, () => printed);
+  // Who only launches a process need not listen.
+  whenReady.catch(() => undefined);
   return {
     name,
     pid: child.pid ?? 0,
+    ready: whenReady,
     logged,
     end: (signal = 'SIGTERM') =>
       new Promise((resolve) => {

@@ -23,16 +23,26 @@ export async function startEndpoint(deps: ApiDependencies, id: string): Promise<
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
   }
   const seen = await awaitGateways(deps, id, (observation) => hasActedOn(observation, run));
-  const failure = seen?.find(({ state }) => state === 'failed');
-  if (!seen || failure) {
-    const reason = failure?.error ?? 'The gateways did not report it as running in time; see their log.';
-    await revertRun(store, id, run, reason);
-    throw new AppError('handler_start_failed', reason);
+  const failure = failureOf(seen);
+  if (failure) {
+    await revertRun(store, id, run, failure.message);
+    throw failure;
   }
   await confirmRun(store, id, run);
-  const pid = seen[0]?.pid;
+  const pid = seen?.[0]?.pid;
   if (typeof pid !== 'number') throw new Error(`endpoint ${id} is observed as running without a process`);
   return pid;
+}
+
+function failureOf(seen: readonly Observation[] | undefined): AppError | undefined {
+  if (!seen)
+    return new AppError(
+      'handler_start_failed',
+      'The gateways did not report it as running in time; see their log.',
+    );
+  if (seen.length === 0) return noGateway();
+  const failed = seen.find(({ state }) => state === 'failed');
+  return failed && new AppError('handler_start_failed', failed.error ?? 'The handler did not start.');
 }
 
 /** Stops the endpoint on all gateways. */
@@ -60,11 +70,15 @@ function hasActedOn(observation: Observation, { version, artifact }: DesiredRun)
 
 async function requireGateways({ store }: ApiDependencies): Promise<void> {
   if ((await liveNodes(store, 'gateway')).length === 0) {
-    throw new AppError(
-      'no_gateway',
-      'No gateway is alive that could run the endpoint; start the `gateway` process.',
-    );
+    throw noGateway();
   }
+}
+
+function noGateway(): AppError {
+  return new AppError(
+    'no_gateway',
+    'No gateway is alive that could run the endpoint; start the `gateway` process.',
+  );
 }
 
 /** Waits until all live gateways have observed what is wanted; undefined when the time is over. */

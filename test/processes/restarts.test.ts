@@ -1,0 +1,213 @@
+/** Processes that end and come back, and servers that go away: what users notice of it. */
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectFailure } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { freePort } from '../support/postgres.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
+import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
+import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { ANYTHING, numbered } from './sources.js';
+
+interface EndpointView {
+  readonly status: string;
+  readonly running: boolean;
+  readonly pid: number | null;
+}
+
+describe('restarts', () => {
+  let stack: Stack;
+  let id: string;
+  let database: TcpProxy;
+  before(async () => {
+    stack = await startStack({
+      databaseUrl: async (url) => {
+        database = await startProxy(url);
+        return database.url;
+      },
+    });
+    id = await stack.deploy({ path: '/any', code: ANYTHING });
+  });
+  after(async () => {
+    await stack.close();
+    await database.down();
+  });
+
+  const at = (path: string) => `${stack.gatewayUrl}${path}`;
+  const view = async (endpoint = id) =>
+    (await must(stack.api.get(`/api/endpoints/${endpoint}`))) as EndpointView;
+  const gateway = () => {
+    const process = stack.processes.get('gateway');
+    if (!process) throw new Error('no gateway');
+    return process;
+  };
+  const handled = async () =>
+    ((await must(stack.api.get('/api/stats'))) as { requests_handled: number }).requests_handled;
+  const inFlight = async () => {
+    const { body } = await stack.api.get('/metrics');
+    return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
+  };
+
+  it('counts the requests handled, across restarts of the gateway', async () => {
+    const before = await handled();
+    for (let i = 0; i < 5; i++) await call(at('/any'));
+    await eventually(async () => expect(await handled()).to.equal(before + 5));
+    await call(at('/any'));
+    expect(await gateway().end()).to.deep.equal({ code: 0, signal: null });
+    expect(await handled(), 'what was not yet written is written at the end').to.equal(before + 6);
+    await stack.start('gateway');
+    await call(at('/any'));
+    await eventually(async () => expect(await handled()).to.equal(before + 7));
+  });
+
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    it(`runs again what ran, after ${signal}, and leaves no process behind`, async () => {
+      const { pid } = await view();
+      const others = descendantsOf(gateway().pid);
+      expect(others.map((process) => process.pid)).to.include(pid);
+      const { signal: endedBy } = await gateway().end(signal);
+      expect(endedBy).to.equal(signal === 'SIGTERM' ? null : signal);
+      await eventually(() => expect(others.filter((process) => isRunning(process.pid))).to.deep.equal([]));
+      await stack.start('gateway');
+      await eventually(async () => expect((await call(at('/any'))).status).to.equal(200));
+      const now = await eventually(async () => {
+        const current = await view();
+        expect(current).to.include({ status: 'running', running: true });
+        return current;
+      });
+      expect(now.pid).not.to.equal(pid);
+      expect(JSON.parse((await call(at('/any'))).text)).to.include({ pid: now.pid });
+    });
+  }
+
+  it('finishes what is in flight when it is told to end, and takes nothing new', async () => {
+    const agent = new Agent({ keepAlive: true });
+    const slow = Array.from({ length: 10 }, (_, client) =>
+      call(at('/any?do=sleep&ms=1000'), client < 5 ? { agent } : {}),
+    );
+    await eventually(async () => expect(await inFlight()).to.equal(10));
+    // Meanwhile others come and go: they are answered, or cannot connect.
+    let isOver = false;
+    const refused: string[] = [];
+    const load = Array.from({ length: 3 }, async () => {
+      while (!isOver) {
+        try {
+          const { status, text } = await call(at('/any'));
+          if (status !== 200) refused.push(`${status} ${text}`);
+        } catch {
+          await delay(5);
+        }
+      }
+    });
+    const ended = await gateway().end();
+    for (const answer of await Promise.all(slow)) expect(answer.status, answer.text).to.equal(200);
+    isOver = true;
+    await Promise.all(load);
+    agent.destroy();
+    expect(refused).to.deep.equal([]);
+    expect(ended).to.deep.equal({ code: 0, signal: null });
+    await stack.start('gateway');
+  });
+
+  it('has nothing to start an endpoint on without a gateway', async () => {
+    await gateway().end();
+    expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'no_gateway');
+    expect(await view()).to.include({ running: false, pid: null });
+    const other = await must(
+      stack.api.post('/api/endpoints', { name: 'x', path: '/x', method: 'GET', domain: '*', code: ANYTHING }),
+    );
+    await must(stack.api.post(`/api/endpoints/${(other as { id: string }).id}/compile`));
+    expectFailure(await stack.api.post(`/api/endpoints/${(other as { id: string }).id}/start`), 'no_gateway');
+    await stack.start('gateway');
+    await must(stack.api.post(`/api/endpoints/${(other as { id: string }).id}/start`));
+    expect((await call(at('/x'))).status).to.equal(200);
+  });
+
+  it('goes on when one of its fronts is killed', async () => {
+    gateway().logged.expectErrors(/front ended, starting another/);
+    const fronts = () =>
+      descendantsOf(gateway().pid).filter(({ command }) => command.includes('gateway-front'));
+    const before = fronts();
+    expect(before).not.to.deep.equal([]);
+    const [victim] = before;
+    process.kill(victim?.pid ?? 0, 'SIGKILL');
+    await eventually(() => {
+      const now = fronts().map(({ pid }) => pid);
+      expect(now).to.have.length(before.length).and.not.include(victim?.pid);
+    });
+    // All of them know the way: the new one too.
+    await eventually(async () => {
+      for (let i = 0; i < 20; i++) expect((await call(at('/any'))).status).to.equal(200);
+    });
+    const { pid } = await view();
+    const changed = await stack.deploy({ path: '/after', code: numbered(1) });
+    for (let i = 0; i < 10; i++) expect((await call(at('/after'))).text).to.equal('1 ');
+    expect((await view()).pid).to.equal(pid);
+    await must(stack.api.delete(`/api/endpoints/${changed}`));
+  });
+
+  it('runs endpoints on every gateway, and waits for all of them', async () => {
+    const port = await freePort();
+    const second = stack.launch('gateway', { GATEWAY_PORT: String(port) });
+    try {
+      await second.ready;
+      const other = `http://127.0.0.1:${port}`;
+      const shared = await stack.deploy({ path: '/shared', code: ANYTHING });
+      const pidAt = async (base: string) =>
+        (JSON.parse((await call(`${base}/shared`)).text) as { pid: number }).pid;
+      const pids = [await pidAt(stack.gatewayUrl), await pidAt(other)];
+      expect(new Set(pids).size).to.equal(2);
+      expect((await view(shared)).pid, 'that of the gateway that has been there longest').to.equal(pids[0]);
+      await must(stack.api.post(`/api/endpoints/${shared}/stop`));
+      expect(pids.filter(isRunning)).to.deep.equal([]);
+      expect([(await call(at('/shared'))).status, (await call(`${other}/shared`)).status]).to.deep.equal([
+        503, 503,
+      ]);
+      await must(stack.api.delete(`/api/endpoints/${shared}`));
+    } finally {
+      expect(await second.end()).to.deep.equal({ code: 0, signal: null });
+    }
+    expect((await call(at('/any'))).status).to.equal(200);
+  });
+
+  it('serves on while PostgreSQL is away, and everything finds back to it', async () => {
+    await database.down();
+    await eventually(async () =>
+      expectFailure(await stack.api.get('/api/endpoints'), 'database_unavailable'),
+    );
+    for (let i = 0; i < 20; i++) expect((await call(at('/any'))).status).to.equal(200);
+    expect((await call(at('/any?do=exit'))).status).to.equal(502);
+    await eventually(async () => expect((await call(at('/any'))).status).to.equal(200));
+    await database.up();
+    await eventually(async () => expect((await stack.api.get('/api/endpoints')).status).to.equal(200));
+    const back = await stack.deploy({ path: '/back', code: numbered(7) });
+    expect((await call(at('/back'))).text).to.equal('7 ');
+    await eventually(async () => expect(await view(id)).to.include({ running: true, status: 'running' }));
+    await must(stack.api.delete(`/api/endpoints/${back}`));
+  });
+
+  describe('ends cleanly when it is told to while it starts', () => {
+    const moments: readonly (readonly [ProcessName, readonly number[]])[] = [
+      ['gateway', [100, 200, 300, 350, 400, 450, 500, 600]],
+      ['worker', [200, 350, 500]],
+      ['web', [200, 350, 500]],
+      ['actor-host', [200, 350, 500]],
+    ];
+    for (const [name, delays] of moments) {
+      it(name, async () => {
+        for (const ms of delays) {
+          const port = String(await freePort());
+          const launched = stack.launch(name, { GATEWAY_PORT: port, PORT: port });
+          await delay(ms);
+          const children = descendantsOf(launched.pid);
+          const { code, signal } = await launched.end();
+          // Before it has begun to listen for the signal, it ends by it.
+          expect(code === 0 || signal === 'SIGTERM', `after ${ms} ms: ${code} ${signal}`).to.equal(true);
+          await eventually(() => expect(children.filter(({ pid }) => isRunning(pid))).to.deep.equal([]));
+        }
+      });
+    }
+  });
+});
