@@ -9,7 +9,8 @@ import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
 import { toolEnvironment } from '../src/config.js';
-import { killOrphans } from '../src/limited-process.js';
+import { killLeftovers } from '../src/limited-process.js';
+import { Limiter } from '../src/limiter.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
 import { startProcess } from '../src/process.js';
 import { isAlive } from '../src/process-liveness.js';
@@ -21,6 +22,8 @@ import { openDatabase } from '../src/store/database.js';
 import { compile } from './compile.js';
 import { recoverBuilds } from './recover.js';
 
+/** While some builds compile, others read and write their rows and files: no compiler has to wait for that. */
+const JOBS_PER_COMPILER = 3;
 const RECOVER_EVERY_MS = 5_000;
 /** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
 const DRAIN_MS = 10_000;
@@ -64,7 +67,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   await prepareSdk(sets, false);
   log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
 
-  await killOrphans();
+  await killLeftovers();
   const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
   shutdown.add('scratch folder', () => rm(scratch, { recursive: true, force: true }));
 
@@ -88,7 +91,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('node', () => node.leave());
 
   const artifacts = openArtifactStore(config);
-  const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits });
+  const slots = new Limiter(config.WORKER_CONCURRENCY);
+  const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits, slots });
   const context = {
     store,
     builder,
@@ -102,7 +106,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     config,
     COMPILE_QUEUE,
     (job) => compile(job.data, context, interrupt.signal),
-    config.WORKER_CONCURRENCY,
+    config.WORKER_CONCURRENCY * JOBS_PER_COMPILER,
     log,
   );
   shutdown.add('builds', async () => {
@@ -113,7 +117,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 
   const recovering = new Periodically(
     RECOVER_EVERY_MS,
-    () => recoverBuilds(store, queues, log),
+    async () => {
+      await killLeftovers();
+      await recoverBuilds(store, queues, log);
+    },
     (error) => log.warn({ err: error }, 'looking for lost builds failed'),
   );
   shutdown.add('recovery', () => recovering.stop());

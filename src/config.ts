@@ -57,7 +57,7 @@ export const SETTINGS = {
     availableParallelism(),
     1,
     256,
-    'Builds one worker process runs at a time.',
+    'Compilers one worker process runs at a time.',
     'cores',
   ),
   GATEWAY_CONCURRENCY: integer(

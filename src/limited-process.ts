@@ -31,6 +31,9 @@ export interface LimitedCommand {
   readonly mark: string;
 }
 
+/** Marks of the processes started here that have not ended yet. */
+const activeMarks = new Set<string>();
+
 const MARK_VARIABLE = 'EDGE_PROCESS_MARK';
 const MARK_ENTRY = `${MARK_VARIABLE}=`;
 
@@ -49,8 +52,9 @@ const FILE_BLOCK_BYTES = 512;
 
 /** Starts a program under limits. The child leads a process group: end it with `killTree`. */
 export function spawnLimited(command: LimitedCommand): ChildProcess {
-  const { limits } = command;
-  return spawn(
+  const { limits, mark } = command;
+  activeMarks.add(mark);
+  const child = spawn(
     '/bin/sh',
     [
       '-c',
@@ -64,11 +68,13 @@ export function spawnLimited(command: LimitedCommand): ChildProcess {
     ],
     {
       cwd: command.cwd,
-      env: { ...command.env, [MARK_VARIABLE]: command.mark },
+      env: { ...command.env, [MARK_VARIABLE]: mark },
       stdio: command.stdio,
       detached: true,
     },
   );
+  for (const event of ['exit', 'error']) child.once(event, () => activeMarks.delete(mark));
+  return child;
 }
 
 /**
@@ -85,11 +91,16 @@ export async function killTree(leader: number, mark: string): Promise<void> {
   }
 }
 
-/** Kills what processes of ours have started that were themselves killed, and could not see to it. */
-export async function killOrphans(): Promise<void> {
+/**
+ * Kills what was left behind: by programs started here that have ended, and by other processes of ours that were killed
+ * and could not see to it. To be called from time to time; looking through all processes takes some milliseconds.
+ */
+export async function killLeftovers(): Promise<void> {
   for (const { pid, mark } of await markedProcesses()) {
     const [namespace, owner] = mark.split('.');
-    if (namespace === PID_NAMESPACE && !isAlive(Number(owner))) killProcess(pid);
+    if (namespace !== PID_NAMESPACE) continue;
+    const isLeft = Number(owner) === process.pid ? !activeMarks.has(mark) : !isAlive(Number(owner));
+    if (isLeft) killProcess(pid);
   }
 }
 

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import type { Dependencies } from '../dependencies.js';
+import type { Limiter } from '../limiter.js';
 import type { DependencySets } from './dependency-sets.js';
 import type { Diagnostic } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
@@ -17,6 +18,8 @@ export interface BuilderOptions {
   readonly scratch: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
+  /** How many compilers may run at a time. */
+  readonly slots: Limiter;
 }
 
 /** Milliseconds of the parts of a build. */
@@ -38,16 +41,16 @@ export class Builder {
 
   /** Builds one handler. A source that does not compile is a result, not an error. */
   async build(code: string, dependencies: Dependencies, signal?: AbortSignal): Promise<Built> {
-    const { toolchain, sets, artifacts, scratch, env, limits } = this.options;
+    const { toolchain, sets, artifacts, scratch, env, limits, slots } = this.options;
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) });
     const dependencies_ms = lap();
     if (!set.ok) return { ...set, timings: { dependencies_ms, compile_ms: 0, store_ms: 0 } };
 
-    const job = { toolchain, code, libraries: set.rustcArgs, env, limits, signal };
+    const job = { toolchain, code, libraries: set.rustcArgs, env, limits, slots, signal };
     return compileHandler(scratch, job, async (compilation): Promise<Built> => {
-      const { diagnostics } = compilation;
-      const compile_ms = lap();
+      const { diagnostics, ms: compile_ms } = compilation;
+      lap();
       if (!compilation.ok) {
         return {
           ok: false,

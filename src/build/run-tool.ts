@@ -1,5 +1,5 @@
 /** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
-import { killTree, newMark, type ResourceLimits, spawnLimited } from '../limited-process.js';
+import { killGroup, killTree, newMark, type ResourceLimits, spawnLimited } from '../limited-process.js';
 
 /** What one run may use. */
 export interface ToolLimits extends ResourceLimits {
@@ -29,6 +29,8 @@ export interface ToolResult {
 
 /** Output beyond this is dropped: a compiler can print without end. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+/** The streams of a tool close with its end, unless another process holds them. */
+const UNCLOSED_MS = 100;
 
 /**
  * Runs a tool. An exit code that is not 0 is a result, not an error.
@@ -48,10 +50,13 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     killed = killTree(child.pid, mark);
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
-  // It may leave processes behind that go on working, and hold its streams open. Nobody has to wait for their end.
+  let unclosed: NodeJS.Timeout | undefined;
   child.once('exit', () => {
     clearTimeout(timer);
-    end('exited');
+    // It may leave processes behind. Those of its group end at once, those that hold its streams open soon; what has
+    // gone further is for `killLeftovers`.
+    if (child.pid !== undefined) killGroup(child.pid);
+    unclosed = setTimeout(() => end('exited'), UNCLOSED_MS);
   });
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
@@ -65,6 +70,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     return { outcome, exitCode, stdout: stdout(), stderr: stderr() };
   } finally {
     clearTimeout(timer);
+    clearTimeout(unclosed);
     run.signal?.removeEventListener('abort', onAbort);
   }
 }

@@ -1,6 +1,7 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Limiter } from '../limiter.js';
 import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
 import { runTool, type ToolLimits } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
@@ -25,8 +26,10 @@ export const HANDLER_PROFILE = [
 /** As diagnostics name it. */
 const SOURCE_FILE = 'handler.rs';
 
-/** The outcome of one rustc run. */
-export type Compilation =
+/** The outcome of one rustc run, and how many milliseconds it took. */
+export type Compilation = { readonly ms: number } & Outcome;
+
+type Outcome =
   | { readonly ok: true; readonly executable: string; readonly diagnostics: readonly Diagnostic[] }
   | { readonly ok: false; readonly timedOut: boolean; readonly diagnostics: readonly Diagnostic[] };
 
@@ -38,6 +41,8 @@ export interface CompileJob {
   readonly libraries: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
+  /** Lets so many compilers run at a time as there are cores to run them. */
+  readonly slots: Limiter;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -51,14 +56,19 @@ export async function compileHandler<T>(
 ): Promise<T> {
   const folder = await mkdtemp(join(scratch, 'build-'));
   try {
-    return await use(await compileIn(folder, job));
+    await writeFile(join(folder, SOURCE_FILE), job.code);
+    const compilation = await job.slots.run(async () => {
+      const started = performance.now();
+      const outcome = await compileIn(folder, job);
+      return { ...outcome, ms: Math.round(performance.now() - started) };
+    });
+    return await use(compilation);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function compileIn(folder: string, job: CompileJob): Promise<Compilation> {
-  await writeFile(join(folder, SOURCE_FILE), job.code);
+async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
   const result = await runTool({
     file: job.toolchain.rustc,
     args: [...HANDLER_PROFILE, '--error-format=json', ...job.libraries, '-o', 'handler', SOURCE_FILE],

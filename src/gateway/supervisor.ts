@@ -6,6 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Counter, type Registry } from 'prom-client';
 import { toError } from '../errors.js';
+import { Limiter } from '../limiter.js';
 import type { Logger } from '../log.js';
 import { type Changes, Periodically } from '../reconcile/changes.js';
 import type { Store } from '../store/database.js';
@@ -22,7 +23,6 @@ import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
 import type { Fronts } from './fronts.js';
 import { type HandlerLimits, type HandlerProcess, startHandler } from './handler-process.js';
-import { Limiter } from './limiter.js';
 import type { EndpointState, HandlerState } from './messages.js';
 
 /** What a supervisor works with. */

@@ -6,7 +6,7 @@ import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Fronts } from '../gateway/fronts.js';
 import { removeStaleSockets } from '../gateway/stale-sockets.js';
 import { Supervisor } from '../gateway/supervisor.js';
-import { killOrphans } from '../limited-process.js';
+import { killLeftovers } from '../limited-process.js';
 import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
 import { Changes } from '../reconcile/changes.js';
@@ -18,7 +18,7 @@ import { desiredArtifacts } from '../store/endpoint-runs.js';
 await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
   const runDir = await runDirectory(config.DATA_DIR);
-  await killOrphans();
+  await killLeftovers();
   await removeStaleSockets(runDir);
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
