@@ -27,6 +27,8 @@ const JOBS_PER_COMPILER = 3;
 const RECOVER_EVERY_MS = 5_000;
 /** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
 const DRAIN_MS = 10_000;
+/** Prepared dependency sets take some 50 MB each. */
+const KEEP_UNUSED_SETS_MS = 30 * 24 * 3600 * 1000;
 /** Building the SDK once may take longer than a handler ever should. */
 const SDK_BUILD_LIMIT_MS = 600_000;
 
@@ -62,6 +64,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     await sets.settled();
   });
 
+  await sets.forgetUnused(KEEP_UNUSED_SETS_MS);
   const started = performance.now();
   log.info({ rustc: toolchain.version }, 'preparing the SDK');
   await prepareSdk(sets, false);

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
 import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
@@ -74,12 +74,26 @@ export class DependencySets {
         () => this.#inProgress.delete(key),
       );
     }
-    return prepared;
+    const result = await prepared;
+    // Says to `forgetUnused`, of whichever worker, that the set is in use.
+    const now = new Date();
+    if (result.ok) await utimes(join(this.root, key, PREPARED_FILE), now, now);
+    return result;
   }
 
   /** Resolves when nothing is being prepared any more. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#inProgress.values());
+  }
+
+  /** Deletes the sets that nobody has asked for in this time: those of older compilers and SDKs, above all. */
+  async forgetUnused(unusedMs: number): Promise<void> {
+    await mkdir(this.root, { recursive: true });
+    for (const name of await readdir(this.root)) {
+      const folder = join(this.root, name);
+      const { mtimeMs } = await stat(join(folder, PREPARED_FILE)).catch(() => stat(folder));
+      if (Date.now() - mtimeMs > unusedMs) await rm(folder, { recursive: true, force: true });
+    }
   }
 
   async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {

@@ -1,5 +1,5 @@
 /** Dependency sets, with a script in the place of cargo: what it is asked for, and what is made of its answers. */
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { DependencySets, type PreparedSet } from '../../src/build/dependency-sets.js';
@@ -171,5 +171,21 @@ describe('dependency sets', () => {
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();
     expect(await preparing).to.deep.include({ ok: false, timedOut: false });
+  });
+
+  it('forgets the sets that nobody has used for long', async () => {
+    const sets = open();
+    await sets.prepare({ dependencies: {}, async: false });
+    await sets.prepare({ dependencies: { regex: '1' }, async: false });
+    const root = join(folder.path, 'sets');
+    const [used, unused] = (await readdir(root)).sort((left) => (left.startsWith('sync-') ? -1 : 1));
+    const longAgo = new Date(Date.now() - 100_000);
+    for (const name of [used, unused])
+      await utimes(join(root, `${name}`, 'rustc-args.json'), longAgo, longAgo);
+    await sets.prepare({ dependencies: {}, async: false });
+    await sets.forgetUnused(50_000);
+    expect(await readdir(root))
+      .to.include(used)
+      .and.not.include(unused);
   });
 });
