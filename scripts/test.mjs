@@ -8,7 +8,8 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { build, ensurePackages, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { ensureRedis, ensureS3Server } from './test-servers.mjs';
 
 const files = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -18,6 +19,7 @@ await requireRust();
 await ensurePackages();
 await build();
 await ensureRedis();
+process.env.TEST_S3_SERVER = await ensureS3Server();
 if (files.length === 0) {
   await cargoTests([]);
   await cargoTests(['--features', 'async']);
@@ -32,19 +34,6 @@ if (process.env.CI === 'true' && total.skipped > 0) {
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
-
-async function ensureRedis() {
-  if ((await run('redis-server', ['--version'], { stdio: 'ignore' }).catch(() => 1)) === 0) return;
-  if (process.getuid?.() !== 0) fail('The tests need `redis-server`: apt-get install redis-server');
-  step('Installing redis-server');
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const install = () =>
-    run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { env });
-  // The package lists of a fresh machine are empty or old.
-  if ((await run('apt-get', ['update', '-qq'], { env })) !== 0 || (await install()) !== 0) {
-    fail('redis-server could not be installed; apt-get said why above.');
-  }
-}
 
 /** Runs the tests of the SDK and adds up the `test result:` lines of its test programs. */
 async function cargoTests(args) {

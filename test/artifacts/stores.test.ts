@@ -1,0 +1,83 @@
+/** One suite for every artifact store. */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
+import { openArtifactStore } from '../../src/artifacts/open.js';
+import { ConfigError, loadConfig } from '../../src/config.js';
+import { s3Executable, startS3, type TestS3 } from '../support/s3.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+function storeSuite(open: (folder: string) => Promise<ArtifactStore>): void {
+  let folder: TempDir;
+  let store: ArtifactStore;
+  before(async () => {
+    folder = await tempDir('artifacts');
+    await mkdir(join(folder.path, 'files'));
+    store = await open(folder.path);
+  });
+  after(() => folder.remove());
+
+  const file = (name: string) => join(folder.path, 'files', name);
+  const write = async (name: string, content: Buffer) => {
+    await writeFile(file(name), content);
+    return digestFile(file(name));
+  };
+
+  it('returns what was stored, to the byte', async () => {
+    const content = randomBytes(1_500_000);
+    const digest = await write('one', content);
+    expect(await store.has(digest)).to.equal(false);
+    await store.put(digest, file('one'));
+    expect(await store.has(digest)).to.equal(true);
+    await store.fetch(digest, file('copy'));
+    expect(content.equals(await readFile(file('copy')))).to.equal(true);
+  });
+
+  it('takes the same artifact again, also at the same time', async () => {
+    const digest = await write('two', randomBytes(100_000));
+    await Promise.all([1, 2, 3].map(() => store.put(digest, file('two'))));
+    await store.fetch(digest, file('copy'));
+    expect(await digestFile(file('copy'))).to.equal(digest);
+  });
+
+  it('fails to fetch what it does not have', async () => {
+    const error = await store.fetch('0'.repeat(64), file('none')).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(Error);
+  });
+}
+
+describe('artifact store in a folder', () => {
+  storeSuite(async (folder) =>
+    openArtifactStore(loadConfig({ DATA_DIR: folder, ARTIFACTS_URL: join(folder, 'store') })),
+  );
+});
+
+describe('artifact store in an S3 bucket', () => {
+  let server: TestS3;
+  before(async function () {
+    const executable = s3Executable();
+    // Without Go there is no server to talk to; `npm test` says so, and with CI=true it is a failure.
+    if (executable === undefined) return this.skip();
+    server = await startS3(executable);
+    return server.createBucket('artifacts');
+  });
+  after(() => server?.remove());
+
+  storeSuite(async () =>
+    openArtifactStore(loadConfig({ ...server.settings, ARTIFACTS_URL: 's3://artifacts/some/prefix' })),
+  );
+});
+
+describe('ARTIFACTS_URL', () => {
+  it('is refused when it cannot be used', () => {
+    for (const environment of [
+      { ARTIFACTS_URL: 'https://example.test/artifacts' },
+      { ARTIFACTS_URL: 's3:///prefix', S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 's' },
+      { ARTIFACTS_URL: 's3://bucket' },
+    ]) {
+      expect(() => openArtifactStore(loadConfig(environment))).to.throw(ConfigError, 'ARTIFACTS_URL');
+    }
+  });
+});
