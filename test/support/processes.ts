@@ -25,6 +25,8 @@ export interface TestProcess {
   /** Resolves when it says that it is ready. */
   readonly ready: Promise<void>;
   readonly logged: TestLog;
+  /** All it has written to its output streams. */
+  printed(): string;
   /** Sends a signal, and resolves with how the process ended. */
   end(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
@@ -61,7 +63,7 @@ export interface StackOptions {
  * Prepared dependency sets are shared by all test runs of a machine: each is keyed by what it was made from, so what
  * an older SDK left there is never used.
  */
-const BUILD_CACHE = join(
+export const BUILD_CACHE = join(
   process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
   'edge-gateway',
   'test-build',
@@ -151,7 +153,7 @@ function startProcess(name: ProcessName, env: Record<string, string | undefined>
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      printed = (printed + text).slice(-20_000);
+      printed += text;
       logged.write(text);
     });
   }
@@ -163,6 +165,7 @@ function startProcess(name: ProcessName, env: Record<string, string | undefined>
     pid: child.pid ?? 0,
     ready: whenReady,
     logged,
+    printed: () => printed,
     end: (signal = 'SIGTERM') =>
       new Promise((resolve) => {
         const done = () => resolve({ code: child.exitCode, signal: child.signalCode });
@@ -177,7 +180,9 @@ function ready(child: ChildProcess, name: string, printed: () => string): Promis
   return new Promise((resolve, reject) => {
     child.once('message', () => resolve());
     child.once('exit', (code, signal) =>
-      reject(new Error(`${name} ended (${code ?? signal}) before it was ready:\n${printed()}`)),
+      reject(
+        new Error(`${name} ended (${code ?? signal}) before it was ready:\n${printed().slice(-20_000)}`),
+      ),
     );
   });
 }

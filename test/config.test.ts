@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import { expect } from 'chai';
+import { ConfigError, loadConfig, loadProcessConfig, SETTINGS, toolEnvironment } from '../src/config.js';
+
+describe('configuration', () => {
+  const problem = (
+    environment: Record<string, string>,
+    load: (from: typeof environment) => unknown = loadConfig,
+  ) => {
+    try {
+      load(environment);
+    } catch (error) {
+      expect(error).to.be.instanceOf(ConfigError);
+      return (error as Error).message;
+    }
+    return undefined;
+  };
+
+  it('has a default for everything but the database', () => {
+    const config = loadConfig({});
+    expect(config).to.include({ HOST: '127.0.0.1', PORT: 8081, GATEWAY_PORT: 8080, LOG_LEVEL: 'info' });
+    expect(isAbsolute(config.DATA_DIR)).to.equal(true);
+    expect(problem({}, loadProcessConfig)).to.match(/^DATABASE_URL: is not set.*npm run up/);
+    expect(loadProcessConfig({ DATABASE_URL: 'postgres://x' })).to.include({ DATABASE_URL: 'postgres://x' });
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(loadConfig({ PORT: '', API_KEY: '', LOG_LEVEL: '' })).to.include({
+      PORT: 8081,
+      API_KEY: undefined,
+      LOG_LEVEL: 'info',
+    });
+  });
+
+  it('reads what is set', () => {
+    const config = loadConfig({
+      PORT: '0',
+      LOG_LEVEL: 'debug',
+      HANDLER_MEMORY_MB: '512',
+      METRICS_PORT: '9100',
+    });
+    expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
+  });
+
+  it('names every wrong value, what it is and what it may be', () => {
+    const message = problem({
+      PORT: '70000',
+      LOG_LEVEL: 'loud',
+      COMPILE_TIMEOUT_MS: '2s',
+      METRICS_PORT: '-1',
+    });
+    expect(message?.split('\n')).to.deep.equal([
+      'PORT: must be a whole number from 0 to 65535, not "70000"',
+      'LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
+      'METRICS_PORT: must be a whole number from 0 to 65535, not "-1"',
+      'COMPILE_TIMEOUT_MS: must be a whole number from 100 to 3600000, not "2s"',
+    ]);
+    for (const value of ['1e3', '0x10', ' 80', '80 ', '8.5', '+80', 'NaN'])
+      expect(problem({ PORT: value }), value).to.match(/^PORT: must be a whole number/);
+  });
+
+  it('hands build tools nothing but what they need', () => {
+    const passed = {
+      PATH: '/bin',
+      HOME: '/root',
+      CARGO_HOME: '/c',
+      RUSTUP_HOME: '/r',
+      https_proxy: 'p',
+      SSL_CERT_FILE: 'f',
+    };
+    const kept = { CARGO_NET_OFFLINE: 'true', CARGO_HTTP_TIMEOUT: '30' };
+    const secret = {
+      DATABASE_URL: 'postgres://u:p@h/d',
+      API_KEY: 'k',
+      SECRET_KEY: 's',
+      S3_SECRET_KEY: 's',
+      REDIS_URL: 'redis://:p@h',
+      CARGO_REGISTRY_TOKEN: 't',
+      CARGO_REGISTRIES_OURS_TOKEN: 't',
+      AWS_SECRET_ACCESS_KEY: 'a',
+      NODE_OPTIONS: '--inspect',
+      LD_PRELOAD: 'x',
+      RUSTC_WRAPPER: 'x',
+    };
+    expect(toolEnvironment({ ...passed, ...kept, ...secret })).to.deep.equal({ ...passed, ...kept });
+  });
+
+  it('is described in the README: the same names, defaults and words', async () => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const [, table = ''] =
+      /^\| variable \| default \| what it does \|\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+    const rows = table
+      .trim()
+      .split('\n')
+      .map((row) => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
+    expect(rows).to.deep.equal(
+      Object.entries(SETTINGS).map(([name, { shown, description }]) => [`\`${name}\``, shown, description]),
+    );
+  });
+});

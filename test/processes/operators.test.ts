@@ -1,0 +1,263 @@
+/** What operators see: the queue dashboard, metrics, logs. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { call } from '../support/http.js';
+import { freePort } from '../support/postgres.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { ANYTHING } from './sources.js';
+
+const KEY = 'the-key-of-the-operators';
+
+interface Series {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** The lines of a Prometheus text. */
+function parseMetrics(text: string): Series[] {
+  return text.split('\n').flatMap((line) => {
+    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (!match) return [];
+    const [, name = '', labels = '', value] = match;
+    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
+    return [{ name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }];
+  });
+}
+
+describe('operating', () => {
+  let stack: Stack;
+  let endpoint: string;
+  let buildId: string;
+  let workerMetrics: string;
+  const auth = { headers: { authorization: `Bearer ${KEY}` } };
+  const post = (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    stack.api.post(path, body, { headers: { ...auth.headers, ...headers } });
+
+  before(async () => {
+    stack = await startStack({
+      env: { API_KEY: KEY, LOG_LEVEL: 'debug' },
+      processes: ['web', 'gateway', 'actor-host'],
+    });
+    const port = await freePort();
+    workerMetrics = `http://127.0.0.1:${port}/metrics`;
+    await stack.start('worker', { METRICS_PORT: String(port) });
+    const created = await must(
+      post('/api/endpoints', {
+        name: 'op',
+        path: '/op/{secret}',
+        method: 'GET',
+        domain: '*',
+        code: ANYTHING,
+      }),
+    );
+    endpoint = (created as { id: string }).id;
+    const compiled = await must(
+      post(`/api/endpoints/${endpoint}/compile`, undefined, { 'x-request-id': 'follow-me' }),
+    );
+    buildId = (compiled as { build_id: string }).build_id;
+    await must(post(`/api/endpoints/${endpoint}/start`));
+    const broken = await must(
+      post('/api/endpoints', { name: 'b', path: '/b', method: 'GET', domain: '*', code: 'fn main() { 1 }' }),
+    );
+    await post(`/api/endpoints/${(broken as { id: string }).id}/compile`);
+  });
+  after(() => stack.close());
+
+  const series = async (url = `${stack.apiUrl}/metrics`) => {
+    const answer = await call(url, auth);
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.headers['content-type']).to.match(/^text\/plain; version=0\.0\.4/);
+    return parseMetrics(answer.text);
+  };
+  const find = (all: readonly Series[], name: string, labels: Record<string, string> = {}) =>
+    all.filter(
+      (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
+    );
+  const value = (all: readonly Series[], name: string, labels: Record<string, string> = {}) => {
+    const found = find(all, name, labels);
+    expect(found, `${name} ${JSON.stringify(labels)}`).to.have.length(1);
+    return found[0]?.value;
+  };
+
+  describe('the queue dashboard', () => {
+    const basic = (key: string) => ({
+      headers: { authorization: `Basic ${Buffer.from(`operator:${key}`).toString('base64')}` },
+    });
+
+    it('asks browsers for the key', async () => {
+      for (const options of [{}, basic('wrong')]) {
+        const refused = await call(`${stack.apiUrl}/queues`, options);
+        expect(refused.status).to.equal(401);
+        expect(refused.headers['www-authenticate']).to.match(/^Basic /);
+      }
+      for (const path of ['/queues', '/queues/']) {
+        const page = await call(`${stack.apiUrl}${path}`, basic(KEY));
+        expect(page.status).to.equal(200);
+        expect(page.headers['content-type']).to.match(/^text\/html/);
+      }
+    });
+
+    it('shows the compile queue with its jobs', async () => {
+      const url = `${stack.apiUrl}/queues/api/queues?activeQueue=compile&status=completed&page=1&jobsPerPage=10`;
+      expect((await call(url)).status).to.equal(401);
+      const answer = await call(url, basic(KEY));
+      expect(answer.status, answer.text).to.equal(200);
+      const { queues } = JSON.parse(answer.text) as {
+        queues: {
+          name: string;
+          counts: Record<string, number>;
+          jobs: { data: { buildId: string; requestId: string } }[];
+        }[];
+      };
+      expect(queues.map(({ name }) => name)).to.deep.equal(['compile']);
+      expect(queues[0]?.counts).to.include({ completed: 2, failed: 0 });
+      expect(queues[0]?.jobs.map(({ data }) => data)).to.deep.include({
+        buildId,
+        attempt: 1,
+        requestId: 'follow-me',
+      });
+    });
+  });
+
+  describe('metrics', () => {
+    it('need the key', async () => {
+      expect((await call(`${stack.apiUrl}/metrics`)).status).to.equal(401);
+    });
+
+    it('count requests by endpoint and status class, with the template of the route', async () => {
+      for (let i = 0; i < 3; i++) await call(`${stack.gatewayUrl}/op/hush-${i}`);
+      await call(`${stack.gatewayUrl}/op/hush?do=status&code=404`);
+      await call(`${stack.gatewayUrl}/op/hush?do=panic`);
+      await call(`${stack.gatewayUrl}/no-such/hush`);
+      await call(`${stack.gatewayUrl}/op/hush`, { method: 'POST' });
+      const labels = { endpoint, domain: '*', method: 'GET', route: '/op/{secret}' };
+      const all = await series();
+      expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '2xx' })).to.equal(3);
+      expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '4xx' })).to.equal(1);
+      expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '5xx' })).to.equal(1);
+      expect(value(all, 'edge_gateway_request_duration_seconds_count', labels)).to.equal(5);
+      expect(value(all, 'edge_gateway_request_duration_seconds_bucket', { ...labels, le: '+Inf' })).to.equal(
+        5,
+      );
+      expect(value(all, 'edge_gateway_refused_total', { status: '404' })).to.equal(1);
+      expect(value(all, 'edge_gateway_refused_total', { status: '405' })).to.equal(1);
+      for (const { labels: own } of all) expect(JSON.stringify(own)).not.to.match(/hush|no-such/);
+    });
+
+    it('show requests in flight', async () => {
+      expect(value(await series(), 'edge_gateway_requests_in_flight')).to.equal(0);
+      const slow = call(`${stack.gatewayUrl}/op/1?do=sleep&ms=500`);
+      await eventually(async () =>
+        expect(value(await series(), 'edge_gateway_requests_in_flight')).to.equal(1),
+      );
+      await slow;
+      await eventually(async () =>
+        expect(value(await series(), 'edge_gateway_requests_in_flight')).to.equal(0),
+      );
+    });
+
+    it('count restarts of handlers by their reason', async () => {
+      await call(`${stack.gatewayUrl}/op/1?do=exit`);
+      await eventually(async () => {
+        const labels = { endpoint, reason: 'crash' };
+        expect(value(await series(), 'edge_gateway_handler_restarts_total', labels)).to.equal(1);
+      });
+    });
+
+    it('count and time builds by their result', async () => {
+      const all = await series();
+      for (const result of ['succeeded', 'compile_failed']) {
+        expect(value(all, 'edge_build_duration_seconds_count', { result })).to.equal(1);
+        expect(value(all, 'edge_build_duration_seconds_sum', { result })).to.be.greaterThan(0);
+      }
+    });
+
+    it('show how deep the queue is', async () => {
+      for (const state of ['waiting', 'active', 'delayed', 'failed'])
+        expect(value(await series(), 'edge_queue_jobs', { queue: 'compile', state })).to.equal(0);
+      await stack.processes.get('worker')?.end();
+      await must(stack.api.put(`/api/endpoints/${endpoint}`, { code: `${ANYTHING} // changed` }, auth));
+      await post(`/api/endpoints/${endpoint}/compile`, undefined, { prefer: 'respond-async' });
+      expect(value(await series(), 'edge_queue_jobs', { queue: 'compile', state: 'waiting' })).to.equal(1);
+      await stack.start('worker', { METRICS_PORT: new URL(workerMetrics).port });
+      await eventually(async () =>
+        expect(value(await series(), 'edge_queue_jobs', { queue: 'compile', state: 'waiting' })).to.equal(0),
+      );
+    });
+
+    it('time requests to the management API, by route', async () => {
+      const all = await series();
+      const labels = { method: 'POST', route: '/api/endpoints/{id}/compile', status: '2xx' };
+      expect(value(all, 'edge_api_request_duration_seconds_count', labels)).to.be.at.least(1);
+      for (const { labels: own } of find(all, 'edge_api_request_duration_seconds_count'))
+        expect(own['route']).not.to.include(endpoint);
+    });
+
+    it('of one process are served on a port of its own, when it has one', async () => {
+      await eventually(async () => {
+        const all = await series(workerMetrics);
+        expect(value(all, 'edge_build_duration_seconds_count', { result: 'succeeded' })).to.equal(1);
+        expect(find(all, 'edge_gateway_requests_total')).to.deep.equal([]);
+      });
+    });
+
+    it('of a process that was killed are gone, and do no harm', async () => {
+      await stack.processes.get('actor-host')?.end('SIGKILL');
+      expect(find(await series(), 'edge_gateway_requests_total')).not.to.deep.equal([]);
+      await stack.start('actor-host');
+    });
+  });
+
+  describe('logs', () => {
+    const lines = (name: 'web' | 'worker' | 'gateway') => stack.processes.get(name)?.logged.lines ?? [];
+
+    it('follow a compile by its request id, from the API through the worker to the build', async () => {
+      const { id } = (await must(
+        post('/api/endpoints', {
+          name: 'f',
+          path: '/f',
+          method: 'GET',
+          domain: '*',
+          code: `// f\n${ANYTHING}`,
+        }),
+      )) as { id: string };
+      const compiled = await must(
+        post(`/api/endpoints/${id}/compile`, undefined, { 'x-request-id': 'one-id' }),
+      );
+      const build = (await must(
+        stack.api.get(`/api/builds/${(compiled as { build_id: string }).build_id}`, auth),
+      )) as {
+        request_id: string;
+      };
+      expect(build.request_id).to.equal('one-id');
+      for (const name of ['web', 'worker'] as const) {
+        await eventually(() =>
+          expect(lines(name).filter((line) => line['request_id'] === 'one-id')).not.to.deep.equal([]),
+        );
+      }
+    });
+
+    it('follow a request to a handler by its id', async () => {
+      await call(`${stack.gatewayUrl}/op/1?do=exit`, { headers: { 'x-request-id': 'crashing' } });
+      await eventually(() => {
+        const line = lines('gateway').find((one) => one['request_id'] === 'crashing');
+        expect(line).to.include({ endpoint_id: endpoint });
+      });
+    });
+
+    it('are lines of JSON with time, level and process, and no secrets', async () => {
+      for (const name of ['web', 'worker', 'gateway'] as const) {
+        const printed = stack.processes.get(name)?.printed() ?? '';
+        for (const line of printed.trim().split('\n')) {
+          const entry = JSON.parse(line) as Record<string, unknown>;
+          expect(entry).to.include({ name });
+          expect(entry['time']).to.be.a('number');
+          expect(entry['level']).to.be.a('number');
+        }
+        expect(printed).not.to.include(KEY);
+        expect(printed).not.to.include(new URL(stack.databaseUrl).password + '@');
+      }
+    });
+  });
+});
