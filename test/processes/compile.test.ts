@@ -272,16 +272,16 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
 handler_loop_result!(handle);
 `;
     const setsDir = () => join(stack.dataDir, 'build', 'sets');
-    /** When each set with these crates was prepared. */
+    /** The files that preparing has left of each set with these crates: preparing it again makes a new one. */
     const prepared = async () => {
-      const times: Record<string, number> = {};
+      const files: Record<string, number> = {};
       for (const name of await readdir(setsDir())) {
         const manifest = await readFile(join(setsDir(), name, 'Cargo.toml'), 'utf8').catch(() => '');
         if (!/^regex = /m.test(manifest)) continue;
         const file = await stat(join(setsDir(), name, 'rustc-args.json')).catch(() => undefined);
-        if (file) times[name] = file.mtimeMs;
+        if (file) files[name] = file.ino;
       }
-      return times;
+      return files;
     };
 
     it('links the crates, and finds the set prepared the next time', async () => {
@@ -293,11 +293,11 @@ handler_loop_result!(handle);
       expect((await call(`${url}?text=2026-02-31`)).status).to.equal(400);
       expect((await call(`${url}?text=never`)).status).to.equal(404);
 
-      const times = await prepared();
-      expect(times).not.to.deep.equal({});
+      const files = await prepared();
+      expect(files).not.to.deep.equal({});
       const second = await create(source(2), { dependencies });
       expect(await compiled(second.id)).to.include({ cached: false });
-      expect(await prepared()).to.deep.include(times);
+      expect(await prepared()).to.deep.include(files);
     }).timeout(300_000);
 
     it('takes an optional dependency, which the handler does without', async () => {

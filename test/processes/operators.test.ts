@@ -256,7 +256,7 @@ describe('operating', () => {
           expect(entry['level']).to.be.a('number');
         }
         expect(printed).not.to.include(KEY);
-        expect(printed).not.to.include(new URL(stack.databaseUrl).password + '@');
+        expect(printed).not.to.include(`${new URL(stack.databaseUrl).password}@`);
       }
     });
   });
