@@ -75,7 +75,7 @@ export class Builder {
 
 /** The async macros need the SDK with tokio. A mention in a comment only links a little more than needed. */
 function usesAsync(code: string): boolean {
-  return /\bhandler_loop(_result)?_async\s*!/.test(code);
+  return /\bhandler_loop(_async|_async_result|_result_async)\s*!/.test(code);
 }
 
 /** Each call returns the whole milliseconds since the one before. */

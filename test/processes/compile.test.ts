@@ -228,19 +228,24 @@ describe('compiling', () => {
     expect(failed.diagnostics).to.have.length(2);
   });
 
-  it('compiles and answers an async handler', async () => {
-    const { id, url } = await create(`
-use rust_edge_gateway_sdk::prelude::*;
-use rust_edge_gateway_sdk::tokio::time::{sleep, Duration};
-async fn handle(_: Request) -> Response {
-    sleep(Duration::from_millis(20)).await;
-    Response::text(200, "slept")
-}
-handler_loop_async!(handle);
-`);
-    await compiled(id);
-    await must(stack.api.post(`/api/endpoints/${id}/start`));
-    expect((await call(url)).text).to.equal('slept');
+  it('compiles and answers a handler of each macro', async () => {
+    const answer = 'Response::text(200, req.path_param("name").cloned().unwrap_or_default())';
+    const sleep = 'tokio::time::sleep(std::time::Duration::from_millis(5)).await;';
+    const functions: Record<string, string> = {
+      handler_loop: `fn handle(req: Request) -> Response { ${answer} }`,
+      handler_loop_result: `fn handle(req: Request) -> Result<Response, HandlerError> { Ok(${answer}) }`,
+      handler_loop_async: `async fn handle(req: Request) -> Response { ${sleep} ${answer} }`,
+      handler_loop_async_result: `async fn handle(req: Request) -> Result<Response, HandlerError> { ${sleep} Ok(${answer}) }`,
+    };
+    functions['handler_loop_result_async'] = functions['handler_loop_async_result'] ?? '';
+    for (const [macro, handle] of Object.entries(functions)) {
+      const path = `/${macro}/{name}`;
+      const code = `use rust_edge_gateway_sdk::prelude::*;\n${handle}\n${macro}!(handle);\n`;
+      const { id } = await create(code, { path });
+      await compiled(id);
+      await must(stack.api.post(`/api/endpoints/${id}/start`));
+      expect((await call(`${stack.gatewayUrl}/${macro}/of`)).text, macro).to.equal('of');
+    }
   }).timeout(180_000);
 
   it('gives the compiler none of our secrets', async () => {

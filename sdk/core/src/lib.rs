@@ -23,12 +23,19 @@ pub use runtime::blocking;
 #[cfg(feature = "async")]
 pub use tokio;
 
+/// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
+#[cfg(feature = "async")]
+pub use handler_loop_async as handler_loop_async_result;
+/// The same, for whoever puts the words in this order.
+#[cfg(feature = "async")]
+pub use handler_loop_async as handler_loop_result_async;
+
 /// Everything a handler usually needs: `use rust_edge_gateway_sdk_core::prelude::*;`
 pub mod prelude {
     pub use crate::ipc::{read_request, send_response};
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
-    pub use crate::{handler_loop_async, handler_loop_async_result};
+    pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
     pub use crate::{HandlerError, MultipartData, MultipartFile, Request, Response};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;

@@ -45,7 +45,8 @@ macro_rules! handler_loop_result {
     };
 }
 
-/// Serves requests with an `async fn(Request) -> Response`, on a tokio runtime that this macro starts.
+/// Serves requests with an `async fn(Request) -> Response`, or one that returns `Result<Response, HandlerError>`, on a
+/// tokio runtime that this macro starts.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -61,20 +62,6 @@ macro_rules! handler_loop_result {
 #[cfg(feature = "async")]
 #[macro_export]
 macro_rules! handler_loop_async {
-    ($handler:expr) => {
-        fn main() {
-            #[allow(unused_imports)]
-            use $crate::__private::{RunLocal as _, RunShared as _};
-            (&$crate::__private::AsyncHandler::new($handler)).run()
-        }
-    };
-}
-
-/// Serves requests with an `async fn(Request) -> Result<Response, HandlerError>`; an error is answered as
-/// [`HandlerError::to_response`](crate::HandlerError::to_response) says.
-#[cfg(feature = "async")]
-#[macro_export]
-macro_rules! handler_loop_async_result {
     ($handler:expr) => {
         fn main() {
             #[allow(unused_imports)]
