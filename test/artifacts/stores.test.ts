@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
 import { ConfigError, loadConfig } from '../../src/config.js';
-import { s3Executable, startS3, type TestS3 } from '../support/s3.js';
+import { startS3, type TestS3 } from '../support/s3.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 function storeSuite(open: (folder: string) => Promise<ArtifactStore>): void {
@@ -56,14 +56,10 @@ describe('artifact store in a folder', () => {
 
 describe('artifact store in an S3 bucket', () => {
   let server: TestS3;
-  before(async function () {
-    const executable = s3Executable();
-    // Without Go there is no server to talk to; `npm test` says so, and with CI=true it is a failure.
-    if (executable === undefined) return this.skip();
-    server = await startS3(executable);
-    return server.createBucket('artifacts');
+  before(async () => {
+    server = await startS3('artifacts');
   });
-  after(() => server?.remove());
+  after(() => server.remove());
 
   storeSuite(async () =>
     openArtifactStore(loadConfig({ ...server.settings, ARTIFACTS_URL: 's3://artifacts/some/prefix' })),
