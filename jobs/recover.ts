@@ -4,6 +4,7 @@ import type { Queues } from '../src/queues/queues.js';
 import {
   abandonedBuilds,
   type BuildAttempt,
+  finishBuild,
   longQueuedBuilds,
   pruneBuilds,
   requeueBuild,
@@ -13,6 +14,8 @@ import { liveNodes } from '../src/store/nodes.js';
 
 /** A queued build is looked after once it has waited this long. */
 const SUSPICIOUS_AFTER_MS = 5_000;
+/** A build that takes its worker down with it each time must not do so for ever. */
+const MAX_ATTEMPTS = 5;
 const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
 
 /** One look: builds whose worker is gone, builds whose job is gone; and old builds are forgotten. */
@@ -27,6 +30,18 @@ export async function recoverBuilds(store: Store, queues: Queues, log: Logger): 
 }
 
 async function enqueueAgain(store: Store, queues: Queues, build: BuildAttempt, log: Logger): Promise<void> {
+  if (build.attempt >= MAX_ATTEMPTS) {
+    log.error({ build_id: build.id, attempts: build.attempt }, 'build given up');
+    const error = `The build was lost ${build.attempt} times, with its worker or its job, and is not tried again.`;
+    await finishBuild(store, build, {
+      state: 'failed',
+      errorCode: 'internal_error',
+      error,
+      diagnostics: [],
+      timings: {},
+    });
+    return;
+  }
   const next = await requeueBuild(store, build);
   if (!next) return;
   const { id, attempt, request_id } = next;

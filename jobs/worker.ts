@@ -22,13 +22,17 @@ import { openDatabase } from '../src/store/database.js';
 import { compile } from './compile.js';
 import { recoverBuilds } from './recover.js';
 
-/** While some builds compile, others read and write their rows and files: no compiler has to wait for that. */
-const JOBS_PER_COMPILER = 3;
+/**
+ * While some builds compile, others read and write their rows, or wait for their crates to be built, which can take
+ * minutes: no compiler has to wait for that. How many compile at a time is another limit.
+ */
+const JOBS_PER_COMPILER = 16;
 const RECOVER_EVERY_MS = 5_000;
 /** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
 const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
 const KEEP_UNUSED_SETS_MS = 30 * 24 * 3600 * 1000;
+const TIDY_EVERY_MS = 3600 * 1000;
 /** Building the SDK once may take longer than a handler ever should. */
 const SDK_BUILD_LIMIT_MS = 600_000;
 
@@ -64,7 +68,12 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     await sets.settled();
   });
 
-  await sets.forgetUnused(KEEP_UNUSED_SETS_MS);
+  const tidying = new Periodically(
+    TIDY_EVERY_MS,
+    () => sets.forgetUnused(KEEP_UNUSED_SETS_MS),
+    (error) => log.warn({ err: error }, 'unused dependency sets could not be deleted'),
+  );
+  shutdown.add('tidying', () => tidying.stop());
   const started = performance.now();
   log.info({ rustc: toolchain.version }, 'preparing the SDK');
   await prepareSdk(sets, false);

@@ -80,6 +80,10 @@ export async function up(knex: Knex): Promise<void> {
     table.text('artifact_source_key');
     // Desired state: the artifact that should run, null when none should.
     table.text('desired_artifact');
+    // The last artifact that was seen running everywhere since it was asked for: what a failed start goes back to.
+    table.text('confirmed_artifact');
+    // Request id of the API call that asked for it.
+    table.text('desired_by');
     // Grows with every change a gateway has to know of.
     table.integer('version').notNullable().defaultTo(1);
     timestamps(table, knex);

@@ -51,6 +51,10 @@ const kinds = {
     meaning: 'The endpoint cannot be started: it has no successful build.',
   },
   endpoint_not_running: { status: 409, meaning: 'The endpoint cannot be stopped: it is not running.' },
+  start_overtaken: {
+    status: 409,
+    meaning: 'While the start was under way, the endpoint was stopped or something else was started.',
+  },
   body_too_large: { status: 413, meaning: 'The body is larger than the configured limit.' },
   unsupported_media_type: { status: 415, meaning: 'The body must be sent as application/json.' },
   compile_failed: {
@@ -77,6 +81,7 @@ const kinds = {
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
   no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
+  no_worker: { status: 503, meaning: 'No worker process is alive, so nothing can be compiled.' },
   wait_timeout: {
     status: 504,
     meaning: 'The work goes on, but the request waited long enough; `details` names the build.',

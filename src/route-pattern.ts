@@ -95,7 +95,8 @@ function parseSegment(text: string): Segment {
   if (text === '') throw new RouteSyntaxError('has an empty segment ("//")');
   if (text.startsWith('{') && text.endsWith('}')) {
     const name = text.slice(1, -1);
-    if (!PARAMETER_NAME.test(name)) {
+    // JavaScript objects, which parameters travel in, cannot hold this one name.
+    if (!PARAMETER_NAME.test(name) || name === '__proto__') {
       throw new RouteSyntaxError(
         `has a parameter named "${name}"; a name begins with a letter or "_" and goes on with letters, digits, "_", "-" and "."`,
       );

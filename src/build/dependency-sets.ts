@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
+import { Limiter } from '../limiter.js';
 import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
@@ -45,9 +46,19 @@ async function readPrepared(folder: string): Promise<string[] | undefined> {
   return libraries.every((library) => existsSync(library)) ? rustcArgs : undefined;
 }
 
+/** Says to `forgetUnused`, of whichever worker, that a set is in use. @returns false when it is not there any more */
+async function markUsed(folder: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(join(folder, PREPARED_FILE), now, now).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Prepares and remembers sets below one folder. Safe to use from several processes: cargo locks its target folder. */
 export class DependencySets {
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
+  readonly #cargoTurn = new Limiter(1);
 
   constructor(
     private readonly root: string,
@@ -75,10 +86,10 @@ export class DependencySets {
       );
     }
     const result = await prepared;
-    // Says to `forgetUnused`, of whichever worker, that the set is in use.
-    const now = new Date();
-    if (result.ok) await utimes(join(this.root, key, PREPARED_FILE), now, now);
-    return result;
+    if (!result.ok || (await markUsed(join(this.root, key)))) return result;
+    // Cleared away since it was prepared.
+    if (this.#inProgress.get(key) === prepared) this.#inProgress.delete(key);
+    return this.prepare(spec, timeoutMs);
   }
 
   /** Resolves when nothing is being prepared any more. */
@@ -106,6 +117,11 @@ export class DependencySets {
     // Start from the SDK's own lock, so that shared crates get the versions it was tested with.
     await copyFile(join(this.toolchain.sdk, 'Cargo.lock'), join(folder, 'Cargo.lock'));
 
+    // One at a time: cargo uses all cores by itself.
+    return this.#cargoTurn.run(() => this.#build(folder, timeoutMs));
+  }
+
+  async #build(folder: string, timeoutMs: number): Promise<PreparedSet> {
     const build = await this.#cargo(folder, ['build', '--release', '--message-format=json'], timeoutMs);
     if (build.outcome !== 'exited' || build.exitCode !== 0) {
       const timedOut = build.outcome === 'timed-out';

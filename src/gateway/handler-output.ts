@@ -5,6 +5,8 @@ import type { Logger } from '../log.js';
 const KEPT_LINES = 20;
 /** A line beyond this is cut: a handler can print without end, and without a line end. */
 const MAX_LINE_CHARACTERS = 4_096;
+/** Of what one handler prints in a second, no more lines than this are logged: it must not fill the disk. */
+const MAX_LINES_PER_SECOND = 500;
 
 /** The captured output of one process. */
 export interface HandlerOutput {
@@ -16,17 +18,54 @@ export interface HandlerOutput {
 /** Captures both output streams of a process. */
 export function captureOutput(stdout: Readable | null, stderr: Readable | null, log: Logger): HandlerOutput {
   const kept: string[] = [];
+  const quota = new LineQuota((dropped) =>
+    log.warn(
+      { dropped },
+      `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`,
+    ),
+  );
   const capture = async (stream: Readable | null, name: 'stdout' | 'stderr') => {
     if (!stream) return;
     for await (const line of lines(stream)) {
       if (kept.push(line) > KEPT_LINES) kept.shift();
-      log.info({ stream: name }, line);
+      if (quota.take()) log.info({ stream: name }, line);
     }
   };
-  const ended = Promise.all([capture(stdout, 'stdout'), capture(stderr, 'stderr')]).catch((error: unknown) =>
-    log.warn({ err: error }, 'output of a handler could not be read'),
-  );
+  const ended = Promise.all([capture(stdout, 'stdout'), capture(stderr, 'stderr')])
+    .catch((error: unknown) => log.warn({ err: error }, 'output of a handler could not be read'))
+    .finally(() => quota.reportDropped());
   return { lastLines: () => kept.join('\n'), ended };
+}
+
+/** Counts lines by the second. */
+class LineQuota {
+  #second = 0;
+  #taken = 0;
+  #dropped = 0;
+
+  /** @param onDropped told how many lines were too many, once their second is over */
+  constructor(private readonly onDropped: (lines: number) => void) {}
+
+  /** True when one more line may be logged. */
+  take(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) {
+      this.reportDropped();
+      this.#second = second;
+      this.#taken = 0;
+    }
+    if (this.#taken === MAX_LINES_PER_SECOND) {
+      this.#dropped++;
+      return false;
+    }
+    this.#taken++;
+    return true;
+  }
+
+  reportDropped(): void {
+    if (this.#dropped > 0) this.onDropped(this.#dropped);
+    this.#dropped = 0;
+  }
 }
 
 async function* lines(stream: Readable): AsyncGenerator<string> {

@@ -24,6 +24,7 @@ export interface HandlerOptions {
   readonly instance: InstanceRef;
   readonly endpointId: string;
   readonly limits: HandlerLimits;
+  /** For what it prints; its lines name the endpoint. */
   readonly log: Logger;
 }
 
@@ -72,11 +73,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     mark,
   });
-  const output = captureOutput(
-    child.stdout,
-    child.stderr,
-    options.log.child({ endpoint_id: endpointId, pid: child.pid }),
-  );
+  const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: child.pid }));
 
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`it could not be run: ${error.message}`));

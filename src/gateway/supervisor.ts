@@ -226,17 +226,24 @@ export class Supervisor {
   }
 
   async #start(endpointId: string, artifact: string): Promise<HandlerProcess> {
-    const { artifacts, runDir, limits, log } = this.options;
+    const { artifacts, runDir, limits } = this.options;
     const executable = await artifacts.get(artifact);
     const id = this.#nextInstance++;
     const socket = join(runDir, `handler-${process.pid}-${id}.sock`);
     await rm(socket, { force: true });
     const started = performance.now();
-    const handler = await startHandler({ executable, instance: { id, socket }, endpointId, limits, log });
-    log.info(
-      { endpoint_id: endpointId, pid: handler.pid, artifact, ms: Math.round(performance.now() - started) },
-      'handler ready',
-    );
+    // Its lines carry the id of the API call that asked for it.
+    const request_id = this.#known.get(endpointId)?.desired_by ?? undefined;
+    const handlerLog = this.options.log.child({ request_id, endpoint_id: endpointId });
+    const handler = await startHandler({
+      executable,
+      instance: { id, socket },
+      endpointId,
+      limits,
+      log: handlerLog,
+    });
+    const ms = Math.round(performance.now() - started);
+    handlerLog.info({ handler_pid: handler.pid, artifact, ms }, 'handler ready');
     return handler;
   }
 

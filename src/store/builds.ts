@@ -173,14 +173,8 @@ export async function finishBuild(
       })
       .returning('*');
     if (!build) return;
-    await tx
-      .knex('endpoints')
-      .where({ build_id: id })
-      .update(
-        result.state === 'succeeded'
-          ? compiledEndpoint(result.artifact, build.source_key)
-          : { status: 'error', last_error: result.error },
-      );
+    const outcome = outcomeForEndpoints(result, build.source_key);
+    if (outcome) await tx.knex('endpoints').where({ build_id: id }).update(outcome);
     tx.announce('build', id);
   });
 }
@@ -224,6 +218,13 @@ export async function pruneBuilds(store: Store, olderThanMs: number): Promise<nu
     .whereRaw("finished_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
     .whereNotExists(store.knex('endpoints').whereRaw('endpoints.build_id = builds.id'))
     .delete();
+}
+
+/** A fault of the service says nothing about an endpoint: it stays as it is. */
+function outcomeForEndpoints(result: BuildResult, sourceKey: string) {
+  if (result.state === 'succeeded') return compiledEndpoint(result.artifact, sourceKey);
+  const isTheHandlers = result.errorCode === 'compile_failed' || result.errorCode === 'compile_timeout';
+  return isTheHandlers ? { status: 'error', last_error: result.error } : undefined;
 }
 
 function compiledEndpoint(artifact: string, sourceKey: string) {

@@ -82,6 +82,22 @@ export async function migrate(connectionString: string): Promise<readonly string
   }
 }
 
+/** Makes the database that the URL names, unless the server has it. */
+export async function createDatabaseIfMissing(connectionString: string): Promise<void> {
+  const url = new URL(connectionString);
+  const name = decodeURIComponent(url.pathname.slice(1));
+  // The database that every server has.
+  url.pathname = '/postgres';
+  const client = new pg.Client(url.href);
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`);
+  } finally {
+    await client.end();
+  }
+}
+
 /** The name of the unique constraint a failed write ran into, if that is why it failed. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError && error.code === '23505') return error.constraint;

@@ -11,6 +11,8 @@ export interface RoutedEndpoint {
   /** False when the endpoint, its collection or its domain is disabled. */
   readonly routed: boolean;
   readonly desired_artifact: string | null;
+  /** Request id of the API call that asked for it. */
+  readonly desired_by: string | null;
 }
 
 /** Identifies a state of an endpoint without reading it. */
@@ -39,6 +41,7 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.method',
       'endpoints.route',
       'endpoints.desired_artifact',
+      'endpoints.desired_by',
       store.knex.raw(
         `(endpoints.enabled AND coalesce(collections.enabled, true)
           AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,
@@ -51,18 +54,19 @@ export interface DesiredRun {
   /** Gateways that have acted on this version, or a later one, have seen the wish. */
   readonly version: number;
   readonly artifact: string;
-  /** What ran before, to go back to if the start fails. */
-  readonly previousArtifact: string | null;
+  /** False when the same was wanted before: then this start is not the one to take the wish back. */
+  readonly isNew: boolean;
 }
 
 /**
- * Asks for the endpoint's artifact to run. An endpoint that already runs it stays as it is, unless its last start
- * failed: then it is tried again.
+ * Asks for the endpoint's artifact to run. An endpoint that already runs it stays as it is, unless it is in error: then
+ * the gateways are asked to look again.
  * @returns undefined when there is no endpoint; `artifact: null` when it has no successful build
  */
 export async function desireRun(
   store: Store,
   id: string,
+  requestId: string,
 ): Promise<DesiredRun | { readonly artifact: null } | undefined> {
   return transaction(store, async (tx) => {
     const endpoint = await tx
@@ -74,17 +78,25 @@ export async function desireRun(
         | undefined
       >('artifact', 'desired_artifact', 'version', 'status');
     if (!endpoint) return undefined;
-    const { artifact, desired_artifact: previousArtifact, version } = endpoint;
+    const { artifact, desired_artifact, version, status } = endpoint;
     if (artifact === null) return { artifact };
-    if (previousArtifact === artifact && endpoint.status !== 'error')
-      return { version, artifact, previousArtifact };
+    const isNew = desired_artifact !== artifact;
+    if (!isNew && status !== 'error') return { version, artifact, isNew };
     await tx
       .knex('endpoints')
       .where({ id })
-      .update({ desired_artifact: artifact, version: version + 1 });
+      .update({ desired_artifact: artifact, desired_by: requestId, version: version + 1 });
     tx.announce('endpoint', id);
-    return { version: version + 1, artifact, previousArtifact };
+    return { version: version + 1, artifact, isNew };
   });
+}
+
+/** What is wanted now; undefined when the endpoint is gone. */
+export async function currentWish(
+  store: Store,
+  id: string,
+): Promise<{ readonly version: number; readonly desired_artifact: string | null } | undefined> {
+  return store.knex('endpoints').where({ id }).first('version', 'desired_artifact');
 }
 
 /** A start was seen on all gateways. Does nothing if something else was asked for in the meantime. */
@@ -92,16 +104,27 @@ export async function confirmRun(store: Store, id: string, { artifact }: Desired
   await store
     .knex('endpoints')
     .where({ id, desired_artifact: artifact })
-    .update({ status: 'running', last_error: null });
+    .update({ status: 'running', last_error: null, confirmed_artifact: artifact });
 }
 
-/** A start failed: back to what ran before, with the reason on the endpoint. */
+/**
+ * A start failed: the reason goes to the endpoint, and if it was this start that changed what should run, back to what
+ * ran before. Does nothing if something else was asked for in the meantime.
+ */
 export async function revertRun(store: Store, id: string, run: DesiredRun, error: string): Promise<void> {
-  const previous = run.previousArtifact === run.artifact ? null : run.previousArtifact;
-  const reverted = await store
+  const failed = { status: 'error', last_error: error };
+  const endpoint = store
     .knex('endpoints')
-    .where({ id, version: run.version })
-    .update({ desired_artifact: previous, version: run.version + 1, status: 'error', last_error: error });
+    .where({ id, version: run.version, desired_artifact: run.artifact });
+  if (!run.isNew) {
+    await endpoint.update(failed);
+    return;
+  }
+  const reverted = await endpoint.update({
+    ...failed,
+    desired_artifact: store.knex.ref('confirmed_artifact'),
+    version: run.version + 1,
+  });
   if (reverted > 0) store.announce('endpoint', id);
 }
 
@@ -113,6 +136,7 @@ export async function desireStop(store: Store, id: string): Promise<number | und
     .whereNotNull('desired_artifact')
     .update({
       desired_artifact: null,
+      confirmed_artifact: null,
       status: 'stopped',
       last_error: null,
       version: store.knex.raw('version + 1'),

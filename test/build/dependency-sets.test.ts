@@ -173,6 +173,15 @@ describe('dependency sets', () => {
     expect(await preparing).to.deep.include({ ok: false, timedOut: false });
   });
 
+  it('prepares a set again that is deleted while it is in use', async () => {
+    const sets = open();
+    const spec = { dependencies: {}, async: false };
+    await sets.prepare(spec);
+    await rm(join(folder.path, 'sets'), { recursive: true });
+    expect((await sets.prepare(spec)).ok).to.equal(true);
+    expect(await readdir(join(folder.path, 'sets'))).to.have.length(1);
+  });
+
   it('forgets the sets that nobody has used for long', async () => {
     const sets = open();
     await sets.prepare({ dependencies: {}, async: false });

@@ -1,5 +1,5 @@
 /** Handler processes: started, replaced under load, crashing, stuck, printing, ended. */
-import { writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,7 +41,21 @@ fn main() {
 }
 `;
 
-const NOT_A_HANDLER = `fn main() { println!("hello, world"); }`;
+const NOT_A_HANDLER = `// Without read_request, it would not even compile.\nfn main() { println!("hello, world"); }`;
+
+/** Says that it has begun to start by making one file, and waits for another before it is ready. */
+const startsWhenTold = (begun: string, goOn: string) => `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::ok("ready") }
+mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
+fn main() {
+    std::fs::write(${JSON.stringify(begun)}, "").expect("a file");
+    while !std::path::Path::new(${JSON.stringify(goOn)}).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    real::run()
+}
+`;
 
 describe('handler processes', () => {
   let stack: Stack;
@@ -119,6 +133,26 @@ describe('handler processes', () => {
       expect(await view(id)).to.include({ status: 'running', running: true });
       await eventually(() => expect(isRunning(pid)).to.equal(false));
     });
+  });
+
+  it('ends a start that is overtaken by a stop, or by the deletion of its endpoint', async () => {
+    for (const [name, overtake, outcome] of [
+      ['stop', (id: string) => stack.api.post(`/api/endpoints/${id}/stop`), 'start_overtaken'],
+      ['delete', (id: string) => stack.api.delete(`/api/endpoints/${id}`), 'not_found'],
+    ] as const) {
+      const [begun, goOn] = [join(stack.dataDir, `${name}-begun`), join(stack.dataDir, `${name}-go-on`)];
+      const id = await create(`/overtaken/${name}`, startsWhenTold(begun, goOn));
+      await compile(id);
+      const starting = stack.api.post(`/api/endpoints/${id}/start`);
+      await eventually(() => access(begun));
+      const overtaking = overtake(id);
+      expectFailure(await starting, outcome);
+      await writeFile(goOn, '');
+      expect((await overtaking).status).to.equal(200);
+      await eventually(async () =>
+        expect((await call(at(`/overtaken/${name}`))).status).to.be.oneOf([503, 404]),
+      );
+    }
   });
 
   it('is deployed 20 times under load without a failed request', async () => {
@@ -231,6 +265,27 @@ describe('handler processes', () => {
         await start(id);
         expect((await call(at(path))).text).to.equal('1 ');
       }
+    });
+
+    it('keeps what runs, however many starts of a build that does not start fail at once', async () => {
+      const id = await stack.deploy({ path: '/keeps-on', code: numbered(1) });
+      const { pid } = await view(id);
+      for (let round = 0; round < 3; round++) {
+        await must(stack.api.put(`/api/endpoints/${id}`, { code: DIES_AT_START }));
+        await compile(id);
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, () => stack.api.post(`/api/endpoints/${id}/start`)),
+        );
+        for (const { status } of answers) expect(status).to.be.oneOf([409, 422]);
+        await eventually(async () =>
+          expect(await view(id)).to.include({ status: 'error', running: true, pid }),
+        );
+        expect((await call(at('/keeps-on'))).text).to.equal('1 ');
+      }
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(2) }));
+      await compile(id);
+      await start(id);
+      expect((await call(at('/keeps-on'))).text).to.equal('2 ');
     });
 
     it('keeps what runs when its successor does not start', async () => {

@@ -10,7 +10,7 @@ import {
   requestBuild,
 } from '../../store/builds.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { liveNodes } from '../../store/nodes.js';
+import { liveNodes, type Node } from '../../store/nodes.js';
 import type { ApiDependencies } from '../dependencies.js';
 import { found } from '../found.js';
 
@@ -38,8 +38,12 @@ export async function startCompile(
     dependencies: endpoint.dependencies ?? {},
     requestId,
   };
-  const known = await knownArtifact(deps, request.sourceKey);
+  const workers = await liveNodes(store, 'worker');
+  const known = await knownArtifact(deps, workers, request.sourceKey);
   if (known) return recordCachedBuild(store, request, known);
+  if (workers.length === 0) {
+    throw new AppError('no_worker', 'No worker is alive that could compile; start the `worker` process.');
+  }
 
   const build = await requestBuild(store, request);
   if (build.isNew) {
@@ -64,7 +68,11 @@ export async function startCompile(
  * Waits for a build to end.
  * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
  */
-export async function awaitBuild({ changes, store, config }: ApiDependencies, id: string): Promise<Build> {
+export async function awaitBuild(
+  { changes, store, config }: ApiDependencies,
+  id: string,
+  endpointId: string,
+): Promise<Build> {
   const build = await changes.waitFor('build', id, config.COMPILE_WAIT_MS, async () => {
     const current = await findBuild(store, id);
     return current?.state === 'succeeded' || current?.state === 'failed' ? current : undefined;
@@ -80,12 +88,18 @@ export async function awaitBuild({ changes, store, config }: ApiDependencies, id
       diagnostics: build.diagnostics,
     });
   }
+  // Deleted while it was compiled: the build is of no use to it any more.
+  found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
   return build;
 }
 
 /** What a toolchain of a living worker has already made of the source, if the store still has it. */
-async function knownArtifact({ store, artifacts }: ApiDependencies, sourceKey: string) {
-  for (const { info } of await liveNodes(store, 'worker')) {
+async function knownArtifact(
+  { store, artifacts }: ApiDependencies,
+  workers: readonly Node[],
+  sourceKey: string,
+) {
+  for (const { info } of workers) {
     const known =
       typeof info['toolchain'] === 'string' && (await findArtifact(store, sourceKey, info['toolchain']));
     if (known && (await artifacts.has(known.digest))) return known;

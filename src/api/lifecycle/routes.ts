@@ -33,6 +33,7 @@ export const lifecycleRoutes = [
       'compile_failed',
       'compile_timeout',
       'queue_unavailable',
+      'no_worker',
       'wait_timeout',
     ],
     handle: async ({ params, id: requestId, header }, deps) => {
@@ -44,7 +45,7 @@ export const lifecycleRoutes = [
           { Location: `/api/builds/${buildId}`, 'Preference-Applied': 'respond-async' },
         );
       }
-      const { cached, diagnostics } = await awaitBuild(deps, buildId);
+      const { cached, diagnostics } = await awaitBuild(deps, buildId, params.id);
       const message = cached
         ? 'Compiled successfully (the same code had been compiled before)'
         : 'Compiled successfully';
@@ -65,10 +66,10 @@ export const lifecycleRoutes = [
     tag,
     params: IdParams,
     data: Type.Object({ status: Type.Literal('running'), pid: Type.Integer() }, { title: 'Started' }),
-    errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway'],
-    handle: async ({ params }, deps) => ({
+    errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway', 'start_overtaken'],
+    handle: async ({ params, id: requestId }, deps) => ({
       status: 'running' as const,
-      pid: await startEndpoint(deps, params.id),
+      pid: await startEndpoint(deps, params.id, requestId),
     }),
   }),
 

@@ -1,6 +1,13 @@
 /** The operations start and stop: write what should run, and wait until every gateway has acted on it. */
 import { AppError } from '../../errors.js';
-import { confirmRun, type DesiredRun, desireRun, desireStop, revertRun } from '../../store/endpoint-runs.js';
+import {
+  confirmRun,
+  currentWish,
+  type DesiredRun,
+  desireRun,
+  desireStop,
+  revertRun,
+} from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { liveNodes, type Node } from '../../store/nodes.js';
 import { type Observation, observationsOf } from '../../store/observations.js';
@@ -14,15 +21,15 @@ const NOTICE_MS = 5_000;
  * Runs the endpoint's artifact on all gateways.
  * @returns the process id on the gateway that has been there longest
  */
-export async function startEndpoint(deps: ApiDependencies, id: string): Promise<number> {
+export async function startEndpoint(deps: ApiDependencies, id: string, requestId: string): Promise<number> {
   const { store } = deps;
   await requireGateways(deps);
-  const run = await desireRun(store, id);
+  const run = await desireRun(store, id, requestId);
   if (!run) throw notFound('endpoint', id);
   if (run.artifact === null) {
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
   }
-  const seen = await awaitGateways(deps, id, (observation) => hasActedOn(observation, run));
+  const seen = await awaitGateways(deps, id, (observation) => hasActedOn(observation, run), run.artifact);
   const failure = failureOf(seen);
   if (failure) {
     await revertRun(store, id, run, failure.message);
@@ -53,7 +60,7 @@ export async function stopEndpoint(deps: ApiDependencies, id: string): Promise<v
     if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');
   }
-  const seen = await awaitGateways(deps, id, (observation) => observation.version >= version);
+  const seen = await awaitGateways(deps, id, (observation) => observation.version >= version, null);
   if (!seen)
     throw new AppError(
       'wait_timeout',
@@ -81,23 +88,37 @@ function noGateway(): AppError {
   );
 }
 
-/** Waits until all live gateways have observed what is wanted; undefined when the time is over. */
+/**
+ * Waits until all live gateways have observed what is wanted; undefined when the time is over.
+ * @param wanted the artifact that should run, null when none should
+ * @throws AppError when the endpoint is deleted, or a start is overtaken by another wish, while it waits
+ */
 function awaitGateways(
   { changes, store, config }: ApiDependencies,
   endpointId: string,
   isDone: (observation: Observation) => boolean,
+  wanted: string | null,
 ): Promise<readonly Observation[] | undefined> {
   // Requests in flight are waited for before a handler is ended.
   const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
   return changes.waitFor('observation', endpointId, timeoutMs, async () => {
-    const [nodes, observations] = await Promise.all([
+    const [nodes, observations, wish] = await Promise.all([
       liveNodes(store, 'gateway'),
       observationsOf(store, endpointId),
+      currentWish(store, endpointId),
     ]);
+    if (!wish) throw notFound('endpoint', endpointId);
     const seen = nodes.map((node) => observationBy(node, observations));
-    return seen.every((observation) => observation !== undefined && isDone(observation))
-      ? (seen as Observation[])
-      : undefined;
+    if (seen.every((observation) => observation !== undefined && isDone(observation))) {
+      return seen as Observation[];
+    }
+    if (wanted !== null && wish.desired_artifact !== wanted) {
+      throw new AppError(
+        'start_overtaken',
+        'The endpoint was stopped, or something else was started, before it ran.',
+      );
+    }
+    return undefined;
   });
 }
 
