@@ -4,10 +4,10 @@ import { loadProcessConfig } from '../config.js';
 import { toError } from '../errors.js';
 import { Front } from '../gateway/front.js';
 import type { FromFront, ToFront } from '../gateway/messages.js';
-import { createLogger } from '../log.js';
+import { openProcess } from '../process.js';
 
-const config = loadProcessConfig();
-const log = createLogger('gateway', config.LOG_LEVEL).child({ front: process.pid });
+const { config, log: processLog } = openProcess('gateway', loadProcessConfig);
+const log = processLog.child({ front: process.pid });
 
 const front = new Front({
   host: config.HOST,

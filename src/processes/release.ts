@@ -1,11 +1,10 @@
 /** Entry of the process `release`: brings the schema up to date, and ends. */
 import { loadProcessConfig } from '../config.js';
-import { createLogger } from '../log.js';
+import { openProcess } from '../process.js';
 import { migrateQueues } from '../queues/queues.js';
 import { migrate } from '../store/database.js';
 
-const config = loadProcessConfig();
-const log = createLogger('release', config.LOG_LEVEL);
+const { config, log } = openProcess('release', loadProcessConfig);
 try {
   const applied = await migrate(config.DATABASE_URL);
   // Also when Redis carries the queues: the tables are there should that change.
