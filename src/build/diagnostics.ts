@@ -55,6 +55,34 @@ export function timeLimit(timeoutMs: number): Diagnostic {
   return plain(`The build did not end within ${timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`);
 }
 
+/** Folders of this machine, and what they are called towards others. */
+export type FolderNames = readonly (readonly [folder: string, name: string])[];
+
+/** Where crates and the standard library have their sources on this machine; what follows begins with their name. */
+const CRATE_SOURCES = /[^\s"'`(]*\/(?:registry\/src\/[^/\s]+|rustlib\/src\/rust)\//g;
+
+/** The same diagnostics, without paths of this machine: they are of no use to the author of a handler. */
+export function withoutMachinePaths(
+  diagnostics: readonly Diagnostic[],
+  names: FolderNames = [],
+): readonly Diagnostic[] {
+  const folders = [...names].sort(([a], [b]) => b.length - a.length);
+  const clean = (text: string) =>
+    folders
+      .reduce((cleaned, [folder, name]) => cleaned.replace(wholePath(folder), () => name), text)
+      .replace(CRATE_SOURCES, '');
+  return diagnostics.map((diagnostic) => ({
+    ...diagnostic,
+    message: clean(diagnostic.message),
+    rendered: clean(diagnostic.rendered),
+  }));
+}
+
+/** Finds a path where it is not the beginning of another name. */
+function wholePath(path: string): RegExp {
+  return new RegExp(`${path.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
+}
+
 function parseJson(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{')) return undefined;
   try {

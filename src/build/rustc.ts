@@ -1,13 +1,20 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Limiter } from '../limiter.js';
-import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
+import {
+  type Diagnostic,
+  type FolderNames,
+  parseRustcOutput,
+  plain,
+  timeLimit,
+  withoutMachinePaths,
+} from './diagnostics.js';
 import { runTool, type ToolLimits } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
- * Flags of every handler build; sdk/README.md has the measurements behind them. Part of the toolchain's fingerprint:
+ * Flags of every handler build; sdk/INTERNALS.md has the measurements behind them. Part of the toolchain's fingerprint:
  * changing them builds handlers anew.
  *
  * At level `s` rustc uses the generic code that is already compiled into the SDK instead of compiling it again for each
@@ -77,8 +84,12 @@ async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
     limits: job.limits,
     signal: job.signal,
   });
-  const diagnostics = parseRustcOutput(result.stderr, SOURCE_FILE);
+  const names = result.stderr === '' ? [] : await folderNames(folder, job);
+  const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names);
   if (result.outcome === 'exited' && result.exitCode === 0) {
+    if (!SERVES.test(job.code)) {
+      return { ok: false, timedOut: false, diagnostics: [NO_ENTRY_POINT, ...diagnostics] };
+    }
     return { ok: true, executable: join(folder, 'handler'), diagnostics };
   }
   if (result.outcome === 'timed-out')
@@ -92,6 +103,16 @@ async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
   };
 }
 
+/** A macro of the SDK, or the loop of SDK 0.1: a program with neither would end as soon as it is started. */
+const SERVES = /\bhandler_loop\w*\s*(!|as\s)|\bread_request\b/;
+
+const NO_ENTRY_POINT = plain(
+  'This handler has no entry point. End the source with a macro that names your function and makes the `main`: ' +
+    '`handler_loop!(handle);` for `fn handle(req: Request) -> Response`, `handler_loop_result!(handle);` for one that ' +
+    'returns `Result<Response, HandlerError>`, and `handler_loop_async!(handle);` or ' +
+    '`handler_loop_async_result!(handle);` if it is an `async fn`.',
+);
+
 /**
  * rustc says "`main` function not found", but handler authors never write a `main`. When it did not get as far as the
  * macro that makes one, what it says of that is the reason.
@@ -99,13 +120,28 @@ async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
 function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   if (!diagnostics.some(({ code }) => code === 'E0601')) return [];
   if (diagnostics.some(({ message }) => message.includes('handler_loop'))) return [];
-  return [
-    plain(
-      'This handler has no entry point. End the source with a macro that names your function, for example ' +
-        '`handler_loop!(handle);` for `fn handle(req: Request) -> Response`, or `handler_loop_result!(handle);` ' +
-        'for one that returns `Result<Response, HandlerError>`.',
-    ),
+  return [NO_ENTRY_POINT];
+}
+
+/** What precedes the folder of the libraries among the arguments. */
+const SET = 'dependency=';
+
+/** The folders that the compiler was told of, as the author of the handler may read them. */
+async function folderNames(folder: string, { toolchain, libraries }: CompileJob): Promise<FolderNames> {
+  const set = libraries
+    .find((arg) => arg.startsWith(SET))
+    ?.slice(SET.length)
+    .replace(/\/target\/release\/deps$/, '');
+  const names: FolderNames = [
+    [folder, '.'],
+    [toolchain.sdk, 'rust-edge-gateway-sdk'],
+    ...(set ? [[set, 'dependencies'] as const] : []),
+    // bin/rustc of the toolchain; without a path, it is whatever the PATH has.
+    ...(toolchain.rustc.startsWith('/') ? [[dirname(dirname(toolchain.rustc)), 'toolchain'] as const] : []),
   ];
+  // The tools resolve some links and not others.
+  const resolved = names.map(async ([path, name]) => [await realpath(path).catch(() => path), name] as const);
+  return [...names, ...(await Promise.all(resolved))];
 }
 
 function crashNote(exitCode: number | null, diagnostics: readonly Diagnostic[]): Diagnostic[] {

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseRustcOutput, plain, renderDiagnostics } from '../../src/build/diagnostics.js';
+import {
+  parseRustcOutput,
+  plain,
+  renderDiagnostics,
+  withoutMachinePaths,
+} from '../../src/build/diagnostics.js';
 
 const span = (file: string, line: number, column: number, more: Record<string, unknown> = {}) => ({
   file_name: file,
@@ -83,6 +88,27 @@ describe('compiler diagnostics', () => {
   it('renders one after the other, as a terminal would', () => {
     expect(renderDiagnostics([plain('first\n'), plain('second\n\n')])).to.equal('first\n\nsecond');
     expect(renderDiagnostics([])).to.equal('');
+  });
+
+  it('names folders as they are called towards others, and crates by their name', () => {
+    const clean = (text: string) =>
+      withoutMachinePaths(
+        [plain(text)],
+        [
+          ['/srv/a+b', 'sets'],
+          ['/srv/a+b/sdk', 'sdk'],
+        ],
+      )[0];
+    const texts = {
+      '--> /srv/a+b/sdk/src/lib.rs:1:2': '--> sdk/src/lib.rs:1:2',
+      '(/srv/a+b) `/srv/a+b/x` /srv/a+bc /srv/a+b.c /srv/a+b.': '(sets) `sets/x` /srv/a+bc /srv/a+b.c sets.',
+      '--> /root/.cargo/registry/src/index.crates.io-1949/serde-1.0.2/src/de.rs:7:1':
+        '--> serde-1.0.2/src/de.rs:7:1',
+      '::: /home/me/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/a.rs:1':
+        '::: library/core/src/a.rs:1',
+    };
+    for (const [text, cleaned] of Object.entries(texts))
+      expect(clean(text)).to.deep.equal({ ...plain(cleaned) });
   });
 
   it('reads any output without failing', () => {

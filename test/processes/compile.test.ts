@@ -1,5 +1,6 @@
 /** From source to artifact, by real workers and the real compiler. */
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -185,6 +186,38 @@ describe('compiling', () => {
     const answer = await compile(forgotten.id);
     expectFailure(answer, 'compile_failed', /cannot find macro `handler_loop`/);
     expect((answer.body as { error: string }).error).not.to.match(/no entry point/);
+  });
+
+  it('refuses a program that serves no requests, but not a loop by hand', async () => {
+    const { id } = await create('fn main() {}\n');
+    expectFailure(await compile(id), 'compile_failed', /no entry point[\s\S]*handler_loop_async_result!/);
+    expect((await view(id)).status).to.equal('error');
+    const byHand = await create(
+      'use rust_edge_gateway_sdk::prelude::*;\nfn main() {\n    while read_request().is_ok() {\n' +
+        '        let _ = send_response(Response::text(200, "by hand"));\n    }\n}\n',
+    );
+    await compiled(byHand.id);
+    await must(stack.api.post(`/api/endpoints/${byHand.id}/start`));
+    expect((await call(byHand.url)).text).to.equal('by hand');
+  });
+
+  it('names no folder of this machine', async () => {
+    const { id } = await create(
+      'use rust_edge_gateway_sdk::prelude::*;\nstruct Opaque;\n' +
+        'fn handle(_: Request) -> Response { let _: u8 = serde_json::from_str(1, 2); Response::ok(Opaque) }\nhandler_loop!(handle);\n',
+    );
+    const types = (await compile(id)).body as { error: string };
+    expect(types.error).to.match(/ rust-edge-gateway-sdk\/core\/src\/response\.rs:\d+/);
+    expect(types.error).to.match(/ serde_json-[\d.]+\/src\/de\.rs:\d+/);
+    const unlinked = await create(
+      'use rust_edge_gateway_sdk::prelude::*;\nextern "C" { fn nowhere(); }\n' +
+        'fn handle(_: Request) -> Response { unsafe { nowhere() }; Response::ok(1) }\nhandler_loop!(handle);\n',
+    );
+    const linker = (await compile(unlinked.id)).body as { error: string };
+    expect(linker.error).to.match(/nowhere/);
+    const ours = [stack.dataDir, process.cwd(), homedir(), '/.cargo/', '/toolchains/'];
+    for (const text of [JSON.stringify(types), JSON.stringify(linker)])
+      for (const folder of ours) expect(text).not.to.include(folder);
   });
 
   it('refuses an endpoint without code, and what does not exist', async () => {
