@@ -21,7 +21,9 @@ pub fn install_hook() {
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("(no message)");
-        let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
+        let place = info.location().map_or_else(String::new, |place| {
+            format!(" at {}:{}:{}", short_path(place.file()), place.line(), place.column())
+        });
         // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
         let request = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
         match request.unwrap_or_default().as_str() {
@@ -29,6 +31,18 @@ pub fn install_hook() {
             id => eprintln!("[request {id}] panicked{place}: {message}"),
         }
     }));
+}
+
+/// A source file without the folders of the machine that compiled it: of the SDK, `rust-edge-gateway-sdk/core/src/...`;
+/// of a crate, `name-version/src/...`.
+fn short_path(file: &str) -> String {
+    let sdk = env!("CARGO_MANIFEST_DIR").strip_suffix("/core").unwrap_or(env!("CARGO_MANIFEST_DIR"));
+    if let Some(rest) = file.strip_prefix(sdk).filter(|rest| rest.starts_with('/')) {
+        return format!("rust-edge-gateway-sdk{rest}");
+    }
+    // CARGO_HOME/registry/src/<index>/<name>-<version>/...
+    let in_registry = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    in_registry.map_or(file, |(_, crate_path)| crate_path).to_owned()
 }
 
 /// Calls the handler; a panic becomes a 500.
@@ -53,4 +67,20 @@ pub fn name_request(id: &str) {
         current.clear();
         current.push_str(id);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_path;
+
+    #[test]
+    fn places_name_no_folder_of_the_machine() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/response.rs");
+        assert_eq!(short_path(here), "rust-edge-gateway-sdk/core/src/response.rs");
+        let of_a_crate = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/regex-1.11.1/src/lib.rs";
+        assert_eq!(short_path(of_a_crate), "regex-1.11.1/src/lib.rs");
+        for as_it_is in ["handler.rs", "/rustc/5980/library/core/src/option.rs", "core/src/response.rs"] {
+            assert_eq!(short_path(as_it_is), as_it_is);
+        }
+    }
 }
