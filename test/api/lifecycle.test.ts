@@ -151,3 +151,26 @@ describe('start and stop with several gateways', () => {
     expectFailure(await stop(none), 'not_found');
   });
 });
+
+describe('compile without a worker', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.close());
+
+  it('is refused at once, but queued for one that is yet to come when nobody waits', async () => {
+    const endpoint = { name: 'e', path: '/e', method: 'GET', domain: '*', code: 'fn handle() {}' };
+    const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', endpoint), 201);
+    expectFailure(await api.post(`/api/endpoints/${id}/compile`), 'no_worker');
+    const headers = { prefer: 'respond-async' };
+    const accepted = await api.post(`/api/endpoints/${id}/compile`, undefined, { headers });
+    expect(accepted.status).to.equal(202);
+    const build = expectData<{ state: string }>(await api.get(String(accepted.headers['location'])));
+    expect(build.state).to.equal('queued');
+    expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({
+      status: 'created',
+      last_error: null,
+    });
+  });
+});

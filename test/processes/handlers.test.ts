@@ -96,6 +96,22 @@ describe('handler processes', () => {
       expect(await restarts(id, 'crash')).to.equal(0);
     });
 
+    it('is logged with the request id of the call that asked for it', async () => {
+      const id = await create('/traced', ANYTHING);
+      await compile(id);
+      await must(
+        stack.api.post(`/api/endpoints/${id}/start`, undefined, { headers: { 'x-request-id': 'my-start' } }),
+      );
+      await call(at('/traced?do=print'));
+      const lines = stack.processes.get('gateway')?.logged.lines ?? [];
+      for (const message of ['handler ready', 'said on stdout']) {
+        await eventually(() => {
+          const line = lines.find(({ msg, endpoint_id }) => msg === message && endpoint_id === id);
+          expect(line).to.include({ request_id: 'my-start' });
+        });
+      }
+    });
+
     it('finishes requests in flight before it stops', async () => {
       const id = await stack.deploy({ path: '/finish', code: ANYTHING });
       const { pid } = await view(id);

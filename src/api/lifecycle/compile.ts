@@ -16,12 +16,15 @@ import { found } from '../found.js';
 
 /**
  * Starts to compile an endpoint's code, unless the same code was compiled before.
+ * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
+ *   queued for a worker that is yet to come
  * @returns the id of the build, which may have ended already
  */
 export async function startCompile(
   deps: ApiDependencies,
   endpointId: string,
   requestId: string,
+  isAwaited: boolean,
 ): Promise<string> {
   const { store, queues } = deps;
   const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -41,7 +44,7 @@ export async function startCompile(
   const workers = await liveNodes(store, 'worker');
   const known = await knownArtifact(deps, workers, request.sourceKey);
   if (known) return recordCachedBuild(store, request, known);
-  if (workers.length === 0) {
+  if (isAwaited && workers.length === 0) {
     throw new AppError('no_worker', 'No worker is alive that could compile; start the `worker` process.');
   }
 

@@ -37,8 +37,9 @@ export const lifecycleRoutes = [
       'wait_timeout',
     ],
     handle: async ({ params, id: requestId, header }, deps) => {
-      const buildId = await startCompile(deps, params.id, requestId);
-      if (/\brespond-async\b/i.test(header('prefer') ?? '')) {
+      const isAwaited = !/\brespond-async\b/i.test(header('prefer') ?? '');
+      const buildId = await startCompile(deps, params.id, requestId, isAwaited);
+      if (!isAwaited) {
         return new Reply(
           202,
           { build_id: buildId, status: 'queued' },
