@@ -319,12 +319,12 @@ describe('handler processes', () => {
 
   it('replaces a handler that runs over its deadline, and lets its other requests finish', async () => {
     await stack.processes.get('gateway')?.end();
-    await stack.start('gateway', { REQUEST_TIMEOUT_MS: '2000' });
+    await stack.start('gateway', { REQUEST_TIMEOUT_MS: '4000' });
     const id = await stack.deploy({ path: '/stuck', code: ANYTHING });
     const { pid } = await view(id);
     const stuck = call(at('/stuck?do=spin'));
     // Begun half a deadline later, and told to end when the other has run over its own.
-    await delay(1_000);
+    await delay(2_000);
     const file = join(stack.dataDir, 'go-on');
     const faster = call(at(`/stuck?do=wait&file=${encodeURIComponent(file)}`));
     const late = await stuck;
