@@ -18,7 +18,7 @@
 //! | [`handler_loop!`] | `fn(Request) -> Response` |
 //! | [`handler_loop_result!`] | `fn(Request) -> Result<Response, HandlerError>` |
 //! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
-//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
+//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async`; also `handler_loop_result_async!` |
 //!
 //! One process serves many requests at once, on several threads: a handler that waits holds up nobody else. A panic is a
 //! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.
@@ -30,3 +30,8 @@ pub use rust_edge_gateway_sdk_core::*;
 
 #[doc(hidden)]
 pub mod shared;
+
+/// The examples of README.md, so that they keep compiling. Some need the feature.
+#[cfg(all(doctest, feature = "async"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

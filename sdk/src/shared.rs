@@ -2,7 +2,7 @@
 //!
 //! Generic functions are compiled where they are used, unless an upstream crate has the very same instance and both
 //! crates are built at an optimisation level at which rustc shares generics (1, `s` and `z`). This crate is built at
-//! such a level, see Cargo.toml, and so is a handler, see README.md. Here are the instances worth having: reading and
+//! such a level, see Cargo.toml, and so is a handler, see INTERNALS.md. Here are the instances worth having: reading and
 //! writing the usual types as JSON, and dropping what the SDK hands out.
 
 use crate::__private::{from_bytes, to_value};
