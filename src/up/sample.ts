@@ -1,6 +1,7 @@
 /** Deploys the sample of `examples/hello` through the public API, as a user would. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { joinRoute } from '../route-pattern.js';
 
 const FOLDER = new URL('../../../examples/hello/', import.meta.url);
 
@@ -64,14 +65,19 @@ export async function deploySample(api: ApiClient): Promise<void> {
   await api.call('POST', `/api/endpoints/${id}/start`);
 }
 
-/** The route of a running sample endpoint with its parameter filled in, if there is one. */
+/** The path under which a running sample endpoint answers, its parameter filled in, if there is one. */
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
   const sample = JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
   const endpoints = (await api.call('GET', '/api/endpoints')) as {
     name: string;
     path: string;
+    collection_id: string | null;
     running: boolean;
   }[];
   const found = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
-  return found?.path.replace('{name}', 'Ada');
+  if (!found) return undefined;
+  const { base_path: basePath } = found.collection_id
+    ? ((await api.call('GET', `/api/collections/${found.collection_id}`)) as { base_path: string | null })
+    : { base_path: null };
+  return joinRoute(basePath, found.path).replace('{name}', 'Ada');
 }
