@@ -70,7 +70,7 @@ export const SETTINGS = {
   METRICS_PORT: optionalInteger(
     0,
     65535,
-    'When set, the process also serves its own `/metrics` on this port of `HOST`.',
+    'When set, the process also serves its own `/metrics` on this port of `HOST`. `npm run up` leaves it out: `/metrics` of the management API has all processes of a machine.',
   ),
   COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
   COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, inheritedEnvironment, loadConfig, SETTINGS } from '../config.js';
 import { toError } from '../errors.js';
+import { killLeftovers } from '../limited-process.js';
 import { type Child, runToEnd, startChild } from '../up/children.js';
 import { lockDataDir } from '../up/lock.js';
 import { requireFreePort } from '../up/ports.js';
@@ -11,25 +12,39 @@ import { ApiClient, deploySample, isEmpty, samplePath } from '../up/sample.js';
 import { Terminal } from '../up/terminal.js';
 
 const RESTART_AFTER_MS = 1_000;
+/** npm passes Ctrl-C on, so that one press arrives twice; only what comes later than this is a second press. */
+const SAME_PRESS_MS = 500;
 const POSTGRES = 'postgres';
+const OPEN_WARNING = `  WARNING: HOST is not a loopback address and API_KEY is not set. Whoever reaches the management API can run any
+  program on this machine. Set API_KEY, or leave HOST out.`;
 
 const terminal = new Terminal();
 /** In the order of their start; ended in the reverse order. */
 const children: Child[] = [];
 let ending: Promise<void> | undefined;
+let endingSince = 0;
 const isEnding = () => ending !== undefined;
 let unlock: () => Promise<void> = async () => undefined;
 
 if (process.argv.includes('--help')) {
   showHelp();
 } else {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end(0));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   try {
     await up(loadConfig());
   } catch (thrown) {
     // Whoever ends it while it starts wants no reasons.
     if (!isEnding()) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
     await end(1);
+  }
+}
+
+function onSignal(): void {
+  if (!isEnding()) {
+    void end(0);
+  } else if (performance.now() - endingSince > SAME_PRESS_MS) {
+    terminal.say('Killing what has not ended ...');
+    for (const child of children) child.kill();
   }
 }
 
@@ -40,7 +55,7 @@ async function up(config: Config): Promise<void> {
   await requireFreePort('GATEWAY_PORT', config.HOST, config.GATEWAY_PORT);
 
   const env = {
-    ...inheritedEnvironment(),
+    ...childEnvironment(),
     DATA_DIR: config.DATA_DIR,
     DATABASE_URL: config.DATABASE_URL ?? (await ownDatabase(config)),
   };
@@ -72,9 +87,14 @@ async function ownDatabase(config: Config): Promise<string> {
     ? 'Starting PostgreSQL'
     : 'Starting PostgreSQL (makes its data folder, once)';
   return terminal.step(title, async () => {
-    const { url } = await start(POSTGRES, 'src/processes/postgres', inheritedEnvironment());
+    const { url } = await start(POSTGRES, 'src/processes/postgres', childEnvironment());
     return String(url);
   });
+}
+
+function childEnvironment(): NodeJS.ProcessEnv {
+  // One port cannot serve them all; `/metrics` of web has what all of them measure.
+  return { ...inheritedEnvironment(), METRICS_PORT: undefined };
 }
 
 /** Starts a process, waits until it is ready, and starts it again whenever it ends by itself. */
@@ -107,16 +127,23 @@ async function restart(child: Child, how: string, entry: string, env: NodeJS.Pro
 }
 
 function end(exitCode: number): Promise<void> {
-  ending ??= endAll(exitCode);
+  if (!ending) {
+    endingSince = performance.now();
+    ending = endAll(exitCode);
+  }
   return ending;
 }
 
 async function endAll(exitCode: number): Promise<void> {
-  if (children.length > 0) terminal.say('\nStopping (requests in flight are finished first) ...');
+  if (children.length > 0) {
+    terminal.say('\nStopping (requests in flight are finished first; Ctrl-C again ends it at once) ...');
+  }
   const [postgres] = children.filter(({ name }) => name === POSTGRES);
   await Promise.all(children.filter((child) => child !== postgres).map((child) => child.stop()));
   // The others need it to the last.
   await postgres?.stop();
+  // A gateway or worker that had to be killed leaves its handlers and compilers.
+  await killLeftovers();
   await unlock();
   terminal.say('Stopped.');
   process.exit(exitCode);
@@ -137,7 +164,11 @@ Edge Gateway is up.
   Data            ${config.DATA_DIR}
 ${path === undefined ? '' : `\n  Try it:  curl ${gateway}${path}\n`}
   Ctrl-C stops everything; the next \`npm run up\` finds it all again.
-`);
+${isOpenToOthers(config) ? `\n${OPEN_WARNING}\n` : ''}`);
+}
+
+function isOpenToOthers({ HOST, API_KEY }: Config): boolean {
+  return API_KEY === undefined && !/^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(HOST);
 }
 
 /** An address that a client on this machine can use. */

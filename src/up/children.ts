@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { killGroup } from '../limited-process.js';
 
 /** A process that has been started. */
 export interface Child {
@@ -12,6 +13,8 @@ export interface Child {
   readonly failed: Promise<string>;
   /** Asks it to end, and resolves when it has. */
   stop(): Promise<void>;
+  /** Ends it and its process group at once, for `stop` to find it ended. */
+  kill(): void;
 }
 
 const STOP_LIMIT_MS = 50_000;
@@ -60,6 +63,9 @@ export function startChild(
       stopping = true;
       await stopChild(child, ended);
     },
+    kill: () => {
+      if (isRunning(child) && child.pid !== undefined) killGroup(child.pid);
+    },
   };
 }
 
@@ -80,9 +86,13 @@ export async function runToEnd(
 }
 
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (!isRunning(child)) return;
   child.kill('SIGTERM');
   const force = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
   await ended;
   clearTimeout(force);
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
 }

@@ -10,6 +10,7 @@ export class Terminal {
     ignore: 'pid,hostname',
     translateTime: 'HH:MM:ss.l',
     colorize: this.#isTerminal,
+    singleLine: true,
   });
   #showAll = false;
 

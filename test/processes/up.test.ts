@@ -173,6 +173,53 @@ describe('npm run up', function () {
     await eventually(() => expect(all.filter(isRunning)).to.deep.equal([]), 40_000);
   });
 
+  it('can be open to others, but warns; ends at once when it is told twice', async () => {
+    // All processes inherit the settings: one port for the metrics of all of them would be taken.
+    const up = run(BUILT, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
+    expect((await curl(up)).text).to.equal(tried.text);
+    expect(up.output()).to.match(/WARNING: HOST is not a loopback address and API_KEY is not set/);
+
+    const all = descendantsOf(up.pid);
+    const worker = all.find(({ command }) => command.includes('jobs/worker'));
+    // It will not end when it is asked to.
+    process.kill(worker?.pid ?? 0, 'SIGSTOP');
+    up.interrupt('SIGINT');
+    await printed(up, /Stopping/);
+    await eventually(() => {
+      if (isRunning(up.pid)) up.interrupt('SIGINT');
+      expect(isRunning(up.pid), up.output()).to.equal(false);
+    });
+    expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
+    expect(up.output()).to.match(/Killing what has not ended[^]*Stopped\.\n$/);
+    await expectNothingLeft(all.map(({ pid }) => pid));
+  });
+
+  it('shows the whole route of the sample, also when its collection has a base path', async () => {
+    const up = run(BUILT);
+    await curl(up);
+    expect(up.output()).not.to.include('WARNING');
+    const collections = `http://127.0.0.1:${port}/api/collections`;
+    const { data: found } = JSON.parse((await call(collections)).text) as { data: { id: string }[] };
+    const changed = await call(`${collections}/${found[0]?.id}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"base_path": "/samples"}',
+    });
+    expect(changed.status, changed.text).to.equal(200);
+    up.interrupt('SIGINT');
+    await up.ended;
+
+    const again = run(BUILT);
+    expect((await curl(again)).url).to.equal(tried.url.replace('/hello/', '/samples/hello/'));
+    await call(`${collections}/${found[0]?.id}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"base_path": null}',
+    });
+    again.interrupt('SIGINT');
+    await again.ended;
+  });
+
   it('starts after it was killed, restarts a process that ends, and ends on SIGTERM', async () => {
     const up = run(BUILT);
     expect(await curl(up)).to.deep.equal(tried);
