@@ -23,7 +23,7 @@ export async function readJsonBody(context: ApiContext, limitBytes: number): Pro
   try {
     await parserFor(limitBytes)(context, async () => undefined);
   } catch (thrown) {
-    throw bodyError(thrown, limitBytes);
+    throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
   const { body } = context.request;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -46,7 +46,7 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
   return parser;
 }
 
-function bodyError(thrown: unknown, limitBytes: number): Error {
+function bodyError(thrown: unknown, limitBytes: number, encoding: string): Error {
   const error = toError(thrown);
   const status = 'status' in error ? error.status : undefined;
   if (status === 413) {
@@ -60,6 +60,15 @@ function bodyError(thrown: unknown, limitBytes: number): Error {
   if (status === 415) return new AppError('unsupported_media_type', error.message, {}, { cause: error });
   if (status === 400) {
     return new AppError('invalid_json', `The body is not valid JSON: ${error.message}`, {}, { cause: error });
+  }
+  // The errors of zlib, which unpacks the body, have numbers and no status.
+  if (encoding !== '' && 'errno' in error) {
+    return new AppError(
+      'invalid_input',
+      `body: cannot be unpacked as ${encoding}: ${error.message}`,
+      {},
+      { cause: error },
+    );
   }
   return error;
 }

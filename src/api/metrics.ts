@@ -42,10 +42,9 @@ function measureQueues(queues: Queues, registry: Registry): void {
     labelNames: ['queue', 'state'],
     registers: [registry],
     async collect() {
-      for (const queue of queues.all) {
-        const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
-        for (const [state, count] of Object.entries(counts)) this.set({ queue: queue.name, state }, count);
-      }
+      // Without an answer it has no values at all: the last ones would be wrong, and the other metrics are still good.
+      this.reset();
+      for (const { queue, state, jobs } of (await queues.depths()) ?? []) this.set({ queue, state }, jobs);
     },
   });
 }

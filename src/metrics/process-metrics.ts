@@ -103,8 +103,12 @@ function fetchSnapshot(socketPath: string): Promise<MetricSnapshot> {
         response.on('error', reject);
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
-          if (response.statusCode === 200) resolve(JSON.parse(text) as MetricSnapshot);
-          else reject(new Error(text));
+          if (response.statusCode !== 200) return reject(new Error(text));
+          try {
+            return resolve(JSON.parse(text) as MetricSnapshot);
+          } catch (error) {
+            return reject(error);
+          }
         });
       },
     );

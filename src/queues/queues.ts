@@ -40,9 +40,16 @@ const JOB_RETENTION = {
   removeOnFail: { age: 7 * 24 * 3600, count: 1_000 },
 };
 
+/** The jobs of one queue in one state. */
+export interface QueueDepth {
+  readonly queue: string;
+  readonly state: string;
+  readonly jobs: number;
+}
+
 /** The queues as producers see them. */
 export interface Queues {
-  /** For the dashboard and the depth metric. */
+  /** For the dashboard. */
   readonly all: readonly Queue[];
   /**
    * Puts an attempt of a build on the queue; doing so twice is the same as once.
@@ -51,6 +58,8 @@ export interface Queues {
   enqueueCompile(build: BuildAttempt, requestId: string): Promise<void>;
   /** True while the queue knows a job for this attempt that is not finished. */
   hasCompileJob(build: BuildAttempt): Promise<boolean>;
+  /** How many jobs there are; undefined (and logged) while the queue cannot be reached. */
+  depths(): Promise<readonly QueueDepth[] | undefined>;
   close(): Promise<void>;
 }
 
@@ -63,6 +72,9 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     rateLimited((error) => log.warn({ err: error, queue: COMPILE_QUEUE }, 'queue connection failed')),
   );
   backend.onError(rateLimited((error) => log.warn({ err: error }, 'queue connection failed')));
+  const warnUncounted = rateLimited((error) =>
+    log.warn({ err: error, queue: COMPILE_QUEUE }, 'jobs of the queue could not be counted'),
+  );
   return {
     all: [queue],
     enqueueCompile: async (build, requestId) => {
@@ -81,6 +93,15 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     hasCompileJob: async (build) => {
       const job = await queue.getJob(jobId(build));
       return job !== undefined && !(await job.isCompleted()) && !(await job.isFailed());
+    },
+    depths: async () => {
+      try {
+        const counts = await withTimeout(queue.getJobCounts('waiting', 'active', 'delayed', 'failed'));
+        return Object.entries(counts).map(([state, jobs]) => ({ queue: COMPILE_QUEUE, state, jobs }));
+      } catch (error) {
+        warnUncounted(error);
+        return undefined;
+      }
     },
     close: async () => {
       await queue.close();
@@ -185,14 +206,14 @@ function redisBackend(url: string, failFast: boolean): Backend {
   };
 }
 
-const ENQUEUE_TIMEOUT_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`no answer within ${ENQUEUE_TIMEOUT_MS} ms`)),
-      ENQUEUE_TIMEOUT_MS,
+      () => reject(new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`)),
+      ANSWER_TIMEOUT_MS,
     );
   });
   try {
@@ -204,7 +225,7 @@ async function withTimeout<T>(work: Promise<T>): Promise<T> {
 
 const REPEAT_AFTER_MS = 5_000;
 
-/** BullMQ repeats an `error` event without pause while a server is away: one line every few seconds says as much. */
+/** The same errors come again and again while a server is away: one line every few seconds says as much. */
 function rateLimited(listener: (error: Error) => void): (error: unknown) => void {
   let last = Number.NEGATIVE_INFINITY;
   return (error) => {

@@ -1,8 +1,12 @@
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { runDirectory } from '../../src/run-directory.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, UUID } from '../support/expect.js';
+import { freePort } from '../support/postgres.js';
 
 const LIMIT = 10_000;
 
@@ -73,6 +77,24 @@ describe('HTTP', () => {
         }),
         'body_too_large',
       );
+    });
+
+    it('that are not packed as they say', async () => {
+      const packed = gzipSync(JSON.stringify(fine));
+      for (const [encoding, body] of [
+        ['gzip', JSON.stringify(fine)],
+        ['gzip', packed.subarray(0, -10)],
+        ['gzip', Buffer.concat([packed.subarray(0, 10), Buffer.alloc(20, 0xff)])],
+        ['deflate', 'not packed'],
+        ['br', 'not packed'],
+        ['br', brotliCompressSync(JSON.stringify(fine)).subarray(0, -3)],
+      ] as const) {
+        expectFailure(
+          await post(body, { 'content-encoding': encoding }),
+          'invalid_input',
+          new RegExp(`^body: cannot be unpacked as ${encoding}: .`),
+        );
+      }
     });
 
     it('that are too large once unpacked', async () => {
@@ -188,6 +210,29 @@ describe('HTTP', () => {
         await broken.close();
       }
     });
+  });
+});
+
+describe('/metrics', () => {
+  it('has what can be read while Redis is away and a process answers nonsense', async () => {
+    const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
+    const process = createServer((_request, response) => response.end('{'));
+    const socket = join(await runDirectory(api.config.DATA_DIR), 'metrics-nonsense-1.sock');
+    await new Promise<void>((resolve) => process.listen(socket, resolve));
+    try {
+      for (let time = 0; time < 3; time++) {
+        const { status, body } = await api.get('/metrics');
+        expect(status, String(body)).to.equal(200);
+        expect(body).to.include('edge_api_request_duration_seconds');
+        expect(body).to.not.match(/^edge_queue_jobs/m);
+      }
+      const warnings = api.logged.lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
+      expect(warnings).to.include('jobs of the queue could not be counted');
+      expect(warnings).to.include('metrics of a process could not be read');
+    } finally {
+      await new Promise((resolve) => process.close(resolve));
+      await api.close();
+    }
   });
 });
 

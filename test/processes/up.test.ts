@@ -190,7 +190,7 @@ describe('npm run up', function () {
       expect(isRunning(up.pid), up.output()).to.equal(false);
     });
     expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
-    expect(up.output()).to.match(/Killing what has not ended[^]*Stopped\.\n$/);
+    expect(up.output()).to.match(/Killing what has not ended[\s\S]*Stopped\.\n$/);
     await expectNothingLeft(all.map(({ pid }) => pid));
   });
 
