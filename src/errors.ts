@@ -24,6 +24,10 @@ const kinds = {
     status: 400,
     meaning: 'The `config` of a service does not fit its type; the message names the key.',
   },
+  malformed_request: {
+    status: 400,
+    meaning: 'What was sent cannot be read as an HTTP request, or has no Host header, or several.',
+  },
   unauthorized: { status: 401, meaning: 'API_KEY is set and the request carries no valid key.' },
   foreign_origin: {
     status: 403,
@@ -35,6 +39,7 @@ const kinds = {
     status: 405,
     meaning: 'The path exists, but not with this method; `Allow` lists those it has.',
   },
+  request_timeout: { status: 408, meaning: 'The request did not arrive in time.' },
   host_taken: { status: 409, meaning: 'Another domain already has this host.' },
   route_taken: {
     status: 409,
@@ -66,6 +71,7 @@ const kinds = {
     status: 422,
     meaning: 'The handler was started but never became ready; the message has its last output.',
   },
+  headers_too_large: { status: 431, meaning: 'The headers are larger than the server accepts.' },
   internal_error: {
     status: 500,
     meaning: 'A fault of the service itself; the log has the details under the request id.',

@@ -1,8 +1,13 @@
 /** Serves the application over HTTP, with limits against slow and oversized requests, until it is told to stop. */
 import { createServer } from 'node:http';
 import type Koa from 'koa';
+import { answerClientError } from '../client-errors.js';
 import type { Config } from '../config.js';
+import type { Logger } from '../log.js';
 import type { ApiState } from './context.js';
+import { wrapFailure } from './envelope.js';
+
+const MAX_HEADER_BYTES = 16 * 1024;
 
 export interface RunningServer {
   readonly url: string;
@@ -14,6 +19,7 @@ export interface RunningServer {
 export async function serveApp(
   app: Koa<ApiState>,
   config: Pick<Config, 'HOST' | 'PORT'>,
+  log: Logger,
 ): Promise<RunningServer> {
   const server = createServer(
     {
@@ -22,10 +28,18 @@ export async function serveApp(
       headersTimeout: 20_000,
       // The time to receive a request; answering may take longer.
       requestTimeout: 120_000,
-      maxHeaderSize: 16 * 1024,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // Looked at by the application, so that the answer is in its envelope.
+      requireHostHeader: false,
     },
     app.callback(),
   );
+  server.on('clientError', (cause, socket) => {
+    const answered = answerClientError(cause, socket, MAX_HEADER_BYTES, (error) => wrapFailure('ok', error));
+    if (!answered) return;
+    const { error, requestId } = answered;
+    log.info({ request_id: requestId, status: error.status, err: cause }, 'not a request');
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, () => {

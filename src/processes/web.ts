@@ -27,6 +27,7 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   const server = await serveApp(
     createApp({ store, config, log, secrets, queues, changes, artifacts, runDir }),
     config,
+    log,
   );
   shutdown.add('server', () => server.close());
   log.info({ url: server.url }, 'management API listening');

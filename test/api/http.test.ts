@@ -3,9 +3,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { ERROR_CATALOGUE } from '../../src/errors.js';
 import { runDirectory } from '../../src/run-directory.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, UUID } from '../support/expect.js';
+import { exchangeBytes } from '../support/http.js';
 import { freePort } from '../support/postgres.js';
 
 const LIMIT = 10_000;
@@ -162,6 +164,42 @@ describe('HTTP', () => {
     const response = await api.send('HEAD', '/api/health');
     expect(response.status).to.equal(200);
     expect(response.body).to.equal(undefined);
+  });
+
+  describe('what is not a request', () => {
+    const fine = 'GET /api/health HTTP/1.1\r\nConnection: close\r\n';
+    for (const [what, bytes, code] of [
+      ['an unknown method', 'FETCH /api/domains HTTP/1.1\r\nHost: localhost\r\n\r\n', 'malformed_request'],
+      ['no HTTP', 'hello\r\n\r\n', 'malformed_request'],
+      ['without Host', `${fine}\r\n`, 'malformed_request'],
+      ['with two Hosts', `${fine}Host: localhost\r\nHost: 127.0.0.1\r\n\r\n`, 'malformed_request'],
+      [
+        'with large headers',
+        `${fine}Host: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+        'headers_too_large',
+      ],
+      [
+        'with a body whose pieces are broken',
+        'POST /api/domains HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+          'Transfer-Encoding: chunked\r\n\r\nnonsense\r\n',
+        'malformed_request',
+      ],
+    ] as const) {
+      it(`is answered like every failure: ${what}`, async () => {
+        const answer = await exchangeBytes(api.url, bytes);
+        const [head = '', body = ''] = answer.split('\r\n\r\n');
+        expect(head).to.match(new RegExp(`^HTTP/1.1 ${ERROR_CATALOGUE[code].status} `));
+        expect(head).to.match(/^Content-Type: application\/json/im);
+        expect(JSON.parse(body)).to.include({ ok: false, code });
+        const id = /^X-Request-Id: (\S+)$/im.exec(head)?.[1];
+        expect(id).to.match(UUID);
+        expect(api.logged.lines.filter((line) => line['request_id'] === id)).to.have.lengthOf(1);
+      });
+    }
+
+    it('includes nothing that HTTP/1.0 allows', async () => {
+      expect(await exchangeBytes(api.url, 'GET /api/health HTTP/1.0\r\n\r\n')).to.match(/^HTTP\/1.1 200 /);
+    });
   });
 
   describe('request ids', () => {

@@ -50,7 +50,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     artifacts: openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };
-  const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config);
+  const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config, logged.log);
   return {
     ...createClient(server.url, assertDescribed),
     url: server.url,

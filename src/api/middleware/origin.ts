@@ -19,6 +19,10 @@ export function origin(config: OriginConfig) {
   // With a key, a rebound page gets nowhere: browsers do not know the key.
   const anyHost = config.API_KEY !== undefined;
   return (context: ApiContext, next: Next): Promise<unknown> => {
+    const { length } = context.req.headersDistinct['host'] ?? [];
+    if (length > 1 || (length === 0 && context.req.httpVersionMinor > 0)) {
+      throw new AppError('malformed_request', 'A request needs one Host header');
+    }
     const host = context.get('Host');
     if (context.get('Sec-Fetch-Site') === 'cross-site' || !isSameHost(context.get('Origin'), host)) {
       throw new AppError('foreign_origin', 'Requests from web pages of other origins are refused');
