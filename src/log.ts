@@ -4,16 +4,14 @@ import pretty from 'pino-pretty';
 
 export type { Logger } from 'pino';
 
-/** Members whose values never reach the log, wherever an object with them is logged. */
-const SECRET_PATHS = [
-  'password',
-  'secret_key',
-  'access_key',
-  'config',
-  'authorization',
-  'headers.authorization',
-  'headers.cookie',
-];
+/** Members whose values do not reach the log. */
+const SECRETS = ['password', 'secret_key', 'access_key', 'config', 'authorization', 'cookie'];
+
+/**
+ * Where they are looked for: in what is logged, and in objects up to two levels within. The log has no wildcard for all
+ * levels, so this is a safety net; whoever logs picks the members to log.
+ */
+const SECRET_PATHS = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
  * Makes the logger of a process.
@@ -24,6 +22,9 @@ export function createLogger(name: string, level: string): Logger {
   const options = { name, level, redact: SECRET_PATHS };
   // Written synchronously: a line must not be lost because the process ends right after it.
   return process.stdout.isTTY
-    ? pino(options, pretty({ sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }))
+    ? pino(
+        options,
+        pretty({ sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }),
+      )
     : pino(options, pino.destination({ fd: 1, sync: true }));
 }

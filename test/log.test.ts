@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+
+const LOG = new URL('../src/log.js', import.meta.url).href;
+
+/** The lines that a process writes which logs these values. */
+async function logged(values: readonly unknown[]): Promise<string[]> {
+  const program = `
+    import { createLogger } from ${JSON.stringify(LOG)};
+    const log = createLogger('test', 'info');
+    for (const value of ${JSON.stringify(values)}) log.info(value, 'message');`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+  return stdout.trim().split('\n');
+}
+
+describe('the log', () => {
+  const hidden = ['password', 'secret_key', 'access_key', 'config', 'authorization', 'cookie'];
+
+  it('hides secrets in what is logged, and in objects up to two levels within', async () => {
+    const values = hidden.flatMap((name) => [
+      { [name]: 'hush' },
+      { service: { [name]: 'hush' } },
+      { request: { headers: { [name]: 'hush' } } },
+      { services: [{ [name]: { key: 'hush' } }] },
+    ]);
+    const lines = await logged(values);
+    expect(lines).to.have.lengthOf(values.length);
+    for (const [at, line] of lines.entries()) {
+      expect(line, JSON.stringify(values[at])).to.include('[Redacted]').and.not.include('hush');
+    }
+  });
+
+  it('shows everything else', async () => {
+    const value = { endpoint_id: 'e', request: { text: 'no password given' }, counts: { config_changes: 3 } };
+    const [line = ''] = await logged([value]);
+    expect(JSON.parse(line)).to.deep.include({ ...value, name: 'test', msg: 'message' });
+  });
+});
