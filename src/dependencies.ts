@@ -45,7 +45,26 @@ const check = checkOf(DEPENDENCIES_SCHEMA);
  * @throws AppError invalid_dependency naming the crate and the key
  */
 export function parseDependencies(value: unknown, root = 'dependencies'): Dependencies {
+  refuseOtherSources(value, root);
   const problem = check(value);
   if (problem) throw new AppError('invalid_dependency', describeProblem(root, problem));
   return value as Dependencies;
+}
+
+const KEYS = new Set(Object.keys(DEPENDENCIES_SCHEMA.additionalProperties.properties));
+
+/** Said before anything else about a dependency: "version is required" is no answer to a `path`. */
+function refuseOtherSources(value: unknown, root: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, dependency] of Object.entries(value)) {
+    if (typeof dependency !== 'object' || dependency === null) continue;
+    const key = Object.keys(dependency).find((each) => !KEYS.has(each));
+    if (key !== undefined) {
+      const allowed = [...KEYS].join(', ');
+      throw new AppError(
+        'invalid_dependency',
+        `${root}.${name}.${key}: is not accepted; possible are ${allowed}`,
+      );
+    }
+  }
 }

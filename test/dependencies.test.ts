@@ -65,6 +65,10 @@ describe('dependencies', () => {
       AppError,
       /^bundle\.dependencies\.a\.git: is not accepted; possible are version, features, optional, default-features$/,
     );
+    expect(() => parseDependencies({ a: { path: '/tmp' } })).to.throw(
+      AppError,
+      /^dependencies\.a\.path: is not accepted/,
+    );
     for (const value of [null, undefined, [], 'serde', 7]) {
       expect(() => parseDependencies(value)).to.throw(AppError, /^dependencies: must be an object/);
     }

@@ -6,11 +6,22 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
 import { Limiter } from '../limiter.js';
-import { type Diagnostic, parseRustcOutput, plain, timeLimit } from './diagnostics.js';
+import { type Diagnostic, parseRustcOutput, plain, timeLimit, withoutMachinePaths } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -128,7 +139,13 @@ export class DependencySets {
       return {
         ok: false,
         timedOut,
-        diagnostics: timedOut ? [timeLimit(timeoutMs)] : cargoDiagnostics(build),
+        diagnostics: timedOut
+          ? [timeLimit(timeoutMs)]
+          : withoutMachinePaths(cargoDiagnostics(build), [
+              [folder, '.'],
+              [await realpath(folder), '.'],
+              [this.toolchain.sdk, 'rust-edge-gateway-sdk'],
+            ]),
       };
     }
     // Without the filter, cargo would download the crates of all other platforms first.
@@ -137,8 +154,10 @@ export class DependencySets {
     if (metadata.exitCode !== 0)
       throw new Error(`cargo metadata ${metadata.outcome} with ${metadata.exitCode}: ${metadata.stderr}`);
 
+    // Cargo names its files with symbolic links resolved.
+    const resolved = await realpath(folder);
     const rustcArgs = linkArguments(folder, build.stdout, metadata.stdout).map((arg) =>
-      arg.replaceAll(folder, SET_FOLDER),
+      arg.replaceAll(resolved, SET_FOLDER).replaceAll(folder, SET_FOLDER),
     );
     const written = join(folder, `${PREPARED_FILE}.${process.pid}`);
     await writeFile(written, JSON.stringify(rustcArgs));

@@ -348,6 +348,7 @@ handler_loop_result!(handle);
       expectFailure(await compile(id), 'compile_failed', /edge-gateway-has-no-such-crate/);
       const { last_error } = await view(id);
       expect(last_error).to.match(/no matching package|not found|could not find/);
+      expect(last_error).not.to.include(stack.dataDir);
     }).timeout(120_000);
   });
 
