@@ -1,6 +1,7 @@
 /** What every script needs first, on a fresh machine too: the right Node, the packages, the build. No packages used here. */
 import { spawn } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -55,12 +56,23 @@ export async function ensurePackages() {
 /** Compiles the TypeScript. */
 export async function build() {
   step('Building');
+  removeStale(ROOT);
   const code = await run(process.execPath, [
     `${ROOT}node_modules/typescript/bin/tsc`,
     '-p',
     `${ROOT}tsconfig.json`,
   ]);
   if (code !== 0) fail('The build failed; the compiler said why above.');
+}
+
+/** Removes from dist/ what was compiled from files that are gone: tests and migrations are run by what is found there. */
+export function removeStale(root) {
+  const dist = join(root, 'dist');
+  if (!existsSync(dist)) return;
+  for (const file of readdirSync(dist, { recursive: true })) {
+    const [, source] = /^(.+)\.js(?:\.map)?$/.exec(file) ?? [];
+    if (source !== undefined && !existsSync(join(root, `${source}.ts`))) rmSync(join(dist, file));
+  }
 }
 
 /** Announces a step. */
