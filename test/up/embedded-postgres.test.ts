@@ -2,7 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { appendFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -64,6 +65,15 @@ describe('the embedded PostgreSQL', () => {
     expect(processes, output).not.to.deep.equal([]);
     return processes.map(({ pid }) => pid);
   };
+  /** Copies of the password where everybody can read them. */
+  const passwordFiles = async () => {
+    const password = await readFile(join(data.path, 'postgres.password'), 'utf8');
+    const names = (await readdir(tmpdir())).filter((name) => name.startsWith('pg-password-'));
+    const texts = await Promise.all(
+      names.map((name) => readFile(join(tmpdir(), name), 'utf8').catch(() => '')),
+    );
+    return names.filter((_name, at) => texts[at]?.includes(password));
+  };
   const expectWorking = async () => {
     const child = start();
     const client = new pg.Client(await started(child));
@@ -84,6 +94,7 @@ describe('the embedded PostgreSQL', () => {
       process.kill(processes[0] ?? 0, 'SIGSTOP');
       await end(child, signal);
       await eventually(() => expect(processes.filter(isRunning)).to.deep.equal([]));
+      expect(await passwordFiles()).to.deep.equal([]);
       await expectWorking();
     });
   }
@@ -95,6 +106,7 @@ describe('the embedded PostgreSQL', () => {
     for (const pid of [child.pid ?? 0, ...processes]) process.kill(pid, 'SIGKILL');
     await closed;
     await expectWorking();
+    expect(await passwordFiles()).to.deep.equal([]);
   });
 
   it('starts after it was killed at its first start and initdb went on', async () => {

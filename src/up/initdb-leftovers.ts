@@ -1,5 +1,7 @@
-/** The processes of an `initdb` that nobody waits for any more. */
-import { readdirSync, readFileSync } from 'node:fs';
+/** What an interrupted `initdb` leaves behind: processes that nobody waits for any more, and the password in a file. */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /**
  * Kills the `initdb` that makes this data folder, and what it has started. Synchronous: for the very end of a process.
@@ -17,11 +19,19 @@ export function killInitdb(folder: string): boolean {
   return found.length > 0;
 }
 
+/** Removes the file by which the library tells `initdb` the password. Everybody can read it, so it must not stay. */
+export function removePasswordFile(password: string): void {
+  for (const name of readdirSync(tmpdir()).filter((candidate) => candidate.startsWith('pg-password-'))) {
+    const file = join(tmpdir(), name);
+    if (read(file).trim() === password) rmSync(file, { force: true });
+  }
+}
+
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return ''; // it has ended, or belongs to somebody else
+    return ''; // it has gone, or belongs to somebody else
   }
 }
 
