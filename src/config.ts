@@ -53,12 +53,13 @@ export const SETTINGS = {
     'Key that encrypts service configs at rest (16 characters or more). Made and kept in `DATA_DIR` when unset; must be the same on all machines.',
   ),
   LOG_LEVEL: oneOf(LOG_LEVELS, 'info', 'Lowest level that is logged.'),
+  // One more than there are cores: while one compiler waits for its files or its linker, another has work.
   WORKER_CONCURRENCY: integer(
-    availableParallelism(),
+    availableParallelism() + 1,
     1,
     256,
     'Compilers one worker process runs at a time.',
-    'cores',
+    'cores + 1',
   ),
   GATEWAY_CONCURRENCY: integer(
     availableParallelism(),

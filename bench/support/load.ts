@@ -18,15 +18,23 @@ export interface Load {
   readonly connections: number;
   /** Sent with POST when given. */
   readonly body?: string;
+  /** A wrk script in Lua, in the place of `body`, for requests that differ from each other. */
+  readonly script?: string;
 }
 
 /** Puts load on a server. @throws Error when any answer was not a success */
-export async function load({ url, seconds, connections, body }: Load): Promise<LoadResult> {
+export async function load({
+  url,
+  seconds,
+  connections,
+  body,
+  script = luaScript(body),
+}: Load): Promise<LoadResult> {
   const folder = await tempDir('wrk');
   try {
-    const script = join(folder.path, 'load.lua');
-    await writeFile(script, luaScript(body));
-    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url];
+    const file = join(folder.path, 'load.lua');
+    await writeFile(file, script);
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', file, url];
     const { stdout } = await execa('wrk', args);
     const failed = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout);
     if (failed) throw new Error(`wrk saw failures at ${url}: ${failed[0]}`);

@@ -47,7 +47,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   });
   const routes = createRouteTable(ROUTES, deps);
   app.use(requestId(deps.log));
-  app.use(accessLog);
+  app.use(accessLog(deps.log));
   app.use(routes.match);
   const { measure, serve: serveMetrics } = metrics(deps);
   app.use(measure);

@@ -147,7 +147,6 @@ export async function claimBuild(
       started_at: store.knex.raw('clock_timestamp()') as unknown as Date,
     })
     .returning('*');
-  if (build) store.announce('build', id);
   return build;
 }
 
