@@ -1,19 +1,13 @@
 /** The public HTTP server of one front: reads requests, finds their endpoint, answers with what its handler says. */
-import { randomUUID } from 'node:crypto';
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
-import type { Duplex } from 'node:stream';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { answerClientError } from '../client-errors.js';
 import type { Logger } from '../log.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
 import type { FrontEndpoint, Outgoing } from './front-endpoint.js';
 import type { FrontMetrics } from './front-metrics.js';
 import { type RequestHeaders, readRequestHeaders, readTarget, type Target } from './request-headers.js';
+import { newRequestId } from './request-id.js';
 import { sendableHeaders } from './response-headers.js';
 import type { Lookup, RouteTable } from './route-table.js';
 
@@ -39,14 +33,6 @@ const LINGER_MS = 30_000;
 const LINGER_IDLE_MS = 1_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    431,
-    `The headers are larger than the ${MAX_HEADER_BYTES} bytes this gateway accepts.`,
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
-};
-
 /** Makes the server; it does not listen yet. */
 export function createFrontServer(options: FrontServerOptions): Server {
   const server = createServer(
@@ -62,29 +48,11 @@ export function createFrontServer(options: FrontServerOptions): Server {
     },
     (request, response) => new HttpExchange(request, response, options).begin(),
   );
-  server.on('clientError', (error, socket) => answerClientError(error, socket, options.metrics));
+  server.on('clientError', (error, socket) => {
+    const answer = answerClientError(error, socket, MAX_HEADER_BYTES, ({ message }) => ({ error: message }));
+    if (answer) options.metrics.refused(answer.error.status);
+  });
   return server;
-}
-
-/** Answers what cannot be read as a request. */
-function answerClientError(error: Error, socket: Duplex, metrics: FrontMetrics): void {
-  const code = 'code' in error ? error.code : undefined;
-  // Gone, or in the middle of an answer: nothing can be said any more.
-  const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const [status, message] = CLIENT_ERRORS[String(code)] ?? [
-    400,
-    'This is not an HTTP request that can be read.',
-  ];
-  metrics.refused(status);
-  const body = JSON.stringify({ error: message });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nX-Request-Id: ${randomUUID()}\r\n` +
-      `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
 }
 
 /** One request, from its arrival to its answer. Written for few allocations: this is the path of every request. */
@@ -105,7 +73,7 @@ class HttpExchange implements Outgoing {
   ) {
     this.#headers = readRequestHeaders(request.rawHeaders);
     this.#target = readTarget(request.url ?? '/');
-    this.#requestId = this.#headers.requestId ?? randomUUID();
+    this.#requestId = this.#headers.requestId ?? newRequestId();
   }
 
   /** Finds the endpoint, then sends the request there as soon as its body has arrived. */
