@@ -26,14 +26,19 @@ export const DEPENDENCIES_SCHEMA = {
   additionalProperties: {
     type: ['string', 'object'],
     format: 'version-requirement',
-    properties: {
-      version: { type: 'string', format: 'version-requirement' },
-      features: { type: 'array', maxItems: 200, items: { type: 'string', format: 'feature' } },
-      optional: { type: 'boolean' },
-      'default-features': { type: 'boolean' },
-    },
+    // Looked at before `required`: "version is required" would be no answer to a `path` or `git`.
+    allOf: [
+      {
+        properties: {
+          version: { type: 'string', format: 'version-requirement' },
+          features: { type: 'array', maxItems: 200, items: { type: 'string', format: 'feature' } },
+          optional: { type: 'boolean' },
+          'default-features': { type: 'boolean' },
+        },
+        additionalProperties: false,
+      },
+    ],
     required: ['version'],
-    additionalProperties: false,
   },
 };
 
@@ -45,26 +50,7 @@ const check = checkOf(DEPENDENCIES_SCHEMA);
  * @throws AppError invalid_dependency naming the crate and the key
  */
 export function parseDependencies(value: unknown, root = 'dependencies'): Dependencies {
-  refuseOtherSources(value, root);
   const problem = check(value);
   if (problem) throw new AppError('invalid_dependency', describeProblem(root, problem));
   return value as Dependencies;
-}
-
-const KEYS = new Set(Object.keys(DEPENDENCIES_SCHEMA.additionalProperties.properties));
-
-/** Said before anything else about a dependency: "version is required" is no answer to a `path`. */
-function refuseOtherSources(value: unknown, root: string): void {
-  if (typeof value !== 'object' || value === null) return;
-  for (const [name, dependency] of Object.entries(value)) {
-    if (typeof dependency !== 'object' || dependency === null) continue;
-    const key = Object.keys(dependency).find((each) => !KEYS.has(each));
-    if (key !== undefined) {
-      const allowed = [...KEYS].join(', ');
-      throw new AppError(
-        'invalid_dependency',
-        `${root}.${name}.${key}: is not accepted; possible are ${allowed}`,
-      );
-    }
-  }
 }

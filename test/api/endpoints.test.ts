@@ -423,7 +423,7 @@ describe('endpoints', () => {
         'invalid_dependency',
       ],
       [
-        { dependencies: { serde: { version: '1', git: 'x' } } },
+        { dependencies: { serde: { git: 'x' } } },
         /\.serde\.git: is not acc/,
         'invalid_dependency',
       ],
