@@ -422,11 +422,7 @@ describe('endpoints', () => {
         /\.serde\.path: is not acc/,
         'invalid_dependency',
       ],
-      [
-        { dependencies: { serde: { git: 'x' } } },
-        /\.serde\.git: is not acc/,
-        'invalid_dependency',
-      ],
+      [{ dependencies: { serde: { git: 'x' } } }, /\.serde\.git: is not acc/, 'invalid_dependency'],
       [
         { dependencies: { serde: { version: '1', registry: 'x' } } },
         /\.serde\.registry: /,
