@@ -2,12 +2,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { answerClientError } from '../client-errors.js';
 import type { Logger } from '../log.js';
+import { newRequestId } from '../request-id.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
 import type { FrontEndpoint, Outgoing } from './front-endpoint.js';
 import type { FrontMetrics } from './front-metrics.js';
 import { type RequestHeaders, readRequestHeaders, readTarget, type Target } from './request-headers.js';
-import { newRequestId } from './request-id.js';
 import { sendableHeaders } from './response-headers.js';
 import type { Lookup, RouteTable } from './route-table.js';
 

@@ -1,4 +1,5 @@
 /** What the gateway itself reads of a request's headers, in one pass over what was received. */
+import { isUsableRequestId } from '../request-id.js';
 
 /** The part of the headers that routing and framing need. */
 export interface RequestHeaders {
@@ -12,8 +13,6 @@ export interface RequestHeaders {
   /** What the client calls its request, if that is fit to be passed on and logged. */
   readonly requestId: string | undefined;
 }
-
-const USABLE_REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
 /** @param rawHeaders names and values in turn */
 export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeaders {
@@ -34,7 +33,7 @@ export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeader
         }
         break;
       case 12:
-        if (name.toLowerCase() === 'x-request-id' && USABLE_REQUEST_ID.test(value)) requestId = value;
+        if (name.toLowerCase() === 'x-request-id' && isUsableRequestId(value)) requestId = value;
         break;
       case 14:
         if (name.toLowerCase() === 'content-length') {

@@ -113,9 +113,7 @@ export async function confirmRun(store: Store, id: string, { artifact }: Desired
  */
 export async function revertRun(store: Store, id: string, run: DesiredRun, error: string): Promise<void> {
   const failed = { status: 'error', last_error: error };
-  const endpoint = store
-    .knex('endpoints')
-    .where({ id, version: run.version, desired_artifact: run.artifact });
+  const endpoint = store.knex('endpoints').where({ id, desired_artifact: run.artifact });
   if (!run.isNew) {
     await endpoint.update(failed);
     return;
@@ -123,7 +121,8 @@ export async function revertRun(store: Store, id: string, run: DesiredRun, error
   const reverted = await endpoint.update({
     ...failed,
     desired_artifact: store.knex.ref('confirmed_artifact'),
-    version: run.version + 1,
+    // Whatever else has counted it up meanwhile, a new route say, is no reason to keep a build that does not start.
+    version: store.knex.raw('version + 1'),
   });
   if (reverted > 0) store.announce('endpoint', id);
 }

@@ -102,7 +102,7 @@ describe('compiler diagnostics', () => {
     const texts = {
       '--> /srv/a+b/sdk/src/lib.rs:1:2': '--> sdk/src/lib.rs:1:2',
       '(/srv/a+b) `/srv/a+b/x` /srv/a+bc /srv/a+b.c /srv/a+b.': '(sets) `sets/x` /srv/a+bc /srv/a+b.c sets.',
-      '--> /root/.cargo/registry/src/index.crates.io-1949/serde-1.0.2/src/de.rs:7:1':
+      '--> /home/me/.cargo/registry/src/registry-1949/serde-1.0.2/src/de.rs:7:1':
         '--> serde-1.0.2/src/de.rs:7:1',
       '::: /home/me/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/a.rs:1':
         '::: library/core/src/a.rs:1',

@@ -77,7 +77,7 @@ mod tests {
     fn places_name_no_folder_of_the_machine() {
         let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/response.rs");
         assert_eq!(short_path(here), "rust-edge-gateway-sdk/core/src/response.rs");
-        let of_a_crate = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/regex-1.11.1/src/lib.rs";
+        let of_a_crate = "/home/me/.cargo/registry/src/registry-1949cf8c6b5b557f/regex-1.11.1/src/lib.rs";
         assert_eq!(short_path(of_a_crate), "regex-1.11.1/src/lib.rs");
         for as_it_is in ["handler.rs", "/rustc/5980/library/core/src/option.rs", "core/src/response.rs"] {
             assert_eq!(short_path(as_it_is), as_it_is);
