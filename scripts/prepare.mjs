@@ -1,7 +1,7 @@
 /** What every script needs first, on a fresh machine too: the right Node, the packages, the build. No packages used here. */
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -49,8 +49,16 @@ export async function ensurePackages() {
     existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${ROOT}package-lock.json`).mtimeMs;
   if (isCurrent) return;
   step('Installing packages');
-  const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    env: { ...process.env, ...nodeHeaders() },
+  });
   if (code !== 0) fail('The packages could not be installed; npm said why above.');
+}
+
+/** Where npm finds the headers of Node, if they are installed beside it, so that it need not download them. */
+function nodeHeaders() {
+  const prefix = dirname(dirname(realpathSync(process.execPath)));
+  return existsSync(join(prefix, 'include', 'node', 'node.h')) ? { npm_config_nodedir: prefix } : {};
 }
 
 /** Compiles the TypeScript. */

@@ -90,6 +90,32 @@ export const SETTINGS = {
   REQUEST_TIMEOUT_MS: integer(30_000, 1, 3_600_000, 'Deadline of one request in a handler, milliseconds.'),
   HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Address space of one handler process, MiB.'),
   HANDLER_THREADS: integer(64, 1, 4096, 'Requests one handler process works on at the same time.'),
+  SERVICE_TIMEOUT_MS: integer(
+    10_000,
+    1,
+    3_600_000,
+    'Deadline of a call of a service for which the handler names none, milliseconds.',
+  ),
+  SERVICE_QUEUE_LIMIT: integer(
+    1_000,
+    0,
+    1_000_000,
+    'Calls that may wait for a free connection of one service; more are refused.',
+  ),
+  SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
+  REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
+  ACTOR_HOST_PORT: optionalInteger(
+    0,
+    65535,
+    'When set, the actor host also serves the management API of other machines on this port of `HOST`.',
+  ),
+  UPLOAD_LIMIT_BYTES: integer(
+    5 * 1024 ** 3,
+    1,
+    Number.MAX_SAFE_INTEGER,
+    'Largest file that can be uploaded to an object storage, bytes.',
+    '5 GiB',
+  ),
   API_BODY_LIMIT_BYTES: integer(
     4 * 1024 * 1024,
     1024,
@@ -204,6 +230,18 @@ function integer(
 function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
   const { read } = integer(0, min, max, description);
   return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
+}
+
+function flag(description: string): Setting<boolean> {
+  return {
+    shown: '`false`',
+    description,
+    read: (value) => {
+      if (value === undefined || value === 'false' || value === '0') return false;
+      if (value === 'true' || value === '1') return true;
+      throw new Error(`must be true or false, not "${value}"`);
+    },
+  };
 }
 
 function oneOf<T extends string>(choices: readonly T[], fallback: T, description: string): Setting<T> {
