@@ -9,7 +9,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, ensurePackages, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
-import { ensureRedis } from './test-servers.mjs';
+import { ensureTestServers } from './test-servers.mjs';
 
 const files = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -18,7 +18,7 @@ requireNode();
 await requireRust();
 await ensurePackages();
 await build();
-await ensureRedis();
+await ensureTestServers();
 if (files.length === 0) {
   await cargoTests([]);
   await cargoTests(['--features', 'async']);
