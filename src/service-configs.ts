@@ -9,6 +9,8 @@ import { type Check, checkOf, describeProblem } from './validation/check.js';
 const Line = Type.String({ format: 'line', maxLength: 1024 });
 const Secret = Type.String({ format: 'text', maxLength: 65_536 });
 const OptionalSecret = Type.Optional(Type.Unsafe<string | null>({ ...Secret, type: ['string', 'null'] }));
+/** Certificates of the authorities to trust instead of the public ones, as PEM text. */
+const Certificate = Type.String({ format: 'text', maxLength: 65_536 });
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const PoolSize = Type.Integer({ minimum: 1, maximum: 100, default: 10 });
 
@@ -59,6 +61,7 @@ export const SERVICE_CONFIGS = {
     password: OptionalSecret,
     database: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0 }),
     use_tls: flag(false),
+    ssl_root_cert: Type.Optional(Certificate),
     pool_size: PoolSize,
   }),
   mongodb: object(
@@ -82,6 +85,8 @@ export const SERVICE_CONFIGS = {
     bucket: Line,
     use_ssl: flag(false),
     region: Type.Optional(Line),
+    /** Certificates (PEM) of authorities to trust instead of the system's. */
+    ssl_root_cert: Type.Optional(Secret),
   }),
   memcached: object(
     'MemcachedConfig',
@@ -111,7 +116,12 @@ export const SERVICE_CONFIGS = {
     protocol: choice(['ftp', 'ftps', 'sftp'], 'ftp'),
     base_path: withDefault(Line, '/'),
     timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30 }),
-    passive: flag(true),
+    /** Data connections are made by us: the client has no active mode. */
+    passive: Type.Unsafe<true>({ type: 'boolean', enum: [true], default: true }),
+    /** For ftps: certificates (PEM) of authorities to trust instead of the system's. */
+    ssl_root_cert: Type.Optional(Secret),
+    /** For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it. */
+    host_key: Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
   }),
   email: object('EmailConfig', {
     host: Line,
@@ -120,6 +130,7 @@ export const SERVICE_CONFIGS = {
     username: Type.Optional(Line),
     password: OptionalSecret,
     encryption: choice(['none', 'starttls', 'tls'], 'starttls'),
+    ssl_root_cert: Type.Optional(Certificate),
     from_address: Type.String({ format: 'email' }),
     from_name: Type.Optional(Line),
   }),
