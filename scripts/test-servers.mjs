@@ -3,7 +3,7 @@
  * with their versions. What is built or downloaded goes to a cache folder outside the checkout.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fail, run, step } from './prepare.mjs';
@@ -20,16 +20,27 @@ const PACKAGED = [
   { name: 'Redis', package: 'redis-server', version: ['redis-server', '--version'] },
   { name: 'MariaDB', package: 'mariadb-server', version: ['mariadbd', '--version'] },
   { name: 'memcached', package: 'memcached', version: ['memcached', '--version'] },
-  { name: 'vsftpd (FTP, FTPS)', package: 'vsftpd', version: ['vsftpd', '-v'] },
-  { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['ssh', '-V'] },
+  // It says its version on a terminal only; the package knows it too.
+  {
+    name: 'vsftpd (FTP, FTPS)',
+    package: 'vsftpd',
+    version: ['dpkg-query', '-W', 'vsftpd'],
+  },
+  { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
+  { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
 ];
+
+/** The S3 server, built from source; `test/support/backends/s3.ts` starts it. */
+const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', version: 'v1.8.0' };
 
 /** Installs what is missing, and prints what there is. */
 export async function ensureTestServers() {
   await installPackages(PACKAGED.filter((server) => versionOf(server) === undefined));
   mkdirSync(SERVER_CACHE, { recursive: true });
+  await installS3Server();
   step('Real servers the tests talk to');
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
+  process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
 }
 
 async function installPackages(missing) {
@@ -46,14 +57,29 @@ async function installPackages(missing) {
   if (!installed) fail(`${names.join(', ')} could not be installed; apt-get said why above.`);
 }
 
+/** Builds the S3 server unless it is there. It gets its name in one step, so that runs may do this at the same time. */
+async function installS3Server() {
+  const { module, version } = S3_SERVER;
+  const executable = join(SERVER_CACHE, `versitygw-${version}`);
+  if (existsSync(executable)) return;
+  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/local/go/bin` };
+  if (spawnSync('go', ['version'], { env }).error) await installPackages([{ package: 'golang-go' }]);
+  step(`Building ${module} ${version}`);
+  const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
+  const code = await run('go', ['install', `${module}@${version}`], { env: { ...env, GOBIN: folder } });
+  if (code === 0) renameSync(join(folder, 'versitygw'), executable);
+  rmSync(folder, { recursive: true, force: true });
+  if (code !== 0) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+}
+
 /** The first line of what a server says of its version; undefined when it is not there. */
 function versionOf({ version: [program, ...args] }) {
   // Programs of system services are not on the PATH of every user.
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
-  const { error, stdout, stderr } = spawnSync(program, args, {
+  const { error, status, stdout, stderr } = spawnSync(program, args, {
     encoding: 'utf8',
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return error ? undefined : (stdout.trim() || stderr.trim()).split('\n')[0];
+  return error || status !== 0 ? undefined : (stdout.trim() || stderr.trim()).split('\n')[0];
 }

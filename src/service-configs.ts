@@ -85,8 +85,7 @@ export const SERVICE_CONFIGS = {
     bucket: Line,
     use_ssl: flag(false),
     region: Type.Optional(Line),
-    /** Certificates (PEM) of authorities to trust instead of the system's. */
-    ssl_root_cert: Type.Optional(Secret),
+    ssl_root_cert: Type.Optional(Certificate),
   }),
   memcached: object(
     'MemcachedConfig',
@@ -116,10 +115,10 @@ export const SERVICE_CONFIGS = {
     protocol: choice(['ftp', 'ftps', 'sftp'], 'ftp'),
     base_path: withDefault(Line, '/'),
     timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30 }),
-    /** Data connections are made by us: the client has no active mode. */
-    passive: Type.Unsafe<true>({ type: 'boolean', enum: [true], default: true }),
-    /** For ftps: certificates (PEM) of authorities to trust instead of the system's. */
-    ssl_root_cert: Type.Optional(Secret),
+    /** True for ftp and ftps; sftp knows no such modes. */
+    passive: flag(true),
+    /** For ftps. */
+    ssl_root_cert: Type.Optional(Certificate),
     /** For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it. */
     host_key: Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
   }),
@@ -144,7 +143,7 @@ export type ServiceConfig<T extends ServiceType = ServiceType> = {
 
 export const SERVICE_TYPES = Object.keys(SERVICE_CONFIGS) as ServiceType[];
 
-/** Defaults that depend on other keys. */
+/** Defaults and rules that depend on other keys. */
 const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig<K>) => ServiceConfig<K> } = {
   mongodb: (config) => (config.host === undefined ? config : { port: 27_017, ...config }),
   memcached: ({ servers, ...config }) => ({
@@ -152,7 +151,15 @@ const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig
     ...config,
     ...(servers !== undefined && { servers: [servers].flat().flatMap(splitServers) }),
   }),
-  ftp: (config) => ({ port: { ftp: 21, ftps: 21, sftp: 22 }[config.protocol], ...config }),
+  ftp: (config) => {
+    if (!config.passive && config.protocol !== 'sftp') {
+      throw new AppError(
+        'invalid_config',
+        'config.passive: must be true: active mode, in which the server connects back, is not supported',
+      );
+    }
+    return { port: { ftp: 21, ftps: 21, sftp: 22 }[config.protocol], ...config };
+  },
   email: (config) => ({ port: { none: 25, starttls: 587, tls: 465 }[config.encryption], ...config }),
 };
 

@@ -1,9 +1,5 @@
-/** A real S3 server for tests, on a free port and a folder of its own. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { eventually } from './eventually.js';
-import { freePort } from './postgres.js';
-import { tempDir } from './temp.js';
+/** The S3 server of tests as the artifact store is configured with it. */
+import { startS3Backend } from './backends/s3.js';
 
 export interface TestS3 {
   /** The settings by which the product finds it. */
@@ -16,29 +12,16 @@ export interface TestS3 {
   remove(): Promise<void>;
 }
 
-const EXECUTABLE = fileURLToPath(import.meta.resolve('s3rver/bin/s3rver.js'));
-/** The only account the server has. */
-const KEY = 'S3RVER';
-
 /** Starts a server with these buckets. */
-export async function startS3(...buckets: readonly string[]): Promise<TestS3> {
-  const folder = await tempDir('s3');
-  const port = await freePort();
-  const args = ['--address', '127.0.0.1', '--port', String(port), '--directory', folder.path];
-  const server: ChildProcess = spawn(
-    process.execPath,
-    [EXECUTABLE, ...args, ...buckets.flatMap((bucket) => ['--configure-bucket', bucket])],
-    { stdio: 'ignore' },
-  );
-  const url = `http://127.0.0.1:${port}`;
-  await eventually(() => fetch(url));
+export async function startS3(...buckets: readonly [string, ...string[]]): Promise<TestS3> {
+  const { url, config, remove } = await startS3Backend(buckets);
   return {
-    settings: { S3_ENDPOINT: url, S3_REGION: 'us-east-1', S3_ACCESS_KEY: KEY, S3_SECRET_KEY: KEY },
-    remove: async () => {
-      const ended = new Promise((resolve) => server.once('exit', resolve));
-      server.kill('SIGTERM');
-      await ended;
-      await folder.remove();
+    settings: {
+      S3_ENDPOINT: url,
+      S3_REGION: 'us-east-1',
+      S3_ACCESS_KEY: config.access_key,
+      S3_SECRET_KEY: config.secret_key,
     },
+    remove,
   };
 }

@@ -1,0 +1,52 @@
+/** A server program of a test, which can be stopped at once and started again. */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { eventually } from './eventually.js';
+
+export interface ServerProcess {
+  /** Resolves when its port accepts connections. */
+  start(): Promise<void>;
+  /** Kills it; whoever was connected notices. */
+  stop(): Promise<void>;
+}
+
+/** Describes a program that listens on a port of this machine; it is not started yet. */
+export function serverProcess(
+  command: string,
+  args: readonly string[],
+  port: number,
+  options: SpawnOptions = {},
+): ServerProcess {
+  let running: ChildProcess | undefined;
+  return {
+    start: async () => {
+      // A group of its own: servers that fork are stopped with all their children.
+      const child = spawn(command, args, { stdio: 'ignore', detached: true, ...options });
+      running = child;
+      await new Promise<void>((resolve, reject) => {
+        child.once('spawn', resolve);
+        child.once('error', reject);
+      });
+      await eventually(() => reachable(port));
+    },
+    stop: async () => {
+      const child = running;
+      running = undefined;
+      if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      process.kill(-child.pid, 'SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function reachable(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('error', reject);
+  });
+}
