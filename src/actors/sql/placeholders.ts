@@ -1,0 +1,260 @@
+/**
+ * Finds the placeholders of a statement, and its first words, the way the three databases read SQL: not within strings,
+ * quoted names and comments. It does not judge the statement; what is not SQL is left to the database to refuse.
+ */
+import { ServiceError } from '../service-error.js';
+
+export type SqlDialect = 'sqlite' | 'postgres' | 'mysql';
+
+/** A statement as the database gets it. */
+export interface ScannedSql {
+  readonly sql: string;
+  /** How many parameters it wants. */
+  readonly placeholders: number;
+  /** Placeholders have numbers (`?2`, `$2`), so that one may stand for several places. */
+  readonly numbered: boolean;
+  /** The first words outside strings and comments, in upper case. */
+  readonly words: readonly string[];
+}
+
+/** Enough to recognise a statement. */
+const WORDS = 6;
+/** Statements whose scan is remembered, per database; and how long they may be: handlers repeat few and short ones. */
+const REMEMBERED = 1_000;
+const REMEMBERED_LENGTH = 20_000;
+
+const remembered: Readonly<Record<SqlDialect, Map<string, ScannedSql>>> = {
+  sqlite: new Map(),
+  postgres: new Map(),
+  mysql: new Map(),
+};
+
+/** Scans a statement; the result for one that was seen lately is remembered. */
+export function scanSql(sql: string, dialect: SqlDialect): ScannedSql {
+  const known = remembered[dialect];
+  const before = known.get(sql);
+  if (before) return before;
+  const scanned = new Scanner(sql, dialect).scan();
+  if (sql.length <= REMEMBERED_LENGTH) {
+    const [oldest] = known.size < REMEMBERED ? [] : known.keys();
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(sql, scanned);
+  }
+  return scanned;
+}
+
+/**
+ * Compares the numbers of placeholders and parameters.
+ * @throws ServiceError `invalid` with both
+ */
+export function checkParamCount(scanned: ScannedSql, params: number, dialect: SqlDialect): void {
+  if (scanned.placeholders === params) return;
+  const hint = dialect === 'postgres' && !scanned.numbered ? ' (an operator with ? is written with ??)' : '';
+  throw new ServiceError(
+    'invalid',
+    `the statement has ${count(scanned.placeholders, 'placeholder')} but ${count(params, 'parameter')} came with it${hint}`,
+  );
+}
+
+function count(n: number, thing: string): string {
+  return `${n} ${thing}${n === 1 ? '' : 's'}`;
+}
+
+interface Placeholder {
+  readonly start: number;
+  readonly end: number;
+  /** As it stands there: `?`, `?1`, `:name`. */
+  readonly name: string;
+}
+
+class Scanner {
+  private readonly words: string[] = [];
+  private readonly found: Placeholder[] = [];
+
+  constructor(
+    private readonly sql: string,
+    private readonly dialect: SqlDialect,
+  ) {}
+
+  scan(): ScannedSql {
+    for (let at = 0; at < this.sql.length; ) at = this.tokenEnd(at);
+    if (this.dialect === 'postgres') return this.postgres();
+    return this.dialect === 'sqlite' ? this.sqlite() : this.result(this.sql, this.found.length, false);
+  }
+
+  /** Where the token ends that begins at `at`. */
+  private tokenEnd(at: number): number {
+    const { sql, dialect } = this;
+    switch (sql.charAt(at)) {
+      case "'":
+        return dialect === 'mysql' ? this.escapedEnd(at) : this.behind("'", at + 1);
+      case '"':
+        return dialect === 'mysql' ? this.escapedEnd(at) : this.behind('"', at + 1);
+      case '`':
+        return dialect === 'postgres' ? at + 1 : this.behind('`', at + 1);
+      case '[':
+        return dialect === 'sqlite' ? this.behind(']', at + 1) : at + 1;
+      case '#':
+        return dialect === 'mysql' ? this.behind('\n', at + 1) : at + 1;
+      case '-':
+        return this.isLineComment(at) ? this.behind('\n', at + 1) : at + 1;
+      case '/':
+        return sql.charAt(at + 1) === '*' ? this.commentEnd(at) : at + 1;
+      case '?':
+        return this.placeholder(at, dialect === 'sqlite' ? digitsEnd(sql, at + 1) : at + 1);
+      case '$':
+        return dialect === 'postgres' ? this.dollar(at) : this.named(at);
+      case ':':
+      case '@':
+        return this.named(at);
+      default:
+        return isNameStart(sql.charCodeAt(at)) ? this.word(at) : at + 1;
+    }
+  }
+
+  /** Behind the next `end`. A doubled quote reads as two strings side by side, which comes to the same. */
+  private behind(end: string, from: number): number {
+    const index = this.sql.indexOf(end, from);
+    return index < 0 ? this.sql.length : index + end.length;
+  }
+
+  /** The end of a string with backslashes, whose quote stands at `start`. */
+  private escapedEnd(start: number): number {
+    const { sql } = this;
+    const quote = sql.charAt(start);
+    let at = start + 1;
+    while (at < sql.length && sql.charAt(at) !== quote) at += sql.charAt(at) === '\\' ? 2 : 1;
+    return at + 1;
+  }
+
+  private isLineComment(at: number): boolean {
+    if (this.sql.charAt(at + 1) !== '-') return false;
+    // MySQL wants a blank or the end after it: 1--1 is a subtraction there.
+    return this.dialect !== 'mysql' || !(this.sql.charCodeAt(at + 2) > 0x20);
+  }
+
+  private commentEnd(start: number): number {
+    if (this.dialect === 'postgres') return this.nestedCommentEnd(start);
+    // What stands in such a comment is executed; its end is read over as punctuation.
+    const executable = this.dialect === 'mysql' && match(/\/\*M?!\d*/y, this.sql, start);
+    return executable ? start + executable.length : this.behind('*/', start + 2);
+  }
+
+  private nestedCommentEnd(start: number): number {
+    const edge = /\/\*|\*\//g;
+    edge.lastIndex = start + 2;
+    for (let depth = 1; depth > 0; ) {
+      const found = edge.exec(this.sql);
+      if (!found) return this.sql.length;
+      depth += found[0] === '/*' ? 1 : -1;
+    }
+    return edge.lastIndex;
+  }
+
+  private word(start: number): number {
+    const { sql } = this;
+    const end = nameEnd(sql, start);
+    const word = sql.slice(start, end).toUpperCase();
+    if (this.words.length < WORDS) this.words.push(word);
+    const opensString = word === 'E' && this.dialect === 'postgres' && sql.charAt(end) === "'";
+    return opensString ? this.escapedEnd(end) : end;
+  }
+
+  /** PostgreSQL: `$1`, or a string between `$$` or `$name$`. */
+  private dollar(at: number): number {
+    const { sql } = this;
+    const end = digitsEnd(sql, at + 1);
+    if (end > at + 1) return this.placeholder(at, end);
+    const delimiter = match(/\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, sql, at);
+    return delimiter === undefined ? at + 1 : this.behind(delimiter, at + delimiter.length);
+  }
+
+  /** SQLite: `:name`, `@name`, `$name`; elsewhere a sign like any other. */
+  private named(at: number): number {
+    const end = nameEnd(this.sql, at + 1);
+    return this.dialect === 'sqlite' && end > at + 1 ? this.placeholder(at, end) : at + 1;
+  }
+
+  private placeholder(start: number, end: number): number {
+    this.found.push({ start, end, name: this.sql.slice(start, end) });
+    return end;
+  }
+
+  /** `$n` is native, and then `?` is an operator; without, `?` is a placeholder and `??` the operator. */
+  private postgres(): ScannedSql {
+    const native = this.found.filter(({ name }) => name !== '?');
+    if (native.length > 0) {
+      const highest = native.reduce((most, { name }) => Math.max(most, Number(name.slice(1))), 0);
+      return this.result(this.sql, highest, true);
+    }
+    let placeholders = 0;
+    let sql = '';
+    let copied = 0;
+    for (let i = 0; i < this.found.length; i++) {
+      const { start, end } = this.found[i] as Placeholder;
+      sql += this.sql.slice(copied, start);
+      copied = end;
+      if (this.found[i + 1]?.start === end) {
+        sql += '?';
+        copied = end + 1;
+        i++;
+      } else {
+        placeholders++;
+        sql += `$${placeholders}`;
+      }
+    }
+    return this.result(sql + this.sql.slice(copied), placeholders, false);
+  }
+
+  /** Numbers as SQLite gives them: a name keeps that of its first use, and what is new comes after the highest so far. */
+  private sqlite(): ScannedSql {
+    if (this.found.every(({ name }) => name === '?')) return this.result(this.sql, this.found.length, false);
+    const numbers = new Map<string, number>();
+    let highest = 0;
+    let sql = '';
+    let copied = 0;
+    for (const { start, end, name } of this.found) {
+      const given = name.startsWith('?') && name.length > 1 ? Number(name.slice(1)) : numbers.get(name);
+      const number = given ?? highest + 1;
+      if (name !== '?') numbers.set(name, number);
+      highest = Math.max(highest, number);
+      sql += `${this.sql.slice(copied, start)}?${number}`;
+      copied = end;
+    }
+    return this.result(sql + this.sql.slice(copied), highest, true);
+  }
+
+  private result(sql: string, placeholders: number, numbered: boolean): ScannedSql {
+    return { sql, placeholders, numbered, words: this.words };
+  }
+}
+
+/** What a sticky pattern finds at a place. */
+function match(pattern: RegExp, sql: string, at: number): string | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(sql)?.[0];
+}
+
+function digitsEnd(sql: string, start: number): number {
+  let end = start;
+  while (isDigit(sql.charCodeAt(end))) end++;
+  return end;
+}
+
+function nameEnd(sql: string, start: number): number {
+  let end = start;
+  while (isNamePart(sql.charCodeAt(end))) end++;
+  return end;
+}
+
+function isNameStart(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f || code >= 0x80;
+}
+
+function isNamePart(code: number): boolean {
+  return isNameStart(code) || isDigit(code) || code === 0x24;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}

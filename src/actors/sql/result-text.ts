@@ -1,0 +1,44 @@
+/** The answer to a query, written as JSON text row by row, so that values of rows need no objects. */
+import { ServiceError } from '../service-error.js';
+
+/** What a frame can carry. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export function resultTooLarge(): ServiceError {
+  return new ServiceError(
+    'invalid',
+    'the result is larger than 64 MiB; select fewer rows or columns, or read it in parts (LIMIT)',
+  );
+}
+
+export class ResultText {
+  private text: string;
+  private rows = 0;
+
+  constructor(columns: readonly string[]) {
+    this.text = `{"columns":${JSON.stringify(columns)},"rows":[`;
+  }
+
+  /**
+   * Adds a row.
+   * @param values JSON texts with commas between them
+   * @returns false when the result has become too large
+   */
+  addRow(values: string): boolean {
+    this.text += this.rows === 0 ? `[${values}]` : `,[${values}]`;
+    this.rows++;
+    return this.text.length <= MAX_BYTES;
+  }
+
+  /**
+   * The complete text.
+   * @param lastInsertId as JSON
+   * @throws ServiceError `invalid` when it is too large
+   */
+  finish(rowsAffected: number, lastInsertId = 'null'): string {
+    this.text += `],"rows_affected":${rowsAffected},"last_insert_id":${lastInsertId}}`;
+    // A UTF-16 unit takes three bytes at most.
+    if (this.text.length * 3 > MAX_BYTES && Buffer.byteLength(this.text) > MAX_BYTES) throw resultTooLarge();
+    return this.text;
+  }
+}
