@@ -1,5 +1,5 @@
 /** Encryption of secrets at rest: AES-256-GCM under a key derived from SECRET_KEY. */
-import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, ConfigError } from './config.js';
@@ -10,6 +10,8 @@ export interface SecretBox {
   seal(text: string): string;
   /** @throws SecretKeyError when the text was sealed with another key, or was changed since. */
   open(sealed: string): string;
+  /** A signature of a text that only holders of the key can make. Signatures for different purposes have nothing in common. */
+  sign(purpose: string, text: string): string;
 }
 
 /** A sealed text does not open with this key. */
@@ -50,6 +52,10 @@ export function createSecretBox(secretKey: string): SecretBox {
           cause: thrown,
         });
       }
+    },
+    sign(purpose, text) {
+      const purposeKey = createHmac('sha256', key).update(purpose).digest();
+      return createHmac('sha256', purposeKey).update(text).digest('base64url');
     },
   };
 }

@@ -9,6 +9,7 @@ import { toError } from '../errors.js';
 import { Limiter } from '../limiter.js';
 import type { Logger } from '../log.js';
 import { type Changes, Periodically } from '../reconcile/changes.js';
+import { Repeater } from '../repeater.js';
 import type { Store } from '../store/database.js';
 import {
   endpointVersions,
@@ -19,6 +20,7 @@ import {
 } from '../store/endpoint-runs.js';
 import { saveObservation } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
+import { withinTime } from '../within-time.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
 import type { Fronts } from './fronts.js';
@@ -57,7 +59,7 @@ export class Supervisor {
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #periodic: Periodically[];
   #toRead = new Set<string>();
-  #reading: Promise<void> | undefined;
+  readonly #reading = new Repeater(() => this.#read());
   #nextInstance = 1;
   #uncounted = 0;
   #isStopping = false;
@@ -91,7 +93,7 @@ export class Supervisor {
       if (this.#known.get(id)?.version !== version) this.#toRead.add(id);
     }
     for (const id of this.#known.keys()) if (!seen.has(id)) this.#toRead.add(id);
-    await this.#read();
+    await this.#reading.run();
   }
 
   /** Writes all observations again. */
@@ -112,30 +114,25 @@ export class Supervisor {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#periodic.map((periodic) => periodic.stop()));
-    await this.#reading;
+    await this.#reading.idle();
     await Promise.all([...this.#runners.values()].map((runner) => runner.stop()));
     await this.#saveCount();
   }
 
   #look(id: string): void {
     this.#toRead.add(id);
-    this.#read().catch((error: unknown) =>
-      this.options.log.warn(
-        { err: toError(error) },
-        'a changed endpoint could not be read; trying again soon',
-      ),
-    );
+    this.#reading
+      .run()
+      .catch((error: unknown) =>
+        this.options.log.warn(
+          { err: toError(error) },
+          'a changed endpoint could not be read; trying again soon',
+        ),
+      );
   }
 
-  /** Reads what is to be read, one batch at a time; what is announced meanwhile goes into the next batch. */
-  #read(): Promise<void> {
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = undefined;
-    });
-    return this.#reading;
-  }
-
-  async #readAll(): Promise<void> {
+  /** Reads what is to be read, in batches. */
+  async #read(): Promise<void> {
     while (this.#toRead.size > 0 && !this.#isStopping) {
       const ids = [...this.#toRead].slice(0, READ_BATCH);
       for (const id of ids) this.#toRead.delete(id);
@@ -267,14 +264,4 @@ function sameRouting(left: RoutedEndpoint, right: RoutedEndpoint): boolean {
     left.route === right.route &&
     left.routed === right.routed
   );
-}
-
-/** Waits for something, but no longer than this. */
-async function withinTime(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }

@@ -11,6 +11,10 @@ export interface Service {
   /** The config as JSON, sealed. */
   readonly config_encrypted: string;
   readonly enabled: boolean;
+  /** Since when it should be active; null when it should not. */
+  readonly activated_at: Date | null;
+  /** Grows with every change an actor host has to know of, bindings included. */
+  readonly version: number;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -40,7 +44,10 @@ export async function createService(store: Store, service: NewService): Promise<
   return created;
 }
 
-/** Changes the given fields. @returns undefined when there is no such service */
+/**
+ * Changes the given fields; a service that is disabled is no longer active.
+ * @returns undefined when there is no such service
+ */
 export async function updateService(
   store: Store,
   id: string,
@@ -50,7 +57,12 @@ export async function updateService(
   const [updated] = await store
     .knex<Service>('services')
     .where({ id })
-    .update({ ...changes, updated_at: nextUpdatedAt(store) })
+    .update({
+      ...changes,
+      ...(changes.enabled === false && { activated_at: null }),
+      version: store.knex.raw('version + 1'),
+      updated_at: nextUpdatedAt(store),
+    })
     .returning('*');
   if (updated) store.announce('service', id);
   return updated;

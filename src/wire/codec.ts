@@ -41,7 +41,7 @@ export class ProtocolError extends Error {
 
 /** Encodes one frame. */
 export function encodeFrame(kind: FrameKind, number: number, head: string, body: Uint8Array): Buffer {
-  const encoder = new FrameEncoder();
+  const encoder = new FrameEncoder(HEADER_BYTES);
   encoder.add(kind, number, head, body);
   return Buffer.concat(encoder.take());
 }
@@ -52,12 +52,17 @@ const COPIED_BODY_BYTES = 2 * 1024;
 
 /** Collects frames, so that all frames of one turn of the event loop are one write. */
 export class FrameEncoder {
-  #buffer: Buffer = Buffer.allocUnsafeSlow(ENCODER_BYTES);
+  #buffer: Buffer;
   /** Where the part of the buffer begins that is not in `#parts` yet, and where it ends. */
   #start = 0;
   #end = 0;
   #parts: Uint8Array[] = [];
   #spare: Buffer | undefined;
+
+  /** @param bufferBytes memory it keeps; where connections are many and frames small, less is better */
+  constructor(private readonly bufferBytes = ENCODER_BYTES) {
+    this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
+  }
 
   /**
    * Adds a frame. A large body is not copied: it must stay as it is until the frames are written.
@@ -95,7 +100,7 @@ export class FrameEncoder {
     this.#endPart();
     const taken = this.#parts;
     this.#parts = [];
-    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(ENCODER_BYTES);
+    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.bufferBytes);
     this.#spare = undefined;
     this.#start = 0;
     this.#end = 0;
@@ -105,7 +110,7 @@ export class FrameEncoder {
   /** Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector. */
   recycle(taken: readonly Uint8Array[]): void {
     const { buffer } = taken[0] ?? {};
-    if (buffer?.byteLength === ENCODER_BYTES) this.#spare = Buffer.from(buffer);
+    if (buffer?.byteLength === this.bufferBytes) this.#spare = Buffer.from(buffer);
   }
 
   #endPart(): void {
@@ -117,7 +122,7 @@ export class FrameEncoder {
     if (this.#end + bytes <= this.#buffer.length) return;
     // What is collected already stays where it is.
     this.#endPart();
-    this.#buffer = Buffer.allocUnsafeSlow(Math.max(ENCODER_BYTES, bytes));
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.bufferBytes, bytes));
     this.#start = 0;
     this.#end = 0;
   }
@@ -130,17 +135,22 @@ const DECODER_BYTES = 128 * 1024;
  * `space`, put bytes there, say with `filled` how many.
  */
 export class FrameDecoder {
-  #buffer: Buffer = Buffer.allocUnsafeSlow(DECODER_BYTES);
+  #buffer: Buffer;
   /** What has arrived and is not part of a frame handed out yet. */
   #start = 0;
   #end = 0;
+
+  /** @param bufferBytes memory it keeps; a larger frame makes it grow for a while */
+  constructor(private readonly bufferBytes = DECODER_BYTES) {
+    this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
+  }
 
   /** Where the next bytes belong; never empty. The frames handed out before are not valid any more. */
   space(): Buffer {
     const length = this.#end - this.#start;
     if (length === 0) {
       // What one large frame needed is not kept for ever.
-      if (this.#buffer.length > DECODER_BYTES) this.#buffer = Buffer.allocUnsafeSlow(DECODER_BYTES);
+      if (this.#buffer.length > this.bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.bufferBytes);
     } else if (length > this.#buffer.length / 2) {
       // Grows with what has arrived, not with what a header announces.
       const grown = Buffer.allocUnsafeSlow(this.#buffer.length * 2);

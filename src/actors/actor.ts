@@ -1,0 +1,325 @@
+/**
+ * An actor owns the connections to the backend of one active service. It bounds how many calls are under way and how many
+ * wait, gives every call a deadline, counts and times them, and drains when the service is deactivated.
+ */
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { ServiceConfig, ServiceType } from '../service-configs.js';
+import { withinTime } from '../within-time.js';
+import type { Driver, DriverAnswer, ObjectFiles, Transaction } from './driver.js';
+import { PendingCall } from './driver-call.js';
+import { Gate } from './gate.js';
+import { type Held, Link, type LinkState, notConnected } from './link.js';
+import { openConnection } from './open-connection.js';
+import { ServiceError } from './service-error.js';
+import type { ActorMetrics, PoolUse } from './service-metrics.js';
+
+/** A call as it comes from a handler. */
+export interface ActorCall {
+  readonly operation: string;
+  readonly args: unknown;
+  readonly payload: Buffer;
+  /** Milliseconds until nobody waits any more. */
+  readonly timeoutMs: number;
+}
+
+export interface ActorOptions<T extends ServiceType = ServiceType> {
+  readonly driver: Driver<T>;
+  readonly config: ServiceConfig<T>;
+  readonly queueLimit: number;
+  readonly sqliteDir: string | undefined;
+  readonly metrics: ActorMetrics;
+  /** Its lines name the service. */
+  readonly log: Logger;
+  readonly onState: (state: LinkState) => void;
+}
+
+/** An open transaction of an actor: it occupies one of its connections. */
+export interface ActorTransaction {
+  call(call: ActorCall): Promise<DriverAnswer>;
+  commit(timeoutMs: number): Promise<void>;
+  rollback(): Promise<void>;
+}
+
+export class Actor<T extends ServiceType = ServiceType> {
+  readonly #gate: Gate;
+  readonly #link: Link;
+  readonly #operations: ReadonlySet<string>;
+  #isDraining = false;
+  #onEmpty: (() => void) | undefined;
+  /** Calls, transactions and streams that have begun and are not over, those that wait included. */
+  #open = 0;
+
+  constructor(private readonly options: ActorOptions<T>) {
+    const { driver, config, queueLimit, sqliteDir, log } = options;
+    this.#operations = new Set(driver.operations);
+    this.#gate = new Gate(driver.concurrency(config), queueLimit);
+    this.#link = new Link({
+      open: (onLost) => openConnection(driver, config, { log, onLost, sqliteDir }),
+      onState: (state) => this.#onState(state),
+    });
+  }
+
+  get state(): LinkState {
+    return this.#link.state;
+  }
+
+  get use(): PoolUse {
+    return { inUse: this.#gate.inside, waiting: this.#gate.waiting };
+  }
+
+  /** Resolves when the first attempt to connect is over, however it ended. */
+  async settled(): Promise<void> {
+    await this.#link.settled();
+  }
+
+  /** @throws ServiceError */
+  async call(call: ActorCall): Promise<DriverAnswer> {
+    this.#requireOperation(call.operation);
+    return this.#measured(call.operation, () =>
+      this.#inside(call.timeoutMs, (held, remainingMs) =>
+        this.#bounded(call, remainingMs, held, (pending) => held.connection.call(pending)),
+      ),
+    );
+  }
+
+  /**
+   * Opens a transaction, which is rolled back by itself after a while.
+   * @throws ServiceError
+   */
+  async begin(timeoutMs: number, longestMs: number): Promise<ActorTransaction> {
+    const call: ActorCall = { operation: 'begin', args: undefined, payload: Buffer.alloc(0), timeoutMs };
+    return this.#measured('begin', async () => {
+      const { held, leave, remainingMs } = await this.#enter(timeoutMs);
+      try {
+        const { connection } = held;
+        const { begin } = connection;
+        if (!begin) {
+          const message = `a ${this.options.driver.type} service has no transactions`;
+          throw new ServiceError('invalid', message);
+        }
+        const opened = await this.#bounded(
+          call,
+          remainingMs,
+          held,
+          (pending) => begin.call(connection, pending),
+          (late) => late.rollback(),
+        );
+        return this.#transaction(opened, held, leave, longestMs);
+      } catch (thrown) {
+        leave();
+        throw thrown;
+      }
+    });
+  }
+
+  /**
+   * Uses the files of an object storage; the actor does not end before `use` does.
+   * @throws ServiceError when it is not connected, or no object storage
+   */
+  async useFiles<R>(timeoutMs: number, use: (files: ObjectFiles) => Promise<R>): Promise<R> {
+    return this.#inside(timeoutMs, async ({ connection, lost }) => {
+      if (!connection.files) throw new ServiceError('invalid', 'the service is no object storage');
+      try {
+        return await use(connection.files);
+      } catch (thrown) {
+        if (thrown instanceof ServiceError && thrown.kind === 'unavailable') lost(thrown);
+        throw thrown;
+      }
+    });
+  }
+
+  /** Refuses new calls, waits until those under way are over, and closes the connections. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    if (this.#open > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onEmpty = resolve;
+      });
+    }
+    await this.#link.close();
+  }
+
+  #requireOperation(operation: string): void {
+    if (this.#operations.has(operation)) return;
+    const { type, operations } = this.options.driver;
+    const known = `a ${type} service has ${operations.join(', ')}`;
+    throw new ServiceError('invalid', `there is no operation "${operation.slice(0, 64)}": ${known}`);
+  }
+
+  async #measured<R>(operation: string, work: () => Promise<R>): Promise<R> {
+    const started = performance.now();
+    let result = 'ok';
+    try {
+      return await work();
+    } catch (thrown) {
+      result = thrown instanceof ServiceError ? thrown.kind : 'internal';
+      throw thrown;
+    } finally {
+      this.options.metrics.called(operation, result, (performance.now() - started) / 1000);
+    }
+  }
+
+  async #inside<R>(timeoutMs: number, work: (held: Held, remainingMs: number) => Promise<R>): Promise<R> {
+    const { held, leave, remainingMs } = await this.#enter(timeoutMs);
+    try {
+      return await work(held, remainingMs);
+    } finally {
+      leave();
+    }
+  }
+
+  /** Takes a place and the connection. */
+  async #enter(timeoutMs: number): Promise<{ held: Held; leave: () => void; remainingMs: number }> {
+    if (this.#isDraining) throw new ServiceError('inactive', 'the service is being deactivated');
+    this.#open++;
+    try {
+      let remainingMs = timeoutMs;
+      if (!this.#gate.tryEnter()) {
+        const started = performance.now();
+        await this.#gate.enter(timeoutMs);
+        remainingMs = Math.max(1, timeoutMs - (performance.now() - started));
+      }
+      const held = this.#link.hold() ?? (await this.#holdWhenConnected(remainingMs));
+      if (!held) {
+        this.#gate.leave();
+        throw notConnected(this.#link.state);
+      }
+      let isLeft = false;
+      const leave = () => {
+        if (isLeft) return;
+        isLeft = true;
+        held.release();
+        this.#gate.leave();
+        this.#closed();
+      };
+      return { held, leave, remainingMs };
+    } catch (thrown) {
+      this.#closed();
+      throw thrown;
+    }
+  }
+
+  /** A service that was activated a moment ago is worth waiting for; one whose backend is away is not. */
+  async #holdWhenConnected(timeoutMs: number): Promise<Held | undefined> {
+    if (this.#link.state.kind === 'connecting') await withinTime(this.#link.settled(), timeoutMs);
+    return this.#link.hold();
+  }
+
+  #closed(): void {
+    this.#open--;
+    if (this.#open > 0) return;
+    this.#onEmpty?.();
+    this.#onEmpty = undefined;
+  }
+
+  /** Waits for a driver until the deadline. What it says of the connection goes to the link. */
+  #bounded<R>(
+    { operation, args, payload, timeoutMs }: ActorCall,
+    remainingMs: number,
+    held: Held,
+    work: (pending: PendingCall) => Promise<R>,
+    onLate: (result: R) => Promise<void> = async () => undefined,
+  ): Promise<R> {
+    const pending = new PendingCall(operation, args, payload);
+    return new Promise<R>((resolve, reject) => {
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        reject(new ServiceError('deadline', `the backend did not answer within ${timeoutMs} ms`));
+        pending.abort();
+        this.#link.verify();
+      }, remainingMs);
+      work(pending).then(
+        (result) => {
+          clearTimeout(timer);
+          if (!isLate) return resolve(result);
+          return onLate(result);
+        },
+        (thrown: unknown) => {
+          clearTimeout(timer);
+          // How a call ends that was told to end says nothing of the backend.
+          if (isLate) return;
+          if (thrown instanceof ServiceError && thrown.kind === 'unavailable') held.lost(thrown);
+          reject(thrown);
+        },
+      );
+    });
+  }
+
+  #transaction(transaction: Transaction, held: Held, leave: () => void, longestMs: number): ActorTransaction {
+    let over: 'committed' | 'rolled back' | 'timed out' | undefined;
+    // Calls of one transaction run one after the other, its end last.
+    let last: Promise<unknown> = Promise.resolve();
+    const inTurn = <R>(work: () => Promise<R>): Promise<R> => {
+      const result = last.then(work);
+      last = result.catch(() => undefined);
+      return result;
+    };
+    const rollBack = async (reason: 'rolled back' | 'timed out') => {
+      if (over) return;
+      over = reason;
+      clearTimeout(timer);
+      await transaction.rollback();
+      leave();
+    };
+    const requireOpen = () => {
+      if (over === 'timed out') {
+        const message = `the transaction was rolled back: it was open for longer than ${longestMs} ms`;
+        throw new ServiceError('deadline', message);
+      }
+      if (over) throw new ServiceError('invalid', `the transaction is ${over} already`);
+    };
+    const timer = setTimeout(() => void rollBack('timed out'), longestMs);
+    return {
+      call: (call) =>
+        inTurn(async () => {
+          requireOpen();
+          this.#requireOperation(call.operation);
+          return this.#measured(call.operation, () =>
+            this.#bounded(call, call.timeoutMs, held, (pending) => transaction.call(pending)),
+          );
+        }),
+      commit: (timeoutMs) =>
+        inTurn(async () => {
+          requireOpen();
+          over = 'committed';
+          clearTimeout(timer);
+          const call: ActorCall = {
+            operation: 'commit',
+            args: undefined,
+            payload: Buffer.alloc(0),
+            timeoutMs,
+          };
+          await this.#measured('commit', () =>
+            this.#bounded(call, timeoutMs, held, () => transaction.commit()),
+          ).finally(leave);
+        }),
+      rollback: () => inTurn(() => rollBack('rolled back')),
+    };
+  }
+
+  #wasConnected = false;
+  #isLogged = false;
+
+  #onState(state: LinkState): void {
+    const { log, metrics, onState } = this.options;
+    if (state.kind === 'connected') {
+      if (this.#wasConnected) metrics.reconnected();
+      log.info({ backend: state.message }, this.#wasConnected ? 'connected again' : 'connected');
+      this.#wasConnected = true;
+      this.#isLogged = false;
+    } else if (state.kind === 'unreachable' && !this.#isLogged) {
+      // Once, not with every attempt.
+      log.warn({ reason: state.reason }, 'backend cannot be reached; trying again');
+      this.#isLogged = true;
+    }
+    onState(state);
+  }
+}
+
+/** What a call failed with, for who called. */
+export function asServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  return new ServiceError('backend', toError(thrown).message, { cause: thrown });
+}

@@ -1,0 +1,42 @@
+/** The Unix socket on which handlers call services. */
+import { createServer, type Socket } from 'node:net';
+import type { Logger } from '../log.js';
+import { HandlerSession, type SessionHost, type SessionLimits } from './handler-session.js';
+import { listenOnSocket } from './listen.js';
+
+/** A running server. */
+export interface HandlerServer {
+  /** Takes no more connections. Those there are go on. */
+  stopListening(): Promise<void>;
+  /** Breaks off the connections that are left. */
+  destroyConnections(): void;
+}
+
+/**
+ * Serves handlers until it is stopped.
+ * @throws Error when another actor host serves this socket
+ */
+export async function serveHandlers(
+  path: string,
+  host: SessionHost,
+  limits: SessionLimits,
+  log: Logger,
+): Promise<HandlerServer> {
+  const sessions = new Set<HandlerSession>();
+  const server = createServer((socket: Socket) => {
+    const session = new HandlerSession(socket, host, limits, log);
+    sessions.add(session);
+    socket.once('close', () => sessions.delete(session));
+  });
+  await listenOnSocket(server, path);
+  let closed: Promise<void> | undefined;
+  return {
+    stopListening: async () => {
+      // Its callback waits for the connections, which are not to be waited for here.
+      closed ??= new Promise((resolve) => server.close(() => resolve()));
+    },
+    destroyConnections: () => {
+      for (const session of sessions) session.destroy();
+    },
+  };
+}

@@ -1,0 +1,224 @@
+/** One connection of a handler: who it is, its calls under way, and its transaction. */
+import type { Socket } from 'node:net';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { type Frame, FrameDecoder, FrameEncoder, MAX_BODY_BYTES, MAX_HEAD_BYTES } from '../wire/codec.js';
+import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-messages.js';
+import { type Actor, type ActorCall, type ActorTransaction, asServiceError } from './actor.js';
+import type { DriverAnswer } from './driver.js';
+import { encodeJson } from './exact-json.js';
+import { ServiceError } from './service-error.js';
+
+/** What a session needs of the actor host. */
+export interface SessionHost {
+  /** The endpoint a token stands for; undefined when it is not one of ours. */
+  authenticate(token: string): string | undefined;
+  /** @throws ServiceError unbound, or inactive */
+  actorFor(endpointId: string, poolId: string): Actor;
+}
+
+/** Milliseconds. */
+export interface SessionLimits {
+  /** Deadline of a call that names none. */
+  readonly defaultCallMs: number;
+  /** The longest deadline a call can ask for, and the longest life of a transaction. */
+  readonly longestCallMs: number;
+}
+
+/** Calls under way on one connection; the SDK has one at a time. */
+const MAX_CALLS = 1_024;
+/** Answers that wait to be read: no more calls are read before they are gone. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+/** Connections are many, and most frames small. */
+const BUFFER_BYTES = 4 * 1024;
+
+const MAX_MESSAGE_LENGTH = 16 * 1024;
+
+const NOTHING = Buffer.alloc(0);
+
+/** A transaction, and the pool it is in. */
+interface OpenTransaction {
+  readonly pool: string;
+  readonly transaction: ActorTransaction;
+}
+
+export class HandlerSession {
+  readonly #decoder = new FrameDecoder(BUFFER_BYTES);
+  readonly #encoder = new FrameEncoder(BUFFER_BYTES);
+  #endpointId: string | undefined;
+  #transaction: OpenTransaction | undefined;
+  #calls = 0;
+  #isFlushing = false;
+  #isClosed = false;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly host: SessionHost,
+    private readonly limits: SessionLimits,
+    private readonly log: Logger,
+  ) {
+    socket.on('data', (chunk) => this.#receive(chunk));
+    socket.on('drain', () => socket.resume());
+    // Handlers die: their end is not ours.
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#onClose());
+  }
+
+  /** Breaks the connection off. */
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (let at = 0; at < chunk.length; ) {
+        const space = this.#decoder.space();
+        const taken = chunk.copy(space, 0, at, at + space.length);
+        at += taken;
+        for (const frame of this.#decoder.filled(taken)) this.#take(frame);
+      }
+    } catch (thrown) {
+      this.log.warn(
+        { err: toError(thrown) },
+        'a handler does not keep to the protocol; its connection is closed',
+      );
+      this.socket.destroy();
+    }
+  }
+
+  #take({ kind, number, head, body }: Frame): void {
+    if (kind !== 'request') throw new Error('the handler sent a response');
+    if (this.#isClosed) return;
+    if (this.#endpointId === undefined) {
+      this.#authenticate(number, parseTokenHead(head));
+      return;
+    }
+    const call = parseCallHead(head);
+    if (this.#calls >= MAX_CALLS) {
+      this.#fail(number, new ServiceError('busy', `${MAX_CALLS} calls are under way on this connection`));
+      return;
+    }
+    this.#calls++;
+    // The bytes of a frame are only there until the next one is read.
+    const payload = body.length === 0 ? NOTHING : Buffer.from(body);
+    this.#perform(call, payload, this.#endpointId).then(
+      (answer) => {
+        this.#calls--;
+        this.#answer(number, answer);
+      },
+      (thrown: unknown) => {
+        this.#calls--;
+        this.#fail(number, asServiceError(thrown));
+      },
+    );
+  }
+
+  #authenticate(number: number, token: string): void {
+    this.#endpointId = this.host.authenticate(token);
+    if (this.#endpointId !== undefined) {
+      this.#answer(number, {});
+      return;
+    }
+    this.#fail(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
+    this.#isClosed = true;
+    // The failure is sent at the end of this turn.
+    setImmediate(() => this.socket.end());
+  }
+
+  #perform(head: CallHead, payload: Buffer, endpointId: string): Promise<DriverAnswer> {
+    const { defaultCallMs, longestCallMs } = this.limits;
+    const timeoutMs = Math.min(head.deadline_ms ?? defaultCallMs, longestCallMs);
+    if (head.op === 'begin') return this.#begin(head.pool, endpointId, timeoutMs);
+    if (head.op === 'commit' || head.op === 'rollback') return this.#end(head, timeoutMs);
+    const call: ActorCall = { operation: head.op, args: head.args, payload, timeoutMs };
+    if (head.tx) return this.#inTransaction(head.pool, async ({ transaction }) => transaction.call(call));
+    try {
+      return this.host.actorFor(endpointId, head.pool).call(call);
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
+  }
+
+  async #begin(pool: string, endpointId: string, timeoutMs: number): Promise<DriverAnswer> {
+    if (this.#transaction)
+      throw new ServiceError('invalid', 'the connection has an open transaction already');
+    const transaction = await this.host
+      .actorFor(endpointId, pool)
+      .begin(timeoutMs, this.limits.longestCallMs);
+    if (this.#isClosed || this.#transaction) {
+      await transaction.rollback();
+      throw new ServiceError('invalid', 'the connection has an open transaction already');
+    }
+    this.#transaction = { pool, transaction };
+    return {};
+  }
+
+  #end({ op, pool }: CallHead, timeoutMs: number): Promise<DriverAnswer> {
+    return this.#inTransaction(pool, async ({ transaction }) => {
+      this.#transaction = undefined;
+      await (op === 'commit' ? transaction.commit(timeoutMs) : transaction.rollback());
+      return {};
+    });
+  }
+
+  async #inTransaction(
+    pool: string,
+    work: (open: OpenTransaction) => Promise<DriverAnswer>,
+  ): Promise<DriverAnswer> {
+    const open = this.#transaction;
+    if (!open || open.pool !== pool) throw new ServiceError('invalid', 'there is no open transaction');
+    return work(open);
+  }
+
+  #answer(number: number, { result, payload }: DriverAnswer): void {
+    const head = result === undefined ? '{"ok":true}' : `{"ok":true,"result":${encodeJson(result)}}`;
+    const body = payload === undefined ? NOTHING : asBytes(payload);
+    if (body.length <= MAX_BODY_BYTES && Buffer.byteLength(head) <= MAX_HEAD_BYTES) {
+      this.#send(number, head, body);
+      return;
+    }
+    const message = `the answer is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; ask for less at a time`;
+    this.#fail(number, new ServiceError('invalid', message));
+  }
+
+  #fail(number: number, { kind, message }: ServiceError): void {
+    // What a database says may quote what it was given, which may be long.
+    const text =
+      message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)} ...` : message;
+    this.#send(number, JSON.stringify({ ok: false, kind, message: text }), NOTHING);
+  }
+
+  #send(number: number, head: string, body: Uint8Array): void {
+    if (this.socket.destroyed) return;
+    this.#encoder.add('response', number, head, body);
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    // What else is answered in this turn goes into the same write.
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushing = false;
+    if (this.socket.destroyed || this.#encoder.isEmpty) return;
+    this.socket.cork();
+    for (const part of this.#encoder.take()) this.socket.write(part);
+    this.socket.uncork();
+    if (this.socket.writableLength > MAX_UNREAD_BYTES) this.socket.pause();
+  }
+
+  #onClose(): void {
+    this.#isClosed = true;
+    const open = this.#transaction;
+    this.#transaction = undefined;
+    // The handler is gone, or has thought better of it.
+    open?.transaction
+      .rollback()
+      .catch((error: unknown) =>
+        this.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
+      );
+  }
+}
+
+function asBytes(payload: Uint8Array | string): Uint8Array {
+  return typeof payload === 'string' ? Buffer.from(payload) : payload;
+}

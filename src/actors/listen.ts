@@ -1,0 +1,34 @@
+/** Listening on a Unix socket that only one process of a machine may serve. */
+import { rm } from 'node:fs/promises';
+import { connect, type Server } from 'node:net';
+
+/**
+ * Listens on a socket. What a killed process has left there is removed.
+ * @throws Error when a living process serves it
+ */
+export async function listenOnSocket(server: Server, path: string): Promise<void> {
+  if (await isServed(path)) {
+    throw new Error(
+      `Another actor host serves ${path}: one DATA_DIR has one actor host. End the other first.`,
+    );
+  }
+  await rm(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,150 @@
+/**
+ * Keeps one service of an actor host as it is desired: starts its actor, replaces it when the config changes, drains it
+ * when the service is no longer active, and reports what it observes.
+ */
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { Repeater } from '../repeater.js';
+import type { HostedService, ServiceState } from '../store/service-activity.js';
+import type { Actor } from './actor.js';
+import type { LinkState } from './link.js';
+
+/** What a runner observes. */
+export interface RunnerObservation {
+  readonly state: ServiceState;
+  /** The version of the service that was acted on. */
+  readonly version: number;
+  readonly message: string;
+}
+
+/** What a runner needs of the actor host. */
+export interface RunnerHost {
+  readonly log: Logger;
+  /** @throws Error when the config cannot be decrypted */
+  openConfig(service: HostedService): string;
+  makeActor(service: HostedService, config: string, onState: (state: LinkState) => void): Actor;
+  /** Stores an observation; rejects when that is not possible now. */
+  save(observation: RunnerObservation): Promise<void>;
+}
+
+export class ServiceRunner {
+  #wanted: HostedService | undefined;
+  /** The version that was acted on; 0 before the first. */
+  #version = 0;
+  #actor: Actor | undefined;
+  /** The config of the actor, as JSON. */
+  #config: string | undefined;
+  /** Why there is no actor although there should be one. */
+  #failure: string | undefined;
+  readonly #working = new Repeater(() => this.#work());
+  readonly #saving = new Repeater(() => this.#save());
+  #isUnsaved = false;
+  readonly #draining = new Set<Promise<void>>();
+
+  constructor(private readonly host: RunnerHost) {}
+
+  /** The actor to call; undefined while the service is not active. */
+  get actor(): Actor | undefined {
+    return this.#actor;
+  }
+
+  /** The last state that was desired. */
+  get wanted(): HostedService | undefined {
+    return this.#wanted;
+  }
+
+  /** Makes the service as it is desired; undefined when it is gone. */
+  desire(wanted: HostedService | undefined): void {
+    this.#wanted = wanted;
+    // It reports what goes wrong itself.
+    void this.#working.run();
+  }
+
+  /** Reports again what it observes: the last report got lost, or was forgotten. */
+  observeAgain(): void {
+    if (this.#version > 0) this.#observe();
+  }
+
+  get isUnsaved(): boolean {
+    return this.#isUnsaved;
+  }
+
+  /** Drains the actor, and waits for everything that is under way. */
+  async stop(): Promise<void> {
+    await this.#working.idle();
+    this.#release();
+    await Promise.all(this.#draining);
+    await this.#saving.idle();
+  }
+
+  async #work(): Promise<void> {
+    const wanted = this.#wanted;
+    if (wanted?.version === this.#version) return;
+    if (wanted?.activated_at) {
+      this.#activate(wanted);
+      await this.#actor?.settled();
+    } else {
+      this.#failure = undefined;
+      this.#release();
+      await Promise.all(this.#draining);
+    }
+    if (!wanted) return;
+    this.#version = wanted.version;
+    this.#observe();
+  }
+
+  #activate(wanted: HostedService): void {
+    try {
+      const config = this.host.openConfig(wanted);
+      this.#failure = undefined;
+      if (this.#actor && config === this.#config) return;
+      // Calls under way finish on the old connections.
+      this.#release();
+      this.#config = config;
+      this.#actor = this.host.makeActor(wanted, config, () => this.#observe());
+    } catch (thrown) {
+      this.#release();
+      this.#failure = toError(thrown).message;
+      this.host.log.error({ err: toError(thrown) }, 'service cannot be activated');
+    }
+  }
+
+  #release(): void {
+    const actor = this.#actor;
+    this.#actor = undefined;
+    if (!actor) return;
+    const drained = actor.drain().finally(() => this.#draining.delete(drained));
+    this.#draining.add(drained);
+  }
+
+  /** Stores what is observed; what changes meanwhile is stored next, what could not be stored, later. */
+  #observe(): void {
+    this.#isUnsaved = true;
+    void this.#saving.run();
+  }
+
+  async #save(): Promise<void> {
+    this.#isUnsaved = false;
+    try {
+      await this.host.save({ ...this.#seen(), version: this.#version });
+    } catch (thrown) {
+      this.#isUnsaved = true;
+      this.host.log.warn({ err: toError(thrown) }, 'observation could not be saved; trying again soon');
+    }
+  }
+
+  #seen(): Omit<RunnerObservation, 'version'> {
+    if (this.#failure !== undefined) return { state: 'unreachable', message: this.#failure };
+    const state = this.#actor?.state;
+    switch (state?.kind) {
+      case undefined:
+        return { state: 'inactive', message: 'Not active' };
+      case 'connecting':
+        return { state: 'connecting', message: 'Connecting' };
+      case 'connected':
+        return { state: 'connected', message: `Connected to ${state.message} in ${state.latencyMs} ms` };
+      case 'unreachable':
+        return { state: 'unreachable', message: state.reason };
+    }
+  }
+}

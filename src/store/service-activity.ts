@@ -1,0 +1,107 @@
+/**
+ * The activity of services: what should be active (desired; `services.activated_at`), and what each actor host makes of
+ * it (observed; the table `service_observations`).
+ */
+import { type Store, transaction } from './database.js';
+import type { Service } from './services.js';
+
+/** How a service stands on one actor host. */
+export type ServiceState = 'inactive' | 'connecting' | 'connected' | 'unreachable';
+
+/** A row. */
+export interface ServiceObservation {
+  readonly node_id: string;
+  readonly service_id: string;
+  readonly state: ServiceState;
+  /** The service version the node has acted on. */
+  readonly version: number;
+  /** What answered, or why nothing does. */
+  readonly message: string;
+}
+
+/** What an actor host needs to know of a service. */
+export type HostedService = Pick<
+  Service,
+  'id' | 'name' | 'service_type' | 'config_encrypted' | 'activated_at' | 'version'
+>;
+
+/** Which endpoint reaches a service, and under which name. */
+export interface HostedBinding {
+  readonly endpoint_id: string;
+  readonly service_id: string;
+  readonly pool_id: string;
+}
+
+/** What came of asking for a service to be active. */
+export type Activation =
+  | { readonly outcome: 'missing' }
+  | { readonly outcome: 'disabled'; readonly service: Service }
+  | { readonly outcome: 'desired'; readonly service: Service };
+
+/** Asks for a service to be active. One that is already stays as it is. */
+export async function desireActive(store: Store, id: string): Promise<Activation> {
+  return transaction(store, async (tx) => {
+    const service = await tx.knex<Service>('services').where({ id }).forUpdate().first();
+    if (!service) return { outcome: 'missing' };
+    if (!service.enabled) return { outcome: 'disabled', service };
+    if (service.activated_at) return { outcome: 'desired', service };
+    const changes = { activated_at: tx.knex.raw('clock_timestamp()'), version: tx.knex.raw('version + 1') };
+    const [activated] = await tx.knex<Service>('services').where({ id }).update(changes).returning('*');
+    tx.announce('service', id);
+    return activated ? { outcome: 'desired', service: activated } : { outcome: 'missing' };
+  });
+}
+
+/** Asks for a service not to be active. @returns undefined when there is no such service */
+export async function desireInactive(store: Store, id: string): Promise<Service | undefined> {
+  const [service] = await store
+    .knex<Service>('services')
+    .where({ id })
+    .update({
+      activated_at: null,
+      // An actor host that has acted on it need not do so again.
+      version: store.knex.raw('CASE WHEN activated_at IS NULL THEN version ELSE version + 1 END'),
+    })
+    .returning('*');
+  if (service) store.announce('service', id);
+  return service;
+}
+
+/** Ids and versions of all services: what an actor host compares with what it has. */
+export async function serviceVersions(store: Store): Promise<{ id: string; version: number }[]> {
+  return store.knex('services').select('id', 'version');
+}
+
+/** Some services as an actor host needs them; ids that do not exist are left out. */
+export async function hostedServices(store: Store, ids: readonly string[]): Promise<HostedService[]> {
+  return store
+    .knex<Service>('services')
+    .whereIn('id', ids)
+    .select('id', 'name', 'service_type', 'config_encrypted', 'activated_at', 'version');
+}
+
+/** All bindings of some services. */
+export async function hostedBindings(store: Store, serviceIds: readonly string[]): Promise<HostedBinding[]> {
+  return store
+    .knex('endpoint_services')
+    .whereIn('service_id', serviceIds)
+    .select<HostedBinding[]>('endpoint_id', 'service_id', 'pool_id');
+}
+
+/** Writes what a node sees, unless the service or the node is gone by now. */
+export async function saveServiceObservation(store: Store, observation: ServiceObservation): Promise<void> {
+  const { node_id, service_id, state, version, message } = observation;
+  await store.knex.raw(
+    `INSERT INTO service_observations (node_id, service_id, state, version, message)
+     SELECT nodes.id, services.id, ?, ?, ? FROM nodes, services WHERE nodes.id = ? AND services.id = ?
+     ON CONFLICT (node_id, service_id) DO UPDATE SET
+       state = excluded.state, version = excluded.version, message = excluded.message,
+       updated_at = clock_timestamp()`,
+    [state, version, message, node_id, service_id],
+  );
+  store.announce('service_observation', service_id);
+}
+
+export async function observationsOfService(store: Store, serviceId: string): Promise<ServiceObservation[]> {
+  return store.knex<ServiceObservation>('service_observations').where({ service_id: serviceId });
+}

@@ -1,0 +1,81 @@
+/** Actors and connections for tests, outside of an actor host. */
+import { Registry } from 'prom-client';
+import { Actor, type ActorCall } from '../../src/actors/actor.js';
+import type { Driver, DriverAnswer } from '../../src/actors/driver.js';
+import { type ConnectionTest, testConnection } from '../../src/actors/open-connection.js';
+import { ServiceError, type ServiceErrorKind } from '../../src/actors/service-error.js';
+import { ServiceMetrics } from '../../src/actors/service-metrics.js';
+import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
+import { createTestLog } from './log.js';
+
+/** A call as tests write it down. */
+export interface TestCall {
+  readonly operation: string;
+  readonly args?: unknown;
+  readonly payload?: Buffer | string;
+  readonly timeoutMs?: number;
+}
+
+/** Makes the complete call. */
+export function call({ operation, args, payload = '', timeoutMs = 10_000 }: TestCall): ActorCall {
+  return { operation, args, payload: Buffer.from(payload), timeoutMs };
+}
+
+/** Starts an actor. */
+export function startActor<T extends ServiceType>(
+  driver: Driver<T>,
+  config: ServiceConfig<T>,
+  options: { readonly queueLimit?: number; readonly sqliteDir?: string } = {},
+): Actor<T> {
+  const metrics = new ServiceMetrics(new Registry(), () => []).of('a service', driver.type);
+  return new Actor<T>({
+    driver,
+    config,
+    queueLimit: options.queueLimit ?? 1_000,
+    sqliteDir: options.sqliteDir,
+    metrics,
+    log: createTestLog().log,
+    onState: () => undefined,
+  });
+}
+
+/** Tries a config out, as the API does. */
+export function tryConnection<T extends ServiceType>(
+  driver: Driver<T>,
+  config: ServiceConfig<T>,
+  sqliteDir?: string,
+): Promise<ConnectionTest> {
+  return testConnection(driver, config, { log: createTestLog().log, sqliteDir });
+}
+
+/** Runs `use` with an actor, and drains it whatever happens. */
+export async function withActor<T extends ServiceType, R>(
+  driver: Driver<T>,
+  config: ServiceConfig<T>,
+  use: (actor: Actor<T>) => Promise<R>,
+): Promise<R> {
+  const actor = startActor(driver, config);
+  try {
+    return await use(actor);
+  } finally {
+    await actor.drain();
+  }
+}
+
+/** The error of a call that has to fail. */
+export async function failureOf(answer: Promise<DriverAnswer>): Promise<ServiceError> {
+  try {
+    await answer;
+  } catch (thrown) {
+    if (thrown instanceof ServiceError) return thrown;
+    throw thrown;
+  }
+  throw new Error('The call succeeded');
+}
+
+/** Asserts that a call fails with this kind of error; returns its message. */
+export async function failsWith(kind: ServiceErrorKind, answer: Promise<DriverAnswer>): Promise<string> {
+  const failure = await failureOf(answer);
+  if (failure.kind !== kind) throw new Error(`Failed with ${failure.kind}, not ${kind}: ${failure.message}`);
+  return failure.message;
+}
