@@ -1,0 +1,279 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { redisDriver } from '../../../src/actors/drivers/redis.js';
+import { startRedisBackend } from '../../support/backends/redis.js';
+import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import { eventually } from '../../support/eventually.js';
+
+describe('redis driver', () => {
+  let backend: Awaited<ReturnType<typeof startRedisBackend>>;
+  let connection: TestConnection;
+
+  before(async () => {
+    backend = await startRedisBackend();
+    connection = await connectTo(redisDriver, backend.config);
+  });
+
+  after(async () => {
+    await connection?.close();
+    await backend?.remove();
+  });
+
+  const command = async (...parts: unknown[]) =>
+    (await connection.send('command', {}, JSON.stringify(parts))).payload.toString();
+
+  describe('get and set', () => {
+    for (const [name, value] of [
+      ['all bytes', ALL_BYTES],
+      ['nothing', Buffer.alloc(0)],
+      ['2 MiB', randomBytes(2 * 1024 * 1024)],
+    ] as const) {
+      it(`keeps ${name} exactly`, async () => {
+        expect(await connection.send('set', { key: name }, value)).to.have.property('result', true);
+        const answer = await connection.send('get', { key: name });
+        expect(answer.result).to.deep.equal({ found: true });
+        expect(answer.payload.equals(value)).to.equal(true);
+      });
+    }
+
+    it('tells a missing value from an empty one', async () => {
+      expect((await connection.send('get', { key: 'missing' })).result).to.deep.equal({ found: false });
+    });
+
+    it('takes keys of any text', async () => {
+      for (const key of ['', ' ', 'ключ\r\n', '__proto__', '\u0000']) {
+        await connection.send('set', { key }, key);
+        expect((await connection.send('get', { key })).payload.toString()).to.equal(key);
+      }
+    });
+
+    it('stores only where there is nothing, or something', async () => {
+      const set = async (only_if: string, value: string) =>
+        (await connection.send('set', { key: 'conditional', only_if }, value)).result;
+      expect(await set('present', '1')).to.equal(false);
+      expect(await set('absent', '2')).to.equal(true);
+      expect(await set('absent', '3')).to.equal(false);
+      expect(await set('present', '4')).to.equal(true);
+      expect((await connection.send('get', { key: 'conditional' })).payload.toString()).to.equal('4');
+    });
+
+    it('lets values expire after ttl_ms', async () => {
+      await connection.send('set', { key: 'long', ttl_ms: 100_000 }, 'x');
+      expect(Number(await command('PTTL', 'long'))).to.be.within(90_000, 100_000);
+      await connection.send('set', { key: 'short', ttl_ms: 1 }, 'x');
+      await eventually(async () =>
+        expect((await connection.send('get', { key: 'short' })).result).to.deep.equal({ found: false }),
+      );
+    });
+
+    it('names the argument that is wrong', async () => {
+      for (const [operation, args, message] of [
+        ['get', undefined, /args\.key/],
+        ['get', null, /args\.key/],
+        ['get', { key: 1 }, /args\.key: must be a text/],
+        ['get', { key: ['a'] }, /args\.key/],
+        ['set', {}, /args\.key/],
+        ['set', { key: 'a', ttl_ms: 0 }, /args\.ttl_ms: must be an integer of at least 1/],
+        ['set', { key: 'a', ttl_ms: 1.5 }, /args\.ttl_ms/],
+        ['set', { key: 'a', ttl_ms: '5' }, /args\.ttl_ms/],
+        ['set', { key: 'a', only_if: 'new' }, /args\.only_if: must be "absent" or "present"/],
+      ] as const) {
+        const call = { operation, args, payload: Buffer.alloc(0), signal: new AbortController().signal };
+        await expectServiceError(connection.call(call), 'invalid', message);
+      }
+    });
+
+    it('says what the server says of a key of another type', async () => {
+      await command('RPUSH', 'list', 'a');
+      await expectServiceError(connection.send('get', { key: 'list' }), 'backend', /WRONGTYPE/);
+    });
+  });
+
+  describe('command', () => {
+    it('answers all kinds of replies', async () => {
+      expect(await command('PING')).to.equal('"PONG"');
+      expect(await command('get', 'no such key')).to.equal('null');
+      expect(await command('RPUSH', 'replies', 'a', '', 'ü')).to.equal('3');
+      expect(await command('LRANGE', 'replies', 0, -1)).to.equal('["a","","ü"]');
+      expect(await command('LRANGE', 'no list', 0, -1)).to.equal('[]');
+      expect(await command('EVAL', "return {1, {'x', {false, -2}}, redis.status_reply('FINE')}", 0)).to.equal(
+        '[1,["x",[null,-2]],"FINE"]',
+      );
+    });
+
+    it('does not reshape what the server sends', async () => {
+      await command('HSET', 'hash', 'field', 'value');
+      expect(await command('hgetall', 'hash')).to.equal('["field","value"]');
+    });
+
+    it('keeps bytes that are no text', async () => {
+      const base64 = ALL_BYTES.toString('base64');
+      expect(await command('SET', { base64 }, { base64 })).to.equal('"OK"');
+      expect(JSON.parse(await command('GET', { base64 }))).to.deep.equal({ base64 });
+      const inArray = JSON.parse(await command('MGET', { base64 }, 'missing')) as unknown;
+      expect(inArray).to.deep.equal([{ base64 }, null]);
+    });
+
+    it('keeps integers of 64 bits exact, both ways', async () => {
+      for (const digits of ['9007199254740993', '9223372036854775807', '-9223372036854775808', '-1', '0']) {
+        await command('SET', 'counter', '0');
+        const payload = `["INCRBY", "counter", ${digits}]`;
+        expect((await connection.send('command', {}, payload)).payload.toString()).to.equal(digits);
+        expect(await command('GET', 'counter')).to.equal(`"${digits}"`);
+      }
+      expect(await command('ECHO', '12345678901234567890')).to.equal('"12345678901234567890"');
+      expect(await command('ECHO', 1.5)).to.equal('"1.5"');
+    });
+
+    it('says what the server refused', async () => {
+      await expectServiceError(command('NOSUCHCOMMAND'), 'backend', /unknown command/);
+      const script = "return {1, redis.error_reply('MYERR broken')}";
+      await expectServiceError(command('EVAL', script, 0), 'backend', /within the reply: MYERR broken/);
+    });
+
+    it('names what is wrong with a payload', async () => {
+      for (const [payload, message] of [
+        ['', /payload: must be JSON/],
+        ['{}', /payload: must be an array/],
+        ['[]', /payload\[0\]: must be the name/],
+        ['[1]', /payload\[0\]/],
+        ['["ECHO", null]', /payload\[1\]: must be a text/],
+        ['["ECHO", true]', /payload\[1\]/],
+        ['["ECHO", ["a"]]', /payload\[1\]/],
+        ['["ECHO", {"base64": 1}]', /payload\[1\]/],
+        ['["ECHO", {"base64": "a"}]', /payload\[1\]\.base64: must be base64/],
+        ['["ECHO", {"base64": "!!!!"}]', /payload\[1\]\.base64/],
+      ] as const) {
+        await expectServiceError(connection.send('command', {}, payload), 'invalid', message);
+      }
+    });
+
+    it('refuses what would change or hold the shared connection, and says what to use instead', async () => {
+      for (const [parts, message] of [
+        [['select', 1], /SELECT is refused: the database is the one in the config/],
+        [['AUTH', 'x'], /in the config/],
+        [['HELLO', 3], /in the config/],
+        [['QUIT'], /shared/],
+        [['RESET'], /shared/],
+        [['Multi'], /EVAL/],
+        [['EXEC'], /EVAL/],
+        [['WATCH', 'a'], /EVAL/],
+        [['SUBSCRIBE', 'a'], /stream/],
+        [['MONITOR'], /stream/],
+        [['BLPOP', 'a', 0], /use LPOP/],
+        [['BZPOPMIN', 'a', 0], /use ZPOPMIN/],
+        [['WAIT', 1, 0], /hold up/],
+        [['SHUTDOWN'], /those who run the server/],
+        [['DEBUG', 'SLEEP', 1], /those who run the server/],
+        [['CLIENT', 'REPLY', 'OFF'], /possible are CLIENT ID/],
+        [['client', { base64: Buffer.from('kill').toString('base64') }], /possible are/],
+        [['XREAD', 'COUNT', 1, 'block', 0, 'STREAMS', 'a', '$'], /leave BLOCK out/],
+        [['XREADGROUP', 'GROUP', 'STREAMS', 'c', 'BLOCK', 0, 'STREAMS', 'a', '>'], /leave BLOCK out/],
+      ] as const) {
+        await expectServiceError(command(...parts), 'invalid', message);
+      }
+      expect(await command('CLIENT', 'ID')).to.match(/^\d+$/);
+      expect(await command('XREAD', 'STREAMS', 'BLOCK', '0')).to.equal('null');
+    });
+  });
+
+  it('uses all connections of its pool', async () => {
+    const ids = await Promise.all(Array.from({ length: 8 }, () => command('CLIENT', 'ID')));
+    expect(new Set(ids).size).to.equal(backend.config.pool_size);
+  });
+
+  it('uses the database of the config', async () => {
+    const other = await connectTo(redisDriver, { ...backend.config, database: 3 });
+    try {
+      await other.send('set', { key: 'only in 3' }, 'x');
+      expect((await connection.send('get', { key: 'only in 3' })).result).to.deep.equal({ found: false });
+      expect((await other.send('get', { key: 'only in 3' })).result).to.deep.equal({ found: true });
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('says that there is no such database', async () => {
+    const config = { ...backend.config, database: 99 };
+    await expectServiceError(connectTo(redisDriver, config), 'unavailable', /has no database 99/);
+  });
+
+  it('says that the server wants a password', async () => {
+    const { password: _password, ...config } = backend.config;
+    await expectServiceError(connectTo(redisDriver, config), 'unavailable', /wants a password/);
+  });
+
+  it('says that the server has no password', async () => {
+    const open = await startRedisBackend({ password: null });
+    try {
+      const config = { ...open.config, password: 'superfluous' };
+      const message = await expectServiceError(
+        connectTo(redisDriver, config),
+        'unavailable',
+        /has no password/,
+      );
+      expect(message).not.to.contain('superfluous');
+    } finally {
+      await open.remove();
+    }
+  });
+
+  it('refuses a value that no handler could get', async () => {
+    await command('SETRANGE', 'huge', 64 * 1024 * 1024, 'x');
+    await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /has 67108865 bytes/);
+    await command('DEL', 'huge');
+  });
+
+  it('tells when an idle connection breaks, once, and fails calls', async () => {
+    const other = await connectTo(redisDriver, backend.config);
+    try {
+      const endless = other.send('command', {}, '["EVAL", "while true do end", "0"]');
+      const failing = expectServiceError(endless, 'unavailable', /closed the connection/);
+      await backend.stop();
+      await failing;
+      await eventually(() => expect(other.lost).to.have.length(1));
+      await expectServiceError(other.send('get', { key: 'a' }), 'unavailable', /closed the connection/);
+    } finally {
+      await other.close();
+      await backend.start();
+      await connection.close();
+      connection = await connectTo(redisDriver, backend.config);
+    }
+  });
+});
+
+describe('redis driver over TLS', () => {
+  let backend: Awaited<ReturnType<typeof startRedisBackend>>;
+
+  before(async () => {
+    backend = await startRedisBackend({ tlsHosts: ['localhost'] });
+  });
+
+  after(() => backend?.remove());
+
+  it('connects when the authority is trusted and the name fits', async () => {
+    const connection = await connectTo(redisDriver, { ...backend.config, host: 'localhost' });
+    try {
+      expect(await connection.test()).to.match(/^Redis \d+\.\d+/);
+    } finally {
+      await connection.close();
+    }
+  });
+
+  it('refuses a certificate for another name', async () => {
+    await expectServiceError(
+      connectTo(redisDriver, backend.config),
+      'unavailable',
+      /certificate of 127\.0\.0\.1:\d+ was not accepted: it was issued for another host name/,
+    );
+  });
+
+  it('refuses a certificate of an authority nobody knows', async () => {
+    const { ssl_root_cert: _certificate, ...config } = { ...backend.config, host: 'localhost' };
+    await expectServiceError(
+      connectTo(redisDriver, config),
+      'unavailable',
+      /certificate .* was not accepted/,
+    );
+  });
+});
