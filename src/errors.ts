@@ -84,10 +84,22 @@ const kinds = {
     status: 501,
     meaning: 'The operation is part of the contract but not available in this version.',
   },
+  backend_failed: {
+    status: 502,
+    meaning: 'The backend of a service cannot be reached, or refused what was asked of it; the message says why.',
+  },
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
   no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
   no_worker: { status: 503, meaning: 'No worker process is alive, so nothing can be compiled.' },
+  no_actor_host: {
+    status: 503,
+    meaning: 'No actor-host process is alive, or none can be reached, so services cannot be used or tested.',
+  },
+  no_object_storage: {
+    status: 503,
+    meaning: 'No object-storage service is active, or the one asked for is not.',
+  },
   wait_timeout: {
     status: 504,
     meaning: 'The work goes on, but the request waited long enough; `details` names the build.',
