@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { memcachedDriver } from '../../../src/actors/drivers/memcached.js';
+import { startMemcachedBackend } from '../../support/backends/memcached.js';
+import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import { eventually } from '../../support/eventually.js';
+
+const DAY_S = 24 * 60 * 60;
+
+describe('memcached driver', () => {
+  let backend: Awaited<ReturnType<typeof startMemcachedBackend>>;
+  let connection: TestConnection;
+
+  before(async () => {
+    backend = await startMemcachedBackend();
+    connection = await connectTo(memcachedDriver, backend.config);
+  });
+
+  after(async () => {
+    await connection?.close();
+    await backend?.remove();
+  });
+
+  const get = async (key: string) => {
+    const { result, payload } = await connection.send('get', { key });
+    return (result as { found: boolean }).found ? payload.toString() : null;
+  };
+  const result = async (operation: string, args: unknown, payload = '') =>
+    (await connection.send(operation, args, payload)).result;
+
+  for (const [name, value] of [
+    ['all-bytes', ALL_BYTES],
+    ['nothing', Buffer.alloc(0)],
+    ['almost-1-MiB', randomBytes(1000 * 1000)],
+  ] as const) {
+    it(`keeps ${name} exactly`, async () => {
+      expect(await connection.send('set', { key: name }, value)).to.have.property('result', true);
+      const answer = await connection.send('get', { key: name });
+      expect(answer.result).to.deep.equal({ found: true });
+      expect(answer.payload.equals(value)).to.equal(true);
+    });
+  }
+
+  it('adds where nothing is, and replaces where something is', async () => {
+    expect(await result('replace', { key: 'k' }, '1')).to.equal(false);
+    expect(await get('k')).to.equal(null);
+    expect(await result('add', { key: 'k' }, '2')).to.equal(true);
+    expect(await result('add', { key: 'k' }, '3')).to.equal(false);
+    expect(await get('k')).to.equal('2');
+    expect(await result('replace', { key: 'k' }, '4')).to.equal(true);
+    expect(await get('k')).to.equal('4');
+    expect(await result('delete', { key: 'k' })).to.equal(true);
+    expect(await result('delete', { key: 'k' })).to.equal(false);
+  });
+
+  it('counts, with 64 bits', async () => {
+    expect(await result('incr', { key: 'n', by: 1 })).to.equal(null);
+    expect(await result('decr', { key: 'n', by: 1 })).to.equal(null);
+    expect(await result('incr', { key: 'n', by: 5, initial: 10 })).to.equal(10n);
+    expect(await result('incr', { key: 'n', by: 5, initial: 10 })).to.equal(15n);
+    expect(await result('decr', { key: 'n', by: 20 })).to.equal(0n);
+    expect(await result('incr', { key: 'n', by: Number.MAX_SAFE_INTEGER })).to.equal(9007199254740991n);
+    expect(await result('incr', { key: 'n', by: Number.MAX_SAFE_INTEGER })).to.equal(18014398509481982n);
+    await result('set', { key: 'n' }, '18446744073709551614');
+    expect(await result('incr', { key: 'n', by: 1 })).to.equal(18446744073709551615n);
+  });
+
+  it('says that a value is no number', async () => {
+    await result('set', { key: 'word' }, 'ten');
+    await expectServiceError(result('incr', { key: 'word', by: 1 }), 'backend', /not a number/);
+  });
+
+  it('lets values expire, however long they may live', async () => {
+    await result('set', { key: 'short', ttl_seconds: 1 }, 'x');
+    expect(await get('short')).to.equal('x');
+    for (const ttl_seconds of [30 * DAY_S, 30 * DAY_S + 1, 365 * DAY_S]) {
+      await result('set', { key: 'long', ttl_seconds }, 'x');
+      expect(await get('long'), `${ttl_seconds} s`).to.equal('x');
+      expect(await result('incr', { key: `n${ttl_seconds}`, by: 1, initial: 1, ttl_seconds })).to.equal(1n);
+      expect(await get(`n${ttl_seconds}`)).to.equal('1');
+    }
+    await eventually(async () => expect(await get('short')).to.equal(null));
+  });
+
+  it('says that a value is too large, and goes on', async () => {
+    const large = randomBytes(1024 * 1024 + 1);
+    await expectServiceError(connection.send('set', { key: 'large' }, large), 'backend', /too large.*-I/);
+    expect(await result('set', { key: 'after' }, 'x')).to.equal(true);
+  });
+
+  it('takes keys of up to 250 bytes', async () => {
+    for (const key of ['a', 'k'.repeat(250), 'ü'.repeat(125), '__proto__']) {
+      await result('set', { key }, key);
+      expect(await get(key)).to.equal(key);
+    }
+  });
+
+  it('names the argument that is wrong', async () => {
+    for (const [operation, args, message] of [
+      ['get', null, /args\.key: must be a text/],
+      ['get', { key: 5 }, /args\.key: must be a text/],
+      ['get', { key: '' }, /args\.key: must have 1 to 250 bytes/],
+      ['get', { key: 'ü'.repeat(126) }, /args\.key: must have 1 to 250 bytes/],
+      ['get', { key: 'a b' }, /args\.key: must not have spaces/],
+      ['delete', { key: 'a\r\nflush_all' }, /args\.key: must not have spaces or control/],
+      ['set', { key: 'a', ttl_seconds: 0 }, /args\.ttl_seconds: must be an integer of at least 1/],
+      ['set', { key: 'a', ttl_seconds: 1.5 }, /args\.ttl_seconds/],
+      ['add', { key: 'a', ttl_seconds: '1' }, /args\.ttl_seconds/],
+      ['set', { key: 'a', ttl_seconds: 0x7fffffff }, /args\.ttl_seconds: must be at most/],
+      ['incr', { key: 'a' }, /args\.by/],
+      ['incr', { key: 'a', by: -1 }, /args\.by/],
+      ['decr', { key: 'a', by: 2 ** 53 }, /args\.by/],
+      ['decr', { key: 'a', by: 1, initial: 'x' }, /args\.initial/],
+      ['incr', { key: 'a', by: 1, ttl_seconds: 5 }, /args\.ttl_seconds: .*needs "initial"/],
+    ] as const) {
+      const call = { operation, args, payload: Buffer.alloc(0), signal: new AbortController().signal };
+      await expectServiceError(connection.call(call), 'invalid', message);
+    }
+  });
+
+  it('spreads keys over several servers, and finds them again', async () => {
+    const other = await startMemcachedBackend();
+    const servers = [backend, other].map(({ config }) => `127.0.0.1:${config.port}`);
+    const both = await connectTo(memcachedDriver, { servers });
+    const second = await connectTo(memcachedDriver, other.config);
+    try {
+      const keys = Array.from({ length: 40 }, (_key, i) => `spread-${i}`);
+      await Promise.all(keys.map((key) => both.send('set', { key }, key)));
+      const values = await Promise.all(keys.map((key) => both.send('get', { key })));
+      expect(values.map(({ payload }) => payload.toString())).to.deep.equal(keys);
+      const onSecond = await Promise.all(keys.map((key) => second.send('get', { key })));
+      const found = onSecond.filter((answer) => (answer.result as { found: boolean }).found).length;
+      expect(found).to.be.within(1, 39);
+      expect(await both.test()).to.match(/^memcached 1\./);
+    } finally {
+      await both.close();
+      await second.close();
+      await other.remove();
+    }
+  });
+
+  it('names the server that cannot be reached, and the one that is none', async () => {
+    const gone = await startMemcachedBackend();
+    await gone.remove();
+    const servers = [`127.0.0.1:${backend.config.port}`, `127.0.0.1:${gone.config.port}`];
+    const refused = new RegExp(`127\\.0\\.0\\.1:${gone.config.port} was refused`);
+    await expectServiceError(connectTo(memcachedDriver, { servers }), 'unavailable', refused);
+    await expectServiceError(
+      connectTo(memcachedDriver, { servers: ['a:b:c'] }),
+      'unavailable',
+      /servers: "a:b:c" is not of the form/,
+    );
+  });
+
+  it('tells when the connection breaks, once, and fails all calls at once', async () => {
+    const other = await startMemcachedBackend();
+    const lone = await connectTo(memcachedDriver, other.config);
+    try {
+      await other.stop();
+      await eventually(() => expect(lone.lost).to.have.length(1));
+      await other.start();
+      // It is for the actor to connect again.
+      await expectServiceError(lone.send('get', { key: 'a' }), 'unavailable', /closed the connection/);
+    } finally {
+      await lone.close();
+      await other.remove();
+    }
+    expect(lone.lost).to.have.length(1);
+  });
+});
