@@ -50,6 +50,7 @@ const kinds = {
     meaning: "The endpoint's domain and the host of its collection's domain differ.",
   },
   pool_id_taken: { status: 409, meaning: 'The endpoint already has a service bound under this pool_id.' },
+  service_disabled: { status: 409, meaning: 'The service cannot be activated: it is disabled.' },
   endpoint_has_no_code: { status: 409, meaning: 'The endpoint cannot be compiled: it has no code.' },
   endpoint_not_compiled: {
     status: 409,

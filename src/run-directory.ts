@@ -20,3 +20,13 @@ export async function runDirectory(dataDir: string): Promise<string> {
   await chmod(folder, 0o700);
   return folder;
 }
+
+/** The socket on which handlers of this machine call services. */
+export function handlerSocket(runDir: string): string {
+  return join(runDir, 'services.sock');
+}
+
+/** The socket on which the management API of this machine reaches the actor host. */
+export function actorHostSocket(runDir: string): string {
+  return join(runDir, 'actors.sock');
+}

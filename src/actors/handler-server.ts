@@ -7,7 +7,7 @@ import { listenOnSocket } from './listen.js';
 /** A running server. */
 export interface HandlerServer {
   /** Takes no more connections. Those there are go on. */
-  stopListening(): Promise<void>;
+  stopListening(): void;
   /** Breaks off the connections that are left. */
   destroyConnections(): void;
 }
@@ -29,11 +29,9 @@ export async function serveHandlers(
     socket.once('close', () => sessions.delete(session));
   });
   await listenOnSocket(server, path);
-  let closed: Promise<void> | undefined;
   return {
-    stopListening: async () => {
-      // Its callback waits for the connections, which are not to be waited for here.
-      closed ??= new Promise((resolve) => server.close(() => resolve()));
+    stopListening: () => {
+      server.close();
     },
     destroyConnections: () => {
       for (const session of sessions) session.destroy();

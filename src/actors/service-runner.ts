@@ -119,6 +119,8 @@ export class ServiceRunner {
 
   /** Stores what is observed; what changes meanwhile is stored next, what could not be stored, later. */
   #observe(): void {
+    // Nobody waits for a service that was never changed nor activated, and there may be thousands.
+    if (this.#version === 1 && !this.#actor) return;
     this.#isUnsaved = true;
     void this.#saving.run();
   }

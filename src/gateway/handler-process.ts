@@ -17,12 +17,21 @@ export interface HandlerLimits {
   readonly startTimeoutMs: number;
 }
 
+/** How a handler reaches backend services. */
+export interface ServiceAccess {
+  /** The actor host's socket. */
+  readonly socket: string;
+  /** Proves which endpoint is calling. */
+  readonly token: string;
+}
+
 /** How to start one. */
 export interface HandlerOptions {
   /** The executable, on this machine. */
   readonly executable: string;
   readonly instance: InstanceRef;
   readonly endpointId: string;
+  readonly services: ServiceAccess;
   readonly limits: HandlerLimits;
   /** For what it prints; its lines name the endpoint. */
   readonly log: Logger;
@@ -55,7 +64,7 @@ const CONTROL_FD = 3;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { instance, limits, endpointId } = options;
+  const { instance, limits, endpointId, services } = options;
   const mark = newMark();
   const child = spawnLimited({
     file: options.executable,
@@ -66,6 +75,8 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       EDGE_CONTROL_FD: String(CONTROL_FD),
       EDGE_MAX_THREADS: String(limits.threads),
       EDGE_ENDPOINT_ID: endpointId,
+      EDGE_SERVICES_SOCKET: services.socket,
+      EDGE_SERVICES_TOKEN: services.token,
       // Each arena reserves address space of its own, which counts against the limit.
       MALLOC_ARENA_MAX: '2',
     },

@@ -24,7 +24,7 @@ import { withinTime } from '../within-time.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
 import type { Fronts } from './fronts.js';
-import { type HandlerLimits, type HandlerProcess, startHandler } from './handler-process.js';
+import { type HandlerLimits, type HandlerProcess, type ServiceAccess, startHandler } from './handler-process.js';
 import type { EndpointState, HandlerState } from './messages.js';
 
 /** What a supervisor works with. */
@@ -36,6 +36,8 @@ export interface SupervisorOptions {
   readonly nodeId: () => string;
   /** Folder for the sockets of handlers. */
   readonly runDir: string;
+  /** How the handler of an endpoint reaches backend services. */
+  readonly services: (endpointId: string) => ServiceAccess;
   readonly limits: HandlerLimits;
   /** Longest time a request may be in a handler, milliseconds. */
   readonly requestTimeoutMs: number;
@@ -223,7 +225,7 @@ export class Supervisor {
   }
 
   async #start(endpointId: string, artifact: string): Promise<HandlerProcess> {
-    const { artifacts, runDir, limits } = this.options;
+    const { artifacts, runDir, services, limits } = this.options;
     const executable = await artifacts.get(artifact);
     const id = this.#nextInstance++;
     const socket = join(runDir, `handler-${process.pid}-${id}.sock`);
@@ -236,6 +238,7 @@ export class Supervisor {
       executable,
       instance: { id, socket },
       endpointId,
+      services: services(endpointId),
       limits,
       log: handlerLog,
     });

@@ -11,13 +11,16 @@ import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/pr
 import { startProcess } from '../process.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes, type NodeRegistration } from '../reconcile/node.js';
-import { runDirectory } from '../run-directory.js';
+import { handlerSocket, runDirectory } from '../run-directory.js';
+import { loadSecretBox } from '../secrets.js';
+import { makeServiceToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 
 await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
   const runDir = await runDirectory(config.DATA_DIR);
+  const secrets = await loadSecretBox(config);
   await killLeftovers();
   await removeStaleSockets(runDir);
 
@@ -48,6 +51,10 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     artifacts,
     nodeId: () => nodeId,
     runDir,
+    services: (endpointId) => ({
+      socket: handlerSocket(runDir),
+      token: makeServiceToken(secrets, endpointId),
+    }),
     limits: {
       memoryMb: config.HANDLER_MEMORY_MB,
       threads: config.HANDLER_THREADS,

@@ -1,8 +1,9 @@
 /** The table `endpoint_services`: which services the code of an endpoint may use, and under which names. */
 import { AppError } from '../errors.js';
-import { type Store, violatedConstraint } from './database.js';
+import { type Store, transaction, violatedConstraint } from './database.js';
 import { violatedForeignKey } from './foreign-keys.js';
 import { insertInto } from './insert.js';
+import type { Service } from './services.js';
 
 /** A row. */
 export interface Binding {
@@ -12,6 +13,9 @@ export interface Binding {
   readonly pool_id: string;
   readonly created_at: Date;
 }
+
+/** What actor hosts have to know of a service whose bindings changed. */
+export type BoundService = Pick<Service, 'id' | 'version' | 'activated_at'>;
 
 const insertBinding = insertInto<Omit<Binding, 'created_at'>, Binding>('endpoint_services', [
   'endpoint_id',
@@ -26,31 +30,55 @@ export async function listBindings(store: Store, endpointId: string): Promise<Bi
     .orderBy(['created_at', 'pool_id']);
 }
 
-/** @throws AppError not_found (endpoint or service) or pool_id_taken */
-export async function createBinding(store: Store, binding: Omit<Binding, 'created_at'>): Promise<Binding> {
+/**
+ * @returns the binding, and the service as actor hosts have to see it now
+ * @throws AppError not_found (endpoint or service) or pool_id_taken
+ */
+export async function createBinding(
+  store: Store,
+  binding: Omit<Binding, 'created_at'>,
+): Promise<{ readonly binding: Binding; readonly service: BoundService }> {
   try {
-    const created = await insertBinding(store, binding);
-    announce(store, binding);
-    return created;
+    return await transaction(store, async (tx) => ({
+      binding: await insertBinding(tx, binding),
+      service: await countUp(tx, binding.service_id),
+    }));
   } catch (thrown) {
     throw await bindingError(store, binding, thrown);
   }
 }
 
-/** Removes a service from an endpoint, under all the names it has there. @returns those names; none when not bound */
-export async function deleteBindings(store: Store, endpointId: string, serviceId: string): Promise<string[]> {
-  const deleted = await store
-    .knex<Binding>('endpoint_services')
-    .where({ endpoint_id: endpointId, service_id: serviceId })
-    .delete()
-    .returning('pool_id');
-  if (deleted.length > 0) announce(store, { endpoint_id: endpointId, service_id: serviceId });
-  return deleted.map(({ pool_id }) => pool_id).sort();
+/**
+ * Removes a service from an endpoint, under all the names it has there.
+ * @returns those names, and the service as actor hosts have to see it now; undefined when it is not bound
+ */
+export async function deleteBindings(
+  store: Store,
+  endpointId: string,
+  serviceId: string,
+): Promise<{ readonly poolIds: string[]; readonly service: BoundService } | undefined> {
+  return transaction(store, async (tx) => {
+    const deleted = await tx
+      .knex<Binding>('endpoint_services')
+      .where({ endpoint_id: endpointId, service_id: serviceId })
+      .delete()
+      .returning('pool_id');
+    if (deleted.length === 0) return undefined;
+    const poolIds = deleted.map(({ pool_id }) => pool_id).sort();
+    return { poolIds, service: await countUp(tx, serviceId) };
+  });
 }
 
-function announce(store: Store, binding: Pick<Binding, 'endpoint_id' | 'service_id'>): void {
-  store.announce('endpoint', binding.endpoint_id);
-  store.announce('service', binding.service_id);
+/** Actor hosts hold the bindings of a service under its version. */
+async function countUp(store: Store, id: string): Promise<BoundService> {
+  const [service] = await store
+    .knex<Service>('services')
+    .where({ id })
+    .update({ version: store.knex.raw('version + 1') })
+    .returning(['id', 'version', 'activated_at']);
+  if (!service) throw new Error(`the service ${id} was deleted while its bindings were changed`);
+  store.announce('service', id);
+  return service;
 }
 
 async function bindingError(

@@ -52,19 +52,27 @@ export async function desireActive(store: Store, id: string): Promise<Activation
   });
 }
 
-/** Asks for a service not to be active. @returns undefined when there is no such service */
-export async function desireInactive(store: Store, id: string): Promise<Service | undefined> {
-  const [service] = await store
-    .knex<Service>('services')
-    .where({ id })
-    .update({
-      activated_at: null,
-      // An actor host that has acted on it need not do so again.
-      version: store.knex.raw('CASE WHEN activated_at IS NULL THEN version ELSE version + 1 END'),
-    })
-    .returning('*');
-  if (service) store.announce('service', id);
-  return service;
+/**
+ * Asks for a service not to be active.
+ * @returns the service, and whether it had been asked to be active before; undefined when there is no such service
+ */
+export async function desireInactive(
+  store: Store,
+  id: string,
+): Promise<{ readonly service: Service; readonly wasActive: boolean } | undefined> {
+  return transaction(store, async (tx) => {
+    const service = await tx.knex<Service>('services').where({ id }).forUpdate().first();
+    if (!service) return undefined;
+    if (!service.activated_at) return { service, wasActive: false };
+    const changes = { activated_at: null, version: tx.knex.raw('version + 1') };
+    const [inactive = service] = await tx
+      .knex<Service>('services')
+      .where({ id })
+      .update(changes)
+      .returning('*');
+    tx.announce('service', id);
+    return { service: inactive, wasActive: true };
+  });
 }
 
 /** Ids and versions of all services: what an actor host compares with what it has. */

@@ -1,16 +1,20 @@
 /** Bindings: which services the code of an endpoint may use. */
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
-import { createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
+import { type BoundService, createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findService } from '../../store/services.js';
+import type { ApiDependencies } from '../dependencies.js';
 import { found } from '../found.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
+import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { presentBinding } from './present.js';
 import { BindingView, CreateBinding, UnbindParams, Unbound } from './schema.js';
 
 const tag = 'Endpoints';
+/** An actor host that has not noticed by then will do so without anybody waiting. */
+const NOTICE_MS = 5_000;
 
 export const bindingRoutes = [
   defineRoute({
@@ -36,8 +40,11 @@ export const bindingRoutes = [
     status: 201,
     data: BindingView,
     errors: ['pool_id_taken'],
-    handle: async ({ params: { id }, body }, { store }) =>
-      presentBinding(await createBinding(store, { endpoint_id: id, ...body })),
+    handle: async ({ params: { id }, body }, deps) => {
+      const { binding, service } = await createBinding(deps.store, { endpoint_id: id, ...body });
+      await awaitBinding(deps, service);
+      return presentBinding(binding);
+    },
   }),
 
   defineRoute({
@@ -47,9 +54,10 @@ export const bindingRoutes = [
     tag,
     params: UnbindParams,
     data: Unbound,
-    handle: async ({ params: { endpoint_id, service_id } }, { store }) => {
-      const pool_ids = await deleteBindings(store, endpoint_id, service_id);
-      if (pool_ids.length === 0) {
+    handle: async ({ params: { endpoint_id, service_id } }, deps) => {
+      const { store } = deps;
+      const deleted = await deleteBindings(store, endpoint_id, service_id);
+      if (!deleted) {
         found(await findEndpoint(store, endpoint_id), 'endpoint', endpoint_id);
         found(await findService(store, service_id), 'service', service_id);
         throw new AppError(
@@ -57,7 +65,15 @@ export const bindingRoutes = [
           `The service ${service_id} is not bound to the endpoint ${endpoint_id}`,
         );
       }
-      return { endpoint_id, service_id, unbound: true as const, pool_ids };
+      await awaitBinding(deps, deleted.service);
+      return { endpoint_id, service_id, unbound: true as const, pool_ids: deleted.poolIds };
     },
   }),
 ];
+
+/** Waits until running handlers are served by the changed bindings. */
+async function awaitBinding(deps: ApiDependencies, service: BoundService): Promise<void> {
+  // Of a service that is not active, bindings are read when it is activated.
+  if (service.activated_at === null) return;
+  await awaitHosts(deps, await liveActorHosts(deps), service, NOTICE_MS);
+}

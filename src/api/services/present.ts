@@ -1,24 +1,46 @@
 /** Services: from row to answer. */
 import type { Static } from '@sinclair/typebox';
+import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import { type SecretBox, SecretKeyError } from '../../secrets.js';
 import type { ServiceConfig } from '../../service-configs.js';
 import type { Service } from '../../store/services.js';
-import type { ServiceView } from './schema.js';
+import { hideSecrets } from './redaction.js';
+import type { ServiceActivity, ServiceView } from './schema.js';
 
-export function presentService(service: Service, secrets: SecretBox): Static<typeof ServiceView> {
+/** What presenting needs. */
+export interface ServicePresentation {
+  readonly secrets: SecretBox;
+  readonly config: Pick<Config, 'REDACT_SECRETS'>;
+}
+
+export function presentService(
+  service: Service,
+  { secrets, config: { REDACT_SECRETS } }: ServicePresentation,
+): Static<typeof ServiceView> {
+  const config = openConfig(service, secrets);
   return {
     id: service.id,
     name: service.name,
     service_type: service.service_type,
-    config: openConfig(service, secrets),
+    config: REDACT_SECRETS ? hideSecrets(config) : config,
     enabled: service.enabled,
+    active: service.activated_at !== null,
     created_at: service.created_at.toISOString(),
     updated_at: service.updated_at.toISOString(),
   };
 }
 
-function openConfig(service: Service, secrets: SecretBox): ServiceConfig {
+export function presentActivity(
+  { id, name, service_type }: Service,
+  active: boolean,
+  message: string,
+): Static<typeof ServiceActivity> {
+  return { id, name, service_type, active, message };
+}
+
+/** @throws AppError secret_key_mismatch */
+export function openConfig(service: Service, secrets: SecretBox): ServiceConfig {
   try {
     // Only checked configs are ever sealed, and sealing detects every change.
     return JSON.parse(secrets.open(service.config_encrypted)) as ServiceConfig;

@@ -1,22 +1,29 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
-import { AppError } from '../../errors.js';
 import { parseServiceConfig } from '../../service-configs.js';
+import { desireInactive } from '../../store/service-activity.js';
 import {
   createService,
   deleteService,
   findService,
   listServices,
+  type Service,
   updateService,
 } from '../../store/services.js';
+import type { ApiDependencies } from '../dependencies.js';
 import { found, notFound } from '../found.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
-import { presentService } from './present.js';
+import { awaitHosts, liveActorHosts } from '../service-hosts.js';
+import { activateService, awaitInactive, deactivateService } from './activity.js';
+import { openConfig, presentActivity, presentService } from './present.js';
+import { hasHidden, keepHidden } from './redaction.js';
 import { ConnectionTest, CreateService, ServiceActivity, ServiceView, UpdateService } from './schema.js';
 
 const tag = 'Services';
 const bodyErrors = { config: 'invalid_config' } as const;
+/** An actor host tries a changed config for up to 5 s before it says how that went. */
+const CHANGE_MS = 10_000;
 
 export const serviceRoutes = [
   defineRoute({
@@ -26,8 +33,8 @@ export const serviceRoutes = [
     tag,
     data: Type.Array(ServiceView),
     errors: ['secret_key_mismatch'],
-    handle: async (_request, { store, secrets }) =>
-      (await listServices(store)).map((service) => presentService(service, secrets)),
+    handle: async (_request, deps) =>
+      (await listServices(deps.store)).map((service) => presentService(service, deps)),
   }),
 
   defineRoute({
@@ -39,15 +46,15 @@ export const serviceRoutes = [
     bodyErrors,
     status: 201,
     data: ServiceView,
-    handle: async ({ body }, { store, secrets }) => {
+    handle: async ({ body }, deps) => {
       const config = parseServiceConfig(body.service_type, body.config);
-      const created = await createService(store, {
+      const created = await createService(deps.store, {
         name: body.name,
         service_type: body.service_type,
-        config_encrypted: secrets.seal(JSON.stringify(config)),
+        config_encrypted: deps.secrets.seal(JSON.stringify(config)),
         enabled: body.enabled ?? true,
       });
-      return presentService(created, secrets);
+      return presentService(created, deps);
     },
   }),
 
@@ -59,8 +66,8 @@ export const serviceRoutes = [
     params: IdParams,
     data: ServiceView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id } }, { store, secrets }) =>
-      presentService(found(await findService(store, id), 'service', id), secrets),
+    handle: async ({ params: { id } }, deps) =>
+      presentService(found(await findService(deps.store, id), 'service', id), deps),
   }),
 
   defineRoute({
@@ -73,15 +80,20 @@ export const serviceRoutes = [
     bodyErrors,
     data: ServiceView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id }, body: { config, ...changes } }, { store, secrets }) => {
-      const { service_type } = found(await findService(store, id), 'service', id);
-      const updated = await updateService(store, id, {
-        ...changes,
-        ...(config !== undefined && {
-          config_encrypted: secrets.seal(JSON.stringify(parseServiceConfig(service_type, config))),
+    handle: async ({ params: { id }, body: { config, ...changes } }, deps) => {
+      const before = found(await findService(deps.store, id), 'service', id);
+      const hosts = await liveActorHosts(deps);
+      const updated = found(
+        await updateService(deps.store, id, {
+          ...changes,
+          ...(config !== undefined && { config_encrypted: sealChanged(deps, before, config) }),
         }),
-      });
-      return presentService(found(updated, 'service', id), secrets);
+        'service',
+        id,
+      );
+      // Calls that follow the answer see the change.
+      if (before.activated_at) await awaitHosts(deps, hosts, updated, CHANGE_MS);
+      return presentService(updated, deps);
     },
   }),
 
@@ -92,8 +104,12 @@ export const serviceRoutes = [
     tag,
     params: IdParams,
     data: Deleted,
-    handle: async ({ params: { id } }, { store }) => {
-      if (!(await deleteService(store, id))) throw notFound('service', id);
+    handle: async ({ params: { id } }, deps) => {
+      const hosts = await liveActorHosts(deps);
+      const { service, wasActive } = found(await desireInactive(deps.store, id), 'service', id);
+      // Calls under way finish as they do when it is deactivated.
+      if (wasActive) await awaitInactive(deps, hosts, service);
+      if (!(await deleteService(deps.store, id))) throw notFound('service', id);
       return { id, deleted: true as const };
     },
   }),
@@ -106,10 +122,10 @@ export const serviceRoutes = [
     envelope: 'success',
     params: IdParams,
     data: ServiceActivity,
-    errors: ['not_implemented'],
-    handle: async ({ params: { id } }, { store }) => {
-      found(await findService(store, id), 'service', id);
-      throw new AppError('not_implemented', 'Services cannot be activated in this version');
+    errors: ['service_disabled', 'no_actor_host'],
+    handle: async ({ params: { id } }, deps) => {
+      const { service, message } = await activateService(deps, id);
+      return presentActivity(service, true, message);
     },
   }),
 
@@ -121,24 +137,30 @@ export const serviceRoutes = [
     envelope: 'success',
     params: IdParams,
     data: ServiceActivity,
-    errors: ['not_implemented'],
-    handle: async ({ params: { id } }, { store }) => {
-      found(await findService(store, id), 'service', id);
-      throw new AppError('not_implemented', 'Services cannot be deactivated in this version');
+    errors: ['wait_timeout'],
+    handle: async ({ params: { id } }, deps) => {
+      const { service, message } = await deactivateService(deps, id);
+      return presentActivity(service, false, message);
     },
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/test',
-    summary: 'Try to reach the backend of a service',
+    summary: 'Try to reach the backend of a service, active or not',
     tag,
     params: IdParams,
     data: ConnectionTest,
-    errors: ['not_implemented'],
-    handle: async ({ params: { id } }, { store }) => {
+    errors: ['no_actor_host'],
+    handle: async ({ params: { id } }, { store, actorHosts }) => {
       found(await findService(store, id), 'service', id);
-      throw new AppError('not_implemented', 'Connections cannot be tested in this version');
+      return actorHosts.testService(id);
     },
   }),
 ];
+
+/** The sealed form of a changed config; secrets that came back hidden stay what they are. */
+function sealChanged({ secrets }: ApiDependencies, service: Service, sent: object): string {
+  const config = hasHidden(sent) ? keepHidden(sent, openConfig(service, secrets)) : sent;
+  return secrets.seal(JSON.stringify(parseServiceConfig(service.service_type, config)));
+}

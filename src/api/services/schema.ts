@@ -20,6 +20,7 @@ export const ServiceView = Type.Object(
     service_type: ServiceTypeName,
     config: Type.Unsafe<ServiceConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
     enabled: Type.Boolean(),
+    active: Type.Boolean({ description: 'Whether it was activated' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   },

@@ -1,0 +1,71 @@
+/** The operations activate and deactivate: write what should be, and wait until every actor host has acted on it. */
+import { AppError } from '../../errors.js';
+import { desireActive, desireInactive, type ServiceObservation } from '../../store/service-activity.js';
+import type { Service } from '../../store/services.js';
+import type { ApiDependencies } from '../dependencies.js';
+import { notFound } from '../found.js';
+import { awaitHosts, liveActorHosts } from '../service-hosts.js';
+
+/** An actor host tries to connect for up to 5 s before it says that it cannot. */
+const ACTIVATION_MS = 15_000;
+/** Beyond what calls under way may take: for the hosts to notice. */
+const NOTICE_MS = 5_000;
+
+/** A service, and what became of it. */
+interface Activity {
+  readonly service: Service;
+  /** For people. */
+  readonly message: string;
+}
+
+/** Makes a service active on all actor hosts, whether or not its backend can be reached at the moment. */
+export async function activateService(deps: ApiDependencies, id: string): Promise<Activity> {
+  const hosts = await liveActorHosts(deps);
+  if (hosts.length === 0) {
+    const message = 'No actor host is alive that could run the service; start the `actor-host` process.';
+    throw new AppError('no_actor_host', message);
+  }
+  const activation = await desireActive(deps.store, id);
+  if (activation.outcome === 'missing') throw notFound('service', id);
+  const { service } = activation;
+  if (activation.outcome === 'disabled') {
+    const message = `The service "${service.name}" is disabled; enable it before you activate it.`;
+    throw new AppError('service_disabled', message);
+  }
+  const seen = await awaitHosts(deps, hosts, service, ACTIVATION_MS);
+  return { service, message: activationMessage(seen) };
+}
+
+function activationMessage(seen: readonly ServiceObservation[] | undefined): string {
+  const away = seen?.find(({ state }) => state !== 'connected');
+  if (!seen) return 'Active; the actor hosts have not yet reported how it stands.';
+  if (away)
+    return `Active, but the backend cannot be reached yet: ${away.message}. It is tried again by itself.`;
+  return seen[0]?.message ?? 'Active.';
+}
+
+/** Ends a service on all actor hosts: calls under way finish first. */
+export async function deactivateService(deps: ApiDependencies, id: string): Promise<Activity> {
+  const hosts = await liveActorHosts(deps);
+  const outcome = await desireInactive(deps.store, id);
+  if (!outcome) throw notFound('service', id);
+  const { service, wasActive } = outcome;
+  if (!wasActive) return { service, message: 'It was not active.' };
+  await awaitInactive(deps, hosts, service);
+  return { service, message: 'Deactivated; all calls under way have finished.' };
+}
+
+/**
+ * Waits until a service that is no longer desired is active nowhere.
+ * @throws AppError when calls under way take too long
+ */
+export async function awaitInactive(
+  deps: ApiDependencies,
+  hosts: readonly string[],
+  service: Service,
+): Promise<void> {
+  const seen = await awaitHosts(deps, hosts, service, deps.config.REQUEST_TIMEOUT_MS + NOTICE_MS);
+  if (seen) return;
+  const message = `The service "${service.name}" is being deactivated, but calls of it are still under way.`;
+  throw new AppError('wait_timeout', message);
+}

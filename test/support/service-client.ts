@@ -1,0 +1,95 @@
+/** A handler's side of the service protocol, spoken by hand. */
+import { connect, type Socket } from 'node:net';
+import type { ServiceErrorKind } from '../../src/actors/service-error.js';
+import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
+
+/** The answer to a call. */
+export interface ServiceAnswer {
+  readonly ok: boolean;
+  readonly result?: unknown;
+  readonly kind?: ServiceErrorKind;
+  readonly message?: string;
+  readonly payload: Buffer;
+}
+
+export interface ServiceClient {
+  /** Sends a head, whatever it is, and waits for its answer. Rejects when the connection closes first. */
+  send(head: unknown, payload?: Buffer | string): Promise<ServiceAnswer>;
+  /** Writes bytes that need not be frames. */
+  write(bytes: Uint8Array): void;
+  /** Resolves when the connection is closed, by whichever side. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  resolve(answer: ServiceAnswer): void;
+  reject(error: Error): void;
+}
+
+/** Connects, and sends the token unless there is none. */
+export async function connectServices(path: string, token?: string): Promise<ServiceClient> {
+  const socket = await connected(path);
+  const decoder = new FrameDecoder();
+  const encoder = new FrameEncoder();
+  const waiting = new Map<number, Waiting>();
+  let nextNumber = 1;
+  let isFlushing = false;
+  const flush = () => {
+    isFlushing = false;
+    for (const part of encoder.take()) socket.write(part);
+  };
+  socket.on('data', (chunk: Buffer) => {
+    for (let at = 0; at < chunk.length; ) {
+      const space = decoder.space();
+      const taken = chunk.copy(space, 0, at, at + space.length);
+      at += taken;
+      for (const { number, head, body } of decoder.filled(taken)) {
+        waiting.get(number)?.resolve({ ...JSON.parse(head), payload: Buffer.from(body) });
+        waiting.delete(number);
+      }
+    }
+  });
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      for (const { reject } of waiting.values()) reject(new Error('the connection was closed'));
+      waiting.clear();
+      resolve();
+    });
+  });
+  socket.on('error', () => undefined);
+  const client: ServiceClient = {
+    closed,
+    send: (head, payload = '') =>
+      new Promise((resolve, reject) => {
+        if (socket.destroyed) return reject(new Error('the connection is closed'));
+        const number = nextNumber++;
+        waiting.set(number, { resolve, reject });
+        encoder.add('request', number, JSON.stringify(head), Buffer.from(payload));
+        if (!isFlushing) {
+          isFlushing = true;
+          queueMicrotask(flush);
+        }
+      }),
+    write: (bytes) => {
+      socket.write(bytes);
+    },
+    close: async () => {
+      socket.destroy();
+      await closed;
+    },
+  };
+  if (token !== undefined) await client.send({ token });
+  return client;
+}
+
+function connected(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
