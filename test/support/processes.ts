@@ -4,6 +4,7 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { handlerSocket, runDirectory } from '../../src/run-directory.js';
 import { createClient, type HttpClient } from './client.js';
 import { createTestLog, type TestLog } from './log.js';
 import { createDatabase, freePort } from './postgres.js';
@@ -40,6 +41,8 @@ export interface Stack {
   readonly gatewayUrl: string;
   readonly databaseUrl: string;
   readonly dataDir: string;
+  /** Where handlers call services. */
+  readonly servicesSocket: string;
   /** The running processes by name. */
   readonly processes: ReadonlyMap<ProcessName, TestProcess>;
   /** Starts a process of the stack, again if it has ended; resolves when it is ready. */
@@ -120,6 +123,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     gatewayUrl,
     databaseUrl: database.url,
     dataDir: data.path,
+    servicesSocket: handlerSocket(await runDirectory(data.path)),
     processes,
     start,
     launch,

@@ -1,0 +1,55 @@
+/** Services, endpoints and bindings made through the API, for tests of what handlers reach. */
+import { createSecretBox } from '../../src/secrets.js';
+import { makeServiceToken } from '../../src/service-token.js';
+import type { HttpClient } from './client.js';
+import { must, type Stack } from './processes.js';
+import { connectServices, type ServiceClient } from './service-client.js';
+
+/** SECRET_KEY of the stacks that tests take handlers' places in. */
+export const SECRET_KEY = 'the secret key of the tests';
+
+export async function createService(
+  api: HttpClient,
+  service_type: string,
+  config: object,
+  name: string = service_type,
+): Promise<string> {
+  const created = await must(api.post('/api/services', { name, service_type, config }));
+  return (created as { id: string }).id;
+}
+
+/** An answer of activate or deactivate. */
+export interface Activity {
+  readonly success: boolean;
+  readonly data?: { readonly active: boolean; readonly message: string };
+  readonly error?: string;
+}
+
+/** Creates a service and activates it; returns its id. */
+export async function activeService(api: HttpClient, service_type: string, config: object): Promise<string> {
+  const id = await createService(api, service_type, config);
+  const { body } = await api.post(`/api/services/${id}/activate`);
+  if (!(body as Activity).success) throw new Error(`Not activated: ${JSON.stringify(body)}`);
+  return id;
+}
+
+/** An endpoint that nobody compiles; returns its id. */
+export async function createEndpoint(api: HttpClient, path: string): Promise<string> {
+  const created = await must(api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }));
+  return (created as { id: string }).id;
+}
+
+export async function bind(
+  api: HttpClient,
+  endpointId: string,
+  service_id: string,
+  pool_id: string,
+): Promise<void> {
+  await must(api.post(`/api/endpoints/${endpointId}/services`, { service_id, pool_id }));
+}
+
+/** Connects as the handler of an endpoint does; the stack has to run with SECRET_KEY. */
+export function connectAs(stack: Stack, endpointId: string): Promise<ServiceClient> {
+  const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+  return connectServices(stack.servicesSocket, token);
+}
