@@ -44,6 +44,8 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     ssl_mode: choice(['disable', 'prefer', 'require', 'verify-ca', 'verify-full'], 'prefer'),
+    /** PEM; whom to trust instead of the authorities of the system. */
+    ssl_root_cert: OptionalSecret,
     pool_size: PoolSize,
   }),
   mysql: object('MysqlConfig', {
@@ -53,6 +55,8 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     use_ssl: flag(false),
+    /** PEM; with it, the certificate of the server is verified. */
+    ssl_root_cert: OptionalSecret,
     pool_size: PoolSize,
   }),
   redis: object('RedisConfig', {

@@ -1,4 +1,5 @@
 /** What a handler sends to a SQL database: the statement and its parameters, checked. */
+import { decodeBase64 } from '../base64.js';
 import { ServiceError } from '../service-error.js';
 
 /** JSON text as a parameter: databases with a JSON type take it as such, the others as text. */
@@ -14,7 +15,6 @@ export interface SqlStatement {
   readonly params: readonly SqlValue[];
 }
 
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 /** Up to what 64 bits without a sign can hold. */
 const INTEGER = /^-?\d{1,20}$/;
 
@@ -55,9 +55,8 @@ function parseParam(value: unknown, index: number): SqlValue {
   if (typeof content === 'string') {
     if (name === 'json') return new JsonText(content);
     if (name === 'int' && INTEGER.test(content)) return BigInt(content);
-    if (name === 'blob' && content.length % 4 === 0 && BASE64.test(content)) {
-      return Buffer.from(content, 'base64');
-    }
+    const bytes = name === 'blob' ? decodeBase64(content) : undefined;
+    if (bytes) return bytes;
   }
   throw invalid(
     `parameter ${index + 1} must be null, true, false, a number, a text, ` +

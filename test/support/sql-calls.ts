@@ -1,0 +1,91 @@
+/** Calls of SQL drivers, as short as tests want to write them. */
+import { expect } from 'chai';
+import type { Connection, Driver, DriverCall, Transaction } from '../../src/actors/driver.js';
+import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
+import { createTestLog } from './log.js';
+
+/** A parameter as handlers send it. */
+export type Param = null | boolean | number | string | Readonly<Record<string, string>>;
+
+export interface Rows {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+  readonly rows_affected: number;
+  readonly last_insert_id: number | null;
+}
+
+interface Callable {
+  call(call: DriverCall): ReturnType<Connection['call']>;
+}
+
+export interface SqlConnection {
+  readonly connection: Connection;
+  /** Everything the driver told by `onLost`. */
+  readonly lost: readonly Error[];
+  begin(): Promise<Transaction>;
+}
+
+export function sqlCall(
+  operation: string,
+  sql: string,
+  params: readonly Param[] = [],
+  signal?: AbortSignal,
+): DriverCall {
+  return {
+    operation,
+    args: undefined,
+    payload: Buffer.from(JSON.stringify({ sql, params })),
+    signal: signal ?? new AbortController().signal,
+  };
+}
+
+/** Connects as an actor does. */
+export async function connectSql<T extends ServiceType>(
+  driver: Driver<T>,
+  config: ServiceConfig<T>,
+  options: { readonly sqliteDir?: string; readonly signal?: AbortSignal } = {},
+): Promise<SqlConnection> {
+  const lost: Error[] = [];
+  const connection = await driver.connect(config, {
+    signal: options.signal ?? new AbortController().signal,
+    log: createTestLog().log,
+    onLost: (error) => lost.push(error),
+    sqliteDir: options.sqliteDir,
+  });
+  return {
+    connection,
+    lost,
+    begin: () => {
+      if (!connection.begin) throw new Error('It has no transactions');
+      return connection.begin(sqlCall('begin', ''));
+    },
+  };
+}
+
+/** The JSON text that answers a query. */
+export async function queryText(on: Callable, sql: string, params: readonly Param[] = []): Promise<string> {
+  const { payload } = await on.call(sqlCall('query', sql, params));
+  return Buffer.from(payload ?? '').toString();
+}
+
+export async function query(on: Callable, sql: string, ...params: Param[]): Promise<Rows> {
+  return JSON.parse(await queryText(on, sql, params)) as Rows;
+}
+
+export async function execute(on: Callable, sql: string, ...params: Param[]): Promise<unknown> {
+  const { result, payload } = await on.call(sqlCall('execute', sql, params));
+  expect(payload).to.equal(undefined);
+  return result;
+}
+
+/** The JSON text of the only value in the only row. */
+export async function valueText(on: Callable, sql: string, ...params: Param[]): Promise<string> {
+  const text = await queryText(on, sql, params);
+  const found =
+    /^\{"columns":\["[^"]*"\],"rows":\[\[([\s\S]*)\]\],"rows_affected":\d+,"last_insert_id":\w+\}$/.exec(
+      text,
+    );
+  expect(found, text).to.not.equal(null);
+  JSON.parse(text);
+  return found?.[1] ?? '';
+}
