@@ -1,4 +1,5 @@
 /** Entry of the process `web`: the management API. */
+import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
@@ -7,6 +8,7 @@ import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
 import { runDirectory } from '../run-directory.js';
 import { loadSecretBox } from '../secrets.js';
+import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 
 const POOL_SIZE = 16;
@@ -24,8 +26,11 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
   shutdown.add('changes', () => changes.stop());
 
+  const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });
+  shutdown.add('actor hosts', async () => actorHosts.close());
+
   const server = await serveApp(
-    createApp({ store, config, log, secrets, queues, changes, artifacts, runDir }),
+    createApp({ store, config, log, secrets, queues, changes, artifacts, runDir, actorHosts }),
     config,
     log,
   );

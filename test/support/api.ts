@@ -1,5 +1,5 @@
 /** The management API in this process, on a port and a database of its own. */
-
+import { ActorHostClient } from '../../src/actors/client.js';
 import { createApp } from '../../src/api/app.js';
 import type { ApiDependencies } from '../../src/api/dependencies.js';
 import { serveApp } from '../../src/api/server.js';
@@ -9,6 +9,7 @@ import { openQueues } from '../../src/queues/queues.js';
 import { Changes } from '../../src/reconcile/changes.js';
 import { runDirectory } from '../../src/run-directory.js';
 import { createSecretBox } from '../../src/secrets.js';
+import { actorHostToken } from '../../src/service-token.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createClient, type HttpClient } from './client.js';
 import { assertDescribed } from './contract.js';
@@ -40,11 +41,14 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...options.config,
   };
   const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
+  const secrets = createSecretBox('a key for the tests');
+  const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log: logged.log });
   const deps: ApiDependencies = {
     store,
     config,
     log: logged.log,
-    secrets: createSecretBox('a key for the tests'),
+    secrets,
+    actorHosts,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
     changes: new Changes(database.url, ['build', 'observation'], logged.log),
     artifacts: openArtifactStore(config),
@@ -60,6 +64,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     logged,
     close: async () => {
       await server.close();
+      actorHosts.close();
       await deps.changes.stop();
       await deps.queues.close();
       await store.close();

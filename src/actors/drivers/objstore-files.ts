@@ -1,0 +1,198 @@
+/** The files of a bucket as streams: listed, read and written without being held in memory. */
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { toError } from '../../errors.js';
+import type { ObjectFiles, ObjectInfo } from '../driver.js';
+import { ServiceError } from '../service-error.js';
+import { type Bucket, isMissing } from './objstore-bucket.js';
+import { escapeQuery, listQuery, readListPage, unquote } from './objstore-list.js';
+
+/** Larger files are sent in parts: one of them is in memory at a time. S3 asks for 5 MiB or more. */
+const PART_BYTES = 8 * 1024 * 1024;
+const MAX_PARTS = 10_000;
+
+/** An object, and of what type its content was said to be. */
+export interface StoredObject extends ObjectInfo {
+  readonly contentType: string;
+}
+
+export function bucketFiles(bucket: Bucket): ObjectFiles {
+  return {
+    bucket: bucket.name,
+    list: (prefix) => listObjects(bucket, prefix, Number.POSITIVE_INFINITY),
+    head: (key) => headObject(bucket, key),
+    read: (key, range) => readObject(bucket, key, range),
+    write: (key, content, size, contentType) => writeObject(bucket, key, content, size, contentType),
+    delete: (key) => deleteObject(bucket, key),
+  };
+}
+
+/** The first `limit` objects, in the order of their keys. */
+export async function listObjects(
+  bucket: Bucket,
+  prefix: string,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ObjectInfo[]> {
+  const objects: ObjectInfo[] = [];
+  let token: string | undefined;
+  while (objects.length < limit) {
+    const query = listQuery(prefix, limit - objects.length, token);
+    const xml = await bucket.use(async () => text(await bucket.send({ method: 'GET', query }, signal)));
+    if (!xml.includes('<ListBucketResult')) {
+      throw new ServiceError('unavailable', `${bucket.where} answers, but not as an S3 server does`);
+    }
+    const page = readListPage(xml);
+    for (const object of page.objects) objects.push(object);
+    token = page.next;
+    if (token === undefined) break;
+  }
+  return objects;
+}
+
+/** @returns undefined when there is none */
+export async function headObject(
+  bucket: Bucket,
+  key: string,
+  signal?: AbortSignal,
+): Promise<StoredObject | undefined> {
+  try {
+    const response = await bucket.send({ method: 'HEAD', key }, signal);
+    response.resume();
+    return describeObject(key, response.headers);
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined;
+    throw thrown;
+  }
+}
+
+/** What the headers of an answer say of the object. */
+export function describeObject(
+  key: string,
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): StoredObject {
+  return {
+    key,
+    size: Number(headers['content-length'] ?? 0),
+    contentType: String(headers['content-type'] ?? 'application/octet-stream'),
+    etag: unquote(String(headers['etag'] ?? '')),
+    last_modified: new Date(String(headers['last-modified'] ?? 0)),
+  };
+}
+
+/** @returns whether there was such an object: S3 itself does not say */
+export async function deleteObject(bucket: Bucket, key: string, signal?: AbortSignal): Promise<boolean> {
+  if (!(await headObject(bucket, key, signal))) return false;
+  const response = await bucket.send({ method: 'DELETE', key }, signal);
+  response.resume();
+  return true;
+}
+
+/** Stores bytes under a key. */
+export async function putObject(
+  bucket: Bucket,
+  key: string,
+  content: Buffer,
+  contentType: string,
+  signal?: AbortSignal,
+): Promise<{ etag: string }> {
+  const headers = { 'content-type': contentType };
+  const response = await bucket.send({ method: 'PUT', key, headers, payload: content }, signal);
+  response.resume();
+  return { etag: unquote(response.headers.etag ?? '') };
+}
+
+async function readObject(
+  bucket: Bucket,
+  key: string,
+  range?: { readonly start: number; readonly end: number },
+): Promise<Readable> {
+  try {
+    if (!range) return await bucket.send({ method: 'GET', key });
+    const headers = { range: `bytes=${range.start}-${range.end}` };
+    const response = await bucket.send({ method: 'GET', key, headers, expected: [206] });
+    if (Number(response.headers['content-length']) === range.end - range.start + 1) return response;
+    response.destroy();
+  } catch (thrown) {
+    if (isMissing(thrown)) throw new ServiceError('backend', `there is no object "${key}" any more`);
+    throw thrown;
+  }
+  throw new ServiceError('backend', `the object "${key}" was replaced by a shorter one meanwhile`);
+}
+
+async function writeObject(
+  bucket: Bucket,
+  key: string,
+  content: Readable,
+  size: number,
+  contentType: string,
+): Promise<{ etag: string }> {
+  const partBytes = Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS));
+  const parts = exactParts(content, size, partBytes);
+  if (size <= partBytes) {
+    const { value } = await parts.next();
+    // Only after this is it certain that nothing follows.
+    await parts.next();
+    return putObject(bucket, key, value ?? Buffer.alloc(0), contentType);
+  }
+  const uploadId = await bucket.use((client) =>
+    client.initiateNewMultipartUpload(bucket.name, key, { 'content-type': contentType }),
+  );
+  try {
+    const etags: { part: number; etag: string }[] = [];
+    for await (const payload of parts) {
+      const part = etags.length + 1;
+      const query = `partNumber=${part}&uploadId=${escapeQuery(uploadId)}`;
+      const response = await bucket.send({ method: 'PUT', key, query, payload });
+      response.resume();
+      etags.push({ part, etag: unquote(response.headers.etag ?? '') });
+    }
+    return await bucket.use((client) => client.completeMultipartUpload(bucket.name, key, uploadId, etags));
+  } catch (thrown) {
+    await bucket
+      .use((client) => client.abortMultipartUpload(bucket.name, key, uploadId))
+      // The server clears it away some day; what matters is why it came to this.
+      .catch(() => undefined);
+    throw thrown;
+  }
+}
+
+/**
+ * The content in parts of equal size, the last one excepted. All parts stand in the same memory: each is over when the
+ * next one is asked for.
+ * @throws ServiceError `invalid` when the content is not as long as announced
+ */
+async function* exactParts(
+  content: Readable,
+  size: number,
+  partBytes: number,
+): AsyncGenerator<Buffer, undefined> {
+  const part = Buffer.allocUnsafeSlow(Math.min(size, partBytes));
+  let filled = 0;
+  let received = 0;
+  // Not destroyed when this ends early: who is still sending shall hear why.
+  const chunks: AsyncIterable<Buffer> = content.iterator({ destroyOnReturn: false });
+  try {
+    for await (const chunk of chunks) {
+      received += chunk.length;
+      if (received > size) throw new ServiceError('invalid', `the content is longer than ${size} bytes`);
+      for (let taken = 0; taken < chunk.length; ) {
+        const count = chunk.copy(part, filled, taken);
+        taken += count;
+        filled += count;
+        if (filled === part.length) {
+          filled = 0;
+          yield part;
+        }
+      }
+    }
+  } catch (thrown) {
+    if (thrown instanceof ServiceError) throw thrown;
+    const reason = `the content broke off after ${received} of ${size} bytes: ${toError(thrown).message}`;
+    throw new ServiceError('invalid', reason, { cause: thrown });
+  }
+  if (received < size) {
+    throw new ServiceError('invalid', `the content broke off after ${received} of ${size} bytes`);
+  }
+  if (filled > 0) yield part.subarray(0, filled);
+}

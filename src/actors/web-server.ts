@@ -1,0 +1,201 @@
+/**
+ * What the actor host serves to the process `web`: connection tests, and the files of object storages. Internal: its
+ * only client is `client.ts`.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { ObjectFiles } from './driver.js';
+import type { ConnectionTest } from './open-connection.js';
+import { ServiceError, type ServiceErrorKind } from './service-error.js';
+import { planAnswer } from './web-server-range.js';
+
+/** What the server needs of the actor host. */
+export interface ActorHostView {
+  /** @returns undefined when there is no such service */
+  testService(id: string): Promise<ConnectionTest | undefined>;
+  /**
+   * The files of a service, or of the object storage that has been active for longest.
+   * @throws ServiceError when there is none, or none that is active
+   */
+  objectFiles(serviceId: string | undefined): { readonly serviceId: string; readonly files: ObjectFiles };
+}
+
+export interface WebServerOptions {
+  readonly log: Logger;
+  /** When given, requests have to carry it: for servers that can be reached from other machines. */
+  readonly token?: string;
+}
+
+/** The body of an answer that is a failure. */
+export interface WebFailure {
+  readonly kind: ServiceErrorKind | 'not_found';
+  readonly message: string;
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
+
+/** Makes the server; it does not listen yet. */
+export function createWebServer(host: ActorHostView, { log, token }: WebServerOptions): Server {
+  const isAllowed = tokenCheck(token);
+  const handlerOf = routesOf(host);
+  const server = createServer(
+    {
+      keepAliveTimeout: 75_000,
+      headersTimeout: 20_000,
+      // Files of any size, at the speed of any client.
+      requestTimeout: 0,
+      highWaterMark: 256 * 1024,
+    },
+    (request, response) => {
+      const url = new URL(request.url ?? '/', 'http://actor-host');
+      const handle = isAllowed(request) ? handlerOf(request.method ?? '', url.pathname) : unauthorized;
+      handle(request, response, url).catch((thrown: unknown) => {
+        const error = toError(thrown);
+        log[thrown instanceof ServiceError ? 'info' : 'warn'](
+          { err: error, method: request.method, path: url.pathname },
+          'request of the management API failed',
+        );
+        // The client sees an answer that breaks off as broken.
+        if (response.headersSent) response.destroy();
+        else answerFailure(request, response, error);
+      });
+    },
+  );
+  return server;
+}
+
+function routesOf(host: ActorHostView): (method: string, path: string) => Handler {
+  const content: Readonly<Record<string, Handler>> = {
+    GET: (request, response, url) => sendObject(host, request, response, url),
+    HEAD: (request, response, url) => sendObject(host, request, response, url),
+    PUT: (request, response, url) => storeObject(host, request, response, url),
+    DELETE: (_request, response, url) => deleteObject(host, response, url),
+  };
+  return (method, path) => {
+    const [, serviceId] = /^\/services\/([^/]+)\/test$/.exec(path) ?? [];
+    if (method === 'POST' && serviceId !== undefined) {
+      return (_request, response) => testService(host, response, decodeURIComponent(serviceId));
+    }
+    if (method === 'GET' && path === '/objects')
+      return (_request, response, url) => listObjects(host, response, url);
+    return (path === '/objects/content' && content[method]) || unknownRoute;
+  };
+}
+
+async function testService(host: ActorHostView, response: ServerResponse, id: string): Promise<void> {
+  const tested = await host.testService(id);
+  if (tested) answerJson(response, 200, tested);
+  else answerJson(response, 404, { kind: 'not_found', message: `There is no service ${id}` });
+}
+
+async function listObjects(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
+  const { files } = filesOf(host, url);
+  const objects = await files.list(url.searchParams.get('prefix') ?? '');
+  answerJson(response, 200, {
+    bucket: files.bucket,
+    objects: objects.map(({ key, size, last_modified }) => ({ key, size, last_modified })),
+  });
+}
+
+async function sendObject(
+  host: ActorHostView,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { files } = filesOf(host, url);
+  const key = requireParameter(url, 'key');
+  const object = await files.head(key);
+  if (!object) {
+    const message = `There is no object "${key}" in the bucket "${files.bucket}"`;
+    return answerJson(response, 404, { kind: 'not_found', message });
+  }
+  const { status, headers, bytes } = planAnswer(object, request.headers);
+  if (!bytes || request.method === 'HEAD') {
+    response.writeHead(status, headers).end();
+    return;
+  }
+  const content = await files.read(key, bytes);
+  response.writeHead(status, headers);
+  await pipeline(content, response);
+}
+
+async function storeObject(
+  host: ActorHostView,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { files } = filesOf(host, url);
+  const key = requireParameter(url, 'key');
+  const size = Number(request.headers['content-length'] ?? Number.NaN);
+  if (!Number.isSafeInteger(size)) throw new ServiceError('invalid', 'the Content-Length is missing');
+  const type = url.searchParams.get('type') ?? 'application/octet-stream';
+  const { etag } = await files.write(key, request, size, type);
+  answerJson(response, 200, { bucket: files.bucket, etag });
+}
+
+async function deleteObject(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
+  const { files } = filesOf(host, url);
+  const deleted = await files.delete(requireParameter(url, 'key'));
+  answerJson(response, 200, { bucket: files.bucket, deleted });
+}
+
+async function unknownRoute(request: IncomingMessage, _response: ServerResponse, url: URL): Promise<void> {
+  throw new ServiceError('invalid', `there is no ${request.method} ${url.pathname}`);
+}
+
+async function unauthorized(): Promise<void> {
+  throw new ServiceError('unauthenticated', 'the token is missing or wrong');
+}
+
+function filesOf(host: ActorHostView, url: URL) {
+  return host.objectFiles(url.searchParams.get('service') ?? undefined);
+}
+
+function requireParameter(url: URL, name: string): string {
+  const value = url.searchParams.get(name);
+  if (!value) throw new ServiceError('invalid', `the parameter ${name} is missing`);
+  return value;
+}
+
+const STATUSES: Readonly<Record<ServiceErrorKind, number>> = {
+  unauthenticated: 401,
+  invalid: 400,
+  unbound: 404,
+  inactive: 503,
+  busy: 503,
+  unavailable: 502,
+  backend: 502,
+  deadline: 504,
+};
+
+function answerFailure(request: IncomingMessage, response: ServerResponse, error: Error): void {
+  const kind = error instanceof ServiceError ? error.kind : 'backend';
+  // The rest of an upload is of no use to anybody.
+  if (!request.complete) request.resume();
+  answerJson(response, STATUSES[kind], { kind, message: error.message } satisfies WebFailure);
+}
+
+function answerJson(response: ServerResponse, status: number, value: object): void {
+  const body = JSON.stringify(value);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+function tokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
+  if (token === undefined) return () => true;
+  const expected = digest(`Bearer ${token}`);
+  // Digests have one length, so the comparison takes the same time whatever was sent.
+  return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

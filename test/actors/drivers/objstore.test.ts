@@ -1,0 +1,371 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import type { Connection, DriverAnswer, ObjectFiles } from '../../../src/actors/driver.js';
+import { PendingCall } from '../../../src/actors/driver-call.js';
+import { objstoreDriver } from '../../../src/actors/drivers/objstore.js';
+import { readListPage } from '../../../src/actors/drivers/objstore-list.js';
+import { ServiceError, type ServiceErrorKind } from '../../../src/actors/service-error.js';
+import type { ServiceConfig } from '../../../src/service-configs.js';
+import { type S3Backend, startS3Backend } from '../../support/backends/s3.js';
+import { eventually } from '../../support/eventually.js';
+import { createTestLog } from '../../support/log.js';
+import { driverSuite } from '../driver-suite.js';
+
+/** Keys that some step on the way might change. */
+const KEYS = [
+  'plain.txt',
+  'folder/sub folder/file name.txt',
+  ' leading and trailing ',
+  '100%.txt',
+  '%2e%2e%2f',
+  'a+b=c&d?e#f.txt',
+  `quotes ' " \`.txt`,
+  '<tag>&amp;.xml',
+  'ünïcödé/日本語/😀.txt',
+  'e\u0301.txt',
+  '007',
+  '1e5',
+  'true',
+  'a(b)!*~.txt',
+  'back\\slash',
+  'line\nbreak',
+  '...',
+  'k'.repeat(200),
+];
+
+driverSuite(objstoreDriver, {
+  start: () => startS3Backend(),
+  wrongPassword: (config) => ({ ...config, secret_key: 'wrong' }),
+  at: (config, host, port) => ({ ...config, endpoint: `${host}:${port}` }),
+  call: {
+    operation: 'head',
+    args: { key: 'nothing' },
+    check: ({ result }) => expect(result).to.deep.equal({ found: false }),
+  },
+});
+
+describe('driver objstore: operations', () => {
+  let backend: S3Backend;
+  let connection: Connection;
+  let files: ObjectFiles;
+
+  before(async () => {
+    backend = await startS3Backend(['files', 'other']);
+    connection = await connect(backend.config);
+    files = filesOf(connection);
+  });
+  after(async () => {
+    await connection?.close();
+    await backend?.remove();
+  });
+
+  const call = (operation: string, args: unknown, payload: Buffer = Buffer.alloc(0)) =>
+    connection.call(new PendingCall(operation, args, payload));
+  const put = (key: string, content: Buffer | string) => call('put', { key }, Buffer.from(content));
+  const list = async (args: object) =>
+    JSON.parse(String((await call('list', args)).payload)) as { key: string; size: number; etag: string }[];
+  const keysAt = async (prefix: string) => (await list({ prefix })).map(({ key }) => key);
+
+  it('stores, describes and returns bytes', async () => {
+    const content = randomBytes(300_000);
+    const etag = createHash('md5').update(content).digest('hex');
+    const stored = await call('put', { key: 'a/b.bin', content_type: 'image/png' }, content);
+    expect(stored.result).to.deep.equal({ etag, size: content.length });
+
+    const { result, payload } = await call('get', { key: 'a/b.bin' });
+    expect(content.equals(payload as Buffer)).to.equal(true);
+    expect(result).to.include({ found: true, size: content.length, content_type: 'image/png', etag });
+    const { last_modified } = result as { last_modified: Date };
+    expect(Math.abs(Date.now() - last_modified.getTime())).to.be.below(60_000);
+    expect((await call('head', { key: 'a/b.bin' })).result).to.deep.equal(result);
+  });
+
+  it('keeps objects without content, and replaces objects', async () => {
+    await put('empty', '');
+    const empty = await call('get', { key: 'empty' });
+    expect(empty.result).to.include({ found: true, size: 0, content_type: 'application/octet-stream' });
+    expect(empty.payload).to.have.length(0);
+    await put('empty', 'no more');
+    expect(String((await call('get', { key: 'empty' })).payload)).to.equal('no more');
+  });
+
+  it('says when there is none', async () => {
+    expect((await call('get', { key: 'missing' })).result).to.deep.equal({ found: false });
+    expect((await call('head', { key: 'missing' })).result).to.deep.equal({ found: false });
+    expect((await call('delete', { key: 'missing' })).result).to.deep.equal({ deleted: false });
+  });
+
+  it('deletes', async () => {
+    await put('gone', 'x');
+    expect((await call('delete', { key: 'gone' })).result).to.deep.equal({ deleted: true });
+    expect((await call('head', { key: 'gone' })).result).to.deep.equal({ found: false });
+  });
+
+  it('takes every key as it is', async () => {
+    for (const key of KEYS) {
+      const name = `keys/${key}`;
+      await put(name, key);
+      const { result, payload } = await call('get', { key: name });
+      expect(result, name).to.include({ found: true });
+      expect(String(payload)).to.equal(key);
+    }
+    expect(await keysAt('keys/')).to.have.members(KEYS.map((key) => `keys/${key}`));
+    for (const key of KEYS) {
+      expect(await keysAt(`keys/${key}`), key).to.include(`keys/${key}`);
+      expect((await call('delete', { key: `keys/${key}` })).result, key).to.deep.equal({ deleted: true });
+    }
+    expect(await keysAt('keys/')).to.deep.equal([]);
+  });
+
+  it('refuses keys that would not stay what they are', async () => {
+    for (const key of ['', '/a', '..', 'a/../b', './a', 'a/.', 'a\0b', '\ud800', 'ä'.repeat(513)]) {
+      for (const operation of ['get', 'head', 'put', 'delete']) {
+        await expectRefusal(call(operation, { key }), 'invalid', /^args\.key: must/);
+      }
+    }
+  });
+
+  it('refuses wrong arguments by name', async () => {
+    await expectRefusal(call('get', {}), 'invalid', /^args\.key: is required/);
+    await expectRefusal(call('get', { key: 7 }), 'invalid', /^args\.key: must be a string/);
+    await expectRefusal(call('put', { key: 'a', content_type: 'a\r\nb' }), 'invalid', /^args\.content_type/);
+    await expectRefusal(call('list', { limit: 0 }), 'invalid', /^args\.limit: must be at least 1/);
+    await expectRefusal(call('copy', {}), 'invalid', /there is no operation "copy"/);
+  });
+
+  it('lists by prefix, over several pages, up to a limit', async () => {
+    const names = Array.from({ length: 1_203 }, (_, i) => `many/${String(i).padStart(5, '0')}`);
+    await writeFile(join(backend.bucketFolder, 'seed'), 'x');
+    await call('put', { key: 'many/folder/inner' }, Buffer.from('12345'));
+    await Promise.all(names.map((name) => writeFile(join(backend.bucketFolder, name), 'x')));
+    const listed = await list({ prefix: 'many/' });
+    expect(listed.map(({ key }) => key)).to.deep.equal([...names, 'many/folder/inner']);
+    expect(listed.at(-1)).to.deep.include({ size: 5, etag: createHash('md5').update('12345').digest('hex') });
+    expect(listed.at(-1))
+      .to.have.property('last_modified')
+      .that.matches(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect((await list({ prefix: 'many/', limit: 1_100 })).length).to.equal(1_100);
+    expect((await list({ prefix: 'many/', limit: 3 })).map(({ key }) => key)).to.deep.equal(
+      names.slice(0, 3),
+    );
+    expect(await list({ prefix: 'none/' })).to.deep.equal([]);
+    expect((await files.list('many/')).length).to.equal(1_204);
+  });
+
+  it('refuses to hand out objects over 64 MiB, and goes on working', async () => {
+    const size = 64 * 1024 * 1024 + 1;
+    await files.write('large', Readable.from(chunks(size)), size, 'text/plain');
+    await expectRefusal(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
+    expect((await call('head', { key: 'large' })).result).to.include({ size });
+    expect((await call('delete', { key: 'large' })).result).to.deep.equal({ deleted: true });
+  });
+
+  it('ends a call nobody waits for', async () => {
+    await put('aborted', randomBytes(1_000_000));
+    const pending = new PendingCall('get', { key: 'aborted' }, Buffer.alloc(0));
+    const answer = connection.call(pending);
+    pending.abort();
+    await answer.then(
+      () => undefined,
+      (error: unknown) => expect(error).to.be.instanceOf(ServiceError),
+    );
+    expect((await call('head', { key: 'aborted' })).result).to.include({ found: true });
+  });
+
+  describe('files', () => {
+    it('streams files of all sizes there and back', async () => {
+      for (const size of [0, 1, 8 * 1024 * 1024, 8 * 1024 * 1024 + 1, 30_000_000]) {
+        const content = randomBytes(size);
+        const { etag } = await files.write('stream', slices(content), size, 'text/css');
+        const info = await files.head('stream');
+        expect(info).to.include({ key: 'stream', size, etag });
+        expect(content.equals(await buffer(await files.read('stream')))).to.equal(true);
+      }
+      expect((await call('head', { key: 'stream' })).result).to.include({ content_type: 'text/css' });
+      expect(await files.delete('stream')).to.equal(true);
+      expect(await files.delete('stream')).to.equal(false);
+      expect(await files.head('stream')).to.equal(undefined);
+    });
+
+    it('reads ranges', async () => {
+      await put('range', '0123456789');
+      const read = async (start: number, end: number) =>
+        String(await buffer(await files.read('range', { start, end })));
+      expect(await read(0, 0)).to.equal('0');
+      expect(await read(3, 5)).to.equal('345');
+      expect(await read(9, 9)).to.equal('9');
+    });
+
+    it('stores nothing of content that breaks off or is too long', async () => {
+      for (const size of [1_000, 20_000_000]) {
+        const short = files.write('broken', Readable.from(chunks(size - 1)), size, 'text/plain');
+        await expectRefusal(short, 'invalid', /broke off after \d+ of \d+ bytes/);
+        const long = files.write('broken', Readable.from(chunks(size + 1)), size, 'text/plain');
+        await expectRefusal(long, 'invalid', /longer than/);
+        const failing = Readable.from(failingAfter(size / 2));
+        await expectRefusal(files.write('broken', failing, size, 'text/plain'), 'invalid', /lost/);
+      }
+      expect(await files.head('broken')).to.equal(undefined);
+      expect(await files.list('broken')).to.deep.equal([]);
+      expect(await uploadsUnderWay(backend)).to.deep.equal([]);
+    });
+
+    it('keeps uploads of the same key at the same time apart', async () => {
+      const contents = [1, 2, 3].map(() => randomBytes(20_000_000));
+      await Promise.all(
+        contents.map((content) => files.write('same', slices(content), content.length, 'text/plain')),
+      );
+      const stored = await buffer(await files.read('same'));
+      expect(contents.some((content) => content.equals(stored))).to.equal(true);
+    });
+
+    it('says when what is read is gone, or became shorter', async () => {
+      await put('shrunk', '0123');
+      await expectRefusal(files.read('shrunk', { start: 0, end: 9 }), 'backend', /shorter/);
+      await expectRefusal(files.read('missing'), 'backend', /no object "missing"/);
+    });
+  });
+
+  describe('connecting', () => {
+    it('says which credential was not accepted', async () => {
+      const wrongKey = connect({ ...backend.config, access_key: 'nobody' });
+      await expectRefusal(wrongKey, 'unavailable', /did not accept the access key/);
+      const wrongSecret = connect({ ...backend.config, secret_key: 'secret-that-is-wrong' });
+      const error = await expectRefusal(wrongSecret, 'unavailable', /did not accept the secret key/);
+      expect(error.message).not.to.include('secret-that-is-wrong');
+    });
+
+    it('says when the bucket does not exist', async () => {
+      const missing = connect({ ...backend.config, bucket: 'no-such-bucket' });
+      await expectRefusal(missing, 'unavailable', /the bucket "no-such-bucket" does not exist/);
+    });
+
+    it('says what an endpoint is', async () => {
+      for (const endpoint of ['http://localhost:9000', 'localhost:9000/path', 'local host', 'host:99999']) {
+        const wrong = connect({ ...backend.config, endpoint });
+        await expectRefusal(wrong, 'unavailable', /is not host:port/);
+      }
+    });
+
+    it('says when the server does not speak TLS', async () => {
+      const wrong = connect({ ...backend.config, use_ssl: true });
+      await expectRefusal(wrong, 'unavailable', /does not speak TLS/);
+    });
+
+    it('tells what it is connected to', async () => {
+      expect(await connection.test()).to.equal(`bucket "files" at ${backend.config.endpoint}`);
+    });
+  });
+});
+
+describe('driver objstore over TLS', () => {
+  let backend: S3Backend;
+  before(async () => {
+    backend = await startS3Backend(['files'], { tls: true });
+  });
+  after(() => backend?.remove());
+
+  it('works when the certificate is trusted', async () => {
+    const connection = await connect(backend.config);
+    const files = filesOf(connection);
+    const content = randomBytes(9_000_000);
+    await files.write('a', slices(content), content.length, 'text/plain');
+    expect(content.equals(await buffer(await files.read('a')))).to.equal(true);
+    await connection.call(new PendingCall('put', { key: 'b' }, Buffer.from('b')));
+    await connection.close();
+  });
+
+  it('says when it is not', async () => {
+    const { ssl_root_cert: _left, ...config } = backend.config;
+    await expectRefusal(connect(config), 'unavailable', /certificate of .* was not accepted/);
+  });
+});
+
+describe('pages of object lists', () => {
+  it('are read whether or not the server encodes keys', () => {
+    const page = (encoding: string, key: string) =>
+      readListPage(
+        `<ListBucketResult>${encoding}<IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;1</NextContinuationToken>` +
+          `<Contents><Key>${key}</Key><LastModified>2026-01-31T10:00:00.000Z</LastModified>` +
+          '<ETag>&#34;abc&quot;</ETag><Size>5</Size></Contents></ListBucketResult>',
+      );
+    const expected = {
+      size: 5,
+      last_modified: new Date('2026-01-31T10:00:00.000Z'),
+      etag: 'abc',
+    };
+    expect(page('<EncodingType>url</EncodingType>', 'a+b%2Bc%20d')).to.deep.equal({
+      objects: [{ key: 'a b+c d', ...expected }],
+      next: 't&1',
+    });
+    expect(page('', 'a+b%2B&lt;&#x1F600;')).to.deep.equal({
+      objects: [{ key: 'a+b%2B<😀', ...expected }],
+      next: 't&1',
+    });
+  });
+});
+
+async function connect(config: ServiceConfig<'objstore'>): Promise<Connection> {
+  return objstoreDriver.connect(config, {
+    signal: AbortSignal.timeout(10_000),
+    log: createTestLog().log,
+    onLost: (error) => {
+      throw error;
+    },
+    sqliteDir: undefined,
+  });
+}
+
+function filesOf(connection: Connection): ObjectFiles {
+  if (!connection.files) throw new Error('An object storage has files');
+  return connection.files;
+}
+
+async function expectRefusal(
+  work: Promise<unknown>,
+  kind: ServiceErrorKind,
+  message: RegExp,
+): Promise<ServiceError> {
+  const error = await work.then(
+    (answer) => expect.fail(`answered ${JSON.stringify(answer as DriverAnswer)}`),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).to.be.instanceOf(ServiceError);
+  const refusal = error as ServiceError;
+  expect(refusal.message).to.match(message);
+  expect(refusal.kind, refusal.message).to.equal(kind);
+  return refusal;
+}
+
+/** What an upload in parts leaves on the disk of the server while it is under way. */
+async function uploadsUnderWay({ bucketFolder }: S3Backend): Promise<string[]> {
+  return eventually(async () => {
+    const found = await readdir(bucketFolder, { recursive: true });
+    const parts = found.filter((path) => /multipart\/.+/.test(path));
+    expect(parts).to.deep.equal([]);
+    return parts;
+  });
+}
+
+function slices(content: Buffer): Readable {
+  return Readable.from(
+    (function* () {
+      for (let at = 0; at < content.length; at += 65_000) yield content.subarray(at, at + 65_000);
+    })(),
+    { objectMode: false },
+  );
+}
+
+function* chunks(size: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  for (let left = size; left > 0; left -= chunk.length) yield chunk.subarray(0, Math.min(left, chunk.length));
+}
+
+function* failingAfter(size: number): Generator<Buffer> {
+  yield* chunks(size);
+  throw new Error('the source was lost');
+}
