@@ -1,5 +1,4 @@
 /** The commands of the redis driver: what a handler may send on connections that it shares with others, and how. */
-import { MAX_BODY_BYTES } from '../../wire/codec.js';
 import { decodeBase64 } from '../base64.js';
 import { replaceBigIntegers } from '../exact-integers.js';
 import { ServiceError } from '../service-error.js';
@@ -119,16 +118,6 @@ function hasBlockOption(words: readonly string[]): boolean {
     if (words[i] === 'STREAMS') return false;
   }
   return false;
-}
-
-/** @throws ServiceError invalid, when an answer could not be sent on */
-export function requireSendable(bytes: number): void {
-  if (bytes > MAX_BODY_BYTES) {
-    throw new ServiceError(
-      'invalid',
-      `the answer has ${bytes} bytes; at most ${MAX_BODY_BYTES} can be sent to a handler`,
-    );
-  }
 }
 
 /** @throws ServiceError invalid */

@@ -3,10 +3,11 @@ import { isUtf8 } from 'node:buffer';
 import { Redis, ReplyError } from 'ioredis';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
+import { requireSendable } from '../answer-size.js';
 import { unavailable } from '../connect-errors.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import { readCommand, readGetArgs, readSetArgs, requireSendable } from './redis-commands.js';
+import { readCommand, readGetArgs, readSetArgs } from './redis-commands.js';
 
 type Config = ServiceConfig<'redis'>;
 

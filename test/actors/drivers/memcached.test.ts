@@ -4,8 +4,20 @@ import { memcachedDriver } from '../../../src/actors/drivers/memcached.js';
 import { startMemcachedBackend } from '../../support/backends/memcached.js';
 import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { driverSuite } from '../driver-suite.js';
 
 const DAY_S = 24 * 60 * 60;
+
+driverSuite(memcachedDriver, {
+  start: startMemcachedBackend,
+  wrongPassword: 'the config of memcached has no credentials',
+  at: (_config, host, port) => ({ host, port }),
+  call: {
+    operation: 'get',
+    args: { key: 'missing' },
+    check: (answer) => expect(answer.result).to.deep.equal({ found: false }),
+  },
+});
 
 describe('memcached driver', () => {
   let backend: Awaited<ReturnType<typeof startMemcachedBackend>>;

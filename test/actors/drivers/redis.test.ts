@@ -4,6 +4,18 @@ import { redisDriver } from '../../../src/actors/drivers/redis.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { driverSuite } from '../driver-suite.js';
+
+driverSuite(redisDriver, {
+  start: startRedisBackend,
+  wrongPassword: (config) => ({ ...config, password: 'wrong' }),
+  at: (config, host, port) => ({ ...config, host, port }),
+  call: {
+    operation: 'command',
+    payload: JSON.stringify(['PING']),
+    check: (answer) => expect(String(answer.payload)).to.equal('"PONG"'),
+  },
+});
 
 describe('redis driver', () => {
   let backend: Awaited<ReturnType<typeof startRedisBackend>>;
@@ -220,7 +232,7 @@ describe('redis driver', () => {
 
   it('refuses a value that no handler could get', async () => {
     await command('SETRANGE', 'huge', 64 * 1024 * 1024, 'x');
-    await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /has 67108865 bytes/);
+    await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /at least 67108865 bytes/);
     await command('DEL', 'huge');
   });
 
