@@ -35,7 +35,7 @@ export interface ActorHostOptions {
   readonly changes: Changes;
   readonly secrets: SecretBox;
   readonly drivers: Drivers;
-  readonly nodeId: () => string;
+  readonly nodeId: string;
   readonly metrics: ServiceMetrics;
   readonly queueLimit: number;
   readonly sqliteDir: string | undefined;
@@ -234,7 +234,7 @@ export class ActorHost implements SessionHost {
       makeActor: (service, json, onState) =>
         new Actor({ ...this.#open(service, json), queueLimit, sqliteDir, metrics, log, onState }),
       save: (observation) =>
-        saveServiceObservation(store, { node_id: nodeId(), service_id: id, ...observation }),
+        saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
     });
   }
 

@@ -1,20 +1,54 @@
-/** Entry of the process `actor-host`: will own the connections to backend services; so far it takes its place among the nodes. */
+/** Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management API. */
 import { Registry } from 'prom-client';
+import { DRIVERS } from '../actors/drivers/index.js';
+import { serveHandlers } from '../actors/handler-server.js';
+import { ActorHost } from '../actors/host.js';
+import { ServiceMetrics } from '../actors/service-metrics.js';
 import { offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
+import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/node.js';
-import { runDirectory } from '../run-directory.js';
+import { actorHostSocket, handlerSocket, runDirectory } from '../run-directory.js';
+import { loadSecretBox } from '../secrets.js';
 import { openDatabase } from '../store/database.js';
 
+const POOL_SIZE = 4;
+
 await startProcess('actor-host', async ({ config, log, shutdown }) => {
+  const secrets = await loadSecretBox(config);
+  const runDir = await runDirectory(config.DATA_DIR);
+  const registry = new Registry();
+
   const store = openDatabase(
     config.DATABASE_URL,
     (error) => log.warn({ err: error }, 'announcements failed'),
-    4,
+    POOL_SIZE,
   );
   shutdown.add('database', () => store.close());
-  const node = await joinNodes(store, 'actor-host', {}, log);
+  const info = { socket: actorHostSocket(runDir) };
+  const node = await joinNodes(store, 'actor-host', info, log, () => host.observeAgain());
   shutdown.add('node', () => node.leave());
-  const runDir = await runDirectory(config.DATA_DIR);
-  shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(new Registry())));
+  const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
+  shutdown.add('changes', () => changes.stop());
+
+  const host: ActorHost = new ActorHost({
+    store,
+    changes,
+    secrets,
+    drivers: DRIVERS,
+    nodeId: node.id,
+    metrics: new ServiceMetrics(registry, () => host.poolUse()),
+    queueLimit: config.SERVICE_QUEUE_LIMIT,
+    sqliteDir: config.SQLITE_DIR,
+    log,
+  });
+  const limits = { defaultCallMs: config.SERVICE_TIMEOUT_MS, longestCallMs: config.REQUEST_TIMEOUT_MS };
+  const handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
+  shutdown.add('services', async () => {
+    handlers.stopListening();
+    await host.stop();
+    handlers.destroyConnections();
+  });
+  await host.lookAtAll();
+  shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(registry)));
 });

@@ -23,7 +23,7 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   shutdown.add('database', () => store.close());
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
-  const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
+  const changes = new Changes(config.DATABASE_URL, ['build', 'observation', 'service_observation'], log);
   shutdown.add('changes', () => changes.stop());
 
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });

@@ -32,23 +32,18 @@ export interface HostedBinding {
   readonly pool_id: string;
 }
 
-/** What came of asking for a service to be active. */
-export type Activation =
-  | { readonly outcome: 'missing' }
-  | { readonly outcome: 'disabled'; readonly service: Service }
-  | { readonly outcome: 'desired'; readonly service: Service };
-
-/** Asks for a service to be active. One that is already stays as it is. */
-export async function desireActive(store: Store, id: string): Promise<Activation> {
+/**
+ * Asks for a service to be active, unless it is disabled. One that is active already stays as it is.
+ * @returns the service as it is now; undefined when there is none
+ */
+export async function desireActive(store: Store, id: string): Promise<Service | undefined> {
   return transaction(store, async (tx) => {
     const service = await tx.knex<Service>('services').where({ id }).forUpdate().first();
-    if (!service) return { outcome: 'missing' };
-    if (!service.enabled) return { outcome: 'disabled', service };
-    if (service.activated_at) return { outcome: 'desired', service };
+    if (!service?.enabled || service.activated_at) return service;
     const changes = { activated_at: tx.knex.raw('clock_timestamp()'), version: tx.knex.raw('version + 1') };
     const [activated] = await tx.knex<Service>('services').where({ id }).update(changes).returning('*');
     tx.announce('service', id);
-    return activated ? { outcome: 'desired', service: activated } : { outcome: 'missing' };
+    return activated;
   });
 }
 

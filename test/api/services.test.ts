@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { ServiceView } from '../../src/api/services/schema.js';
 import { createSecretBox } from '../../src/secrets.js';
 import type { SERVICE_TYPES } from '../../src/service-configs.js';
+import { findService } from '../../src/store/services.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
 
@@ -194,6 +195,7 @@ describe('services', () => {
       service_type: 'redis',
       config: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },
       enabled: true,
+      active: false,
       created_at: service.created_at,
       updated_at: service.updated_at,
     });
@@ -374,5 +376,47 @@ describe('services', () => {
       const response = await api.post(`/api/services/${NO_ID}/${operation}`);
       expect(response.body).to.include({ success: false, ok: false, code: 'not_found' });
     }
+  });
+
+  it('needs an actor host to be activated, and an enabled service', async () => {
+    const { id } = await create();
+    expectFailure(await api.post(`/api/services/${id}/activate`), 'no_actor_host', /start the `actor-host`/);
+    await api.put(`/api/services/${id}`, { enabled: false });
+    expectFailure(await api.post(`/api/services/${id}/activate`), 'service_disabled', /"S" is disabled/);
+    expect(expectData<Service>(await api.get(`/api/services/${id}`)).active).to.equal(false);
+  });
+
+  it('is not active after it was deactivated without having been active', async () => {
+    const { id } = await create();
+    const { status, body } = await api.post(`/api/services/${id}/deactivate`);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({
+      success: true,
+      data: { id, name: 'S', service_type: 'redis', active: false, message: 'It was not active.' },
+    });
+  });
+
+  describe('with REDACT_SECRETS', () => {
+    let redacting: TestApi;
+    before(async () => {
+      redacting = await startApi({ config: { REDACT_SECRETS: true } });
+    });
+    after(() => redacting.close());
+
+    it('hides secrets, and keeps those that come back hidden', async () => {
+      const config = { host: 'h', database: 'd', username: 'u', password: 'the secret' };
+      const body = { name: 'S', service_type: 'postgres', config };
+      const created = expectData<Service>(await redacting.post('/api/services', body), 201);
+      expect(created.config).to.include({ username: 'u', password: '***' });
+      const path = `/api/services/${created.id}`;
+      const shown = expectData<Service>(await redacting.get(path));
+      expect(shown.config).to.deep.equal(created.config);
+      const changed = { config: { ...shown.config, database: 'other' } };
+      expectData(await redacting.put(path, changed));
+
+      const { config_encrypted } = (await findService(redacting.store, created.id)) ?? {};
+      const stored = JSON.parse(createSecretBox('a key for the tests').open(config_encrypted ?? ''));
+      expect(stored).to.include({ database: 'other', password: 'the secret' });
+    });
   });
 });

@@ -50,7 +50,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     secrets,
     actorHosts,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
-    changes: new Changes(database.url, ['build', 'observation'], logged.log),
+    changes: new Changes(database.url, ['build', 'observation', 'service_observation'], logged.log),
     artifacts: openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };

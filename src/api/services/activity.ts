@@ -1,9 +1,9 @@
 /** The operations activate and deactivate: write what should be, and wait until every actor host has acted on it. */
 import { AppError } from '../../errors.js';
 import { desireActive, desireInactive, type ServiceObservation } from '../../store/service-activity.js';
-import type { Service } from '../../store/services.js';
+import { findService, type Service } from '../../store/services.js';
 import type { ApiDependencies } from '../dependencies.js';
-import { notFound } from '../found.js';
+import { found } from '../found.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 
 /** An actor host tries to connect for up to 5 s before it says that it cannot. */
@@ -20,20 +20,25 @@ interface Activity {
 
 /** Makes a service active on all actor hosts, whether or not its backend can be reached at the moment. */
 export async function activateService(deps: ApiDependencies, id: string): Promise<Activity> {
+  requireEnabled(found(await findService(deps.store, id), 'service', id));
   const hosts = await liveActorHosts(deps);
   if (hosts.length === 0) {
     const message = 'No actor host is alive that could run the service; start the `actor-host` process.';
     throw new AppError('no_actor_host', message);
   }
-  const activation = await desireActive(deps.store, id);
-  if (activation.outcome === 'missing') throw notFound('service', id);
-  const { service } = activation;
-  if (activation.outcome === 'disabled') {
-    const message = `The service "${service.name}" is disabled; enable it before you activate it.`;
-    throw new AppError('service_disabled', message);
-  }
+  const service = found(await desireActive(deps.store, id), 'service', id);
+  // Disabled in the meantime.
+  requireEnabled(service);
   const seen = await awaitHosts(deps, hosts, service, ACTIVATION_MS);
   return { service, message: activationMessage(seen) };
+}
+
+function requireEnabled({ enabled, name }: Service): void {
+  if (enabled) return;
+  throw new AppError(
+    'service_disabled',
+    `The service "${name}" is disabled; enable it before you activate it.`,
+  );
 }
 
 function activationMessage(seen: readonly ServiceObservation[] | undefined): string {
@@ -48,8 +53,7 @@ function activationMessage(seen: readonly ServiceObservation[] | undefined): str
 export async function deactivateService(deps: ApiDependencies, id: string): Promise<Activity> {
   const hosts = await liveActorHosts(deps);
   const outcome = await desireInactive(deps.store, id);
-  if (!outcome) throw notFound('service', id);
-  const { service, wasActive } = outcome;
+  const { service, wasActive } = found(outcome, 'service', id);
   if (!wasActive) return { service, message: 'It was not active.' };
   await awaitInactive(deps, hosts, service);
   return { service, message: 'Deactivated; all calls under way have finished.' };

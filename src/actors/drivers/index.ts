@@ -1,0 +1,13 @@
+/** All drivers, by service type. A new one is added here. */
+import type { Drivers } from '../host.js';
+import { memcachedDriver } from './memcached.js';
+import { objstoreDriver } from './objstore.js';
+import { postgresDriver } from './postgres.js';
+import { redisDriver } from './redis.js';
+
+export const DRIVERS = {
+  postgres: postgresDriver,
+  redis: redisDriver,
+  objstore: objstoreDriver,
+  memcached: memcachedDriver,
+} as unknown as Drivers;
