@@ -8,8 +8,8 @@ import { listenOnSocket } from './listen.js';
 export interface HandlerServer {
   /** Takes no more connections. Those there are go on. */
   stopListening(): void;
-  /** Breaks off the connections that are left. */
-  destroyConnections(): void;
+  /** Closes the connections that are left. */
+  closeConnections(): void;
 }
 
 /**
@@ -33,8 +33,8 @@ export async function serveHandlers(
     stopListening: () => {
       server.close();
     },
-    destroyConnections: () => {
-      for (const session of sessions) session.destroy();
+    closeConnections: () => {
+      for (const session of sessions) session.close();
     },
   };
 }

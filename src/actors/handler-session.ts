@@ -64,9 +64,10 @@ export class HandlerSession {
     socket.on('close', () => this.#onClose());
   }
 
-  /** Breaks the connection off. */
-  destroy(): void {
-    this.socket.destroy();
+  /** Sends what is answered already, and closes the connection. */
+  close(): void {
+    this.#flush();
+    this.socket.destroySoon();
   }
 
   #receive(chunk: Buffer): void {
@@ -121,8 +122,7 @@ export class HandlerSession {
     }
     this.#fail(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
     this.#isClosed = true;
-    // The failure is sent at the end of this turn.
-    setImmediate(() => this.socket.end());
+    this.close();
   }
 
   #perform(head: CallHead, payload: Buffer, endpointId: string): Promise<DriverAnswer> {

@@ -47,7 +47,7 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
   shutdown.add('services', async () => {
     handlers.stopListening();
     await host.stop();
-    handlers.destroyConnections();
+    handlers.closeConnections();
   });
   await host.lookAtAll();
   shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(registry)));

@@ -1,0 +1,206 @@
+/** Calls and transactions as handlers make them: deadlines, queues, drains, and what happens when somebody dies. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Stack, startStack } from '../support/processes.js';
+import type { ServiceAnswer, ServiceClient } from '../support/service-client.js';
+import { activeService, bind, connectAs, createEndpoint, SECRET_KEY } from '../support/test-services.js';
+
+/** Milliseconds a transaction may be open in this stack. */
+const LONGEST_MS = 3_000;
+const POOL_SIZE = 2;
+const QUEUE_LIMIT = 3;
+
+describe('service calls', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let backend: TestDatabase;
+  let serviceId: string;
+  let endpointId: string;
+  before(async () => {
+    backend = await createDatabase();
+    const env = {
+      SECRET_KEY,
+      REQUEST_TIMEOUT_MS: String(LONGEST_MS),
+      SERVICE_TIMEOUT_MS: '2000',
+      SERVICE_QUEUE_LIMIT: String(QUEUE_LIMIT),
+    };
+    stack = await startStack({ processes: ['web', 'actor-host'], env });
+    const { hostname, port, username, password, pathname } = new URL(backend.url);
+    serviceId = await activeService(stack.api, 'postgres', {
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      username,
+      password,
+      pool_size: POOL_SIZE,
+    });
+    endpointId = await createEndpoint(stack.api, '/calls');
+    await bind(stack.api, endpointId, serviceId, 'db');
+    const client = await connected();
+    await ok(statement(client, 'CREATE TABLE entries (id integer PRIMARY KEY)'));
+  });
+  after(async () => {
+    await stack.close();
+    await backend.drop();
+  });
+
+  const clients: ServiceClient[] = [];
+  afterEach(async () => {
+    for (const client of clients.splice(0)) await client.close();
+  });
+
+  async function connected(): Promise<ServiceClient> {
+    const client = await connectAs(stack, endpointId);
+    clients.push(client);
+    return client;
+  }
+
+  function statement(client: ServiceClient, sql: string, more: object = {}): Promise<ServiceAnswer> {
+    return client.send({ pool: 'db', op: 'query', ...more }, JSON.stringify({ sql, params: [] }));
+  }
+
+  const control = (client: ServiceClient, op: string) => client.send({ pool: 'db', op });
+
+  async function ok(answer: Promise<ServiceAnswer>): Promise<ServiceAnswer> {
+    const answered = await answer;
+    expect(answered.ok, answered.message).to.equal(true);
+    return answered;
+  }
+
+  async function count(): Promise<number> {
+    const { payload } = await ok(statement(await connected(), 'SELECT count(*) FROM entries'));
+    return (JSON.parse(String(payload)) as { rows: number[][] }).rows[0]?.[0] ?? -1;
+  }
+
+  describe('in a transaction', () => {
+    beforeEach(async () => {
+      await ok(statement(await connected(), 'DELETE FROM entries'));
+    });
+
+    it('are kept when it is committed', async () => {
+      const client = await connected();
+      await ok(control(client, 'begin'));
+      await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
+      expect(await count()).to.equal(0);
+      await ok(control(client, 'commit'));
+      expect(await count()).to.equal(1);
+    });
+
+    it('are undone when it is rolled back', async () => {
+      const client = await connected();
+      await ok(control(client, 'begin'));
+      await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
+      await ok(control(client, 'rollback'));
+      expect(await count()).to.equal(0);
+      expect(await control(client, 'commit')).to.include({ ok: false, kind: 'invalid' });
+    });
+
+    it('are undone when the handler is gone, and its connection is free again', async () => {
+      for (let round = 0; round < POOL_SIZE * 2; round++) {
+        const client = await connected();
+        await ok(control(client, 'begin'));
+        await ok(statement(client, `INSERT INTO entries VALUES (${round})`, { tx: true }));
+        await client.close();
+      }
+      expect(await count()).to.equal(0);
+    });
+
+    it('are undone when it is open for too long', async () => {
+      const client = await connected();
+      await ok(control(client, 'begin'));
+      await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
+      await eventually(async () => {
+        const answer = await statement(client, 'SELECT 1', { tx: true });
+        expect(answer).to.include({ ok: false, kind: 'deadline' });
+        expect(answer.message).to.match(/rolled back: it was open for longer than 3000 ms/);
+      });
+      expect(await count()).to.equal(0);
+      expect(await control(client, 'commit')).to.include({ ok: false, kind: 'deadline' });
+      await ok(control(client, 'begin'));
+      await ok(control(client, 'rollback'));
+    });
+
+    it('are one transaction to a connection', async () => {
+      const client = await connected();
+      await ok(control(client, 'begin'));
+      expect(await control(client, 'begin')).to.include({ kind: 'invalid' });
+      expect(await client.send({ pool: 'other', op: 'commit' })).to.include({ kind: 'invalid' });
+      await ok(control(client, 'rollback'));
+    });
+  });
+
+  it('end at their deadline, and their connection is free again', async () => {
+    const client = await connected();
+    for (let round = 0; round < POOL_SIZE * 2; round++) {
+      const answer = await statement(client, 'SELECT pg_sleep(60)', { deadline_ms: 200 });
+      expect(answer).to.include({ ok: false, kind: 'deadline' });
+      expect(answer.message).to.include('within 200 ms');
+    }
+    await ok(statement(client, 'SELECT 1'));
+    const running =
+      "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%' AND state = 'active'";
+    await eventually(async () => {
+      const { payload } = await ok(statement(client, running));
+      expect(JSON.parse(String(payload))).to.have.deep.property('rows', [[0]]);
+    });
+  });
+
+  it('have the deadline of the configuration when they name none, and never more than a request', async () => {
+    const client = await connected();
+    const byDefault = await statement(client, 'SELECT pg_sleep(60)');
+    expect(byDefault.message).to.include('within 2000 ms');
+    const longest = await statement(client, 'SELECT pg_sleep(60)', { deadline_ms: 1_000_000 });
+    expect(longest.message).to.include('within 3000 ms');
+  });
+
+  it('wait for their turn, and are refused when too many wait', async () => {
+    const client = await connected();
+    const sleeping = Array.from({ length: POOL_SIZE + QUEUE_LIMIT }, () =>
+      statement(client, 'SELECT pg_sleep(0.3)'),
+    );
+    const refused = await statement(client, 'SELECT 1');
+    expect(refused).to.include({ ok: false, kind: 'busy' });
+    expect(refused.message).to.include('3 calls wait');
+    for (const answer of sleeping) await ok(answer);
+    await ok(statement(client, 'SELECT 1'));
+  });
+
+  it('in the queue end at their deadline too', async () => {
+    const client = await connected();
+    const sleeping = Array.from({ length: POOL_SIZE }, () => statement(client, 'SELECT pg_sleep(1)'));
+    const late = await statement(client, 'SELECT 1', { deadline_ms: 100 });
+    expect(late).to.include({ ok: false, kind: 'deadline' });
+    expect(late.message).to.match(/all 2 of its connections were in use/);
+    for (const answer of sleeping) await ok(answer);
+  });
+
+  it('finish before their service is deactivated', async () => {
+    const client = await connected();
+    const underWay = statement(client, 'SELECT pg_sleep(1)');
+    await ok(statement(client, 'SELECT 1'));
+    const deactivated = await stack.api.post(`/api/services/${serviceId}/deactivate`);
+    expect(deactivated.body).to.have.property('success', true);
+    // It had to be answered before: the answer of the API comes after the drain.
+    const first = await Promise.race([underWay, Promise.resolve('not yet')]);
+    expect(first).to.have.property('ok', true);
+    expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' });
+    await stack.api.post(`/api/services/${serviceId}/activate`);
+    await ok(statement(client, 'SELECT 1'));
+  });
+
+  it('and transactions under way finish before the actor host ends', async () => {
+    const client = await connected();
+    await ok(control(client, 'begin'));
+    await ok(statement(client, 'INSERT INTO entries VALUES (7)', { tx: true }));
+    const ended = stack.processes.get('actor-host')?.end('SIGTERM');
+    await eventually(async () =>
+      expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
+    );
+    await ok(control(client, 'commit'));
+    expect(await ended).to.deep.equal({ code: 0, signal: null });
+    await client.closed;
+    await stack.start('actor-host');
+    await eventually(async () => expect(await count()).to.equal(1));
+  });
+});
