@@ -3,7 +3,7 @@
  * with their versions. What is built or downloaded goes to a cache folder outside the checkout.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fail, run, step } from './prepare.mjs';
@@ -33,14 +33,19 @@ const PACKAGED = [
 /** The S3 server, built from source; `test/support/backends/s3.ts` starts it. */
 const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', version: 'v1.8.0' };
 
+/** The MongoDB server, built from source: FerretDB on SQLite; `test/support/backends/mongodb.ts` starts it. */
+const MONGODB_SERVER = { module: 'github.com/FerretDB/FerretDB', version: 'v1.24.2' };
+
 /** Installs what is missing, and prints what there is. */
 export async function ensureTestServers() {
   await installPackages(PACKAGED.filter((server) => versionOf(server) === undefined));
   mkdirSync(SERVER_CACHE, { recursive: true });
   await installS3Server();
+  await installMongodbServer();
   step('Real servers the tests talk to');
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
+  process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
 }
 
 async function installPackages(missing) {
@@ -70,6 +75,46 @@ async function installS3Server() {
   if (code === 0) renameSync(join(folder, 'versitygw'), executable);
   rmSync(folder, { recursive: true, force: true });
   if (code !== 0) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+}
+
+/** Builds the MongoDB server unless it is there. */
+async function installMongodbServer() {
+  const { module, version } = MONGODB_SERVER;
+  const executable = join(SERVER_CACHE, `ferretdb-${version}`);
+  if (existsSync(executable)) return;
+  const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
+  const env = {
+    ...process.env,
+    PATH: `${process.env.PATH}:/usr/local/go/bin`,
+    // Its modules are of no use afterwards, and they are many.
+    GOMODCACHE: join(folder, 'modules'),
+    GOFLAGS: '-modcacherw',
+  };
+  if (spawnSync('go', ['version'], { env }).error) await installPackages([{ package: 'golang-go' }]);
+  step(`Building ${module} ${version}`);
+  const isBuilt = await buildFerretdb(`${module}@${version}`, version, folder, env);
+  if (isBuilt) renameSync(join(folder, 'ferretdb'), executable);
+  rmSync(folder, { recursive: true, force: true });
+  if (!isBuilt) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+}
+
+/** `go install` would make a program that refuses to start: a release has its version in a file that git does not. */
+async function buildFerretdb(module, version, folder, env) {
+  const downloaded = spawnSync('go', ['mod', 'download', '-json', module], {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (downloaded.status !== 0) {
+    process.stderr.write(downloaded.stdout ?? '');
+    return false;
+  }
+  const source = join(folder, 'source');
+  renameSync(JSON.parse(downloaded.stdout).Dir, source);
+  writeFileSync(join(source, 'build', 'version', 'version.txt'), version);
+  const args = ['build', '-trimpath', '-ldflags=-s -w', '-o', join(folder, 'ferretdb'), './cmd/ferretdb'];
+  return (await run('go', args, { cwd: source, env })) === 0;
 }
 
 /** The first line of what a server says of its version; undefined when it is not there. */
