@@ -7,6 +7,7 @@ import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
 import { manyEndpoints } from './many-endpoints.js';
+import { services } from './services.js';
 import { start } from './start.js';
 import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
@@ -19,6 +20,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'many-endpoints': manyEndpoints,
   start,
   creates,
+  services,
 };
 
 const rows: Row[] = [];

@@ -49,3 +49,27 @@ handler_loop!(handle);
 export function uniqueVariant(): string {
   return `${process.pid}-${performance.now().toString(36).replace('.', '')}-${Math.random().toString(36).slice(2)}`;
 }
+
+/** Answers the value of a key of the Redis service \`cache\`. */
+export const REDIS_GET = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_req: Request) -> Result<Response, HandlerError> {
+    let greeting = RedisPool::new("cache").get("greeting")?;
+    Ok(Response::ok(json!({ "hello": greeting, "from": "a handler" })))
+}
+
+handler_loop_result!(handle);
+`;
+
+/** Answers one row by its key from the database service \`db\`. */
+export const ROW_BY_KEY = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Result<Response, HandlerError> {
+    let id: i64 = req.require_path_param("id")?;
+    let found = DbPool::new("db").query("SELECT id, name, price FROM items WHERE id = ?", (id,))?;
+    let row = found.rows.into_iter().next().ok_or(HandlerError::NotFound)?;
+    Ok(Response::ok(row))
+}
+
+handler_loop_result!(handle);
+`;
