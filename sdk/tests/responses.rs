@@ -143,9 +143,6 @@ fn handler_errors() {
         (PayloadTooLarge("a".into()), 413, "Payload too large: a"),
         (IpcError("a".into()), 500, "IPC error: a"),
         (json_error.into(), 500, "Serialization error: expected value at line 1 column 1"),
-        (DatabaseError("a".into()), 500, "Database error: a"),
-        (RedisError("a".into()), 500, "Redis error: a"),
-        (StorageError("a".into()), 500, "Storage error: a"),
         (InternalError("a".into()), 500, "Internal error: a"),
         (Internal("a".into()), 500, "Internal error: a"),
         (ServiceUnavailable("a".into()), 503, "Service unavailable: a"),
@@ -153,5 +150,29 @@ fn handler_errors() {
         assert_eq!((error.status_code(), error.to_string().as_str()), (status, text));
         assert_sent(error.to_response(), status, JSON, json!({"error": text}).to_string().as_bytes());
         assert_eq!(Response::from(error).status, status);
+    }
+}
+
+/// What a backend says is for the log; the client learns the kind only.
+#[test]
+fn errors_of_services_tell_clients_no_more_than_their_kind() {
+    use HandlerError::*;
+    let text = "the pool \"db\": table users has no column secret";
+    for (error, status, whole, told) in [
+        (DatabaseError(text.into()), 500, "Database error", "Database error"),
+        (RedisError(text.into()), 500, "Redis error", "Redis error"),
+        (StorageError(text.into()), 500, "Storage error", "Storage error"),
+        (CacheError(text.into()), 500, "Cache error", "Cache error"),
+        (EmailError(text.into()), 500, "Email error", "Email error"),
+        (PoolNotBound(text.into()), 500, "Service not bound", "Service not bound"),
+        (ServiceInactive(text.into()), 503, "Service inactive", "Service unavailable"),
+        (BackendUnavailable(text.into()), 503, "Backend unavailable", "Service unavailable"),
+        (ServiceBusy(text.into()), 503, "Service busy", "Service unavailable"),
+        (DeadlineExceeded(text.into()), 504, "Deadline exceeded", "Gateway timeout"),
+    ] {
+        assert_eq!(error.status_code(), status);
+        assert_eq!(error.to_string(), format!("{whole}: {text}"));
+        assert_sent(error.to_response(), status, JSON, json!({"error": told}).to_string().as_bytes());
+        assert_sent(error.into(), status, JSON, json!({"error": told}).to_string().as_bytes());
     }
 }

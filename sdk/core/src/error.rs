@@ -1,5 +1,6 @@
 //! [`HandlerError`]: what a handler returns instead of a response, and what the helpers of [`crate::Request`] fail with.
 
+use crate::runtime::panics;
 use crate::Response;
 use std::fmt;
 
@@ -8,7 +9,10 @@ use std::fmt;
 /// A handler registered with [`crate::handler_loop_result!`] returns it with `?`; elsewhere, turn it into a
 /// [`Response`] with `.into()` or [`HandlerError::to_response`].
 ///
-/// The text reaches the client, that of the 5xx kinds too: put into it what a client may read.
+/// The text reaches the client: put into it what a client may read. But for the kinds that calls of services fail with,
+/// from [`HandlerError::DatabaseError`] to [`HandlerError::ServiceBusy`]: what a backend says may tell of tables, hosts
+/// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. A handler that wants to
+/// send it has it from `to_string()`.
 #[derive(Debug)]
 pub enum HandlerError {
     /// 400: the request cannot be understood (bad JSON, a missing or malformed parameter).
@@ -33,12 +37,27 @@ pub enum HandlerError {
     IpcError(String),
     /// 500: a value could not be turned into JSON, or stored JSON could not be read.
     SerializationError(serde_json::Error),
-    /// 500: a database call failed.
+    /// 500: a database refused a call. The client reads "Database error".
     DatabaseError(String),
-    /// 500: a Redis call failed.
+    /// 500: Redis refused a call. The client reads "Redis error".
     RedisError(String),
-    /// 500: a call to object or file storage failed.
+    /// 500: object or file storage refused a call. The client reads "Storage error".
     StorageError(String),
+    /// 500: memcached refused a call. The client reads "Cache error".
+    CacheError(String),
+    /// 500: a mail was refused. The client reads "Email error".
+    EmailError(String),
+    /// 500: no service is bound to the endpoint under this `pool_id`. The client reads "Service not bound".
+    PoolNotBound(String),
+    /// 503: the service is not active, or is being deactivated. The client reads "Service unavailable".
+    ServiceInactive(String),
+    /// 503: the backend cannot be reached, or its connection broke during the call, which then may have had its effect. The
+    /// client reads "Service unavailable".
+    BackendUnavailable(String),
+    /// 504: the backend did not answer in time; what it did is not known. The client reads "Gateway timeout".
+    DeadlineExceeded(String),
+    /// 503: too many calls wait for this service already. The client reads "Service unavailable".
+    ServiceBusy(String),
     /// 500: anything else.
     InternalError(String),
     /// 500: a shorter name for [`HandlerError::InternalError`].
@@ -64,15 +83,44 @@ impl HandlerError {
             | DatabaseError(_)
             | RedisError(_)
             | StorageError(_)
+            | CacheError(_)
+            | EmailError(_)
+            | PoolNotBound(_)
             | InternalError(_)
             | Internal(_) => 500,
-            ServiceUnavailable(_) => 503,
+            ServiceUnavailable(_) | ServiceInactive(_) | BackendUnavailable(_) | ServiceBusy(_) => 503,
+            DeadlineExceeded(_) => 504,
         }
     }
 
     /// The response a client gets: [`HandlerError::status_code`] and `{"error": "<this error's text>"}`.
+    ///
+    /// Of an error of a service, the client gets its kind only, and the text is printed on stderr, which makes it a line
+    /// of the endpoint's log.
     pub fn to_response(&self) -> Response {
-        Response::error(self.status_code(), &self.to_string())
+        match self.told_to_clients() {
+            None => Response::error(self.status_code(), &self.to_string()),
+            Some(text) => {
+                eprintln!("{}{self}", panics::request_mark());
+                Response::error(self.status_code(), text)
+            }
+        }
+    }
+
+    /// What a client may know of an error of a service; `None` for the others, which tell all.
+    fn told_to_clients(&self) -> Option<&'static str> {
+        use HandlerError::*;
+        Some(match self {
+            DatabaseError(_) => "Database error",
+            RedisError(_) => "Redis error",
+            StorageError(_) => "Storage error",
+            CacheError(_) => "Cache error",
+            EmailError(_) => "Email error",
+            PoolNotBound(_) => "Service not bound",
+            ServiceInactive(_) | BackendUnavailable(_) | ServiceBusy(_) => "Service unavailable",
+            DeadlineExceeded(_) => "Gateway timeout",
+            _ => return None,
+        })
     }
 }
 
@@ -94,6 +142,13 @@ impl fmt::Display for HandlerError {
             DatabaseError(text) => ("Database error", text),
             RedisError(text) => ("Redis error", text),
             StorageError(text) => ("Storage error", text),
+            CacheError(text) => ("Cache error", text),
+            EmailError(text) => ("Email error", text),
+            PoolNotBound(text) => ("Service not bound", text),
+            ServiceInactive(text) => ("Service inactive", text),
+            BackendUnavailable(text) => ("Backend unavailable", text),
+            DeadlineExceeded(text) => ("Deadline exceeded", text),
+            ServiceBusy(text) => ("Service busy", text),
             InternalError(text) | Internal(text) => ("Internal error", text),
             ServiceUnavailable(text) => ("Service unavailable", text),
         };

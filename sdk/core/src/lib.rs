@@ -11,6 +11,7 @@ mod multipart;
 pub mod request;
 pub mod response;
 mod runtime;
+pub mod services;
 #[doc(hidden)]
 pub mod wire;
 
@@ -33,6 +34,10 @@ pub use handler_loop_async as handler_loop_result_async;
 /// Everything a handler usually needs: `use rust_edge_gateway_sdk_core::prelude::*;`
 pub mod prelude {
     pub use crate::ipc::{read_request, send_response};
+    pub use crate::services::{
+        DbPool, DbResult, EmailMessage, EmailPool, FindOptions, FtpPool, MemcachedPool, MongoPool, ObjectStore,
+        RedisPool, Storage, Transaction, UpdateOptions,
+    };
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};

@@ -25,6 +25,7 @@ impl<'n> De<'n> {
             Node::Unsigned(value) => Unexpected::Unsigned(*value),
             Node::Signed(value) => Unexpected::Signed(*value),
             Node::Float(value) => Unexpected::Float(*value),
+            Node::Bit(value) => Unexpected::Unsigned((*value).into()),
             Node::Text(value) => Unexpected::Str(value),
             Node::List(_) => Unexpected::Other("array"),
             Node::Members(_) => Unexpected::Other("object"),
@@ -46,6 +47,7 @@ impl<'n> De<'n> {
             Node::Unsigned(value) => Some(value as f64),
             Node::Signed(value) => Some(value as f64),
             Node::Float(value) => Some(value),
+            Node::Bit(value) => Some(value.into()),
             _ => None,
         }
     }
@@ -74,6 +76,7 @@ macro_rules! integers {
             match *self.0 {
                 Node::Unsigned(value) => visitor.visit_u64(value),
                 Node::Signed(value) => visitor.visit_i64(value),
+                Node::Bit(value) => visitor.visit_u64(value.into()),
                 _ => Err(self.mismatch(&visitor)),
             }
         }
@@ -121,6 +124,7 @@ impl<'n> Deserializer<'n> for De<'n> {
             Node::Unsigned(value) => visitor.visit_u64(*value),
             Node::Signed(value) => visitor.visit_i64(*value),
             Node::Float(value) => visitor.visit_f64(*value),
+            Node::Bit(value) => visitor.visit_u64((*value).into()),
             Node::Text(text) => visitor.visit_borrowed_str(text),
             Node::List(_) => self.deserialize_seq(visitor),
             Node::Members(_) => self.deserialize_map(visitor),
@@ -129,7 +133,7 @@ impl<'n> Deserializer<'n> for De<'n> {
 
     fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
         match self.0 {
-            Node::Bool(value) => visitor.visit_bool(*value),
+            Node::Bool(value) | Node::Bit(value) => visitor.visit_bool(*value),
             _ => Err(self.mismatch(&visitor)),
         }
     }

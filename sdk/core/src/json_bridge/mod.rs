@@ -19,6 +19,7 @@ mod trouble;
 use crate::{HandlerError, Response};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use trouble::Failed;
 
 /// Reads `bytes` as a `T`. An empty body reads as `null`.
@@ -55,6 +56,57 @@ fn refusal(bytes: &[u8]) -> HandlerError {
         "" => format!("Invalid JSON: {message}"),
         path => format!("Invalid JSON at {path}: {message}"),
     })
+}
+
+/// Reads a row of a database as a `T`.
+///
+/// # Errors
+/// A sentence that says what does not fit, and where.
+#[doc(hidden)]
+pub fn from_row<T: DeserializeOwned>(row: &Map<String, Value>) -> Result<T, String> {
+    from_node(&node::Node::of_row(row))
+}
+
+/// Reads a value of a database as a `T`.
+///
+/// # Errors
+/// A sentence that says what does not fit, and where.
+#[doc(hidden)]
+pub fn from_column<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    from_node(&node::Node::of_column(value))
+}
+
+fn from_node<T: DeserializeOwned>(node: &node::Node<'_>) -> Result<T, String> {
+    match T::deserialize(de::De(node)) {
+        Ok(value) => Ok(value),
+        Err(Failed) => Err(misfit()),
+    }
+}
+
+#[inline(never)]
+fn misfit() -> String {
+    match trouble::take() {
+        (path, message) if path.is_empty() => message,
+        (path, message) => format!("{path}: {message}"),
+    }
+}
+
+/// Any value as JSON text, in which integers that a double does not hold are MongoDB's `{"$numberLong": "..."}`.
+///
+/// # Errors
+/// A sentence: it cannot be JSON, or has an integer that MongoDB does not know.
+#[doc(hidden)]
+pub fn to_extended_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, String> {
+    build_extended(&mut |to| value.serialize(to))
+}
+
+#[inline(never)]
+fn build_extended(write: &mut dyn FnMut(ser::To<'_>) -> Result<(), Failed>) -> Result<Vec<u8>, String> {
+    let mut sink = text::Text::extended();
+    match write(ser::To(&mut sink)) {
+        Ok(()) => Ok(sink.into_bytes()),
+        Err(Failed) => Err(trouble::take().1),
+    }
 }
 
 /// A JSON response whose body is what `write` writes; a 500 that says why if it fails.

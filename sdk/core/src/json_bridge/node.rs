@@ -1,6 +1,7 @@
 //! A parsed JSON document: like `serde_json::Value`, but keeping order and duplicates, and borrowing its strings.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -13,6 +14,8 @@ pub enum Node<'a> {
     /// Negative integers only.
     Signed(i64),
     Float(f64),
+    /// 0 or 1 from a database, which may have no booleans: an integer that may be read as one.
+    Bit(bool),
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
     Members(Vec<(Cow<'a, str>, Node<'a>)>),
@@ -88,6 +91,41 @@ impl<'de> Visitor<'de> for NodeVisitor {
         }
         Ok(Node::Members(members))
     }
+}
+
+impl<'a> Node<'a> {
+    /// A value that has been parsed before.
+    pub fn of(value: &'a Value) -> Node<'a> {
+        match value {
+            Value::Null => Node::Null,
+            Value::Bool(value) => Node::Bool(*value),
+            Value::Number(digits) => match (digits.as_u64(), digits.as_i64()) {
+                (Some(value), _) => Node::Unsigned(value),
+                (_, Some(value)) => Node::Signed(value),
+                _ => Node::Float(digits.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => Node::Text(Cow::Borrowed(text)),
+            Value::Array(values) => Node::List(values.iter().map(Node::of).collect()),
+            Value::Object(members) => Node::Members(of_members(members, Node::of)),
+        }
+    }
+
+    /// A value from a column of a database.
+    pub fn of_column(value: &'a Value) -> Node<'a> {
+        match Node::of(value) {
+            Node::Unsigned(bit @ 0..=1) => Node::Bit(bit == 1),
+            node => node,
+        }
+    }
+
+    /// A row of a database.
+    pub fn of_row(row: &'a Map<String, Value>) -> Node<'a> {
+        Node::Members(of_members(row, Node::of_column))
+    }
+}
+
+fn of_members<'a>(members: &'a Map<String, Value>, node: fn(&'a Value) -> Node<'a>) -> Vec<(Cow<'a, str>, Node<'a>)> {
+    members.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), node(value))).collect()
 }
 
 fn number(digits: &str) -> Option<Node<'static>> {

@@ -10,11 +10,35 @@ pub struct Text {
     out: Vec<u8>,
     in_key: bool,
     raw: bool,
+    extended: bool,
 }
+
+/// The largest integer that a double holds exactly, as do all smaller ones.
+const EXACT: u64 = (1 << 53) - 1;
 
 impl Text {
     pub fn new() -> Self {
-        Text { out: Vec::with_capacity(128), in_key: false, raw: false }
+        Text { out: Vec::with_capacity(128), in_key: false, raw: false, extended: false }
+    }
+
+    /// MongoDB's Extended JSON.
+    pub fn extended() -> Self {
+        Text { extended: true, ..Self::new() }
+    }
+
+    /// An integer that a double does not hold, as Extended JSON has it.
+    #[cold]
+    fn long(&mut self, value: i128) -> Result<(), Failed> {
+        if i64::try_from(value).is_err() {
+            return Err(Failed::because(&format_args!("{value} is too large for an integer of MongoDB")));
+        }
+        self.separate();
+        self.out.extend_from_slice(format!("{{\"$numberLong\":\"{value}\"}}").as_bytes());
+        Ok(())
+    }
+
+    fn is_long(&self, magnitude: u64) -> bool {
+        self.extended && magnitude > EXACT && !self.in_key
     }
 
     pub fn into_bytes(self) -> Vec<u8> {
@@ -68,18 +92,30 @@ impl Sink for Text {
     }
 
     fn signed(&mut self, value: i64) -> Result<(), Failed> {
+        if self.is_long(value.unsigned_abs()) {
+            return self.long(value.into());
+        }
         self.scalar(value)
     }
 
     fn unsigned(&mut self, value: u64) -> Result<(), Failed> {
+        if self.is_long(value) {
+            return self.long(value.into());
+        }
         self.scalar(value)
     }
 
     fn big_signed(&mut self, value: i128) -> Result<(), Failed> {
+        if self.is_long(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX)) {
+            return self.long(value);
+        }
         self.scalar(value)
     }
 
     fn big_unsigned(&mut self, value: u128) -> Result<(), Failed> {
+        if self.is_long(u64::try_from(value).unwrap_or(u64::MAX)) {
+            return self.long(i128::try_from(value).unwrap_or(i128::MAX));
+        }
         self.scalar(value)
     }
 

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
 /// A running call. Boxed, so that tokio's tasks are compiled here and not in every handler.
@@ -188,6 +189,11 @@ impl Answers {
         // Fails only if the connection is gone, and with it whoever asked.
         let _ = self.0.send((number, response));
     }
+}
+
+/// Whether this thread belongs to a runtime that can let another thread do its work meanwhile.
+pub fn can_block_in_place() -> bool {
+    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Makes a call; a panic becomes a 500.

@@ -9,7 +9,7 @@ pub mod asynchronous;
 mod lane;
 mod monitor;
 mod pace;
-mod panics;
+pub(crate) mod panics;
 mod pool;
 mod process;
 
@@ -55,8 +55,15 @@ pub fn run(handler: fn(Request) -> Response) -> ! {
 
 /// Runs `f`, which is about to wait for something outside the process, and lets another thread take over the connection
 /// first, so that no request waits behind this one. Outside a handler it just runs `f`.
+///
+/// On a thread of tokio's multi-threaded runtime, its other tasks move to another thread; on a runtime of one thread
+/// nothing can be done for them.
 pub fn blocking<T>(f: impl FnOnce() -> T) -> T {
     hand_over();
+    #[cfg(feature = "async")]
+    if asynchronous::can_block_in_place() {
+        return tokio::task::block_in_place(f);
+    }
     f()
 }
 
@@ -111,6 +118,6 @@ impl Runtime {
 }
 
 /// Everything here stays usable when a thread panicked with a lock held: the data is consistent between calls.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -24,13 +24,18 @@ pub fn install_hook() {
         let place = info.location().map_or_else(String::new, |place| {
             format!(" at {}:{}:{}", short_path(place.file()), place.line(), place.column())
         });
-        // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
-        let request = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
-        match request.unwrap_or_default().as_str() {
-            "" => eprintln!("panicked{place}: {message}"),
-            id => eprintln!("[request {id}] panicked{place}: {message}"),
-        }
+        eprintln!("{}panicked{place}: {message}", request_mark());
     }));
+}
+
+/// What a line about the request of this thread begins with: `[request <id>] `, or nothing if there is none.
+pub fn request_mark() -> String {
+    // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
+    let id = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
+    match id.unwrap_or_default().as_str() {
+        "" => String::new(),
+        id => format!("[request {id}] "),
+    }
 }
 
 /// A source file without the folders of the machine that compiled it: of the SDK, `rust-edge-gateway-sdk/core/src/...`;

@@ -95,11 +95,24 @@ pub enum Decoded<'a> {
     Incomplete(usize),
 }
 
-/// Reads the frame at the front of `bytes`, looking at nothing behind it.
+/// The fixed header of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Request or response.
+    pub kind: Kind,
+    /// The number that pairs a response with its request.
+    pub number: u32,
+    /// Length of the head in bytes, within its limit.
+    pub head_len: usize,
+    /// Length of the body in bytes, within its limit.
+    pub body_len: usize,
+}
+
+/// Reads the header at the front of `bytes`; `None` if more bytes are needed.
 ///
 /// # Errors
 /// [`FrameError`] as soon as a field that is already there is wrong, however few bytes have arrived.
-pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FrameError> {
+pub fn parse_header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
     if let Some(&version) = bytes.first() {
         if version != VERSION {
             return Err(FrameError::Version(version));
@@ -125,10 +138,21 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FrameError> {
         return Err(FrameError::BodyTooLong(n));
     }
     let (Some(number), Some(head_len), Some(body_len)) = (u32_at(bytes, 4), head_len, body_len) else {
+        return Ok(None);
+    };
+    Ok(Some(Header { kind, number, head_len: head_len as usize, body_len: body_len as usize }))
+}
+
+/// Reads the frame at the front of `bytes`, looking at nothing behind it.
+///
+/// # Errors
+/// [`FrameError`] as soon as a field that is already there is wrong, however few bytes have arrived.
+pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FrameError> {
+    let Some(Header { kind, number, head_len, body_len }) = parse_header(bytes)? else {
         return Ok(Decoded::Incomplete(HEADER_BYTES));
     };
-    let body_at = HEADER_BYTES + head_len as usize;
-    let end = body_at + body_len as usize;
+    let body_at = HEADER_BYTES + head_len;
+    let end = body_at + body_len;
     if bytes.len() < end {
         return Ok(Decoded::Incomplete(end));
     }

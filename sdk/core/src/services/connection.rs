@@ -1,0 +1,166 @@
+//! One connection with the actor host. One call at a time, on the thread that makes it: a write, then a read that waits.
+//! Nobody has to be woken for an answer, which is what makes small calls fast.
+
+use super::access::Access;
+use super::call::Call;
+use super::incoming::{Body, Incoming};
+use super::socket;
+use crate::runtime;
+use crate::wire::frame::{self, Kind};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// A payload up to this size is copied behind its head; a larger one is written from where it is.
+const COPY_BYTES: usize = 16 * 1024;
+/// A buffer grown beyond this is given back.
+const KEEP_BYTES: usize = 4 * COPY_BYTES;
+/// A deadline is the actor host's business. It is given this much longer to say that one has passed.
+const GRACE: Duration = Duration::from_secs(2);
+/// The number of the frame with the token; those of calls are others.
+const TOKEN_NUMBER: u32 = 0;
+
+/// A connection that nobody else uses.
+pub struct Connection {
+    stream: UnixStream,
+    /// Frames to be written: that of the token waits here for the first call.
+    out: Vec<u8>,
+    incoming: Incoming,
+    last_number: u32,
+    default_deadline: Duration,
+    /// The time limit the socket has now; zero for none.
+    limit: Duration,
+}
+
+/// Why a connection is of no more use.
+pub enum Broken {
+    /// It broke before the actor host saw anything of the call.
+    Unsent(io::Error),
+    /// It broke while the call was being written.
+    Sending(io::Error),
+    /// It broke while the answer was awaited.
+    Receiving(io::Error),
+    /// It was closed instead of answering.
+    Ended,
+    /// No answer in time.
+    TimedOut(Duration),
+    /// The actor host does not know the token.
+    Unauthenticated(String),
+    /// Something came that is no answer.
+    Nonsense(String),
+}
+
+impl Broken {
+    pub fn reading(error: io::Error) -> Broken {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Broken::TimedOut(Duration::ZERO),
+            _ => Broken::Receiving(error),
+        }
+    }
+}
+
+impl Connection {
+    /// Connects, within `limit`. The token goes out with the first call, in one write.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(access: &Access, limit: Duration) -> io::Result<Connection> {
+        let mut out = Vec::with_capacity(1024);
+        let mut head = b"{\"token\":".to_vec();
+        serde_json::to_writer(&mut head, &access.token).expect("a string is always JSON");
+        head.push(b'}');
+        out.extend_from_slice(&frame::header(Kind::Request, TOKEN_NUMBER, head.len(), 0));
+        out.extend_from_slice(&head);
+        Ok(Connection {
+            stream: socket::connect(&access.socket, limit + GRACE)?,
+            out,
+            incoming: Incoming::new(),
+            last_number: TOKEN_NUMBER,
+            default_deadline: access.default_deadline,
+            limit: Duration::ZERO,
+        })
+    }
+
+    /// Whether the other side is still there, as far as one can know without asking.
+    pub fn is_usable(&self) -> bool {
+        socket::is_quiet(&self.stream)
+    }
+
+    /// Makes a call, and waits for its answer: the head, and the body.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub fn exchange(&mut self, call: &Call<'_>) -> Result<(&[u8], Body<'_>), Broken> {
+        let limit = call.deadline.unwrap_or(self.default_deadline) + GRACE;
+        self.set_limit(limit).map_err(Broken::Unsent)?;
+        self.last_number = self.last_number.checked_add(1).unwrap_or(TOKEN_NUMBER + 1);
+        call.write_head(self.last_number, &mut self.out);
+        let received = if call.payload.len() > COPY_BYTES {
+            runtime::blocking(|| {
+                self.send(call.payload)?;
+                self.receive()
+            })
+        } else {
+            // Others are let take over while the actor host works already.
+            self.out.extend_from_slice(call.payload);
+            self.send(&[])?;
+            runtime::blocking(|| self.receive())
+        };
+        let received = received.map_err(|broken| match broken {
+            Broken::TimedOut(_) => Broken::TimedOut(limit),
+            other => other,
+        })?;
+        Ok(self.incoming.open(received))
+    }
+
+    /// Writes what waits in `out`, then `payload`.
+    fn send(&mut self, payload: &[u8]) -> Result<(), Broken> {
+        let mut written = 0;
+        for part in [&self.out, payload] {
+            let mut rest = part;
+            while !rest.is_empty() {
+                match (&self.stream).write(rest) {
+                    Ok(n) => {
+                        rest = &rest[n..];
+                        written += n;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Broken::TimedOut(self.limit)),
+                    Err(error) if written == 0 => return Err(Broken::Unsent(error)),
+                    Err(error) => return Err(Broken::Sending(error)),
+                }
+            }
+        }
+        if self.out.capacity() > KEEP_BYTES {
+            self.out = Vec::new();
+        } else {
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// Reads the answer to the last call.
+    fn receive(&mut self) -> Result<super::incoming::Received, Broken> {
+        loop {
+            let received = self.incoming.next(&self.stream)?;
+            match received.number {
+                number if number == self.last_number => return Ok(received),
+                TOKEN_NUMBER => {
+                    let (head, _) = self.incoming.open(received);
+                    super::call::check(head)?;
+                }
+                number => return Err(Broken::Nonsense(format!("an answer to call {number}, which nobody made"))),
+            }
+        }
+    }
+
+    /// Sets the time limit of reads and writes, if it is another one than before.
+    fn set_limit(&mut self, limit: Duration) -> io::Result<()> {
+        if self.limit != limit {
+            self.stream.set_read_timeout(Some(limit))?;
+            self.stream.set_write_timeout(Some(limit))?;
+            self.limit = limit;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,350 @@
+//! [`MongoPool`].
+
+use super::call::{Arg, Call};
+use super::failure::Family;
+use super::mongo_options::{FindOptions, UpdateOptions, UpdateResult};
+use crate::json_bridge::to_extended_json;
+use crate::HandlerError;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A MongoDB database that is bound to the endpoint.
+///
+/// ```no_run
+/// use rust_edge_gateway_sdk_core::prelude::*;
+///
+/// fn handle(req: Request) -> Result<Response, HandlerError> {
+///     let mongo = MongoPool::new("documents");
+///     let pet: JsonValue = req.json()?;
+///     mongo.insert_one("pets", &pet)?;
+///     let cats = mongo.find("pets", json!({"kind": "cat"}), FindOptions::new().ascending("name").limit(20))?;
+///     Ok(Response::ok(cats))
+/// }
+/// ```
+///
+/// Filters, documents and updates are whatever serialises to JSON, and are read as MongoDB's
+/// [Extended JSON](https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/): `{"$oid": "..."}` is an
+/// ObjectId, `{"$date": "2026-01-31T00:00:00Z"}` a date. Documents come back in the same form. `json!` sorts the members of
+/// objects by name; where their order matters, as in `$sort` by two fields, pass a struct, whose fields keep it.
+///
+/// Every call fails with [`HandlerError::DatabaseError`] when MongoDB refuses it, and with the errors that all services
+/// share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`], [`HandlerError::BackendUnavailable`],
+/// [`HandlerError::DeadlineExceeded`], [`HandlerError::ServiceBusy`].
+#[derive(Debug, Clone)]
+pub struct MongoPool {
+    /// The name under which the service is bound to the endpoint.
+    pub pool_id: String,
+}
+
+#[derive(Deserialize)]
+struct InsertedOne {
+    inserted_id: Value,
+}
+
+#[derive(Deserialize)]
+struct InsertedMany {
+    inserted_ids: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    deleted: u64,
+}
+
+/// The payload of a call being written: an object whose members are JSON texts.
+struct Payload(Result<Vec<u8>, String>);
+
+impl Payload {
+    fn new() -> Self {
+        Payload(Ok(vec![b'{']))
+    }
+
+    fn with<T: Serialize + ?Sized>(self, name: &str, value: &T) -> Self {
+        self.with_text(name, to_extended_json(value))
+    }
+
+    fn with_some<T: Serialize>(self, name: &str, value: Option<&T>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    #[inline(never)]
+    fn with_text(mut self, name: &str, text: Result<Vec<u8>, String>) -> Self {
+        let written = self.0.as_mut().map(|out| text.map(|text| put(out, name, &text)));
+        if let Ok(Err(why)) = written {
+            self.0 = Err(format!("{name}: {why}"));
+        }
+        self
+    }
+
+    fn find<T: Serialize>(filter: &T, options: &FindOptions) -> Self {
+        Payload::new().with("filter", filter).with_options(options)
+    }
+
+    #[inline(never)]
+    fn with_options(self, options: &FindOptions) -> Self {
+        let payload = match options.sort.is_empty() {
+            true => self,
+            false => {
+                // An object in the order of the fields, which a map of serde_json might not keep.
+                let mut sort = vec![b'{'];
+                for (field, direction) in &options.sort {
+                    put(&mut sort, field, direction.to_string().as_bytes());
+                }
+                sort.push(b'}');
+                self.with_text("sort", Ok(sort))
+            }
+        };
+        payload
+            .with_some("projection", options.projection.as_ref())
+            .with_some("skip", options.skip.as_ref())
+            .with_some("limit", options.limit.as_ref())
+    }
+
+    fn finish(self) -> Result<Vec<u8>, String> {
+        self.0.map(|mut out| {
+            out.push(b'}');
+            out
+        })
+    }
+}
+
+/// Appends a member to an object.
+fn put(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    serde_json::to_writer(&mut *out, name).expect("a string is always JSON");
+    out.push(b':');
+    out.extend_from_slice(value);
+}
+
+impl MongoPool {
+    /// The database that is bound as `pool_id`. Connects to nothing.
+    pub fn new(pool_id: impl Into<String>) -> Self {
+        MongoPool { pool_id: pool_id.into() }
+    }
+
+    /// The documents that match a filter; `json!({})` matches all.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn find(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        options: FindOptions,
+    ) -> Result<Vec<Value>, HandlerError> {
+        self.call("find", collection, Payload::find(&filter, &options))
+    }
+
+    /// A document that matches a filter, if there is one.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn find_one(&self, collection: &str, filter: impl Serialize) -> Result<Option<Value>, HandlerError> {
+        self.call("find_one", collection, Payload::new().with("filter", &filter))
+    }
+
+    /// The first document that matches a filter, as the options sort them, if there is one.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn find_first(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        options: FindOptions,
+    ) -> Result<Option<Value>, HandlerError> {
+        self.call("find_one", collection, Payload::find(&filter, &options))
+    }
+
+    /// Inserts a document and returns its `_id`, which MongoDB makes if it has none: `{"$oid": "..."}`.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn insert_one(&self, collection: &str, document: impl Serialize) -> Result<Value, HandlerError> {
+        let InsertedOne { inserted_id } =
+            self.call("insert_one", collection, Payload::new().with("document", &document))?;
+        Ok(inserted_id)
+    }
+
+    /// Inserts documents and returns their `_id`s.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn insert_many(&self, collection: &str, documents: &[impl Serialize]) -> Result<Vec<Value>, HandlerError> {
+        let InsertedMany { inserted_ids } =
+            self.call("insert_many", collection, Payload::new().with("documents", documents))?;
+        Ok(inserted_ids)
+    }
+
+    /// Changes a document that matches: `json!({"$set": {"sold": true}})`.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn update_one(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        update: impl Serialize,
+    ) -> Result<UpdateResult, HandlerError> {
+        self.call("update_one", collection, Payload::new().with("filter", &filter).with("update", &update))
+    }
+
+    /// Changes a document that matches, or inserts one if none does.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn upsert_one(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        update: impl Serialize,
+    ) -> Result<UpdateResult, HandlerError> {
+        let payload = Payload::new().with("filter", &filter).with("update", &update).with("upsert", &true);
+        self.call("update_one", collection, payload)
+    }
+
+    /// Changes all documents that match.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn update_many(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        update: impl Serialize,
+    ) -> Result<UpdateResult, HandlerError> {
+        self.call("update_many", collection, Payload::new().with("filter", &filter).with("update", &update))
+    }
+
+    /// Replaces a document that matches with another; its `_id` stays.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn replace_one(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        replacement: impl Serialize,
+    ) -> Result<UpdateResult, HandlerError> {
+        let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
+        self.call("replace_one", collection, payload)
+    }
+
+    /// Replaces a document that matches with another, or inserts that if none does.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn replace_or_insert_one(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        replacement: impl Serialize,
+    ) -> Result<UpdateResult, HandlerError> {
+        let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
+        self.call("replace_one", collection, payload.with("upsert", &true))
+    }
+
+    /// Deletes a document that matches. How many it were: 0 or 1.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn delete_one(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
+        let Deleted { deleted } = self.call("delete_one", collection, Payload::new().with("filter", &filter))?;
+        Ok(deleted)
+    }
+
+    /// Deletes all documents that match. How many it were.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn delete_many(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
+        let Deleted { deleted } = self.call("delete_many", collection, Payload::new().with("filter", &filter))?;
+        Ok(deleted)
+    }
+
+    /// Changes a document that matches and returns it, in one step.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn find_one_and_update(
+        &self,
+        collection: &str,
+        filter: impl Serialize,
+        update: impl Serialize,
+        options: UpdateOptions,
+    ) -> Result<Option<Value>, HandlerError> {
+        let returned = if options.before { "before" } else { "after" };
+        let payload = Payload::new().with("filter", &filter).with("update", &update);
+        let payload = payload.with("upsert", &options.upsert).with("return", returned);
+        self.call("find_one_and_update", collection, payload)
+    }
+
+    /// How many documents match a filter.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn count(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
+        self.call("count", collection, Payload::new().with("filter", &filter))
+    }
+
+    /// What a pipeline makes of the documents: `json!([{"$match": {...}}, {"$group": {...}}])`.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn aggregate(&self, collection: &str, pipeline: impl Serialize) -> Result<Vec<Value>, HandlerError> {
+        self.call("aggregate", collection, Payload::new().with("pipeline", &pipeline))
+    }
+
+    /// Runs any command of the database and returns what it says. A command is an object whose first member names it,
+    /// which `json!` would not keep first; so name and value stand for themselves, and `more` has the other members:
+    /// `mongo.command("collStats", "pets", json!({"scale": 1024}))`.
+    ///
+    /// # Errors
+    /// See [`MongoPool`].
+    pub fn command(&self, name: &str, value: impl Serialize, more: impl Serialize) -> Result<Value, HandlerError> {
+        let command = to_extended_json(&value).and_then(|value| command(name, &value, to_extended_json(&more)?));
+        let payload = Payload::new().with_text("command", command).finish();
+        self.run("command", &[], payload)
+    }
+
+    fn call<T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        collection: &str,
+        payload: Payload,
+    ) -> Result<T, HandlerError> {
+        self.run(operation, &[("collection", Arg::Text(collection))], payload.finish())
+    }
+
+    fn run<T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        args: &[(&'static str, Arg<'_>)],
+        payload: Result<Vec<u8>, String>,
+    ) -> Result<T, HandlerError> {
+        let payload = payload.map_err(|why| Family::Database.error(&self.pool_id, "invalid", &why))?;
+        Call::new(Family::Database, &self.pool_id, operation, args, &payload).json()
+    }
+}
+
+/// A command as one object.
+#[inline(never)]
+fn command(name: &str, value: &[u8], more: Vec<u8>) -> Result<Vec<u8>, String> {
+    let mut out = vec![b'{'];
+    put(&mut out, name, value);
+    match more.strip_prefix(b"{") {
+        Some(b"}") => out.push(b'}'),
+        Some(members) => {
+            out.push(b',');
+            out.extend_from_slice(members);
+        }
+        None => return Err("the other members of a command must be an object".to_owned()),
+    }
+    Ok(out)
+}

@@ -1,0 +1,146 @@
+//! [`Transaction`]: statements that take effect together, or not at all.
+
+use super::call::{self, Call};
+use super::connection::Connection;
+use super::failure::Family;
+use super::idle;
+use super::incoming::Body;
+use super::sql::{checked, statement};
+use super::{DbResult, ExecResult, IntoParams};
+use crate::HandlerError;
+use serde::de::DeserializeOwned;
+
+/// An open transaction. Dropped without [`Transaction::commit`], it is rolled back.
+///
+/// Its calls fail as those of [`DbPool`](super::DbPool) do. After an error that is not the database's own refusal, it
+/// is over: all that is left is to drop it. PostgreSQL refuses everything after a refusal, too.
+pub struct Transaction {
+    pool_id: String,
+    /// Its own, as a connection with the actor host has at most one transaction. `None` when it broke.
+    connection: Option<Connection>,
+}
+
+impl Transaction {
+    pub(super) fn begin(pool_id: &str) -> Result<Transaction, HandlerError> {
+        let call = Call::new(Family::Database, pool_id, "begin", &[], &[]);
+        let (connection, begun) = idle::on_connection(&call, |head, body| acknowledge(&call, head, body))?;
+        match begun {
+            Ok(()) => Ok(Transaction { pool_id: pool_id.to_owned(), connection: Some(connection) }),
+            Err(error) => {
+                idle::give_back(connection);
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`DbPool::query`](super::DbPool::query).
+    ///
+    /// # Errors
+    /// See [`Transaction`].
+    pub fn query(&mut self, sql: &str, params: impl IntoParams) -> Result<DbResult, HandlerError> {
+        let payload = statement(sql, &|list| params.add_all_to(list));
+        self.rows(payload)
+    }
+
+    /// As [`DbPool::query_as`](super::DbPool::query_as).
+    ///
+    /// # Errors
+    /// See [`Transaction`].
+    pub fn query_as<T: DeserializeOwned>(
+        &mut self,
+        sql: &str,
+        params: impl IntoParams,
+    ) -> Result<Vec<T>, HandlerError> {
+        self.query(sql, params)?.rows_as()
+    }
+
+    /// As [`DbPool::execute`](super::DbPool::execute).
+    ///
+    /// # Errors
+    /// See [`Transaction`].
+    pub fn execute(&mut self, sql: &str, params: impl IntoParams) -> Result<ExecResult, HandlerError> {
+        let payload = statement(sql, &|list| params.add_all_to(list));
+        self.outcome(payload)
+    }
+
+    /// Makes all of it take effect.
+    ///
+    /// # Errors
+    /// See [`Transaction`]. After a refusal of the database nothing has taken effect; when the answer got lost, nobody
+    /// knows.
+    pub fn commit(mut self) -> Result<(), HandlerError> {
+        self.end("commit")
+    }
+
+    /// Undoes all of it. Dropping the transaction does the same, and tells nobody when it fails.
+    ///
+    /// # Errors
+    /// See [`Transaction`]. It is rolled back even then, as its connection is closed.
+    pub fn rollback(mut self) -> Result<(), HandlerError> {
+        self.end("rollback")
+    }
+
+    #[inline(never)]
+    fn rows(&mut self, payload: Result<Vec<u8>, String>) -> Result<DbResult, HandlerError> {
+        let payload = checked(&self.pool_id, payload)?;
+        self.call("query", &payload, |call, head, body| call.understand(head, body, call::json))
+    }
+
+    #[inline(never)]
+    fn outcome(&mut self, payload: Result<Vec<u8>, String>) -> Result<ExecResult, HandlerError> {
+        let payload = checked(&self.pool_id, payload)?;
+        self.call("execute", &payload, |call, head, body| call.understand(head, body, call::result))
+    }
+
+    /// Ends it. Only a connection that said so is known to have no transaction any more; others are closed.
+    fn end(&mut self, operation: &'static str) -> Result<(), HandlerError> {
+        self.call(operation, &[], acknowledge)?;
+        if let Some(connection) = self.connection.take() {
+            idle::give_back(connection);
+        }
+        Ok(())
+    }
+
+    fn call<R>(
+        &mut self,
+        operation: &'static str,
+        payload: &[u8],
+        read: impl FnOnce(&Call<'_>, &[u8], Body<'_>) -> Result<R, HandlerError>,
+    ) -> Result<R, HandlerError> {
+        let mut call = Call::new(Family::Database, &self.pool_id, operation, &[], payload);
+        call.in_transaction = true;
+        call.check_size()?;
+        let Some(connection) = &mut self.connection else {
+            let message = "the transaction is over: its connection broke before";
+            return Err(Family::Database.error(&self.pool_id, "unavailable", message));
+        };
+        match connection.exchange(&call) {
+            Ok((head, body)) => read(&call, head, body),
+            Err(broken) => {
+                let error = Family::Database.broken(&self.pool_id, broken);
+                self.connection = None;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Transaction {
+    /// Waits until it is rolled back, so that whoever comes next sees nothing of it.
+    fn drop(&mut self) {
+        if self.connection.is_some() {
+            // When it fails, the connection is closed right after this, which rolls back as well.
+            let _ = self.end("rollback");
+        }
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("pool_id", &self.pool_id).finish_non_exhaustive()
+    }
+}
+
+fn acknowledge(call: &Call<'_>, head: &[u8], body: Body<'_>) -> Result<(), HandlerError> {
+    call.understand(head, body, call::nothing)
+}
