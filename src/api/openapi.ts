@@ -99,9 +99,12 @@ function describeRoute(route: Route, refer: (schema: TSchema) => unknown): Json 
         },
       },
       ...Object.fromEntries(
-        Object.entries(route.alternatives ?? {}).map(([status, { description, data }]) => [
+        Object.entries(route.alternatives ?? {}).map(([status, { description, data, produces }]) => [
           status,
-          { description, content: { 'application/json': { schema: wrapSchema(envelope, refer(data)) } } },
+          {
+            description,
+            content: { [produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(data)) } },
+          },
         ]),
       ),
       ...failures(route, envelope),

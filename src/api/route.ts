@@ -10,15 +10,18 @@ import { type Check, checkOf, coercingCheckOf, describeProblem } from '../valida
 import type { ApiContext } from './context.js';
 import type { ApiDependencies } from './dependencies.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
+import { formReader } from './form.js';
 import { readJsonBody } from './json-body.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** A request whose parts have passed their schemas. */
-export interface ApiRequest<Params, Query, Body> {
+export interface ApiRequest<Params, Query, Body, Form> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** Fields, and files on disk. */
+  readonly form: Form;
   /** The request id, to be stored with work that outlives the request. */
   readonly id: string;
   readonly log: Logger;
@@ -41,6 +44,8 @@ export class Reply {
 export interface Alternative {
   readonly description: string;
   readonly data: TSchema;
+  /** Media type when it is not JSON. */
+  readonly produces?: string;
 }
 
 /** What all routes have in common, whatever the types of their input. */
@@ -58,7 +63,7 @@ interface Description {
   readonly errors?: readonly ErrorCode[];
   /** Other answers than the usual one, by status. */
   readonly alternatives?: Readonly<Record<number, Alternative>>;
-  /** Parts of a multipart body, which the handler reads from `raw` itself. */
+  /** Parts of a multipart body; see `form.ts`. */
   readonly form?: TObject;
   /** Media type of the usual answer when it is not JSON. */
   readonly produces?: string;
@@ -71,15 +76,17 @@ export interface RouteDefinition<
   Params extends TObject,
   Query extends TObject,
   Body extends TObject,
+  Form extends TObject,
   Data extends TSchema,
 > extends Description {
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
+  readonly form?: Form;
   /** What `data` of the usual answer is. */
   readonly data: Data;
   handle(
-    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
+    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>>,
     deps: ApiDependencies,
   ): Promise<Static<Data> | Reply>;
 }
@@ -103,11 +110,13 @@ export function defineRoute<
   Params extends TObject = Nothing,
   Query extends TObject = Nothing,
   Body extends TObject = Nothing,
->(definition: RouteDefinition<Params, Query, Body, Data>): Route {
+  Form extends TObject = Nothing,
+>(definition: RouteDefinition<Params, Query, Body, Form, Data>): Route {
   const { params = NOTHING, query = NOTHING, body } = definition;
   const checkParams = coercingCheckOf(params);
   const checkQuery = coercingCheckOf(query);
   const checkBody = body && checkOf(body);
+  const readForm = definition.form && formReader(definition.form);
   const status = definition.status ?? 200;
   const envelope = definition.envelope ?? 'ok';
 
@@ -127,19 +136,26 @@ export function defineRoute<
         requireValid('body', bodyInput, checkBody, definition.bodyErrors);
         warnings.push(...dropUnknown('body', bodyInput, body));
       }
-      const result = await definition.handle(
-        {
-          // The checks above are what makes these types true.
-          params: pathParameters as Static<Params>,
-          query: queryInput as Static<Query>,
-          body: bodyInput as Static<Body>,
-          id: context.state.requestId,
-          log: context.state.log,
-          header: (name) => context.get(name) || undefined,
-          raw: context.req,
-        },
-        deps,
-      );
+      const form = await readForm?.(context, {
+        dataDir: deps.config.DATA_DIR,
+        limitBytes: deps.config.UPLOAD_LIMIT_BYTES,
+      });
+      const result = await definition
+        .handle(
+          {
+            // The checks above are what makes these types true.
+            params: pathParameters as Static<Params>,
+            query: queryInput as Static<Query>,
+            body: bodyInput as Static<Body>,
+            form: (form?.parts ?? {}) as Static<Form>,
+            id: context.state.requestId,
+            log: context.state.log,
+            header: (name) => context.get(name) || undefined,
+            raw: context.req,
+          },
+          deps,
+        )
+        .finally(() => form?.remove());
       const reply = result instanceof Reply ? result : new Reply(status, result);
       context.status = reply.status;
       context.set(reply.headers);

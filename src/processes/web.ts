@@ -1,6 +1,7 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
+import { removeLeftUploads } from '../api/form.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { startProcess } from '../process.js';
@@ -17,6 +18,7 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);
   const artifacts = openArtifactStore(config);
   const runDir = await runDirectory(config.DATA_DIR);
+  await removeLeftUploads(config.DATA_DIR);
 
   const warn = (error: Error) => log.warn({ err: error }, 'announcements failed');
   const store = openDatabase(config.DATABASE_URL, warn, POOL_SIZE);

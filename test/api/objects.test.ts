@@ -1,26 +1,395 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { createSecretBox } from '../../src/secrets.js';
+import { actorHostToken } from '../../src/service-token.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { expectFailure } from '../support/expect.js';
+import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
+import { type ObjectHost, startObjectHost } from '../support/backends/s3-host.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID, TIMESTAMP } from '../support/expect.js';
+import { type FormPart, multipart } from '../support/form.js';
+import { call, exchangeBytes } from '../support/http.js';
+
+const LIMIT = 1_000_000;
+/** Keys that some step on the way might change. */
+const KEYS = [
+  'plain.txt',
+  'folder/sub folder/file name.txt',
+  '100%.txt',
+  '%2e%2e%2f',
+  'a+b=c&d?e#f.txt',
+  `quotes ' " \`.txt`,
+  'ünïcödé/日本語/😀.txt',
+  '007',
+  'a//b',
+  'back\\slash',
+];
 
 describe('object files', () => {
   let api: TestApi;
+  let backend: S3Backend;
+  let host: ObjectHost;
+  let first: string;
+  let second: string;
+  let idle: string;
+  let database: string;
 
+  before(async () => {
+    api = await startApi({ config: { UPLOAD_LIMIT_BYTES: LIMIT } });
+    backend = await startS3Backend(['files', 'other']);
+    const create = async (name: string, type: string, config: object) =>
+      expectData<{ id: string }>(await api.post('/api/services', { name, service_type: type, config }), 201)
+        .id;
+    const other = { ...backend.config, bucket: 'other' };
+    first = await create('first', 'objstore', backend.config);
+    second = await create('second', 'objstore', other);
+    idle = await create('idle', 'objstore', backend.config);
+    database = await create('database', 'sqlite', { path: '/tmp/x.db' });
+    host = await startObjectHost({
+      store: api.store,
+      token: actorHostToken(createSecretBox('a key for the tests')),
+      services: [
+        [first, backend.config],
+        [second, other],
+      ],
+    });
+  });
+  after(async () => {
+    await host?.close();
+    await backend?.remove();
+    await api?.close();
+  });
+
+  const upload = (key: string, content: Buffer | string, query = '') =>
+    send([file(content), field('key', key)], query);
+  const send = (parts: readonly FormPart[], query = '') => {
+    const { headers, body } = multipart(parts);
+    return api.send('POST', `/api/minio/objects${query}`, { headers, body });
+  };
+  const pathOf = (key: string) => `/api/minio/objects/${key.split('/').map(encodeURIComponent).join('/')}`;
+  const download = (key: string, headers: Record<string, string> = {}, method = 'GET') =>
+    call(new URL(pathOf(key), api.url), { method, headers });
+  const uploadsOnDisk = () =>
+    eventually(async () => {
+      const folder = join(api.config.DATA_DIR, 'uploads');
+      const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) =>
+        entry.isFile(),
+      );
+      expect(files).to.have.length(0);
+    });
+
+  describe('uploading', () => {
+    it('stores a file under its key, whichever part comes first', async () => {
+      const content = randomBytes(300_000);
+      const parts = [file(content), field('key', 'up/a.bin')];
+      for (const ordered of [parts, parts.toReversed()]) {
+        const response = await send(ordered);
+        expect(response.status, JSON.stringify(response.body)).to.equal(200);
+        expect(response.body).to.have.all.keys('key', 'bucket', 'size', 'message');
+        expect(response.body).to.include({ key: 'up/a.bin', bucket: 'files', size: content.length });
+        expect(content.equals((await download('up/a.bin')).body)).to.equal(true);
+        await api.delete(pathOf('up/a.bin'));
+      }
+      await uploadsOnDisk();
+    });
+
+    it('stores an empty file', async () => {
+      expect((await upload('up/empty.txt', '')).body).to.include({ size: 0 });
+      const { status, headers, body } = await download('up/empty.txt');
+      expect(status).to.equal(200);
+      expect(headers['content-length']).to.equal('0');
+      expect(body).to.have.length(0);
+    });
+
+    it('names what is wrong with a form', async () => {
+      const key = field('key', 'a');
+      for (const [parts, message] of [
+        [[key], /^form\.file: is required/],
+        [[file('x')], /^form\.key: is required/],
+        [[file('x'), file('y'), key], /more files than/],
+        [[file('x'), key, key], /^form\.key: must be a string/],
+        [[file('x', 'upload'), key], /^form\.upload: is no file of this form; it has file/],
+        [[field('file', 'x'), key], /^form\.file: is required/],
+        [[file('x'), field('key', '')], /^form\.key: must not be empty/],
+        [[file('x'), field('key', 'k'.repeat(1_025))], /^form\.key: must have at most 1024/],
+        [[file('x'), field('key', 'ä'.repeat(600))], /^form\.key: must have at most 1024 bytes/],
+        [[file('x'), field('key', '/a')], /^form\.key: must not begin with a slash/],
+        [[file('x'), field('key', 'a/../b')], /^form\.key: must not have "\." or "\.\."/],
+        [[file('x'), field('key', 'a\0')], /^form\.key: must not have NUL/],
+        [[file('x'), field('key', 'k'.repeat(70_000))], /^form\.key: .*too long/],
+        [[file('x'), field('key[a]', 'a')], /^form\.key\[a\]:/],
+      ] as const) {
+        expectFailure(await send(parts), 'invalid_input', message);
+      }
+      await uploadsOnDisk();
+    });
+
+    it('refuses what is no form', async () => {
+      const post = (type: string | undefined, body: string) =>
+        api.send('POST', '/api/minio/objects', {
+          body,
+          ...(type !== undefined && { headers: { 'content-type': type } }),
+        });
+      expectFailure(await post('application/json', '{}'), 'unsupported_media_type');
+      expectFailure(await api.send('POST', '/api/minio/objects'), 'invalid_input', /^body: is required/);
+      expectFailure(await post('multipart/form-data', 'x'), 'invalid_input', /cannot be read as a form/);
+      expectFailure(
+        await post('multipart/form-data; boundary=b', '--b\r\nx'),
+        'invalid_input',
+        /^body: cannot be read/,
+      );
+    });
+
+    it('refuses files over the limit, announced or not', async () => {
+      expect((await upload('up/full', Buffer.alloc(LIMIT))).status).to.equal(200);
+      expectFailure(await upload('up/large', Buffer.alloc(LIMIT + 1)), 'body_too_large', /1000000/);
+      expectFailure(await upload('up/large', Buffer.alloc(3 * LIMIT)), 'body_too_large', /1000000/);
+      expect((await download('up/large')).status).to.equal(404);
+      await uploadsOnDisk();
+    });
+
+    it('stores nothing of an upload that is cut off', async () => {
+      const { headers, body } = multipart([field('key', 'up/cut'), file(randomBytes(500_000))]);
+      const outgoing = request(new URL('/api/minio/objects', api.url), {
+        method: 'POST',
+        headers: { ...headers, 'content-length': body.length },
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write(body.subarray(0, 400_000));
+      const folder = join(api.config.DATA_DIR, 'uploads');
+      await eventually(async () => {
+        const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+        expect(entries.filter((entry) => entry.isFile())).to.have.length(1);
+      });
+      outgoing.destroy();
+      await uploadsOnDisk();
+      expect((await download('up/cut')).status).to.equal(404);
+    });
+  });
+
+  describe('downloading', () => {
+    it('takes every key as it is', async () => {
+      for (const key of KEYS) {
+        const uploaded = await upload(`keys/${key}`, key);
+        expect(uploaded.body, key).to.include({ key: `keys/${key}` });
+        const { status, text } = await download(`keys/${key}`);
+        expect(status, key).to.equal(200);
+        expect(text).to.equal(key);
+      }
+      const listed = await api.get('/api/minio/objects?prefix=keys/');
+      const { objects } = listed.body as { objects: { key: string }[] };
+      // The server keeps objects as files.
+      expect(objects.map(({ key }) => key)).to.have.members(
+        KEYS.map((key) => `keys/${key.replace('//', '/')}`),
+      );
+      for (const key of KEYS) {
+        const deleted = await api.delete(pathOf(`keys/${key}`));
+        expect(deleted.body, key).to.deep.equal({ key: `keys/${key}`, bucket: 'files', deleted: true });
+      }
+    });
+
+    it('says what it sends', async () => {
+      const content = randomBytes(10_000);
+      for (const [key, type] of [
+        ['down/a.png', 'image/png'],
+        ['down/a.HTML', 'text/html'],
+        ['down/a.svg', 'image/svg+xml'],
+        ['down/a.unknown', 'application/octet-stream'],
+        ['down/noextension', 'application/octet-stream'],
+      ] as const) {
+        await upload(key, content);
+        const { status, headers, body } = await download(key);
+        expect(status).to.equal(200);
+        expect(headers).to.include({
+          'content-type': type,
+          'content-length': '10000',
+          'accept-ranges': 'bytes',
+          etag: `"${createHash('md5').update(content).digest('hex')}"`,
+          // Uploaded pages must not act in the name of this API.
+          'x-content-type-options': 'nosniff',
+          'content-security-policy': 'sandbox',
+        });
+        expect(Date.parse(String(headers['last-modified']))).to.be.closeTo(Date.now(), 60_000);
+        expect(content.equals(body)).to.equal(true);
+      }
+    });
+
+    it('answers HEAD like GET, without the content', async () => {
+      await upload('down/head.txt', '12345');
+      const got = await download('down/head.txt');
+      const { status, headers, body } = await download('down/head.txt', {}, 'HEAD');
+      expect(status).to.equal(200);
+      expect(body).to.have.length(0);
+      for (const name of ['content-length', 'content-type', 'etag', 'last-modified', 'accept-ranges']) {
+        expect(headers[name], name).to.equal(got.headers[name]);
+      }
+      expect((await download('down/missing', {}, 'HEAD')).status).to.equal(404);
+    });
+
+    it('sends ranges', async () => {
+      await upload('down/range.txt', '0123456789');
+      for (const [range, status, text, sent] of [
+        ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
+        ['bytes=4-', 206, '456789', 'bytes 4-9/10'],
+        ['bytes=-3', 206, '789', 'bytes 7-9/10'],
+        ['bytes=-30', 206, '0123456789', 'bytes 0-9/10'],
+        ['bytes=8-100', 206, '89', 'bytes 8-9/10'],
+        ['bytes=10-', 416, '', 'bytes */10'],
+        ['bytes=-0', 416, '', 'bytes */10'],
+        ['bytes=5-2', 200, '0123456789', undefined],
+        ['bytes=0-1,4-5', 200, '0123456789', undefined],
+        ['lines=0-1', 200, '0123456789', undefined],
+      ] as const) {
+        const answer = await download('down/range.txt', { range });
+        expect(answer.status, range).to.equal(status);
+        expect(answer.text, range).to.equal(text);
+        expect(answer.headers['content-range'], range).to.equal(sent);
+        expect(answer.headers['content-length'], range).to.equal(String(text.length));
+      }
+    });
+
+    it('sends ranges only of what the client has a part of', async () => {
+      await upload('down/if-range.txt', '0123456789');
+      const { headers } = await download('down/if-range.txt');
+      const statusWith = async (ifRange: string | undefined) =>
+        (await download('down/if-range.txt', { range: 'bytes=0-1', 'if-range': String(ifRange) })).status;
+      expect(await statusWith(headers.etag)).to.equal(206);
+      expect(await statusWith(headers['last-modified'])).to.equal(206);
+      expect(await statusWith('"other"')).to.equal(200);
+    });
+
+    it('does not send what the client has', async () => {
+      await upload('down/cached.txt', 'cached');
+      const etag = String((await download('down/cached.txt')).headers.etag);
+      for (const value of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+        const { status, text, headers } = await download('down/cached.txt', { 'if-none-match': value });
+        expect(status, value).to.equal(304);
+        expect(text).to.equal('');
+        expect(headers.etag).to.equal(etag);
+      }
+      expect((await download('down/cached.txt', { 'if-none-match': '"x"' })).text).to.equal('cached');
+    });
+
+    it('says when there is none', async () => {
+      expectFailure(await api.get(pathOf('down/missing')), 'not_found', /no object "down\/missing"/);
+    });
+
+    it('refuses keys that lead elsewhere', async () => {
+      for (const key of ['a%2f%2e%2e%2fb', 'a%00b', '%2Fa', '..%2fa']) {
+        expectFailure(await api.get(`/api/minio/objects/${key}`), 'invalid_input', /^path\.key: must/);
+        expectFailure(await api.delete(`/api/minio/objects/${key}`), 'invalid_input', /^path\.key: must/);
+      }
+      const request =
+        'GET /api/minio/objects/a/../b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+      expect(await exchangeBytes(api.url, request)).to.match(/^HTTP\/1\.1 400 /);
+    });
+
+    it('keeps the slash at the end of a key', async () => {
+      expect((await upload('down/folder/', '')).body).to.include({ key: 'down/folder/' });
+      expect((await download('down/folder/')).status).to.equal(200);
+      const deleted = await api.delete('/api/minio/objects/down/folder/');
+      expect(deleted.body).to.include({ key: 'down/folder/', deleted: true });
+    });
+  });
+
+  it('lists objects by prefix', async () => {
+    await upload('list/b/2.txt', '22');
+    await upload('list/a.txt', '1');
+    const { status, body } = await api.get('/api/minio/objects?prefix=list/');
+    expect(status).to.equal(200);
+    const { bucket, prefix, objects } = body as {
+      bucket: string;
+      prefix: string;
+      objects: { key: string; size: number; last_modified: string }[];
+    };
+    expect({ bucket, prefix }).to.deep.equal({ bucket: 'files', prefix: 'list/' });
+    expect(objects.map(({ key, size }) => [key, size])).to.deep.equal([
+      ['list/a.txt', 1],
+      ['list/b/2.txt', 2],
+    ]);
+    for (const object of objects) {
+      expect(object).to.have.all.keys('key', 'size', 'last_modified');
+      expect(object.last_modified).to.match(TIMESTAMP);
+    }
+    expect((await api.get('/api/minio/objects?prefix=none/')).body).to.deep.equal({
+      bucket,
+      prefix: 'none/',
+      objects: [],
+    });
+    expect((await api.get('/api/minio/objects')).body).to.include({ prefix: '' });
+  });
+
+  it('deletes, and says when there was nothing to delete', async () => {
+    await upload('gone.txt', 'x');
+    const answer = { key: 'gone.txt', bucket: 'files' };
+    expect((await api.delete(pathOf('gone.txt'))).body).to.deep.equal({ ...answer, deleted: true });
+    expect((await api.delete(pathOf('gone.txt'))).body).to.deep.equal({ ...answer, deleted: false });
+    expect((await download('gone.txt')).status).to.equal(404);
+  });
+
+  it('uses the service that is named', async () => {
+    expect((await upload('named.txt', 'x', `?service=${second}`)).body).to.include({ bucket: 'other' });
+    expect((await api.get(`${pathOf('named.txt')}?service=${second}`)).body).to.equal('x');
+    expectFailure(await api.get(`${pathOf('named.txt')}?service=${first}`), 'not_found');
+    expect((await api.get(`/api/minio/objects?service=${second}`)).body).to.include({ bucket: 'other' });
+    expect((await api.delete(`${pathOf('named.txt')}?service=${second}`)).body).to.include({ deleted: true });
+  });
+
+  it('refuses services that keep no objects at the moment, or ever', async () => {
+    for (const [query, code, message] of [
+      [`?service=${NO_ID}`, 'not_found', /service .* does not exist/],
+      [`?service=${database}`, 'invalid_input', /^query\.service: "database" .* sqlite, not objstore/],
+      [`?service=${idle}`, 'no_object_storage', /not active|no object storage/i],
+      ['?service=x', 'invalid_input', /^query\.service: must be a UUID/],
+    ] as const) {
+      expectFailure(await api.get(`/api/minio/objects${query}`), code, message);
+      expectFailure(await api.get(`${pathOf('a')}${query}`), code, message);
+      expectFailure(await api.delete(`${pathOf('a')}${query}`), code, message);
+      expectFailure(await upload('a', 'x', query), code, message);
+    }
+  });
+
+  it('says that the storage is away, and works again when it is back', async function () {
+    this.timeout(30_000);
+    await upload('away.txt', 'x');
+    await backend.stop();
+    expectFailure(await api.get('/api/minio/objects'), 'backend_failed', /refused|closed/);
+    expectFailure(await api.get(pathOf('away.txt')), 'backend_failed');
+    expectFailure(await upload('away.txt', 'y'), 'backend_failed');
+    await backend.start();
+    await eventually(async () => expect((await download('away.txt')).text).to.equal('x'));
+  });
+});
+
+describe('object files without an actor host', () => {
+  let api: TestApi;
   before(async () => {
     api = await startApi();
   });
   after(() => api.close());
 
-  it('says that they cannot be reached, whatever the key', async () => {
+  it('cannot be reached', async () => {
     for (const [method, path] of [
       ['GET', '/api/minio/objects'],
-      ['GET', '/api/minio/objects?prefix=a/b'],
-      ['POST', '/api/minio/objects'],
       ['GET', '/api/minio/objects/a/b%20c/d.txt'],
       ['DELETE', '/api/minio/objects/a/b%20c/d.txt'],
     ] as const) {
       const response = await api.send(method, path);
-      expectFailure(response, 'not_implemented');
+      expectFailure(response, 'no_actor_host', /start the `actor-host` process/);
       expect(response.body).to.have.all.keys('ok', 'error', 'code');
     }
+    const { headers, body } = multipart([file('x'), field('key', 'a')]);
+    expectFailure(await api.send('POST', '/api/minio/objects', { headers, body }), 'no_actor_host');
   });
 });
+
+function file(content: Buffer | string, name = 'file'): FormPart {
+  return { name, filename: 'any name.bin', content };
+}
+
+function field(name: string, content: string): FormPart {
+  return { name, content };
+}

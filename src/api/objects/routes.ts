@@ -1,17 +1,39 @@
-/** Files in the bucket of the active object-storage service. */
+/** Files in the bucket of an active object-storage service. Their bytes pass through without being held in memory. */
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import mime from 'mime-types';
 import { AppError } from '../../errors.js';
-import { defineRoute } from '../route.js';
+import { objectKeyProblem } from '../../object-key.js';
+import type { Database } from '../../store/database.js';
+import { findService } from '../../store/services.js';
+import { found } from '../found.js';
+import { defineRoute, Reply } from '../route.js';
 import {
   KeyParams,
   ObjectContent,
   ObjectDeleted,
   ObjectList,
   ObjectsQuery,
+  PARTIAL_ANSWERS,
+  ServiceQuery,
   Uploaded,
   UploadForm,
 } from './schema.js';
 
-const shared = { tag: 'Objects', envelope: 'bare', errors: ['not_implemented'] } as const;
+/** What is read of an uploaded file at a time. */
+const CHUNK_BYTES = 256 * 1024;
+
+const shared = {
+  tag: 'Objects',
+  envelope: 'bare',
+  errors: ['not_found', 'no_actor_host', 'no_object_storage', 'backend_failed'],
+} as const;
+
+/** Whatever was uploaded: a browser must not run it as a page of this API. */
+const HARMLESS = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' } as const;
+
+/** Headers of the request that say which part of an object is wanted. */
+const PARTIAL_HEADERS = ['range', 'if-range', 'if-none-match'] as const;
 
 export const objectRoutes = [
   defineRoute({
@@ -21,7 +43,11 @@ export const objectRoutes = [
     summary: 'List objects',
     query: ObjectsQuery,
     data: ObjectList,
-    handle: notAvailable,
+    handle: async ({ query: { prefix = '', service } }, { store, actorHosts }) => {
+      await requireStorage(store, service);
+      const { bucket, objects } = await actorHosts.listObjects(service, prefix);
+      return { bucket, prefix, objects };
+    },
   }),
 
   defineRoute({
@@ -29,9 +55,20 @@ export const objectRoutes = [
     method: 'POST',
     path: '/api/minio/objects',
     summary: 'Upload an object',
+    query: ServiceQuery,
     form: UploadForm,
     data: Uploaded,
-    handle: notAvailable,
+    errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
+    handle: async ({ form: { file, key }, query: { service } }, { store, actorHosts }) => {
+      requireKey('form.key', key);
+      await requireStorage(store, service);
+      const { bucket } = await actorHosts.writeObject(service, key, {
+        size: file.size,
+        type: contentType(key),
+        content: () => createReadStream(file.path, { highWaterMark: CHUNK_BYTES }),
+      });
+      return { key, bucket, size: file.size, message: `Stored as "${key}" in the bucket "${bucket}"` };
+    },
   }),
 
   defineRoute({
@@ -40,9 +77,24 @@ export const objectRoutes = [
     path: '/api/minio/objects/{key...}',
     summary: 'Download an object; its key may have slashes',
     params: KeyParams,
+    query: ServiceQuery,
     data: ObjectContent,
     produces: '*/*',
-    handle: notAvailable,
+    alternatives: PARTIAL_ANSWERS,
+    handle: async ({ params: { key }, query: { service }, raw, header }, { store, actorHosts }) => {
+      requireKey('path.key', key);
+      await requireStorage(store, service);
+      const method = raw.method === 'HEAD' ? 'HEAD' : 'GET';
+      const wanted = Object.fromEntries(PARTIAL_HEADERS.map((name) => [name, header(name)]));
+      const { status, headers, content } = await actorHosts.readObject(service, key, method, wanted);
+      const isEmpty = method === 'HEAD' || status === 304 || status === 416;
+      if (isEmpty) content.resume();
+      return new Reply(status, isEmpty ? Readable.from([]) : content, {
+        ...headers,
+        ...HARMLESS,
+        'Content-Type': contentType(key),
+      });
+    },
   }),
 
   defineRoute({
@@ -51,11 +103,35 @@ export const objectRoutes = [
     path: '/api/minio/objects/{key...}',
     summary: 'Delete an object; its key may have slashes',
     params: KeyParams,
+    query: ServiceQuery,
     data: ObjectDeleted,
-    handle: notAvailable,
+    handle: async ({ params: { key }, query: { service } }, { store, actorHosts }) => {
+      requireKey('path.key', key);
+      await requireStorage(store, service);
+      const { bucket, deleted } = await actorHosts.deleteObject(service, key);
+      return { key, bucket, deleted };
+    },
   }),
 ];
 
-async function notAvailable(): Promise<never> {
-  throw new AppError('not_implemented', 'Object files cannot be reached in this version');
+/** @throws AppError when a service was named and it is not there, or is none that keeps objects */
+async function requireStorage(store: Database, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  const service = found(await findService(store, id), 'service', id);
+  if (service.service_type !== 'objstore') {
+    throw new AppError(
+      'invalid_input',
+      `query.service: "${service.name}" is a service of type ${service.service_type}, not objstore`,
+    );
+  }
+}
+
+function requireKey(place: string, key: string): void {
+  const problem = objectKeyProblem(key);
+  if (problem !== undefined) throw new AppError('invalid_input', `${place}: ${problem}`);
+}
+
+/** By the extension of the key. */
+function contentType(key: string): string {
+  return mime.lookup(key) || 'application/octet-stream';
 }

@@ -1,10 +1,21 @@
 /** Object files as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Timestamp } from '../schemas.js';
+import { FilePart } from '../form.js';
+import { Id, Timestamp } from '../schemas.js';
 
 const Key = Type.String({ format: 'text', minLength: 1, maxLength: 1024, description: 'Object key' });
 
-export const ObjectsQuery = Type.Object({ prefix: Type.Optional(Type.String({ format: 'text' })) });
+const service = Type.Optional({
+  ...Id,
+  description: 'An active object-storage service; the one that has been active longest unless given',
+});
+
+export const ServiceQuery = Type.Object({ service });
+
+export const ObjectsQuery = Type.Object({
+  prefix: Type.Optional(Type.String({ format: 'text', maxLength: 1024 })),
+  service,
+});
 
 export const ObjectList = Type.Object(
   {
@@ -15,10 +26,7 @@ export const ObjectList = Type.Object(
   { title: 'ObjectList' },
 );
 
-export const UploadForm = Type.Object({
-  file: Type.Unsafe<Buffer>({ type: 'string', format: 'binary' }),
-  key: Key,
-});
+export const UploadForm = Type.Object({ file: FilePart, key: Key });
 
 export const Uploaded = Type.Object(
   { key: Key, bucket: Type.String(), size: Type.Integer(), message: Type.String() },
@@ -28,6 +36,13 @@ export const Uploaded = Type.Object(
 export const KeyParams = Type.Object({ key: Key });
 
 export const ObjectContent = Type.Unsafe<Buffer>({ type: 'string', format: 'binary' });
+
+/** The answer to a GET that differs from the usual one by what the client has asked for in headers. */
+export const PARTIAL_ANSWERS = {
+  206: { description: 'The range that was asked for', data: ObjectContent, produces: '*/*' },
+  304: { description: 'The client has it already', data: ObjectContent, produces: '*/*' },
+  416: { description: 'The object has no such range', data: ObjectContent, produces: '*/*' },
+} as const;
 
 export const ObjectDeleted = Type.Object(
   { key: Key, bucket: Type.String(), deleted: Type.Boolean() },
