@@ -105,7 +105,7 @@ export const SETTINGS = {
   SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
   REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
   ACTOR_HOST_PORT: optionalInteger(
-    0,
+    1,
     65535,
     'When set, the actor host also serves the management API of other machines on this port of `HOST`.',
   ),
@@ -228,7 +228,7 @@ function integer(
 }
 
 function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
-  const { read } = integer(0, min, max, description);
+  const { read } = integer(min, min, max, description);
   return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
 }
 

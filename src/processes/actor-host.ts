@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { DRIVERS } from '../actors/drivers/index.js';
 import { serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
+import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
@@ -10,6 +11,7 @@ import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/node.js';
 import { actorHostSocket, handlerSocket, runDirectory } from '../run-directory.js';
 import { loadSecretBox } from '../secrets.js';
+import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 
 const POOL_SIZE = 4;
@@ -25,7 +27,7 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     POOL_SIZE,
   );
   shutdown.add('database', () => store.close());
-  const info = { socket: actorHostSocket(runDir) };
+  const info = { socket: actorHostSocket(runDir), url: urlForOthers(config) };
   const node = await joinNodes(store, 'actor-host', info, log, () => host.observeAgain());
   shutdown.add('node', () => node.leave());
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
@@ -49,6 +51,12 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     await host.stop();
     handlers.closeConnections();
   });
+  const closeWeb = await serveWeb(host, config, {
+    socket: actorHostSocket(runDir),
+    token: actorHostToken(secrets),
+    log,
+  });
+  shutdown.add('management API', closeWeb);
   await host.lookAtAll();
   shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(registry)));
 });

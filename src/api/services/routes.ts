@@ -1,6 +1,5 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
-import { AppError } from '../../errors.js';
 import { parseServiceConfig } from '../../service-configs.js';
 import { desireInactive } from '../../store/service-activity.js';
 import {
@@ -152,10 +151,10 @@ export const serviceRoutes = [
     tag,
     params: IdParams,
     data: ConnectionTest,
-    errors: ['not_implemented'],
-    handle: async ({ params: { id } }, { store }) => {
+    errors: ['no_actor_host'],
+    handle: async ({ params: { id } }, { store, actorHosts }) => {
       found(await findService(store, id), 'service', id);
-      throw new AppError('not_implemented', 'Connections cannot be tested in this version');
+      return actorHosts.testService(id);
     },
   }),
 ];
