@@ -1,0 +1,128 @@
+/** One statement on one connection to MySQL or MariaDB. Rows become JSON text as they arrive. */
+import type { Duplex } from 'node:stream';
+import type { ExecuteValues, FieldPacket, PoolConnection, ResultSetHeader } from 'mysql2';
+import { ResultText, resultTooLarge } from '../sql/result-text.js';
+import { isNotPreparable } from './mysql-errors.js';
+import { type Encoder, encoderOf } from './mysql-types.js';
+
+/** Rows are not kept, but the library keeps one until all of it is there; no row may be larger than this on its way. */
+const MAX_RECEIVED = 160 * 1024 * 1024;
+
+/** A statement as the library takes it. */
+export interface MysqlStatement {
+  readonly sql: string;
+  readonly values: ExecuteValues[];
+  readonly wantsRows: boolean;
+}
+
+export interface MysqlResult {
+  readonly rowsAffected: number;
+  /** Null when there is none. */
+  readonly lastInsertId: bigint | null;
+  /** The JSON text; undefined when no rows were asked for. */
+  readonly text: string | undefined;
+}
+
+/** What the library has beside its typings. */
+export type OpenConnection = PoolConnection & { readonly stream: Duplex };
+
+/**
+ * Runs a statement.
+ * @param whenStopped gets what ends the wait at once, with an error
+ */
+export async function runStatement(
+  connection: OpenConnection,
+  statement: MysqlStatement,
+  whenStopped: (stop: (error: Error) => void) => void,
+): Promise<MysqlResult> {
+  try {
+    return await new Run(connection, statement, whenStopped).finished('execute');
+  } catch (thrown) {
+    if (!isNotPreparable(thrown) || statement.values.length > 0) throw thrown;
+    return new Run(connection, statement, whenStopped).finished('query');
+  }
+}
+
+class Run {
+  private text: ResultText | undefined;
+  private encoders: readonly Encoder[] = [];
+  /** Procedures answer several results: the rows of the first count. */
+  private results = 0;
+  private header: ResultSetHeader | undefined;
+  private received = 0;
+
+  constructor(
+    private readonly connection: OpenConnection,
+    private readonly statement: MysqlStatement,
+    private readonly whenStopped: (stop: (error: Error) => void) => void,
+  ) {}
+
+  finished(how: 'execute' | 'query'): Promise<MysqlResult> {
+    const { connection, statement } = this;
+    const { stream } = connection;
+    return new Promise<void>((resolve, reject) => {
+      const onData = (bytes: Buffer) => {
+        this.received += bytes.length;
+        if (this.received > MAX_RECEIVED) end(resultTooLarge());
+      };
+      const end = (error?: Error) => {
+        stream.off('data', onData);
+        connection.off('error', end);
+        if (error) reject(error);
+        else resolve();
+      };
+      this.whenStopped(end);
+      stream.prependListener('data', onData);
+      // Where a connection is lost, the library does not tell the statement.
+      connection.once('error', end);
+      const { sql, values } = statement;
+      const command =
+        how === 'execute'
+          ? connection.execute({ sql, values, rowsAsArray: true })
+          : connection.query({ sql, rowsAsArray: true });
+      command.on('error', end);
+      command.on('fields', (fields: readonly FieldPacket[] | undefined) => this.begin(fields));
+      command.on('result', (row: readonly unknown[] | ResultSetHeader) => {
+        if (!this.add(row)) end(resultTooLarge());
+      });
+      command.on('end', () => end());
+    }).then(() => this.result());
+  }
+
+  private begin(fields: readonly FieldPacket[] | undefined): void {
+    this.results++;
+    if (!fields || this.results > 1 || !this.statement.wantsRows) return;
+    this.text = new ResultText(fields.map(({ name }) => name));
+    this.encoders = fields.map(encoderOf);
+  }
+
+  /** @returns false when the result has become too large */
+  private add(row: readonly unknown[] | ResultSetHeader): boolean {
+    if (!isRow(row)) {
+      this.header = row;
+      return true;
+    }
+    if (!this.text || this.results > 1) return true;
+    let text = '';
+    for (let i = 0; i < row.length; i++) {
+      const value = row[i];
+      if (i > 0) text += ',';
+      text += value === null ? 'null' : (this.encoders[i] as Encoder)(value);
+    }
+    return this.text.addRow(text);
+  }
+
+  private result(): MysqlResult {
+    const rowsAffected = this.header?.affectedRows ?? 0;
+    const id = BigInt(this.header?.insertId ?? 0);
+    const lastInsertId = id === 0n ? null : id;
+    const text = this.statement.wantsRows
+      ? (this.text ?? new ResultText([])).finish(rowsAffected, String(lastInsertId))
+      : undefined;
+    return { rowsAffected, lastInsertId, text };
+  }
+}
+
+function isRow(row: readonly unknown[] | ResultSetHeader): row is readonly unknown[] {
+  return Array.isArray(row);
+}

@@ -1,0 +1,379 @@
+import { expect } from 'chai';
+import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
+import { failsWith } from '../../support/actors.js';
+import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
+import { makeCertificates } from '../../support/certificates.js';
+import { eventually } from '../../support/eventually.js';
+import {
+  connectSql,
+  execute,
+  type Param,
+  query,
+  queryText,
+  type SqlConnection,
+  sqlCall,
+  valueText,
+} from '../../support/sql-calls.js';
+import { tempDir } from '../../support/temp.js';
+import { driverSuite } from '../driver-suite.js';
+
+driverSuite(mysqlDriver, {
+  start: startMariadbBackend,
+  wrongPassword: (config) => ({ ...config, password: 'wrong' }),
+  at: (config, host, port) => ({ ...config, host, port }),
+  call: {
+    operation: 'query',
+    payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
+    check: ({ payload }) =>
+      expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
+  },
+});
+
+describe('driver mysql', () => {
+  let backend: MariadbBackend;
+  let sql: SqlConnection;
+
+  before(async () => {
+    backend = await startMariadbBackend();
+    sql = await connectSql(mysqlDriver, { ...backend.config, pool_size: 2 });
+  });
+  after(async () => {
+    await sql?.connection.close();
+    await backend?.remove();
+  });
+
+  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
+
+  it('says what answered', async () => {
+    expect(await sql.connection.test()).to.match(/^MariaDB \d+\.\d+\.\d+$/);
+  });
+
+  describe('values', () => {
+    /** Type of a column, what is stored in it, and how it is answered. */
+    const VALUES: readonly (readonly [type: string, literal: string, json: string])[] = [
+      ['INT', 'NULL', 'null'],
+      ['BOOLEAN', 'TRUE', '1'],
+      ['TINYINT', '-128', '-128'],
+      ['TINYINT UNSIGNED', '255', '255'],
+      ['SMALLINT', '-32768', '-32768'],
+      ['MEDIUMINT', '-8388608', '-8388608'],
+      ['MEDIUMINT UNSIGNED', '16777215', '16777215'],
+      ['INT UNSIGNED', '4294967295', '4294967295'],
+      ['BIGINT', '-9223372036854775808', '-9223372036854775808'],
+      ['BIGINT', '9223372036854775807', '9223372036854775807'],
+      ['BIGINT UNSIGNED', '18446744073709551615', '18446744073709551615'],
+      ['FLOAT', '0.1', '0.1'],
+      ['FLOAT', '16777217', '16777216'],
+      ['DOUBLE', '0.30000000000000004', '0.30000000000000004'],
+      ['DOUBLE', '1e300', '1e+300'],
+      [
+        'DECIMAL(40,10)',
+        '123456789012345678901234567890.0123456789',
+        '"123456789012345678901234567890.0123456789"',
+      ],
+      ['DATE', "'2026-01-31'", '"2026-01-31"'],
+      ['DATETIME', "'2026-01-31 23:59:59'", '"2026-01-31T23:59:59"'],
+      ['DATETIME', "'2026-01-31'", '"2026-01-31T00:00:00"'],
+      ['DATETIME(6)', "'2026-01-31 23:59:59.123456'", '"2026-01-31T23:59:59.123456"'],
+      ['DATETIME(3)', "'2026-01-31 23:59:59.120'", '"2026-01-31T23:59:59.120"'],
+      ['TIMESTAMP(6)', "'2026-01-31 23:59:59.000001'", '"2026-01-31T23:59:59.000001"'],
+      ['TIME(6)', "'-838:59:58.999999'", '"-838:59:58.999999"'],
+      ['YEAR', '2026', '2026'],
+      ['BIT(1)', "b'1'", '1'],
+      ['BIT(64)', "x'FFFFFFFFFFFFFFFF'", '18446744073709551615'],
+      ['CHAR(3)', "'x'", '"x"'],
+      [
+        'VARCHAR(100)',
+        String.raw`'quote " backslash \\ line\n ü 😀'`,
+        String.raw`"quote \" backslash \\ line\n ü 😀"`,
+      ],
+      ['TEXT', "'text'", '"text"'],
+      ['BLOB', "x'00FF10'", '"AP8Q"'],
+      ['VARBINARY(10)', "''", '""'],
+      ["ENUM('a','b')", "'b'", '"b"'],
+      ["SET('a','b')", "'a,b'", '"a,b"'],
+      ['JSON', `'{"a": 1152921504606846976}'`, '{"a": 1152921504606846976}'],
+      ['UUID', "'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", '"6ba7b810-9dad-11d1-80b4-00c04fd430c8"'],
+    ];
+    for (const [type, literal, json] of VALUES) {
+      it(`${type} ${literal} is ${json}`, async () => {
+        await execute(sql.connection, `CREATE OR REPLACE TABLE typed (v ${type})`);
+        await execute(sql.connection, `INSERT INTO typed VALUES (${literal})`);
+        expect(await value('SELECT v FROM typed')).to.equal(json);
+      });
+    }
+
+    it('has all bytes', async () => {
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
+      await execute(sql.connection, 'CREATE OR REPLACE TABLE typed (v LONGBLOB)');
+      await execute(sql.connection, 'INSERT INTO typed VALUES (?)', { blob: bytes });
+      expect(await value('SELECT v FROM typed')).to.equal(`"${bytes}"`);
+    });
+  });
+
+  describe('parameters', () => {
+    it('are of every kind', async () => {
+      expect(await value('SELECT ? AS v', true)).to.equal('1');
+      expect(await value('SELECT ? AS v', false)).to.equal('0');
+      expect(await value('SELECT ? AS v', null)).to.equal('null');
+      expect(await value('SELECT ? AS v', -5)).to.equal('-5');
+      expect(await value('SELECT ? AS v', 0.1)).to.equal('0.1');
+      expect(await value('SELECT ? AS v', "it's \\")).to.equal(String.raw`"it's \\"`);
+      expect(await value('SELECT ? AS v', { int: '-9223372036854775808' })).to.equal('-9223372036854775808');
+      expect(await value('SELECT ? AS v', { int: '18446744073709551615' })).to.equal('18446744073709551615');
+      expect(await value('SELECT ? AS v', { blob: 'AP8=' })).to.equal('"AP8="');
+      expect(await value("SELECT JSON_EXTRACT(?, '$.n') AS v", { json: '{"n":9007199254740993}' })).to.equal(
+        '9007199254740993',
+      );
+      const message = await failsWith(
+        'invalid',
+        sql.connection.call(sqlCall('query', 'SELECT ?', [{ int: '18446744073709551616' }])),
+      );
+      expect(message).to.include('does not fit');
+    });
+
+    it('may stand in LIMIT', async () => {
+      const { rows } = await query(sql.connection, 'SELECT seq FROM seq_1_to_10 LIMIT ? OFFSET ?', 2, 3);
+      expect(rows).to.deep.equal([[4], [5]]);
+    });
+
+    it('are placed, and counted', async () => {
+      expect(await value("SELECT CONCAT('?\\'?', \"?\", ?) /* ? */ AS `?` -- ?\n", 'x')).to.equal('"?\'??x"');
+      const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
+      expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
+      const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?', [1, 2])));
+      expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
+    });
+  });
+
+  describe('statements', () => {
+    before(() =>
+      execute(sql.connection, 'CREATE TABLE things (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20))'),
+    );
+    beforeEach(() => execute(sql.connection, 'TRUNCATE things'));
+
+    it('tell how many rows they have changed, and the id that was made', async () => {
+      expect(await execute(sql.connection, "INSERT INTO things (name) VALUES ('a')")).to.deep.equal({
+        ...{ rows_affected: 1, last_insert_id: 1n },
+      });
+      const insert = "INSERT INTO things VALUES (9007199254740993, 'b')";
+      await execute(sql.connection, insert);
+      const text = await queryText(sql.connection, "INSERT INTO things (name) VALUES ('c')");
+      expect(text).to.equal('{"columns":[],"rows":[],"rows_affected":1,"last_insert_id":9007199254740994}');
+      expect(await execute(sql.connection, "UPDATE things SET name = 'a'")).to.deep.equal({
+        ...{ rows_affected: 3, last_insert_id: null },
+      });
+      expect(await query(sql.connection, 'SELECT name FROM things WHERE id < 0')).to.deep.equal({
+        ...{ columns: ['name'], rows: [], rows_affected: 0, last_insert_id: null },
+      });
+    });
+
+    it('fail with what the database says', async () => {
+      const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
+      await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
+      expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
+        "Duplicate entry '1' for key 'PRIMARY' (1062, 23000)",
+      );
+      expect(await failing('SELEC')).to.match(/You have an error in your SQL syntax.*\(1064, 42000\)$/);
+      expect(await failing('SELECT 1; SELECT 2')).to.match(/1064/);
+      expect(await failing('SELECT * FROM nowhere')).to.match(/1146/);
+      expect(await value('SELECT COUNT(*) FROM things')).to.equal('1');
+    });
+
+    it('are refused when they would change a shared connection', async () => {
+      for (const text of ['BEGIN', '/*! START */ TRANSACTION', '# x\ncommit', 'ROLLBACK', 'SAVEPOINT a']) {
+        const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
+        expect(message, text).to.include('use a transaction');
+      }
+      for (const text of [
+        'SET autocommit = 0',
+        'USE mysql',
+        'LOCK TABLES things READ',
+        "LOAD DATA INFILE 'x' INTO TABLE things",
+      ]) {
+        await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
+      }
+    });
+
+    it('may be a procedure with several results', async () => {
+      await execute(sql.connection, 'CREATE PROCEDURE both_of() BEGIN SELECT 1 AS a; SELECT 2 AS b; END');
+      expect(await query(sql.connection, 'CALL both_of()'))
+        .to.include({ rows_affected: 0 })
+        .and.to.deep.include({
+          ...{ columns: ['a'], rows: [[1]] },
+        });
+    });
+
+    it('are prepared, but not for ever', async () => {
+      for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
+      const { rows } = await query(sql.connection, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
+      expect(Number(rows[0]?.[1])).to.be.within(1, 402);
+    });
+  });
+
+  describe('transactions', () => {
+    before(() => execute(sql.connection, 'CREATE TABLE moves (id INT)'));
+    beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
+    const count = () => value('SELECT COUNT(*) FROM moves');
+
+    it('are committed, or rolled back', async () => {
+      const first = await sql.begin();
+      await execute(first, 'INSERT INTO moves VALUES (1)');
+      expect(await valueText(first, 'SELECT COUNT(*) FROM moves')).to.equal('1');
+      expect(await count()).to.equal('0');
+      await first.commit();
+      expect(await count()).to.equal('1');
+      const second = await sql.begin();
+      await execute(second, 'DELETE FROM moves');
+      await execute(second, 'SAVEPOINT a');
+      await failsWith('invalid', second.call(sqlCall('execute', 'COMMIT')));
+      await second.rollback();
+      expect(await count()).to.equal('1');
+    });
+
+    it('end with a call that is given up', async () => {
+      const transaction = await sql.begin();
+      await execute(transaction, 'INSERT INTO moves VALUES (1)');
+      const abort = new AbortController();
+      const sleeping = transaction.call(sqlCall('query', 'SELECT SLEEP(60)', [], abort.signal));
+      await eventually(async () => expect(await sleepers('SELECT SLEEP(60)')).to.equal('1'));
+      abort.abort();
+      await failsWith('deadline', sleeping);
+      await failsWith('invalid', transaction.call(sqlCall('query', 'SELECT 1')));
+      await transaction.rollback();
+      await eventually(async () => expect(await sleepers('SELECT SLEEP(60)')).to.equal('0'));
+      expect(await count()).to.equal('0');
+    });
+  });
+
+  const sleepers = (statement: string, on = sql) =>
+    valueText(on.connection, 'SELECT COUNT(*) FROM information_schema.processlist WHERE info = ?', statement);
+
+  describe('what is given up or too large', () => {
+    it('is ended on the server, and its connection is free', async () => {
+      const aborts = [new AbortController(), new AbortController()];
+      const sleeping = aborts.map(({ signal }) =>
+        failsWith('deadline', sql.connection.call(sqlCall('query', 'SELECT SLEEP(61)', [], signal))),
+      );
+      const other = await connectSql(mysqlDriver, backend.config);
+      try {
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(61)', other)).to.equal('2'));
+        for (const abort of aborts) abort.abort();
+        await Promise.all(sleeping);
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(61)', other)).to.equal('0'));
+        expect(await value('SELECT 1 AS v')).to.equal('1');
+        expect(sql.lost).to.deep.equal([]);
+      } finally {
+        await other.connection.close();
+      }
+    });
+
+    for (const [what, text] of [
+      ['many rows', "SELECT REPEAT('x', 1000) FROM seq_1_to_10000000"],
+      ['one value', "SELECT REPEAT('x', 200000000)"],
+    ] as const) {
+      it(`is refused: ${what}`, async () => {
+        const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
+        expect(message).to.include('larger than 64 MiB');
+        expect(await value('SELECT 1 AS v')).to.equal('1');
+        expect(sql.lost).to.deep.equal([]);
+      });
+    }
+  });
+
+  describe('lost connections', () => {
+    it('are told when nobody is calling', async () => {
+      const idle = await connectSql(mysqlDriver, backend.config);
+      try {
+        const id = await valueText(idle.connection, 'SELECT CONNECTION_ID()');
+        await execute(sql.connection, `KILL ${id}`);
+        await eventually(() => expect(idle.lost).to.have.lengthOf.at.least(1));
+        expect(idle.lost[0]).to.have.property('kind', 'unavailable');
+      } finally {
+        await idle.connection.close();
+      }
+    });
+
+    it('are unavailable to the call that meets it', async () => {
+      const other = await connectSql(mysqlDriver, backend.config);
+      try {
+        const id = await valueText(other.connection, 'SELECT CONNECTION_ID()');
+        const sleeping = failsWith(
+          'unavailable',
+          other.connection.call(sqlCall('query', 'SELECT SLEEP(62)')),
+        );
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(62)')).to.equal('1'));
+        await execute(sql.connection, `KILL ${id}`);
+        await sleeping;
+      } finally {
+        await other.connection.close();
+      }
+    });
+
+    it('are closed when calls hang', async () => {
+      const other = await connectSql(mysqlDriver, backend.config);
+      const sleeping = failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT SLEEP(63)')));
+      await eventually(async () => expect(await sleepers('SELECT SLEEP(63)')).to.equal('1'));
+      await other.connection.close();
+      await sleeping;
+      expect(other.lost).to.deep.equal([]);
+    });
+  });
+
+  describe('TLS', () => {
+    async function attempt(changes: Partial<MariadbBackend['config']>): Promise<string> {
+      try {
+        const { connection } = await connectSql(mysqlDriver, {
+          ...backend.config,
+          host: 'localhost',
+          ...changes,
+        });
+        const { rows } = await query(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
+        await connection.close();
+        return rows[0]?.[1] === '' ? 'plain' : 'encrypted';
+      } catch (thrown) {
+        return String(thrown);
+      }
+    }
+
+    it('is used when it is asked for, whoever has issued the certificate', async () => {
+      expect(await attempt({})).to.equal('plain');
+      expect(await attempt({ use_ssl: true })).to.equal('encrypted');
+    });
+
+    it('verifies the certificate when an authority is given', async () => {
+      const { pem } = backend.certificates.ca;
+      const folder = await tempDir('certificates');
+      const other = await makeCertificates(folder.path, ['localhost']);
+      await folder.remove();
+      expect(await attempt({ use_ssl: true, ssl_root_cert: pem })).to.equal('encrypted');
+      expect(await attempt({ use_ssl: true, ssl_root_cert: other.ca.pem })).to.match(
+        /the certificate of localhost:\d+ was not accepted/,
+      );
+      expect(await attempt({ use_ssl: true, ssl_root_cert: pem, host: '127.0.0.1' })).to.match(
+        /the certificate of 127.0.0.1:\d+ was not accepted: it was issued for another host name/,
+      );
+    });
+
+    it('says that a name, a password or a database is wrong, also within it', async () => {
+      const password = /the server at .* did not accept the username or the password$/;
+      expect(await attempt({ use_ssl: true, password: 'wrong' })).to.match(password);
+      expect(await attempt({ use_ssl: true, username: 'nobody' })).to.match(password);
+      expect(await attempt({ use_ssl: true, password: null })).to.match(password);
+      expect(await attempt({ use_ssl: true, database: 'missing' })).to.match(
+        /unknown database: .* "missing"/,
+      );
+    });
+
+    it('is refused where the server does not offer it', async () => {
+      const plain = await startMariadbBackend(false);
+      try {
+        expect(await attempt({ ...plain.config, use_ssl: true })).to.match(
+          /does not offer TLS, but use_ssl is set/,
+        );
+      } finally {
+        await plain.remove();
+      }
+    });
+  });
+});
