@@ -87,7 +87,8 @@ const kinds = {
   },
   backend_failed: {
     status: 502,
-    meaning: 'The backend of a service cannot be reached, or refused what was asked of it; the message says why.',
+    meaning:
+      'The backend of a service cannot be reached, or refused what was asked of it; the message says why.',
   },
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },

@@ -24,7 +24,12 @@ import { withinTime } from '../within-time.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
 import type { Fronts } from './fronts.js';
-import { type HandlerLimits, type HandlerProcess, type ServiceAccess, startHandler } from './handler-process.js';
+import {
+  type HandlerLimits,
+  type HandlerProcess,
+  type ServiceAccess,
+  startHandler,
+} from './handler-process.js';
 import type { EndpointState, HandlerState } from './messages.js';
 
 /** What a supervisor works with. */
