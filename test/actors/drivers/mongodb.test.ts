@@ -1,0 +1,281 @@
+import { expect } from 'chai';
+import { mongodbDriver } from '../../../src/actors/drivers/mongodb.js';
+import { MONGODB_PASSWORD, MONGODB_USER, startMongodbBackend } from '../../support/backends/mongodb.js';
+import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import { eventually } from '../../support/eventually.js';
+import { driverSuite } from '../driver-suite.js';
+
+driverSuite(mongodbDriver, {
+  start: startMongodbBackend,
+  wrongPassword: (config) => ({ ...config, password: 'wrong' }),
+  at: (config, host, port) => ({ ...config, host, port }),
+  call: {
+    operation: 'find',
+    args: { collection: 'nothing' },
+    payload: '{}',
+    check: (answer) => expect(String(answer.payload)).to.equal('[]'),
+  },
+});
+
+describe('mongodb driver', () => {
+  let backend: Awaited<ReturnType<typeof startMongodbBackend>>;
+  let connection: TestConnection;
+  let collections = 0;
+  let collection: string;
+
+  before(async () => {
+    backend = await startMongodbBackend();
+    connection = await connectTo(mongodbDriver, backend.config);
+  });
+
+  beforeEach(() => {
+    collections++;
+    collection = `c${collections}`;
+  });
+
+  after(async () => {
+    await connection?.close();
+    await backend?.remove();
+  });
+
+  const text = async (operation: string, payload: unknown) => {
+    const json = typeof payload === 'string' ? payload : JSON.stringify(payload);
+    return (await connection.send(operation, { collection }, json)).payload.toString();
+  };
+  const json = async (operation: string, payload: unknown) =>
+    JSON.parse(await text(operation, payload)) as unknown;
+  const uri = (password: string, rest = 'test') =>
+    `mongodb://${MONGODB_USER}:${encodeURIComponent(password)}@127.0.0.1:${backend.config.port}/${rest}`;
+
+  it('inserts and finds', async () => {
+    expect(await json('insert_one', { document: { _id: 1, a: 'x' } })).to.deep.equal({ inserted_id: 1 });
+    const documents = [{ _id: 2, a: 'y' }, { a: 'z' }];
+    const { inserted_ids } = (await json('insert_many', { documents })) as { inserted_ids: unknown[] };
+    expect(inserted_ids[0]).to.equal(2);
+    expect(inserted_ids[1])
+      .to.have.property('$oid')
+      .that.matches(/^[0-9a-f]{24}$/);
+    expect(await json('find', { filter: { a: 'y' } })).to.deep.equal([{ _id: 2, a: 'y' }]);
+    expect(
+      await json('find', { sort: { a: -1 }, projection: { _id: 0, a: 1 }, skip: 1, limit: 1 }),
+    ).to.deep.equal([{ a: 'y' }]);
+    expect(await json('find_one', { filter: { _id: inserted_ids[1] } })).to.include({ a: 'z' });
+    expect(await json('find_one', { filter: { a: 'none' } })).to.equal(null);
+    expect(await json('find', '')).to.have.length(3);
+    expect(await json('count', {})).to.equal(3);
+    expect(await json('count', { filter: { a: { $gt: 'x' } } })).to.equal(2);
+  });
+
+  it('updates, replaces and deletes', async () => {
+    await json('insert_many', { documents: [{ _id: 1 }, { _id: 2 }] });
+    expect(await json('update_one', { filter: { _id: 1 }, update: { $set: { a: 1 } } })).to.deep.equal({
+      matched: 1,
+      modified: 1,
+      upserted_id: null,
+    });
+    expect(await json('update_many', { filter: {}, update: { $set: { a: 1 } } })).to.deep.equal({
+      matched: 2,
+      modified: 1,
+      upserted_id: null,
+    });
+    expect(
+      await json('update_one', { filter: { _id: 3 }, update: { $set: { a: 3 } }, upsert: true }),
+    ).to.deep.equal({ matched: 0, modified: 0, upserted_id: 3 });
+    expect(await json('replace_one', { filter: { _id: 2 }, replacement: { b: 2 } })).to.deep.equal({
+      matched: 1,
+      modified: 1,
+      upserted_id: null,
+    });
+    expect(await json('find_one', { filter: { _id: 2 } })).to.deep.equal({ _id: 2, b: 2 });
+    const change = { filter: { _id: 1 }, update: { $inc: { a: 1 } } };
+    expect(await json('find_one_and_update', change)).to.deep.equal({ _id: 1, a: 1 });
+    expect(await json('find_one_and_update', { ...change, return: 'after' })).to.deep.equal({ _id: 1, a: 3 });
+    expect(await json('find_one_and_update', { ...change, filter: { _id: 9 } })).to.equal(null);
+    expect(await json('delete_one', { filter: { _id: 1 } })).to.deep.equal({ deleted: 1 });
+    expect(await json('delete_many', { filter: {} })).to.deep.equal({ deleted: 2 });
+  });
+
+  it('aggregates and runs commands', async () => {
+    await json('insert_many', {
+      documents: [
+        { k: 'a', n: 1 },
+        { k: 'a', n: 2 },
+        { k: 'b', n: 3 },
+      ],
+    });
+    const pipeline = [{ $group: { _id: '$k', sum: { $sum: '$n' } } }, { $sort: { _id: 1 } }];
+    expect(await json('aggregate', { pipeline })).to.deep.equal([
+      { _id: 'a', sum: 3 },
+      { _id: 'b', sum: 3 },
+    ]);
+    expect(await json('command', { command: { ping: 1 } })).to.include({ ok: 1 });
+  });
+
+  describe('values', () => {
+    for (const [name, stored, answered] of [
+      ['the smallest long', '-9223372036854775808'],
+      ['the largest long', '9223372036854775807'],
+      ['an integer beyond 2^53', '9007199254740993'],
+      ['a long by name', '{"$numberLong":"9007199254740993"}', '9007199254740993'],
+      ['a small long by name', '{"$numberLong":"5"}', '5'],
+      ['an integer', '-2147483648'],
+      ['a double', '1.5'],
+      ['a double by name', '{"$numberDouble":"2.0"}', '2'],
+      ['digits in a text', '"9007199254740993 \\"9007199254740993"'],
+      ['a text', '"ü\\n\\u0001\\"\\\\"'],
+      ['null', 'null'],
+      ['true', 'true'],
+      ['an object id', '{"$oid":"507f1f77bcf86cd799439011"}'],
+      ['a date', '{"$date":"2026-01-31T23:59:59.123Z"}'],
+      ['a date before 1970', '{"$date":{"$numberLong":"-1000"}}'],
+      ['bytes', `{"$binary":{"base64":"${ALL_BYTES.toString('base64')}","subType":"00"}}`],
+      ['no bytes', '{"$binary":{"base64":"","subType":"00"}}'],
+      ['a regular expression', '{"$regularExpression":{"pattern":"^a","options":"i"}}'],
+      ['a timestamp', '{"$timestamp":{"t":5,"i":6}}'],
+      ['an array', '[1,{"a":[9007199254740993]}]'],
+      ['a document that looks like a value', '{"_bsontype_":"Long","low":1,"high":2}'],
+    ] as const) {
+      it(`keeps ${name}`, async () => {
+        await text('insert_one', `{"document":{"_id":1,"v":${stored}}}`);
+        expect(await text('find_one', {})).to.equal(`{"_id":1,"v":${answered ?? stored}}`);
+      });
+    }
+
+    it('keeps the type that was given', async () => {
+      await text('insert_one', '{"document":{"_id":1,"v":{"$numberDouble":"2.0"}}}');
+      await text('insert_one', '{"document":{"_id":2,"v":{"$numberLong":"2"}}}');
+      await text('insert_one', '{"document":{"_id":3,"v":2}}');
+      for (const [type, _id] of [
+        ['double', 1],
+        ['long', 2],
+        ['int', 3],
+      ] as const) {
+        const found = await json('find', { filter: { v: { $type: type } }, projection: { v: 0 } });
+        expect(found, type).to.deep.equal([{ _id }]);
+      }
+    });
+
+    it('keeps a value of 2 MiB', async () => {
+      const base64 = Buffer.alloc(2 * 1024 * 1024, ALL_BYTES).toString('base64');
+      const document = { _id: 1, v: { $binary: { base64, subType: '00' } } };
+      await json('insert_one', { document });
+      expect(await json('find_one', {})).to.deep.equal(document);
+    });
+  });
+
+  it('refuses a result that no handler could get', async () => {
+    const v = 'x'.repeat(14 * 1024 * 1024);
+    for (let _id = 0; _id < 5; _id++) await json('insert_one', { document: { _id, v } });
+    await expectServiceError(text('find', {}), 'invalid', /67108864 is the most/);
+    expect(await json('find', { projection: { v: 0 } })).to.have.length(5);
+  });
+
+  it('says what the server refused, with its code', async () => {
+    await json('insert_one', { document: { _id: 1 } });
+    await expectServiceError(json('insert_one', { document: { _id: 1 } }), 'backend', /duplicate key.*11000/);
+    const documents = [{ _id: 2 }, { _id: 1 }];
+    await expectServiceError(json('insert_many', { documents }), 'backend', /duplicate key.*11000/);
+    await expectServiceError(json('find', { filter: { $nope: 1 } }), 'backend', /\$nope.*\(BadValue 2\)/);
+    await expectServiceError(json('command', { command: { nope: 1 } }), 'backend', /CommandNotFound 59/);
+  });
+
+  it('names what is wrong with a call', async () => {
+    for (const [operation, payload, message] of [
+      ['find', 'nonsense', /payload: must be Extended JSON/],
+      ['find', '[]', /payload: must be an object/],
+      ['find', '{"filter":5}', /payload\.filter: must be a document/],
+      ['find', '{"filter":{"$oid":"507f1f77bcf86cd799439011"}}', /payload\.filter: must be a document/],
+      ['find', '{"filter":{"a":{"$oid":"x"}}}', /payload: must be Extended JSON/],
+      ['find', '{"query":{}}', /payload\.query: is not accepted; possible are filter, sort/],
+      ['find', '{"limit":-1}', /payload\.limit: must be an integer of at least 0/],
+      ['find', '{"skip":"1"}', /payload\.skip/],
+      ['insert_one', '{}', /payload\.document: is required/],
+      ['insert_one', '{"document":{"a":{"_bsontype":"Long"}}}', /version|_bsontype/i],
+      ['insert_many', '{"documents":{}}', /payload\.documents: must be an array/],
+      ['insert_many', '{"documents":[{},1]}', /payload\.documents\[1\]: must be a document/],
+      ['update_one', '{"filter":{}}', /payload\.update: is required/],
+      ['update_one', '{"filter":{},"update":{"a":1}}', /atomic operators/],
+      [
+        'update_one',
+        '{"filter":{},"update":{"$set":{"a":1}},"upsert":1}',
+        /payload\.upsert: must be true or false/,
+      ],
+      ['replace_one', '{"filter":{},"replacement":{"$set":{"a":1}}}', /atomic operators/],
+      ['delete_many', '{}', /payload\.filter: is required/],
+      ['find_one_and_update', '{"filter":{},"update":{"$set":{"a":1}},"return":"new"}', /payload\.return/],
+      ['aggregate', '{"pipeline":{}}', /payload\.pipeline: must be an array/],
+      ['command', '{"command":{}}', /payload\.command: must not be empty/],
+      ['command', '{"command":{"logout":1}}', /payload\.command: logout is refused/],
+    ] as const) {
+      await expectServiceError(text(operation, payload), 'invalid', message);
+    }
+    const nested = '['.repeat(100_000) + ']'.repeat(100_000);
+    await expectServiceError(text('insert_one', `{"document":{"a":${nested}}}`), 'invalid', /payload/);
+    for (const args of [undefined, null, {}, { collection: 1 }, { collection: '' }]) {
+      const call = {
+        operation: 'find',
+        args,
+        payload: Buffer.alloc(0),
+        signal: new AbortController().signal,
+      };
+      await expectServiceError(connection.call(call), 'invalid', /args\.collection/);
+    }
+  });
+
+  it('connects by URI, and says nothing of what stands in it', async () => {
+    const byUri = await connectTo(mongodbDriver, {
+      uri: uri(MONGODB_PASSWORD, 'other?authSource=admin'),
+      pool_size: 1,
+    });
+    try {
+      expect(await byUri.test()).to.match(/^MongoDB \d/);
+      await byUri.send('insert_one', { collection: 'by-uri' }, '{"document":{"_id":1}}');
+      const command = '{"command":{"dbStats":1}}';
+      const { payload } = await byUri.send('command', {}, command);
+      expect(JSON.parse(payload.toString())).to.include({ db: 'other' });
+    } finally {
+      await byUri.close();
+    }
+    for (const [broken, message] of [
+      [uri('se&cret-1', 'test?authSource=admin'), /did not accept the username or the password/],
+      [uri('secret-1', 'test?nonsense=1'), /uri: cannot be used/],
+      [`mongodb://${MONGODB_USER}:secret-1:@127.0.0.1/`, /uri: cannot be used/],
+      [`mongodb://${MONGODB_USER}@x:secret-1@127.0.0.1/`, /uri: cannot be used/],
+      [`http://${MONGODB_USER}:secret-1@127.0.0.1/`, /uri: cannot be used/],
+    ] as const) {
+      const said = await expectServiceError(
+        connectTo(mongodbDriver, { uri: broken, pool_size: 1 }),
+        'unavailable',
+        message,
+      );
+      expect(said).not.to.match(/cret-1/);
+    }
+  });
+
+  it('says that the server wants a user', async () => {
+    const { username: _username, password: _password, ...config } = backend.config;
+    await expectServiceError(
+      connectTo(mongodbDriver, config),
+      'unavailable',
+      /wants a username and a password, and the config has none/,
+    );
+  });
+
+  it('tells when the server is gone, once, and fails the calls under way', async () => {
+    const other = await connectTo(mongodbDriver, backend.config);
+    try {
+      await backend.stop();
+      await eventually(() => expect(other.lost).to.have.length(1));
+      await expectServiceError(
+        other.send('count', { collection: 'c' }, '{}'),
+        'unavailable',
+        /refused|closed/,
+      );
+    } finally {
+      await other.close();
+      await connection.close();
+      await backend.start();
+      connection = await connectTo(mongodbDriver, backend.config);
+    }
+  });
+});
