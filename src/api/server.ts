@@ -26,8 +26,8 @@ export async function serveApp(
       // Longer than load balancers keep idle connections, so that they never send on one we have just closed.
       keepAliveTimeout: 75_000,
       headersTimeout: 20_000,
-      // The time to receive a request; answering may take longer.
-      requestTimeout: 120_000,
+      // The time to receive a request, an upload of gigabytes over a slow line included; answering may take longer.
+      requestTimeout: 3_600_000,
       maxHeaderSize: MAX_HEADER_BYTES,
       // Looked at by the application, so that the answer is in its envelope.
       requireHostHeader: false,
