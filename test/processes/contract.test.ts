@@ -423,22 +423,6 @@ describe('the contract', () => {
       expect(dataOf(await stack.api.delete(path))).to.deep.equal({ id: service.id, deleted: true });
       expectFailure(await stack.api.get(path), 404, /does not exist/);
     });
-
-    it('activate, deactivate and test are not there yet, and say so', async () => {
-      const { id } = await createService();
-      for (const operation of ['activate', 'deactivate']) {
-        const answer = await stack.api.post(`/api/services/${id}/${operation}`);
-        expectFailure(answer, 501, /not/);
-        expect(answer.body).to.include({ success: false });
-      }
-      expectFailure(await stack.api.post(`/api/services/${id}/test`), 501, /not/);
-    });
-
-    it('object files are not there yet, and say so', async () => {
-      expectFailure(await stack.api.get('/api/minio/objects'), 501, /not/);
-      expectFailure(await stack.api.get('/api/minio/objects/a/b%20c.txt'), 501, /not/);
-      expectFailure(await stack.api.delete('/api/minio/objects/a/b.txt'), 501, /not/);
-    });
   });
 
   describe('5. to 9.', () => {

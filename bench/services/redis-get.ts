@@ -1,0 +1,53 @@
+/** What does a call of a service add to the latency of a request? */
+import { Redis } from 'ioredis';
+import { startRedisBackend } from '../../test/support/backends/redis.js';
+import type { Stack } from '../../test/support/processes.js';
+import { activeService, bind } from '../../test/support/test-services.js';
+import { REDIS_GET, SMALL_JSON } from '../support/handlers.js';
+import { load } from '../support/load.js';
+import { median, type Row, round, timed } from '../support/report.js';
+
+const ROUNDS = 5;
+const SECONDS = 3;
+
+/** One request at a time: what a call adds to the latency of a handler. */
+export async function redisGet(stack: Stack): Promise<Row> {
+  const backend = await startRedisBackend();
+  const direct = new Redis({ port: backend.config.port, password: backend.config.password ?? '' });
+  try {
+    await direct.set('greeting', 'hello');
+    const serviceId = await activeService(stack.api, 'redis', backend.config);
+    await stack.deploy({ path: '/without/{name}', code: SMALL_JSON });
+    await bind(stack.api, await stack.deploy({ path: '/with', code: REDIS_GET }), serviceId, 'cache');
+    const p50 = async (path: string) =>
+      (await load({ url: stack.gatewayUrl + path, seconds: SECONDS, connections: 1 })).p50;
+    await p50('/with');
+    const ratios: number[] = [];
+    const added: number[] = [];
+    const plain: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const difference = (await p50('/with')) - (await p50('/without/ada'));
+      const own = await medianOf(5_000, () => direct.get('greeting'));
+      added.push(difference);
+      plain.push(own);
+      ratios.push(difference / own);
+    }
+    return {
+      question: 'p50 that `RedisPool.get` adds to a request, against `get` of ioredis from Node',
+      measured: `${round(median(added))} ms against ${round(median(plain))} ms`,
+      value: median(ratios),
+      unit: 'x',
+      bar: { atMost: 2.5 },
+    };
+  } finally {
+    direct.disconnect();
+    await backend.remove();
+  }
+}
+
+/** Median duration of a piece of work done so often, milliseconds. */
+async function medianOf(times: number, work: () => Promise<unknown>): Promise<number> {
+  const durations: number[] = [];
+  for (let i = 0; i < times; i++) durations.push(await timed(work));
+  return median(durations);
+}

@@ -1,0 +1,88 @@
+/** How many point reads a second does the actor host make of a SQLite file, compared with the library in one process? */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { Stack } from '../../test/support/processes.js';
+import type { ServiceClient } from '../../test/support/service-client.js';
+import { tempDir } from '../../test/support/temp.js';
+import { activeService, bind, connectAs, createEndpoint } from '../../test/support/test-services.js';
+import { median, type Row, round } from '../support/report.js';
+
+const ROUNDS = 5;
+const SECONDS = 3;
+const ROWS = 10_000;
+
+/** As many reads as go through, each of another row. */
+export async function sqliteReads(stack: Stack): Promise<Row> {
+  const folder = await tempDir('bench-sqlite');
+  const path = join(folder.path, 'items.db');
+  const database = new Sqlite(path);
+  const clients: ServiceClient[] = [];
+  try {
+    database.pragma('journal_mode = WAL');
+    database.exec('CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL NOT NULL)');
+    const insert = database.prepare('INSERT INTO items VALUES (?, ?, ?)');
+    database.transaction(() => {
+      for (let id = 1; id <= ROWS; id++) insert.run(id, `item ${id}`, id * 1.5);
+    })();
+    const endpointId = await createEndpoint(stack.api, '/sqlite-reads');
+    await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'db');
+    for (let i = 0; i < 4; i++) clients.push(await connectAs(stack, endpointId));
+    const sql = 'SELECT id, name, price FROM items WHERE id = ?';
+    const select = database.prepare(sql);
+    const direct = () => rateOf(SECONDS, () => JSON.stringify(select.all(randomId())));
+    const head = { pool: 'db', op: 'query' };
+    const read = async (client: ServiceClient) => {
+      const { ok, message } = await client.send(head, JSON.stringify({ sql, params: [randomId()] }));
+      if (!ok) throw new Error(message);
+    };
+    const through = () => concurrentRate(SECONDS, 64, clients, read);
+    await through();
+    const pairs: { ours: number; plain: number }[] = [];
+    for (let round = 0; round < ROUNDS; round++) pairs.push({ ours: await through(), plain: direct() });
+    return {
+      question: 'SQLite point reads/s through the actor host, against better-sqlite3 in one process',
+      measured: `${round(median(pairs.map(({ ours }) => ours)))}/s against ${round(median(pairs.map(({ plain }) => plain)))}/s`,
+      value: median(pairs.map(({ ours, plain }) => ours / plain)),
+      unit: 'x',
+      bar: { atLeast: 0.2 },
+    };
+  } finally {
+    for (const client of clients) await client.close();
+    database.close();
+    await folder.remove();
+  }
+}
+
+function randomId(): number {
+  return 1 + Math.floor(Math.random() * ROWS);
+}
+
+/** How often a second a piece of work can be done. */
+function rateOf(seconds: number, work: () => unknown): number {
+  const started = performance.now();
+  let times = 0;
+  while (performance.now() - started < seconds * 1000) {
+    for (let i = 0; i < 100; i++) work();
+    times += 100;
+  }
+  return times / ((performance.now() - started) / 1000);
+}
+
+/** How often a second it can be done with so many under way on each of these. */
+async function concurrentRate<T>(
+  seconds: number,
+  underWay: number,
+  on: readonly T[],
+  work: (each: T) => Promise<unknown>,
+): Promise<number> {
+  const started = performance.now();
+  let times = 0;
+  const repeat = async (each: T) => {
+    while (performance.now() - started < seconds * 1000) {
+      await work(each);
+      times++;
+    }
+  };
+  await Promise.all(on.flatMap((each) => Array.from({ length: underWay }, () => repeat(each))));
+  return times / ((performance.now() - started) / 1000);
+}
