@@ -2,8 +2,7 @@
 import { ServiceError } from '../service-error.js';
 
 const MAX_KEY_BYTES = 250;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const SPACE_OR_CONTROL = /[\u0000-\u0020\u007f]/;
+const SPACE_OR_CONTROL = /[\p{Cc} ]/u;
 /** Longer times would be taken for moments. */
 const LONGEST_RELATIVE_S = 30 * 24 * 60 * 60;
 /** The server reads moments as signed 32 bit integers. */

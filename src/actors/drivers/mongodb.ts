@@ -106,7 +106,7 @@ function whenLost(client: MongoClient): Promise<never> {
   const lost = new Promise<never>((_resolve, reject) => {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       const errors = Array.from(newDescription.servers.values(), ({ error }) => error);
-      if (errors.length > 0 && errors.every((error) => error !== null)) reject(errors[0]);
+      if (errors.length > 0 && errors.every(Boolean)) reject(errors[0]);
     });
   });
   lost.catch(() => undefined);

@@ -1,0 +1,264 @@
+import { expect } from 'chai';
+import { emailDriver } from '../../../src/actors/drivers/email.js';
+import { type SmtpBackend, startSmtpBackend } from '../../support/backends/smtp.js';
+import {
+  type ReceivedMail,
+  refusedRecipient,
+  refusedSender,
+  tooBusyRecipient,
+} from '../../support/backends/smtp-settings.js';
+import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import { eventually } from '../../support/eventually.js';
+import { driverSuite } from '../driver-suite.js';
+
+const MAIL = { to: ['reader@example.com'], subject: 'Hello', text: 'A text' };
+
+driverSuite(emailDriver, {
+  start: startSmtpBackend,
+  wrongPassword: (config) => ({ ...config, password: 'wrong' }),
+  at: (config, host, port) => ({ ...config, host, port }),
+  call: {
+    operation: 'send',
+    payload: JSON.stringify(MAIL),
+    check: (answer) => expect(answer.result).to.have.property('accepted').that.deep.equals(MAIL.to),
+  },
+});
+
+describe('email driver', () => {
+  let backend: SmtpBackend;
+  let connection: TestConnection;
+  let subjects = 0;
+
+  before(async () => {
+    backend = await startSmtpBackend();
+    connection = await connectTo(emailDriver, backend.config);
+  });
+
+  after(async () => {
+    await connection?.close();
+    await backend?.remove();
+  });
+
+  const send = async (mail: object) => (await connection.send('send', {}, JSON.stringify(mail))).result;
+
+  /** Sends a mail with a subject of its own; returns it as the server got it. */
+  const sent = async (mail: object): Promise<ReceivedMail> => {
+    subjects++;
+    const subject = `Mail ${subjects}`;
+    await send({ ...MAIL, ...mail, subject });
+    const found = (await backend.received()).find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));
+    if (!found) throw new Error('The mail has not arrived');
+    return found;
+  };
+
+  it('sends a text over an encrypted connection, logged in, from the address of the config', async () => {
+    const mail = await sent({});
+    expect(mail).to.include({ secure: true, user: 'mailer', from: 'service@example.com' });
+    expect(mail.to).to.deep.equal(['reader@example.com']);
+    expect(mail.raw).to.match(/^From: The Service <service@example\.com>\r$/m);
+    expect(mail.raw).to.match(/^To: reader@example\.com\r$/m);
+    expect(mail.raw).to.match(/\r\n\r\nA text/);
+    expect(mail.raw).not.to.match(/nodemailer/i);
+  });
+
+  it('answers with the id of the mail and who gets it', async () => {
+    const result = (await send({ ...MAIL, cc: ['cc@example.com'], bcc: ['bcc@example.com'] })) as {
+      message_id: string;
+    };
+    expect(result).to.deep.include({
+      accepted: ['reader@example.com', 'cc@example.com', 'bcc@example.com'],
+      rejected: [],
+    });
+    expect(result.message_id).to.match(/^<[^@\s]+@example\.com>$/);
+    const [mail] = (await backend.received()).filter(({ raw }) => raw.includes(result.message_id));
+    expect(mail?.to).to.include('bcc@example.com');
+    expect(mail?.raw).to.match(/^Cc: cc@example\.com\r$/m);
+    expect(mail?.raw).not.to.include('bcc@example.com');
+  });
+
+  it('takes sender, reply address, HTML and files', async () => {
+    const mail = await sent({
+      from: { address: 'other@example.com', name: 'Grüße, "Otto"' },
+      reply_to: 'reply@example.com',
+      html: '<p>Grüße</p>',
+      attachments: [
+        { filename: 'bytes ü.bin', content_type: 'application/x-test', base64: ALL_BYTES.toString('base64') },
+        { filename: 'empty.txt', base64: '' },
+      ],
+    });
+    expect(mail.from).to.equal('other@example.com');
+    expect(mail.raw).to.match(/^From: =\?UTF-8\?.+\?= <other@example\.com>\r$/m);
+    expect(mail.raw).to.match(/^Reply-To: reply@example\.com\r$/m);
+    expect(mail.raw).to.include('Content-Type: multipart/mixed');
+    expect(mail.raw).to.match(/Content-Type: application\/x-test/);
+    const base64 = ALL_BYTES.toString('base64');
+    expect(mail.raw.replaceAll('\r\n', '')).to.include(base64);
+    expect(mail.raw).to.include('empty.txt');
+    expect(mail.raw).to.match(/Content-Type: text\/html; charset=utf-8/);
+  });
+
+  it('sends 2 MiB', async () => {
+    const content = Buffer.alloc(2 * 1024 * 1024, ALL_BYTES);
+    const mail = await sent({ attachments: [{ filename: 'large.bin', base64: content.toString('base64') }] });
+    const [, encoded = ''] =
+      /large\.bin\r\n(?:[^\r\n]+\r\n)*\r\n([\s\S]+?)\r\n(?:\r\n)?--/.exec(mail.raw) ?? [];
+    expect(Buffer.from(encoded, 'base64').equals(content)).to.equal(true);
+  });
+
+  it('names the recipients the server refused', async () => {
+    const result = await send({ ...MAIL, to: [refusedRecipient, 'reader@example.com'] });
+    expect(result).to.deep.include({ accepted: ['reader@example.com'], rejected: [refusedRecipient] });
+  });
+
+  it('says what the server refused', async () => {
+    await expectServiceError(send({ ...MAIL, to: [refusedRecipient] }), 'backend', /550 .*no such mailbox/);
+    await expectServiceError(send({ ...MAIL, to: [tooBusyRecipient] }), 'backend', /451 .*later/);
+    const from = { address: refusedSender };
+    await expectServiceError(send({ ...MAIL, from }), 'backend', /553 .*sender refused/);
+    expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
+  });
+
+  it('lets nothing into headers and commands that does not belong there', async () => {
+    for (const [mail, message] of [
+      [{ subject: 'a\r\nBcc: x@example.com' }, /payload\.subject: must be one line/],
+      [{ subject: 'a\nb' }, /payload\.subject/],
+      [{ subject: 'a\u0085b' }, /payload\.subject/],
+      [{ subject: 'a\u2028b' }, /payload\.subject/],
+      [{ to: ['a@example.com\r\nRCPT TO:<x@example.com>'] }, /payload\.to\[0\]: must be one line/],
+      [{ to: ['a@example.com>,<x@example.com'] }, /payload\.to\[0\]: must be an e-mail address/],
+      [{ to: ['a@example.com, x@example.com'] }, /payload\.to\[0\]/],
+      [{ cc: ['A <a@example.com>'] }, /payload\.cc\[0\]/],
+      [{ bcc: ['nobody'] }, /payload\.bcc\[0\]/],
+      [{ reply_to: 'a@example.com\nX: y' }, /payload\.reply_to/],
+      [{ from: { address: 'a@example.com\u0000' } }, /payload\.from\.address/],
+      [{ from: { address: 'a@example.com', name: 'A\r\nX: y' } }, /payload\.from\.name/],
+      [{ attachments: [{ filename: 'a\r\nX: y', base64: '' }] }, /payload\.attachments\[0\]\.filename/],
+      [{ attachments: [{ filename: 'a', content_type: 'text/plain\r\nX: y', base64: '' }] }, /content_type/],
+      [{ attachments: [{ filename: 'a', content_type: 'text', base64: '' }] }, /must be a media type/],
+    ] as const) {
+      await expectServiceError(send({ ...MAIL, ...mail }), 'invalid', message);
+    }
+  });
+
+  it('names what is wrong with a mail', async () => {
+    for (const [mail, message] of [
+      ['', /payload: must be JSON/],
+      ['[]', /payload: must be an object/],
+      [{ ...MAIL, to: [] }, /payload\.to: must have at least one address/],
+      [{ ...MAIL, to: 'reader@example.com' }, /payload\.to: must be an array/],
+      [{ ...MAIL, to: [1] }, /payload\.to\[0\]: must be a text/],
+      [{ ...MAIL, to: Array(101).fill('a@example.com') }, /payload\.to: .*at most 100/],
+      [{ ...MAIL, subject: undefined }, /payload\.subject: is required/],
+      [{ ...MAIL, subject: 5 }, /payload\.subject: must be a text/],
+      [{ ...MAIL, text: undefined }, /payload\.text: is required/],
+      [{ ...MAIL, html: { path: '/etc/passwd' } }, /payload\.html: must be a text/],
+      [{ ...MAIL, from: 'a@example.com' }, /payload\.from: must be an object/],
+      [{ ...MAIL, headers: {} }, /payload\.headers: is not accepted/],
+      [{ ...MAIL, attachments: [{ filename: 'a', path: '/etc/passwd' }] }, /payload\.attachments\[0\]\.path/],
+      [{ ...MAIL, attachments: [{ filename: 'a', base64: '!' }] }, /payload\.attachments\[0\]\.base64/],
+      [{ ...MAIL, attachments: [{ base64: '' }] }, /payload\.attachments\[0\]\.filename: is required/],
+      [{ ...MAIL, text: 'x'.repeat(32 * 1024 * 1024 + 1) }, /payload: the mail has \d+ bytes/],
+    ] as const) {
+      const payload = typeof mail === 'string' ? mail : JSON.stringify(mail);
+      await expectServiceError(connection.send('send', {}, payload), 'invalid', message);
+    }
+  });
+
+  it('gives up a mail that nobody waits for', async () => {
+    const abort = new AbortController();
+    const sending = connection.send('send', {}, JSON.stringify(MAIL), abort.signal);
+    abort.abort();
+    await expectServiceError(sending, 'deadline', /given up/);
+    expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
+  });
+
+  it('goes on after the server was away', async () => {
+    await backend.stop();
+    await eventually(() => expectServiceError(send(MAIL), 'unavailable', /was refused/));
+    await backend.start();
+    await eventually(async () => expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to }));
+  });
+});
+
+describe('email driver and encryption', () => {
+  /** Runs with a server of its own. */
+  const withServer = async (
+    options: Parameters<typeof startSmtpBackend>[0],
+    run: (backend: SmtpBackend) => Promise<void>,
+  ) => {
+    const backend = await startSmtpBackend(options);
+    try {
+      await run(backend);
+    } finally {
+      await backend.remove();
+    }
+  };
+  const sendOver = async (config: SmtpBackend['config']) => {
+    const connection = await connectTo(emailDriver, config);
+    try {
+      await connection.send('send', {}, JSON.stringify(MAIL));
+      return await connection.test();
+    } finally {
+      await connection.close();
+    }
+  };
+
+  it('speaks TLS from the beginning', async () => {
+    await withServer({ encryption: 'tls' }, async (backend) => {
+      expect(await sendOver(backend.config)).to.equal(
+        `the mail server at 127.0.0.1:${String(backend.config.port)}`,
+      );
+      expect((await backend.received())[0]).to.include({ secure: true, user: 'mailer' });
+    });
+  });
+
+  it('does not encrypt when it is told so, even where it could', async () => {
+    await withServer({ encryption: 'starttls' }, async (backend) => {
+      await sendOver({ ...backend.config, encryption: 'none' });
+      expect((await backend.received())[0]).to.include({ secure: false });
+    });
+  });
+
+  it('sends without login where there is none', async () => {
+    await withServer({ encryption: 'none', password: null }, async (backend) => {
+      await sendOver(backend.config);
+      expect((await backend.received())[0]).to.include({ user: null });
+      const config = { ...backend.config, username: 'mailer', password: 'x' };
+      await expectServiceError(connectTo(emailDriver, config), 'unavailable', /username or the password/);
+    });
+  });
+
+  it('says that the server has no STARTTLS', async () => {
+    await withServer({ encryption: 'none' }, async ({ config }) => {
+      await expectServiceError(
+        connectTo(emailDriver, { ...config, encryption: 'starttls' }),
+        'unavailable',
+        /does not offer STARTTLS/,
+      );
+      await expectServiceError(
+        connectTo(emailDriver, { ...config, encryption: 'tls' }),
+        'unavailable',
+        /does not begin with TLS/,
+      );
+    });
+  });
+
+  for (const encryption of ['starttls', 'tls'] as const) {
+    it(`refuses certificates that are not trusted, or of another name (${encryption})`, async () => {
+      await withServer({ encryption, hosts: ['localhost'] }, async ({ config }) => {
+        await expectServiceError(
+          connectTo(emailDriver, config),
+          'unavailable',
+          /certificate of 127\.0\.0\.1:\d+ was not accepted: it was issued for another host name/,
+        );
+        const { ssl_root_cert: _certificate, ...untrusting } = { ...config, host: 'localhost' };
+        await expectServiceError(
+          connectTo(emailDriver, untrusting),
+          'unavailable',
+          /certificate .*not accepted/,
+        );
+        expect(await sendOver({ ...config, host: 'localhost' })).to.include('localhost');
+      });
+    });
+  }
+});
