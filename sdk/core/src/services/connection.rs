@@ -83,7 +83,7 @@ impl Connection {
 
     /// Whether the other side is still there, as far as one can know without asking.
     pub fn is_usable(&self) -> bool {
-        socket::is_quiet(&self.stream)
+        self.incoming.is_empty() && socket::is_quiet(&self.stream)
     }
 
     /// Makes a call, and waits for its answer: the head, and the body.

@@ -57,6 +57,11 @@ impl Incoming {
         Incoming { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0 }
     }
 
+    /// Whether all that came has been used.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
     /// Reads the next answer.
     ///
     /// # Errors
