@@ -147,6 +147,11 @@ class MongodbConnection implements Connection {
     try {
       return { payload: await runOperation(this.#db, operation as Operation, args, payload, signal) };
     } catch (thrown) {
+      if (signal.aborted) {
+        throw new ServiceError('deadline', 'the call was given up; what it did is not known', {
+          cause: thrown,
+        });
+      }
       throw callError(thrown, this.#where);
     }
   }

@@ -100,6 +100,8 @@ function refusal({ name, args }: RedisCommand): string | undefined {
       return CLIENT_QUERIES.has(words()[0] ?? '')
         ? undefined
         : `${SHARED}; possible are ${[...CLIENT_QUERIES].map((word) => `CLIENT ${word}`).join(', ')}`;
+    case 'SCRIPT':
+      return words()[0] === 'DEBUG' ? SHARED : undefined;
     case 'XREAD':
     case 'XREADGROUP':
       return hasBlockOption(words()) ? `with BLOCK ${BLOCKS}; leave BLOCK out` : undefined;

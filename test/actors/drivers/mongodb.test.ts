@@ -222,6 +222,18 @@ describe('mongodb driver', () => {
     }
   });
 
+  it('gives up what nobody waits for, and has its connections back', async () => {
+    const documents = Array.from({ length: 2000 }, (_document, _id) => ({ _id }));
+    await json('insert_many', { documents });
+    for (let i = 0; i < 8; i++) {
+      const abort = new AbortController();
+      const finding = connection.send('find', { collection }, '{}', abort.signal);
+      abort.abort();
+      await expectServiceError(finding, 'deadline', /given up/);
+    }
+    expect(await json('count', {})).to.equal(2000);
+  });
+
   it('connects by URI, and says nothing of what stands in it', async () => {
     const byUri = await connectTo(mongodbDriver, {
       uri: uri(MONGODB_PASSWORD, 'other?authSource=admin'),

@@ -179,6 +179,7 @@ describe('redis driver', () => {
         [['DEBUG', 'SLEEP', 1], /those who run the server/],
         [['CLIENT', 'REPLY', 'OFF'], /possible are CLIENT ID/],
         [['client', { base64: Buffer.from('kill').toString('base64') }], /possible are/],
+        [['SCRIPT', 'debug', 'YES'], /shared/],
         [['XREAD', 'COUNT', 1, 'block', 0, 'STREAMS', 'a', '$'], /leave BLOCK out/],
         [['XREADGROUP', 'GROUP', 'STREAMS', 'c', 'BLOCK', 0, 'STREAMS', 'a', '>'], /leave BLOCK out/],
       ] as const) {
