@@ -2,6 +2,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { eventually } from './eventually.js';
+import { descendantsOf } from './process-state.js';
 
 export interface ServerProcess {
   /** Resolves when its port accepts connections. */
@@ -20,8 +21,7 @@ export function serverProcess(
   let running: ChildProcess | undefined;
   return {
     start: async () => {
-      // A group of its own: servers that fork are stopped with all their children.
-      const child = spawn(command, args, { stdio: 'ignore', detached: true, ...options });
+      const child = spawn(command, args, { stdio: 'ignore', ...options });
       running = child;
       await new Promise<void>((resolve, reject) => {
         child.once('spawn', resolve);
@@ -34,10 +34,21 @@ export function serverProcess(
       running = undefined;
       if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
       const ended = new Promise((resolve) => child.once('exit', resolve));
-      process.kill(-child.pid, 'SIGKILL');
+      // Servers with a process for each client: those would go on.
+      const sessions = descendantsOf(child.pid);
+      child.kill('SIGKILL');
+      for (const { pid } of sessions) kill(pid);
       await ended;
     },
   };
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
 }
 
 function reachable(port: number): Promise<void> {

@@ -1,6 +1,8 @@
 /** Sessions over FTP, and over FTP with TLS (explicit: AUTH TLS). */
 import { isIP } from 'node:net';
 import { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
 import { Client, type FileInfo, FileType, FTPError } from 'basic-ftp';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
@@ -9,6 +11,9 @@ import { ServiceError } from '../service-error.js';
 import { type FileSession, type FolderEntry, REASONS } from './ftp-session.js';
 
 type Config = ServiceConfig<'ftp'>;
+
+const TICKET_LIMIT_MS = 250;
+const TICKET_STEP_MS = 5;
 
 /** The server closes the connection, by whatever is wrong with it. */
 const CLOSING = 421;
@@ -107,7 +112,11 @@ class FtpSession implements FileSession {
   }
 
   async upload(path: string, content: Buffer): Promise<void> {
-    await this.#run(() => this.#client.uploadFrom(Readable.from([content]), path));
+    const { ftp } = this.#client;
+    const session = ftp.tlsSessionStore;
+    const isHandshakeOver = () => ftp.tlsSessionStore !== session;
+    const source = ftp.hasTLS ? patiently(content, ftp, isHandshakeOver) : [content];
+    await this.#run(() => this.#client.uploadFrom(Readable.from(source), path));
   }
 
   async makeFolder(path: string): Promise<void> {
@@ -170,6 +179,25 @@ class FtpSession implements FileSession {
       const reason = /^Timeout/.test(error.message) ? `${this.#where} did not answer in time` : undefined;
       throw unavailable(error, this.#where, reason ?? networkReason(error, this.#where));
     }
+  }
+}
+
+/**
+ * The content, and its end only when the server has sent its session ticket, with which its handshake is over: closing
+ * earlier resets the connection under vsftpd, which then breaks off, or loses what it has not yet read.
+ */
+async function* patiently(
+  content: Buffer,
+  ftp: Client['ftp'],
+  isHandshakeOver: () => boolean,
+): AsyncGenerator<Buffer> {
+  if (content.length > 0) yield content;
+  // There is one only since the transfer has begun.
+  const { dataSocket } = ftp;
+  if (!(dataSocket instanceof TLSSocket) || dataSocket.getProtocol() !== 'TLSv1.3') return;
+  // A server may do without tickets.
+  for (let waited = 0; waited < TICKET_LIMIT_MS && !isHandshakeOver(); waited += TICKET_STEP_MS) {
+    await delay(TICKET_STEP_MS);
   }
 }
 
