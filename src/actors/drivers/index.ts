@@ -1,5 +1,6 @@
 /** All drivers, by service type. A new one is added here. */
 import type { Drivers } from '../host.js';
+import { ftpDriver } from './ftp.js';
 import { memcachedDriver } from './memcached.js';
 import { objstoreDriver } from './objstore.js';
 import { postgresDriver } from './postgres.js';
@@ -10,4 +11,5 @@ export const DRIVERS = {
   redis: redisDriver,
   objstore: objstoreDriver,
   memcached: memcachedDriver,
+  ftp: ftpDriver,
 } as unknown as Drivers;
