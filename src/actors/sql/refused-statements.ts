@@ -29,6 +29,9 @@ const REFUSED: Readonly<Record<SqlDialect, Readonly<Record<string, string>>>> = 
   },
 };
 
+/** A pragma whose name is not quoted, with nothing before it. */
+const PRAGMA = /^\s*PRAGMA\s+(?:(?:main|temp)\s*\.\s*)?(\w+)/i;
+
 /** Those of SQLite that tell something, or change only what is in the file. */
 const PRAGMAS = new Set([
   ...[
@@ -57,18 +60,13 @@ const PRAGMAS = new Set([
  * @throws ServiceError `invalid` saying why
  */
 export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransaction: boolean): void {
-  const [first = '', second = '', third = ''] = scanned.words;
+  const [first = '', second = ''] = scanned.words;
   const savepoint = first === 'SAVEPOINT' || first === 'RELEASE' || isRollbackToSavepoint(scanned);
   if (savepoint) {
     if (!inTransaction) throw refused(first, TRANSACTION);
     return;
   }
-  if (dialect === 'sqlite') {
-    if (first === 'VACUUM' && (second === 'INTO' || third === 'INTO'))
-      throw refused('VACUUM INTO', 'a service is one file');
-    if (first === 'PRAGMA' && !PRAGMAS.has(second) && !PRAGMAS.has(third))
-      throw refused(`PRAGMA ${second}`, SESSION);
-  }
+  if (dialect === 'sqlite') refuseLeavingTheFile(scanned);
   if (
     first === 'SET' &&
     dialect === 'postgres' &&
@@ -78,6 +76,18 @@ export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransa
     return;
   const reason = REFUSED[dialect][first];
   if (reason !== undefined) throw refused(first, reason);
+}
+
+/** SQLite: what writes other files, or changes how the connection works. */
+function refuseLeavingTheFile({ sql, words }: ScannedSql): void {
+  const [first = '', second = '', third = ''] = words;
+  if (first === 'VACUUM' && (second === 'INTO' || third === 'INTO')) {
+    throw refused('VACUUM INTO', 'a service is one file');
+  }
+  // A pragma may have its effect even when it is only explained.
+  if (first !== 'PRAGMA' && !(first === 'EXPLAIN' && words.includes('PRAGMA'))) return;
+  const name = PRAGMA.exec(sql)?.[1]?.toUpperCase();
+  if (name === undefined || !PRAGMAS.has(name)) throw refused(`PRAGMA ${name ?? ''}`.trim(), SESSION);
 }
 
 /** `ROLLBACK [WORK | TRANSACTION] TO [SAVEPOINT] name` */

@@ -22,7 +22,7 @@ const INTEGER = /^-?\d{1,20}$/;
  * Reads `{"sql", "params"}`.
  * @throws ServiceError `invalid` naming what is wrong
  */
-export function parseStatement(payload: Buffer): SqlStatement {
+export function parseStatement(payload: Buffer | string): SqlStatement {
   const { sql, params = [], ...others } = parseObject(payload);
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(`"${unknown}" is not known: the members are "sql" and "params"`);
@@ -33,7 +33,7 @@ export function parseStatement(payload: Buffer): SqlStatement {
   return { sql, params: params.map(parseParam) };
 }
 
-function parseObject(payload: Buffer): Record<string, unknown> {
+function parseObject(payload: Buffer | string): Record<string, unknown> {
   let value: unknown;
   try {
     value = JSON.parse(payload.toString());

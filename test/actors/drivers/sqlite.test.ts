@@ -1,0 +1,458 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
+import type { ServiceConfig } from '../../../src/service-configs.js';
+import { failsWith } from '../../support/actors.js';
+import { eventually } from '../../support/eventually.js';
+import {
+  connectSql,
+  execute,
+  type Param,
+  query,
+  queryText,
+  type SqlConnection,
+  sqlCall,
+  valueText,
+} from '../../support/sql-calls.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
+import { driverSuite } from '../driver-suite.js';
+
+/** Never ends, and answers no row in between. */
+const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
+
+driverSuite(sqliteDriver, {
+  start: async () => {
+    const folder = await tempDir('sqlite');
+    return {
+      config: { path: join(folder.path, 'a file.db'), create_if_missing: true },
+      start: async () => undefined,
+      stop: async () => undefined,
+      remove: () => folder.remove(),
+    };
+  },
+  wrongPassword: 'a file has none',
+  at: 'a file is not reached over the network',
+  call: {
+    operation: 'query',
+    payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
+    check: ({ payload }) =>
+      expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
+  },
+});
+
+describe('driver sqlite', () => {
+  let folder: TempDir;
+  let config: ServiceConfig<'sqlite'>;
+  let sql: SqlConnection;
+
+  before(async () => {
+    folder = await tempDir('sqlite');
+    config = { path: join(folder.path, 'main.db'), create_if_missing: true };
+    sql = await connectSql(sqliteDriver, config);
+  });
+  after(async () => {
+    await sql?.connection.close();
+    await folder?.remove();
+  });
+
+  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
+
+  it('says what answered', async () => {
+    expect(await sql.connection.test()).to.match(/^SQLite 3\.\d+\.\d+$/);
+  });
+
+  it('is set up for use by many', async () => {
+    expect(await value('SELECT journal_mode FROM pragma_journal_mode')).to.equal('"wal"');
+    expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
+  });
+
+  describe('values', () => {
+    const VALUES: readonly (readonly [expression: string, json: string])[] = [
+      ['NULL', 'null'],
+      ['TRUE', '1'],
+      ['9223372036854775807', '9223372036854775807'],
+      ['-9223372036854775808', '-9223372036854775808'],
+      ['9007199254740993', '9007199254740993'],
+      ['0.30000000000000004', '0.30000000000000004'],
+      ['1e300', '1e+300'],
+      ['9e999', '"Infinity"'],
+      ['-9e999', '"-Infinity"'],
+      [`'quote " backslash \\ line' || char(10) || ' ü 😀'`, String.raw`"quote \" backslash \\ line\n ü 😀"`],
+      ["x'00FF10'", '"AP8Q"'],
+      ["x''", '""'],
+      ["datetime('2026-01-31 23:59:59')", '"2026-01-31 23:59:59"'],
+    ];
+    for (const [expression, json] of VALUES) {
+      it(`${expression} is ${json}`, async () => {
+        expect(await value(`SELECT ${expression} AS v`)).to.equal(json);
+      });
+    }
+
+    it('has all bytes', async () => {
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
+      expect(await value('SELECT ? AS v', { blob: bytes })).to.equal(`"${bytes}"`);
+    });
+  });
+
+  describe('parameters', () => {
+    it('are of every kind', async () => {
+      expect(await value('SELECT ? AS v', true)).to.equal('1');
+      expect(await value('SELECT ? AS v', false)).to.equal('0');
+      expect(await value('SELECT ? AS v', null)).to.equal('null');
+      expect(await value('SELECT typeof(?) AS v', 5)).to.equal('"integer"');
+      expect(await value('SELECT ? AS v', 0.1)).to.equal('0.1');
+      expect(await value('SELECT ? AS v', "it's \\")).to.equal(String.raw`"it's \\"`);
+      expect(await value('SELECT ? AS v', { int: '-9223372036854775808' })).to.equal('-9223372036854775808');
+      expect(await value("SELECT json_extract(?, '$.n') AS v", { json: '{"n":9007199254740993}' })).to.equal(
+        '9007199254740993',
+      );
+      const tooLarge = sql.connection.call(sqlCall('query', 'SELECT ?', [{ int: '9223372036854775808' }]));
+      expect(await failsWith('invalid', tooLarge)).to.include('does not fit');
+    });
+
+    it('stand for ?, ?1 and names', async () => {
+      expect(await value('SELECT ? - ? AS v', 5, 3)).to.equal('2');
+      expect(await value('SELECT ?2 - ?1 - ?1 AS v', 3, 10)).to.equal('4');
+      expect(await value('SELECT :a || @b || $c || :a AS v', 'x', 'y', 'z')).to.equal('"xyzx"');
+      expect(
+        await value('SELECT \'?\' || "?" || [?] || ? AS v FROM (SELECT \'a\' AS "?") -- ?', 'x'),
+      ).to.equal('"?aax"');
+    });
+
+    it('are counted', async () => {
+      const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
+      expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
+      const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT :a', [1, 2])));
+      expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
+    });
+  });
+
+  describe('statements', () => {
+    before(() => execute(sql.connection, 'CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT UNIQUE)'));
+    beforeEach(() => execute(sql.connection, 'DELETE FROM things'));
+
+    it('tell how many rows they have changed, and the id that was made', async () => {
+      expect(
+        await execute(sql.connection, "INSERT INTO things VALUES (9007199254740993, 'a')"),
+      ).to.deep.equal({
+        ...{ rows_affected: 1, last_insert_id: 9007199254740993n },
+      });
+      const text = await queryText(sql.connection, "INSERT INTO things (name) VALUES ('b') RETURNING name");
+      expect(text).to.equal(
+        '{"columns":["name"],"rows":[["b"]],"rows_affected":1,"last_insert_id":9007199254740994}',
+      );
+      expect(
+        await execute(sql.connection, "UPDATE things SET name = name || 'x' RETURNING id"),
+      ).to.deep.equal({
+        ...{ rows_affected: 2, last_insert_id: null },
+      });
+      expect(await query(sql.connection, 'SELECT name FROM things WHERE id < 0')).to.deep.equal({
+        ...{ columns: ['name'], rows: [], rows_affected: 0, last_insert_id: null },
+      });
+      expect(await query(sql.connection, 'DELETE FROM things')).to.deep.equal({
+        ...{ columns: [], rows: [], rows_affected: 2, last_insert_id: null },
+      });
+    });
+
+    it('fail with what the database says', async () => {
+      const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
+      await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
+      expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
+        'UNIQUE constraint failed: things.id (SQLITE_CONSTRAINT_PRIMARYKEY)',
+      );
+      expect(await failing('SELEC')).to.equal('near "SELEC": syntax error (SQLITE_ERROR)');
+      expect(await failing('SELECT * FROM nowhere')).to.include('no such table: nowhere');
+      await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT 1; SELECT 2')));
+      await failsWith('invalid', sql.connection.call(sqlCall('query', '')));
+      expect(await value('SELECT count(*) FROM things')).to.equal('1');
+    });
+
+    it('are refused when they would leave the file or change the connection', async () => {
+      for (const text of ['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT a', '/* x */ begin immediate']) {
+        const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
+        expect(message, text).to.include('use a transaction');
+      }
+      const other = join(folder.path, 'other.db');
+      for (const text of [
+        ...[
+          `ATTACH '${other}' AS other`,
+          'DETACH main',
+          `VACUUM INTO '${other}'`,
+          `VACUUM main INTO '${other}'`,
+        ],
+        ...['PRAGMA journal_mode = DELETE', 'PRAGMA main.journal_mode(DELETE)', 'PRAGMA foreign_keys = OFF'],
+        ...[
+          'PRAGMA "foreign_keys" = optimize',
+          'PRAGMA journal_mode = user_version',
+          'PRAGMA writable_schema = 1',
+        ],
+        ...['EXPLAIN PRAGMA foreign_keys = OFF', '/**/ PRAGMA foreign_keys = OFF'],
+      ]) {
+        await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
+      }
+      await failsWith('backend', sql.connection.call(sqlCall('query', "SELECT load_extension('x')")));
+      expect(existsSync(other)).to.equal(false);
+      expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
+      expect((await query(sql.connection, 'PRAGMA table_info(things)')).rows).to.have.lengthOf(2);
+    });
+
+    it('see a changed schema', async () => {
+      const other = await connectSql(sqliteDriver, config);
+      try {
+        await execute(sql.connection, 'CREATE TABLE shapes (a)');
+        await execute(sql.connection, 'INSERT INTO shapes VALUES (1)');
+        for (const [name, by] of [
+          ['b', sql],
+          ['c', other],
+        ] as const) {
+          await query(sql.connection, 'SELECT * FROM shapes');
+          const { columns } = await query(sql.connection, 'SELECT * FROM shapes');
+          await execute(by.connection, `ALTER TABLE shapes RENAME COLUMN ${columns[0]} TO ${name}`);
+          expect((await query(sql.connection, 'SELECT * FROM shapes')).columns).to.deep.equal([name]);
+        }
+        await execute(other.connection, 'ALTER TABLE shapes ADD COLUMN d');
+        expect((await query(sql.connection, 'SELECT * FROM shapes')).rows).to.deep.equal([[1, null]]);
+      } finally {
+        await other.connection.close();
+      }
+    });
+
+    it('are answered each with its own when many are under way', async () => {
+      const numbers = Array.from({ length: 2_000 }, (_value, i) => i);
+      const answers = await Promise.all(numbers.map((n) => value('SELECT ? AS v', n)));
+      expect(answers).to.deep.equal(numbers.map(String));
+    });
+  });
+
+  describe('transactions', () => {
+    before(() => execute(sql.connection, 'CREATE TABLE moves (id INTEGER)'));
+    beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
+    const count = () => value('SELECT count(*) FROM moves');
+
+    it('are committed, or rolled back', async () => {
+      const first = await sql.begin();
+      await execute(first, 'INSERT INTO moves VALUES (1)');
+      expect(await valueText(first, 'SELECT count(*) FROM moves')).to.equal('1');
+      await first.commit();
+      expect(await count()).to.equal('1');
+      const second = await sql.begin();
+      await execute(second, 'DELETE FROM moves');
+      await execute(second, 'SAVEPOINT a');
+      await failsWith('invalid', second.call(sqlCall('execute', 'COMMIT')));
+      await second.rollback();
+      expect(await count()).to.equal('1');
+      await failsWith('invalid', second.call(sqlCall('execute', 'DELETE FROM moves')));
+    });
+
+    it('have the file to themselves; others read what was before, and write after', async () => {
+      const transaction = await sql.begin();
+      await execute(transaction, 'INSERT INTO moves VALUES (1)');
+      let begun = false;
+      let written = false;
+      const write = execute(sql.connection, 'INSERT INTO moves VALUES (2)').then(() => {
+        written = true;
+      });
+      const begin = sql.begin().then((next) => {
+        begun = true;
+        return next;
+      });
+      const late = execute(sql.connection, 'INSERT INTO moves VALUES (3)');
+      expect(await count()).to.equal('0');
+      expect([written, begun]).to.deep.equal([false, false]);
+      await transaction.commit();
+      await write;
+      const next = await begin;
+      expect(await valueText(next, 'SELECT count(*) FROM moves')).to.equal('2');
+      await next.rollback();
+      await late;
+      expect(await count()).to.equal('3');
+    });
+
+    it('do not hold up a call that is given up while it waits', async () => {
+      const transaction = await sql.begin();
+      const abort = new AbortController();
+      const waiting = failsWith(
+        'deadline',
+        sql.connection.call(sqlCall('execute', 'INSERT INTO moves VALUES (1)', [], abort.signal)),
+      );
+      abort.abort();
+      await waiting;
+      await transaction.rollback();
+      expect(await count()).to.equal('0');
+      expect(sql.lost).to.deep.equal([]);
+    });
+
+    it('are not committed after the database has rolled them back', async () => {
+      await execute(sql.connection, 'CREATE TABLE strict_moves (id INTEGER UNIQUE ON CONFLICT ROLLBACK)');
+      const transaction = await sql.begin();
+      await execute(transaction, 'INSERT INTO strict_moves VALUES (1)');
+      await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO strict_moves VALUES (1)')));
+      await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO strict_moves VALUES (2)')));
+      const outcome = await transaction.commit().then(() => 'committed', String);
+      expect(outcome).to.include('rolled back');
+      expect(await value('SELECT count(*) FROM strict_moves')).to.equal('0');
+      await execute(sql.connection, 'INSERT INTO moves VALUES (1)');
+    });
+  });
+
+  describe('what is given up or too large', () => {
+    it('a statement that goes on is ended, with the connection', async () => {
+      const other = await connectSql(sqliteDriver, config);
+      const abort = new AbortController();
+      const endless = failsWith(
+        'unavailable',
+        other.connection.call(sqlCall('query', ENDLESS, [], abort.signal)),
+      );
+      const behind = failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT 1')));
+      abort.abort();
+      expect(await endless).to.include('ran for too long');
+      await behind;
+      expect(other.lost).to.have.lengthOf(1);
+      await other.connection.close();
+    });
+
+    it('a statement that only waits for its turn does not end the connection', async () => {
+      const abort = new AbortController();
+      const slow =
+        'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000000) SELECT count(*) FROM c';
+      const running = value(slow);
+      const behind = sql.connection.call(sqlCall('query', 'SELECT 1 AS v', [], abort.signal));
+      abort.abort();
+      expect(await running).to.equal('5000000');
+      await behind;
+      expect(sql.lost).to.deep.equal([]);
+    });
+
+    for (const [what, text] of [
+      [
+        'many rows',
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT printf('%1000d', x) FROM c",
+      ],
+      ['one value', 'SELECT hex(zeroblob(40000000))'],
+    ] as const) {
+      it(`is refused: ${what}`, async () => {
+        const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
+        expect(message).to.include('larger than 64 MiB');
+        expect(await value('SELECT 1 AS v')).to.equal('1');
+      });
+    }
+
+    it('is closed when calls hang', async () => {
+      const other = await connectSql(sqliteDriver, config);
+      const endless = failsWith('unavailable', other.connection.call(sqlCall('query', ENDLESS)));
+      await other.connection.close();
+      await endless;
+      expect(other.lost).to.deep.equal([]);
+      await failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT 1')));
+    });
+  });
+
+  describe('the file', () => {
+    let inside: string;
+    before(async () => {
+      inside = join(folder.path, 'inside');
+      await mkdir(inside);
+    });
+
+    /** Connects and tells the message of the failure, or that it worked. */
+    async function attempt(
+      path: string,
+      options: { create?: boolean; sqliteDir?: string } = {},
+    ): Promise<string> {
+      const { create = true, sqliteDir } = options;
+      try {
+        const { connection } = await connectSql(
+          sqliteDriver,
+          { path, create_if_missing: create },
+          sqliteDir === undefined ? {} : { sqliteDir },
+        );
+        await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
+        await connection.close();
+        return 'opened';
+      } catch (thrown) {
+        return String(thrown);
+      }
+    }
+
+    it('is made when it is missing, unless that is not wanted', async () => {
+      const path = join(folder.path, 'new.db');
+      expect(await attempt(path, { create: false })).to.match(
+        /does not exist, and create_if_missing is false/,
+      );
+      expect(existsSync(path)).to.equal(false);
+      expect(await attempt(path)).to.equal('opened');
+      expect(await attempt(path, { create: false })).to.equal('opened');
+    });
+
+    it('is closed with the connection: nothing but the file is left', () => {
+      expect(existsSync(join(folder.path, 'new.db-wal'))).to.equal(false);
+    });
+
+    it('has to be in a folder that is there', async () => {
+      expect(await attempt(join(folder.path, 'missing', 'a.db'))).to.match(
+        /the folder .*missing does not exist/,
+      );
+      expect(await attempt(join(config.path, 'a.db'))).to.match(/is not a file|does not exist/);
+    });
+
+    it('has to be a file, and a database', async () => {
+      expect(await attempt(inside)).to.match(/is not a file/);
+      const noDatabase = join(folder.path, 'text');
+      await writeFile(noDatabase, randomBytes(4_096));
+      expect(await attempt(noDatabase)).to.match(/cannot be opened: file is not a database/);
+      for (const path of [':memory:', 'file:x.db', ' a.db'])
+        expect(await attempt(path)).to.match(/is not the path/);
+    });
+
+    it('has to be within the folder for databases, symbolic links followed', async () => {
+      const options = { sqliteDir: inside };
+      expect(await attempt(join(inside, 'a.db'), options)).to.equal('opened');
+      expect(await attempt('relative.db', options)).to.equal('opened');
+      expect(existsSync(join(inside, 'relative.db'))).to.equal(true);
+      await mkdir(join(inside, 'sub'));
+      expect(await attempt('sub/..a.db', options)).to.equal('opened');
+      for (const path of [config.path, '../a.db', 'sub/../../a.db', join(inside, '..', 'a.db')]) {
+        expect(await attempt(path, options), path).to.match(/is outside of/);
+      }
+      await symlink(folder.path, join(inside, 'way-out'));
+      expect(await attempt('way-out/a.db', options)).to.match(/is outside of/);
+      await symlink(config.path, join(inside, 'link.db'));
+      expect(await attempt('link.db', options)).to.match(/is outside of/);
+      await symlink(join(folder.path, 'nothing.db'), join(inside, 'dangling.db'));
+      expect(await attempt('dangling.db', options)).to.match(/symbolic link to nothing/);
+      expect(existsSync(join(folder.path, 'a.db'))).to.equal(false);
+    });
+  });
+
+  it('tells when its process has ended', async () => {
+    const other = await connectSql(sqliteDriver, config);
+    const pids = await childrenWith('sqlite-process');
+    expect(pids).to.have.lengthOf(2);
+    const [newest] = pids.sort((a, b) => b - a);
+    process.kill(newest ?? 0, 'SIGKILL');
+    await eventually(() => expect(other.lost).to.have.lengthOf(1));
+    await failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT 1')));
+    await other.connection.close();
+    expect(sql.lost).to.deep.equal([]);
+  });
+});
+
+/** Pids of children of this process whose command line has this text. */
+async function childrenWith(text: string): Promise<number[]> {
+  const { readdir, readFile } = await import('node:fs/promises');
+  const found: number[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+      if (parent === process.pid && commandLine.includes(text)) found.push(Number(pid));
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found;
+}
