@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ServiceError } from '../../../src/actors/service-error.js';
+import { scanSql } from '../../../src/actors/sql/placeholders.js';
+import { refuseHarmful } from '../../../src/actors/sql/refused-statements.js';
+import { ResultText } from '../../../src/actors/sql/result-text.js';
+import { JsonText, parseStatement } from '../../../src/actors/sql/statement.js';
+
+describe('statements of handlers', () => {
+  const parse = (value: unknown) => parseStatement(Buffer.from(JSON.stringify(value)));
+
+  it('have parameters of every kind', () => {
+    const params = [null, true, 1.5, 'text', { int: '-9007199254740993' }, { blob: 'AP8=' }, { json: '[1]' }];
+    expect(parse({ sql: 'x', params })).to.deep.equal({
+      sql: 'x',
+      params: [null, true, 1.5, 'text', -9007199254740993n, Buffer.from([0, 255]), new JsonText('[1]')],
+    });
+    expect(parse({ sql: 'x' }).params).to.deep.equal([]);
+  });
+
+  const wrong: readonly (readonly [value: unknown, message: RegExp])[] = [
+    [null, /must be an object/],
+    [[], /must be an object/],
+    [{}, /"sql" must be a text/],
+    [{ sql: 1 }, /"sql" must be a text/],
+    [{ sql: 'a\u0000b' }, /U\+0000/],
+    [{ sql: '', params: {} }, /"params" must be an array/],
+    [{ sql: '', parms: [] }, /"parms" is not known/],
+    [{ sql: '', params: [1, []] }, /parameter 2 must be/],
+    [{ sql: '', params: [{}] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ int: 5 }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ int: '1.5' }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ int: '1'.repeat(1000) }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ blob: 'a' }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ blob: 'a*b=' }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ int: '1', json: '1' }] }, /parameter 1 must be/],
+    [{ sql: '', params: [{ toString: 'x' }] }, /parameter 1 must be/],
+  ];
+  for (const [value, message] of wrong) {
+    it(`are refused: ${JSON.stringify(value).slice(0, 60)}`, () => {
+      expect(() => parse(value))
+        .to.throw(ServiceError, message)
+        .with.property('kind', 'invalid');
+    });
+  }
+
+  it('are refused when they are no JSON', () => {
+    expect(() => parseStatement(Buffer.from('{'))).to.throw(ServiceError, /must be JSON/);
+  });
+
+  it('keep integers and bytes exactly', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }), fc.uint8Array(), (int, bytes) => {
+        const blob = Buffer.from(bytes);
+        const { params } = parse({
+          sql: '',
+          params: [{ int: String(int) }, { blob: blob.toString('base64') }],
+        });
+        expect(params).to.deep.equal([int, blob]);
+      }),
+    );
+  });
+
+  it('may set something within a transaction only', () => {
+    const refuse = (sql: string, inTransaction: boolean) => () =>
+      refuseHarmful(scanSql(sql, 'postgres'), 'postgres', inTransaction);
+    for (const sql of [
+      'SET LOCAL x = 1',
+      'SAVEPOINT a',
+      'ROLLBACK TO a',
+      'ROLLBACK WORK TO SAVEPOINT a',
+      'RELEASE a',
+    ]) {
+      expect(refuse(sql, false), sql).to.throw(ServiceError);
+      expect(refuse(sql, true), sql).to.not.throw();
+    }
+    for (const sql of ['COMMIT', 'SET x = 1', 'SET SESSION x = 1', 'ROLLBACK']) {
+      expect(refuse(sql, true), sql).to.throw(ServiceError, 'is not possible here');
+    }
+    for (const sql of ['SELECT 1', 'UPDATE t SET a = 1', 'WITH a AS (SELECT 1) SELECT 1', '']) {
+      expect(refuse(sql, false), sql).to.not.throw();
+    }
+  });
+});
+
+describe('texts of results', () => {
+  it('are JSON', () => {
+    const text = new ResultText(['a', '"']);
+    expect(text.addRow('1,2')).to.equal(true);
+    expect(text.addRow('null,"x"')).to.equal(true);
+    expect(JSON.parse(text.finish(3, '4'))).to.deep.equal({
+      ...{
+        columns: ['a', '"'],
+        rows: [
+          [1, 2],
+          [null, 'x'],
+        ],
+        rows_affected: 3,
+        last_insert_id: 4,
+      },
+    });
+  });
+
+  it('are refused by their bytes, not by their characters', () => {
+    const text = new ResultText(['a']);
+    expect(text.addRow(`"${'ü'.repeat(34_000_000)}"`)).to.equal(true);
+    expect(() => text.finish(0)).to.throw(ServiceError, 'larger than 64 MiB');
+  });
+});
