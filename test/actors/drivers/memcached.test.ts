@@ -4,6 +4,7 @@ import { memcachedDriver } from '../../../src/actors/drivers/memcached.js';
 import { startMemcachedBackend } from '../../support/backends/memcached.js';
 import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { startProxy } from '../../support/tcp-proxy.js';
 import { driverSuite } from '../driver-suite.js';
 
 const DAY_S = 24 * 60 * 60;
@@ -162,6 +163,23 @@ describe('memcached driver', () => {
       'unavailable',
       /servers: "a:b:c" is not of the form/,
     );
+  });
+
+  it('fails calls under way when the connection breaks', async () => {
+    const proxy = await startProxy(`http://127.0.0.1:${backend.config.port}`);
+    const through = await connectTo(memcachedDriver, {
+      host: '127.0.0.1',
+      port: Number(new URL(proxy.url).port),
+    });
+    try {
+      const calls = ['a', 'b'].map((key) => through.send('get', { key }));
+      const failing = calls.map((call) => expectServiceError(call, 'unavailable', /closed the connection/));
+      await proxy.down();
+      await Promise.all(failing);
+      expect(through.lost).to.have.length(1);
+    } finally {
+      await through.close();
+    }
   });
 
   it('tells when the connection breaks, once, and fails all calls at once', async () => {
