@@ -32,11 +32,16 @@ fn handle(req: Request) -> Response {
             rust_edge_gateway_sdk::blocking(|| arrive_and_wait(&name, count));
             Response::text(200, "waited")
         }
+        "/service" => match RedisPool::new("cache").get("key") {
+            Ok(value) => Response::text(200, value.unwrap_or_default()),
+            Err(error) => error.into(),
+        },
         "/spin" => {
             // Slow enough for the runtime to notice.
             std::thread::sleep(std::time::Duration::from_millis(1));
             Response::ok(json!({"n": count}))
         }
+        "/refused" => HandlerError::DatabaseError("no table users".into()).into(),
         "/panic" => panic!("secret detail"),
         "/large" => Response::text(200, "x".repeat(count)),
         "/bad-header" => Response::no_content().with_header("X-Note", "two\r\nlines"),

@@ -3,7 +3,11 @@
 mod client;
 
 use client::{Connection, Handler};
+use rust_edge_gateway_sdk::wire::buffer::Buffer;
+use rust_edge_gateway_sdk::wire::frame::{header, Kind};
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 
 const HANDLER: &str = "test_handler";
 
@@ -50,6 +54,40 @@ fn a_waiting_request_holds_up_no_other() {
         let last: BTreeSet<u32> = (0..2).map(|_| connection.receive().number).collect();
         assert_eq!(last, BTreeSet::from([2, 200]));
     }
+}
+
+#[test]
+fn a_request_that_waits_for_a_service_holds_up_no_other() {
+    let socket = std::env::temp_dir().join(format!("edge-sdk-test-services-{}", std::process::id()));
+    let listener = UnixListener::bind(&socket).unwrap();
+    let environment = [("EDGE_SERVICES_SOCKET", socket.to_str().unwrap()), ("EDGE_SERVICES_TOKEN", "token")];
+    let handler = Handler::start_with(HANDLER, &environment);
+    let mut connection = handler.connect();
+    // In one write, so that one read of the handler sees all of it.
+    let mut all = Connection::frame(1, "/quick", b"");
+    all.extend(Connection::frame(2, "/service", b""));
+    (3..103).for_each(|n| all.extend(Connection::frame(n, "/quick", b"")));
+    connection.send_raw(&all);
+    let (mut services, _) = listener.accept().unwrap();
+    std::fs::remove_file(&socket).unwrap();
+    let mut received = Buffer::new();
+    let mut call = None;
+    while call.is_none() {
+        let n = services.read(received.room()).unwrap();
+        received.filled(n);
+        while let Some(frame) = received.next_frame().unwrap() {
+            call = (frame.head != br#"{"token":"token"}"#).then_some(frame.number);
+        }
+    }
+    let others: BTreeSet<u32> = (0..101).map(|_| connection.receive().number).collect();
+    assert!(!others.contains(&2), "answered before the service was");
+    let head = br#"{"ok":true,"result":{"found":true}}"#;
+    let mut answer = header(Kind::Response, call.unwrap(), head.len(), 5).to_vec();
+    answer.extend_from_slice(head);
+    answer.extend_from_slice(b"value");
+    services.write_all(&answer).unwrap();
+    let last = connection.receive();
+    assert_eq!((last.number, last.body), (2, b"value".to_vec()));
 }
 
 #[test]
@@ -110,6 +148,23 @@ fn a_panic_is_a_500_for_its_request_alone() {
     assert!(log.contains("[request id-2] panicked at "), "{log}");
     assert!(log.contains("handler.rs:") && log.contains("secret detail"), "{log}");
     assert_eq!(log.lines().count(), 1, "{log}");
+}
+
+#[test]
+fn what_a_service_says_is_for_the_log_with_its_request() {
+    let handler = Handler::start(HANDLER);
+    let mut connection = handler.connect();
+    connection.send(1, "/refused", b"");
+    let answer = connection.receive();
+    assert_eq!((answer.status, answer.body), (500, b"{\"error\":\"Database error\"}".to_vec()));
+    connection.send(2, "/service", b"");
+    let answer = connection.receive();
+    assert_eq!((answer.status, answer.body), (500, b"{\"error\":\"Service not bound\"}".to_vec()));
+    let log = handler.stop();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert_eq!(lines[0], "[request id-1] Database error: no table users");
+    assert!(lines[1].ends_with("the pool \"cache\": this handler was started without access to services"), "{log}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn rows_become_structs() {
 #[test]
 fn execute_tells_what_changed() {
     let answer = || ok(json!({"rows_affected": 3, "last_insert_id": null}), b"");
-    let (head, payload, result) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", &[]));
+    let (head, payload, result) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", []));
     assert_eq!(head, json!({"op": "execute"}));
     assert_eq!(json_of(&payload), json!({"sql": "DELETE FROM t", "params": []}));
     let result = result.unwrap();

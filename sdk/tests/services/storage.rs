@@ -30,14 +30,21 @@ fn files(pool: &str) {
                 let list: Vec<JsonValue> = keys.map(|key| json!({"key": key, "size": 1})).collect();
                 ok(JsonValue::Null, json!(list).to_string())
             }
-            _ => {
-                let names = files.keys().filter_map(|key| key.strip_prefix(&format!("{path}/")));
-                let entries: Vec<JsonValue> =
-                    names.map(|name| json!({"name": name, "kind": "file", "size": 1, "modified": null})).collect();
-                ok(JsonValue::Null, json!(entries).to_string())
-            }
+            _ => match entries(&files, &path) {
+                list if list.is_empty() && !path.is_empty() => failure("backend", "there is no folder"),
+                list => ok(JsonValue::Null, json!(list).to_string()),
+            },
         }
     });
+}
+
+/// What is in a folder.
+fn entries(files: &BTreeMap<String, Vec<u8>>, folder: &str) -> Vec<JsonValue> {
+    let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let below = files.keys().filter_map(|path| path.strip_prefix(&prefix));
+    let kinds: BTreeMap<&str, &str> =
+        below.map(|path| path.split_once('/').map_or((path, "file"), |(name, _)| (name, "folder"))).collect();
+    kinds.into_iter().map(|(name, kind)| json!({"name": name, "kind": kind, "size": 1, "modified": null})).collect()
 }
 
 /// Answers to the statements that Storage makes, as a database with the given answer to `SELECT version()` does.
@@ -181,6 +188,16 @@ fn in_object_storages() {
 fn on_file_servers() {
     files("storage: files");
     behaves(&Storage::file_storage("storage: files", "pets"));
+    behaves(&Storage::file_storage("storage: files", "shop/of/pets"));
+    FtpPool::new("storage: files").put("flat.json", r#"{"id": "flat"}"#).unwrap();
+    assert_eq!(Storage::file_storage("storage: files", "").list().unwrap(), [json!({"id": "flat"})]);
+    // Other refusals are no missing folders.
+    on("storage: refuses", |call| match call.head["args"]["path"].as_str() {
+        Some("") => ok(JsonValue::Null, json!([{"name": "pets", "kind": "folder"}]).to_string()),
+        _ => failure("backend", "permission denied"),
+    });
+    let error = Storage::file_storage("storage: refuses", "pets").list().unwrap_err().to_string();
+    assert!(error.contains("permission denied"), "{error}");
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl ObjectStore {
         Ok(self.head(key)?.is_some())
     }
 
-    /// Stores an object, whatever was there before. Its content type follows from the ending of its key.
+    /// Stores an object, whatever was there before, as `application/octet-stream`.
     ///
     /// # Errors
     /// See [`ObjectStore`].

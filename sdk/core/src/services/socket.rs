@@ -72,3 +72,44 @@ pub fn connect(path: &str, limit: Duration) -> io::Result<UnixStream> {
 pub fn connect(path: &str, _: Duration) -> io::Result<UnixStream> {
     UnixStream::connect(path)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::time::Instant;
+
+    #[test]
+    fn only_an_open_and_silent_connection_is_quiet() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        assert!(is_quiet(&ours));
+        theirs.write_all(b"x").unwrap();
+        assert!(!is_quiet(&ours));
+        // Looking takes nothing away.
+        assert_eq!((&ours).read(&mut [0; 8]).unwrap(), 1);
+        assert!(is_quiet(&ours));
+        drop(theirs);
+        assert!(!is_quiet(&ours));
+    }
+
+    #[test]
+    fn connecting_ends_when_nobody_accepts() {
+        extern "C" {
+            fn listen(socket: c_int, backlog: c_int) -> c_int;
+        }
+        let path = std::env::temp_dir().join(format!("edge-sdk-connect-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        // SAFETY: the descriptor is open, and listening already.
+        assert_eq!(unsafe { listen(listener.as_raw_fd(), 0) }, 0);
+        let connect = || connect(path.to_str().unwrap(), Duration::from_millis(50));
+        let _accepted = connect().unwrap();
+        let start = Instant::now();
+        let refused = connect();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(start.elapsed() >= Duration::from_millis(50));
+        assert_eq!(connect().unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(super::connect(&"x".repeat(108), Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}

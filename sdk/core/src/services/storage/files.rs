@@ -129,7 +129,22 @@ impl FileStore for FtpPool {
     }
 
     fn names(&self, folder: &str) -> Result<Vec<String>, HandlerError> {
-        let entries = self.list(folder.trim_end_matches('/'))?;
+        let folder = folder.trim_end_matches('/');
+        let entries = match self.list(folder) {
+            // It is made with the first file in it.
+            Err(HandlerError::StorageError(_)) if lacks(self, folder)? => return Ok(Vec::new()),
+            listed => listed?,
+        };
         Ok(entries.into_iter().filter(|entry| entry.kind == FileKind::File).map(|entry| entry.name).collect())
+    }
+}
+
+/// Whether a folder is missing, from what its parent has.
+fn lacks(ftp: &FtpPool, folder: &str) -> Result<bool, HandlerError> {
+    let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+    match ftp.list(parent) {
+        Ok(entries) => Ok(!name.is_empty() && entries.iter().all(|entry| entry.name != name)),
+        Err(HandlerError::StorageError(_)) if !parent.is_empty() => lacks(ftp, parent),
+        Err(error) => Err(error),
     }
 }
