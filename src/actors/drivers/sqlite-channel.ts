@@ -6,12 +6,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { DriverCall } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import type { Answer, OpenRequest, Operation, Request } from './sqlite-messages.js';
 
 const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url));
 
-/** How often it is looked whether a statement that was given up is still running. */
+/** How often it is looked whether the statement that runs is one that was given up. */
 const WATCH_MS = 100;
 /** The process gets this long to close the file by itself. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -26,13 +27,14 @@ export interface ChannelResult {
 interface Pending {
   readonly resolve: (result: ChannelResult) => void;
   readonly reject: (error: ServiceError) => void;
+  /** Its signal is asked for only when it takes long: making one costs more than a quick statement. */
+  readonly call: DriverCall | undefined;
 }
 
 export class SqliteChannel {
   private readonly process: ChildProcess;
   /** In the order in which they were sent: the first is the one that runs. */
   private readonly pending = new Map<number, Pending>();
-  private readonly givenUp = new Set<number>();
   private outbox: Request[] = [];
   private nextId = 1;
   private watch: NodeJS.Timeout | undefined;
@@ -62,7 +64,7 @@ export class SqliteChannel {
     try {
       if (signal.aborted) abort();
       await new Promise<void>((resolve, reject) => {
-        this.pending.set(0, { resolve: () => resolve(), reject });
+        this.pending.set(0, { resolve: () => resolve(), reject, call: undefined });
         if (this.ended) return reject(this.ended);
         this.process.once('message', (answer: { readonly opened: boolean; readonly reason?: string }) => {
           if (answer.opened) resolve();
@@ -79,24 +81,14 @@ export class SqliteChannel {
 
   /**
    * Asks for something.
-   * @param signal aborted when nobody waits any more; a statement that goes on then is ended
+   * @param call that it is for: when nobody waits for it any more and it still runs, it is ended
    */
-  request(operation: Operation, payload: string, signal?: AbortSignal): Promise<ChannelResult> {
+  request(operation: Operation, payload: string, call?: DriverCall): Promise<ChannelResult> {
     return new Promise((resolve, reject) => {
       if (this.ended) return reject(this.ended);
       const id = this.nextId++;
-      const giveUp = () => this.giveUp(id);
-      this.pending.set(id, {
-        resolve: (result) => {
-          signal?.removeEventListener('abort', giveUp);
-          resolve(result);
-        },
-        reject: (error) => {
-          signal?.removeEventListener('abort', giveUp);
-          reject(error);
-        },
-      });
-      signal?.addEventListener('abort', giveUp);
+      this.pending.set(id, { resolve, reject, call });
+      this.watch ??= setInterval(() => this.look(), WATCH_MS);
       if (this.outbox.push([id, operation, payload]) === 1) setImmediate(() => this.flush());
     });
   }
@@ -131,7 +123,6 @@ export class SqliteChannel {
     for (const answer of answers) {
       const pending = this.pending.get(answer[0]);
       this.pending.delete(answer[0]);
-      this.givenUp.delete(answer[0]);
       if (answer[1] === 'ok') {
         pending?.resolve({ text: answer[2], rowsAffected: answer[3], lastInsertId: answer[4] });
       } else {
@@ -141,20 +132,16 @@ export class SqliteChannel {
     }
   }
 
-  /** Begins to watch for a statement that nobody waits for; one that only waits for its turn does no harm. */
-  private giveUp(id: number): void {
-    this.givenUp.add(id);
-    this.watch ??= setInterval(() => this.look(), WATCH_MS);
-  }
-
+  /** Ends a statement that nobody waits for; one that only waits for its turn does no harm. */
   private look(): void {
-    if (this.givenUp.size === 0) {
+    const [first] = this.pending;
+    if (!first) {
       clearInterval(this.watch);
       this.watch = undefined;
       return;
     }
-    const [running] = this.pending.keys();
-    if (running !== undefined && running === this.runningAtLastLook && this.givenUp.has(running)) {
+    const [running, { call }] = first;
+    if (running === this.runningAtLastLook && call?.signal.aborted) {
       this.kill(
         'a statement ran for too long and could only be ended together with the connection to the file',
       );

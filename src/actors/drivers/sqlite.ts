@@ -51,11 +51,11 @@ class SqliteConnection implements Connection {
     requireStatement(operation);
     const payload = call.payload.toString();
     if (this.transactionIsOpen && operation === 'query' && isRead(payload)) {
-      return toAnswer(await this.channel.request('read', payload, call.signal));
+      return toAnswer(await this.channel.request('read', payload, call));
     }
     // Another transaction may have begun first among those that waited.
     while (this.transactionIsOpen) await this.turn(call.signal);
-    return toAnswer(await this.channel.request(operation, payload, call.signal));
+    return toAnswer(await this.channel.request(operation, payload, call));
   }
 
   async begin(call: DriverCall): Promise<Transaction> {
@@ -114,7 +114,7 @@ class SqliteTransaction implements Transaction {
     const { operation } = call;
     requireStatement(operation);
     this.requireOpen();
-    return toAnswer(await this.channel.request(`tx-${operation}`, call.payload.toString(), call.signal));
+    return toAnswer(await this.channel.request(`tx-${operation}`, call.payload.toString(), call));
   }
 
   async commit(): Promise<void> {
