@@ -47,7 +47,7 @@ export function createWebServer(host: ActorHostView, { log, token }: WebServerOp
       headersTimeout: 20_000,
       // Files of any size, at the speed of any client.
       requestTimeout: 0,
-      highWaterMark: 256 * 1024,
+      // No larger buffers: waiting pieces of a download outlive young garbage collections, which halves its speed.
     },
     (request, response) => {
       const url = new URL(request.url ?? '/', 'http://actor-host');
