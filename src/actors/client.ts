@@ -112,6 +112,8 @@ export class ActorHostClient {
       try {
         response = await this.#send(address, exchange);
       } catch (thrown) {
+        // No other host could do better.
+        if (thrown instanceof SourceFailure) throw thrown.cause;
         this.options.log.warn({ err: toError(thrown) }, 'an actor host cannot be reached');
         continue;
       }
@@ -173,15 +175,25 @@ export class ActorHostClient {
         },
       });
       outgoing.setTimeout(ANSWER_LIMIT_MS, () => outgoing.destroy(new Error('no answer in time')));
-      const fail = (error: Error & { code?: string }) =>
+      let isBroken = false;
+      outgoing.on('error', (error: Error & { code?: string }) => {
+        isBroken = true;
         reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error);
-      outgoing.on('error', fail);
+      });
       outgoing.on('response', (response) => {
         outgoing.setTimeout(0);
         resolve(response);
       });
-      if (body) pipeline(body(), outgoing).catch(fail);
-      else outgoing.end();
+      if (!body) {
+        outgoing.end();
+        return;
+      }
+      const source = body();
+      source.on('error', (cause) => {
+        if (!isBroken) reject(new SourceFailure('the content cannot be read', { cause }));
+      });
+      // Both ends tell by themselves what went wrong.
+      pipeline(source, outgoing).catch(() => undefined);
     });
   }
 }
@@ -197,6 +209,11 @@ async function readJson(response: IncomingMessage): Promise<unknown> {
       { cause: thrown },
     );
   }
+}
+
+/** What was to be sent could not be read. */
+class SourceFailure extends Error {
+  override readonly name = 'SourceFailure';
 }
 
 class StaleConnection extends Error {

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { ActorHostClient } from '../../src/actors/client.js';
+import { planAnswer } from '../../src/actors/web-server-range.js';
+import { AppError, type ErrorCode } from '../../src/errors.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
+import { type ObjectHost, type ObjectHostOptions, startObjectHost } from '../support/backends/s3-host.js';
+import { NO_ID } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { createTestLog } from '../support/log.js';
+import { createDatabase, freePort, type TestDatabase } from '../support/postgres.js';
+
+const TOKEN = 'the token of the tests';
+const SERVICE = '00000000-0000-4000-8000-000000000001';
+
+describe('actor hosts as the management API reaches them', () => {
+  let database: TestDatabase;
+  let store: Database;
+  let backend: S3Backend;
+  const hosts: ObjectHost[] = [];
+  const clients: ActorHostClient[] = [];
+
+  before(async () => {
+    database = await createDatabase();
+    store = openDatabase(database.url, (error) => expect.fail(error.message));
+    backend = await startS3Backend();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close();
+    for (const host of hosts.splice(0)) await host.close();
+  });
+  after(async () => {
+    await backend?.remove();
+    await store?.close();
+    await database?.drop();
+  });
+
+  async function startHost(options: Partial<ObjectHostOptions> = {}): Promise<ObjectHost> {
+    const services = [[SERVICE, backend.config]] as const;
+    const host = await startObjectHost({ store, token: TOKEN, services, ...options });
+    hosts.push(host);
+    return host;
+  }
+
+  function clientWith(token = TOKEN): ActorHostClient {
+    const client = new ActorHostClient({ store, token, log: createTestLog().log });
+    clients.push(client);
+    return client;
+  }
+
+  const write = (client: ActorHostClient, key: string, content: Buffer) =>
+    client.writeObject(undefined, key, {
+      size: content.length,
+      type: 'text/plain',
+      content: () => Readable.from([content]),
+    });
+  const read = async (client: ActorHostClient, key: string) =>
+    buffer((await client.readObject(undefined, key, 'GET', {})).content);
+
+  it('are asked over the socket when they are on this machine', async () => {
+    await startHost({ info: ({ socket }) => ({ socket }) });
+    const client = clientWith('a wrong token is no matter here');
+    const content = randomBytes(100_000);
+    expect(await write(client, 'local', content)).to.include({ bucket: 'files' });
+    expect(content.equals(await read(client, 'local'))).to.equal(true);
+    expect(await client.deleteObject(undefined, 'local')).to.deep.equal({ bucket: 'files', deleted: true });
+  });
+
+  it('are asked over the network, with the token, when they are elsewhere', async () => {
+    await startHost({ hostname: 'another-machine' });
+    const content = randomBytes(100_000);
+    const client = clientWith();
+    await write(client, 'remote', content);
+    expect(content.equals(await read(client, 'remote'))).to.equal(true);
+    await fails(clientWith('wrong').listObjects(undefined, ''), 'no_actor_host', /SECRET_KEY/);
+  });
+
+  it('on other machines answer nobody without the token', async () => {
+    const { url } = await startHost();
+    for (const authorization of [undefined, TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
+      for (const [method, path] of [
+        ['GET', '/objects'],
+        ['PUT', '/objects/content?key=a'],
+        ['POST', `/services/${SERVICE}/test`],
+        ['GET', '/nothing'],
+      ] as const) {
+        const headers = authorization === undefined ? {} : { authorization };
+        const answer = await call(url + path, { method, headers });
+        expect(answer.status, `${authorization} ${path}`).to.equal(401);
+      }
+    }
+    const authorization = `Bearer ${TOKEN}`;
+    expect((await call(`${url}/objects`, { headers: { authorization } })).status).to.equal(200);
+    expect((await call(`${url}/nothing`, { headers: { authorization } })).status).to.equal(400);
+  });
+
+  it('are skipped when they cannot be reached', async () => {
+    const port = await freePort();
+    await startHost({ hostname: 'another-machine', info: () => ({ url: `http://127.0.0.1:${port}` }) });
+    const client = clientWith();
+    await fails(client.listObjects(undefined, ''), 'no_actor_host', /can be reached/);
+    await startHost({ hostname: 'another-machine' });
+    expect(await client.listObjects(undefined, 'none')).to.deep.equal({ bucket: 'files', objects: [] });
+  });
+
+  it('may be none', async () => {
+    await fails(clientWith().listObjects(undefined, ''), 'no_actor_host', /start the `actor-host` process/);
+  });
+
+  it('test connections', async () => {
+    await startHost();
+    const client = clientWith();
+    const tested = await client.testService(SERVICE);
+    expect(tested).to.include({ connected: true });
+    expect(tested).to.have.property('message').that.includes('bucket "files"');
+    await fails(client.testService(NO_ID), 'not_found', /no service/);
+  });
+
+  it('say what went wrong', async () => {
+    await startHost();
+    const client = clientWith();
+    await fails(client.readObject(undefined, 'missing', 'GET', {}), 'not_found', /no object "missing"/);
+    await fails(client.readObject(undefined, 'missing', 'HEAD', {}), 'not_found', /no such object/);
+    await fails(client.readObject(NO_ID, 'a', 'GET', {}), 'no_object_storage', /./);
+    await fails(client.readObject(NO_ID, 'a', 'HEAD', {}), 'no_object_storage', /./);
+    await fails(client.listObjects(NO_ID, ''), 'no_object_storage', /./);
+    await fails(client.deleteObject(undefined, ''), 'invalid_input', /parameter key is missing/);
+  });
+
+  it('tell why they do not take an upload, however much of it is still to come', async () => {
+    await startHost();
+    const client = clientWith();
+    const content = Buffer.alloc(20_000_000);
+    const upload = client.writeObject(NO_ID, 'a', {
+      size: content.length,
+      type: 'text/plain',
+      content: () => Readable.from([content]),
+    });
+    await fails(upload, 'no_object_storage', /./);
+  });
+
+  it('store nothing of an upload whose source fails', async () => {
+    await startHost();
+    const client = clientWith();
+    const upload = client.writeObject(undefined, 'failing', {
+      size: 20_000_000,
+      type: 'text/plain',
+      content: () =>
+        Readable.from(
+          (function* () {
+            yield Buffer.alloc(10_000_000);
+            throw new Error('the disk is gone');
+          })(),
+        ),
+    });
+    const error = await upload.catch((thrown: unknown) => thrown);
+    expect(error).to.have.property('message', 'the disk is gone');
+    expect(await client.listObjects(undefined, 'failing')).to.have.deep.property('objects', []);
+  });
+});
+
+describe('what of an object is sent', () => {
+  const object = { key: 'k', size: 10, etag: 'e', last_modified: new Date('2026-01-31T10:00:00Z') };
+
+  it('is nothing of an empty object', () => {
+    const empty = planAnswer({ ...object, size: 0 }, {});
+    expect(empty).to.deep.include({ status: 200, bytes: undefined });
+    expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=0-' }).status).to.equal(416);
+    expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=-1' }).status).to.equal(416);
+  });
+
+  it('is all of it when the range makes no sense', () => {
+    for (const range of ['bytes=', 'bytes=-', 'bytes=a-b', 'bytes=1', '0-1', 'bytes=0-1,2-3']) {
+      expect(planAnswer(object, { range }).bytes, range).to.deep.equal({ start: 0, end: 9 });
+    }
+  });
+});
+
+async function fails(work: Promise<unknown>, code: ErrorCode, message: RegExp): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error, 'it was expected to fail').to.be.instanceOf(AppError);
+  expect((error as AppError).message).to.match(message);
+  expect((error as AppError).code).to.equal(code);
+}
