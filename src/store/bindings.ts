@@ -15,7 +15,7 @@ export interface Binding {
 }
 
 /** What actor hosts have to know of a service whose bindings changed. */
-export type BoundService = Pick<Service, 'id' | 'version' | 'activated_at'>;
+export type BoundService = Pick<Service, 'id' | 'version'>;
 
 const insertBinding = insertInto<Omit<Binding, 'created_at'>, Binding>('endpoint_services', [
   'endpoint_id',
@@ -75,7 +75,7 @@ async function countUp(store: Store, id: string): Promise<BoundService> {
     .knex<Service>('services')
     .where({ id })
     .update({ version: store.knex.raw('version + 1') })
-    .returning(['id', 'version', 'activated_at']);
+    .returning(['id', 'version']);
   if (!service) throw new Error(`the service ${id} was deleted while its bindings were changed`);
   store.announce('service', id);
   return service;

@@ -1,48 +1,184 @@
-/** The handlers in `examples/`, deployed as they are. */
-import { readdir, readFile } from 'node:fs/promises';
+/** The handlers in `examples/`: compiled, started and called over HTTP, with real backends for those that use services. */
+import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
-import type { HttpResponse } from '../support/client.js';
+import type { ServiceType } from '../../src/service-configs.js';
+import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
+import type { HttpClient, HttpResponse } from '../support/client.js';
+import { deployExample, EXAMPLES_FOLDER } from '../support/examples.js';
 import { type Stack, startStack } from '../support/processes.js';
+import { type Activity, createService } from '../support/test-services.js';
 
-const FOLDER = new URL('../../../examples/', import.meta.url);
+type Call = (gateway: HttpClient) => Promise<HttpResponse>;
 
-describe('examples', () => {
+const FORM = `--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nSun\r\n--b\r\nContent-Disposition: form-data; name="photo"; filename="sun.jpg"\r\nContent-Type: image/jpeg\r\n\r\n1234\r\n--b--\r\n`;
+
+/** Examples without services: how they are called. */
+const PLAIN: Readonly<Record<string, Call>> = {
+  hello: (gateway) => gateway.get('/hello/J%C3%BCrgen'),
+  echo: (gateway) => gateway.post('/echo', { text: 'hi', times: 2 }),
+  upload: (gateway) =>
+    gateway.post('/upload', FORM, { headers: { 'content-type': 'multipart/form-data; boundary=b' } }),
+  'async-sleep': (gateway) => gateway.get('/sleep/5'),
+};
+
+/** One example for each service type: how it is called, and what it answers then. */
+const WITH_SERVICE: Readonly<
+  Record<ServiceType, { example: string; call: Call; answers: (body: unknown) => void }>
+> = {
+  sqlite: {
+    example: 'db-sqlite',
+    call: (gateway) => gateway.post('/visits/home'),
+    answers: (body) => expect(body).to.include({ page: 'home' }).and.to.have.property('visits').at.least(1),
+  },
+  postgres: {
+    example: 'db-postgres',
+    call: (gateway) => gateway.post('/books', { title: 'Emma', author: 'Jane Austen', year: 1815 }),
+    answers: (body) => expect(body).to.have.nested.property('[0].title', 'Emma'),
+  },
+  mysql: {
+    example: 'db-mysql',
+    call: (gateway) => gateway.post('/orders', { customer: 'Ada', items: [{ name: 'tea', pieces: 2 }] }),
+    answers: (body) => expect(body).to.deep.equal({ id: 1, items: 1 }),
+  },
+  redis: {
+    example: 'cache-redis',
+    call: (gateway) => gateway.get('/primes/1000'),
+    answers: (body) => expect(body).to.have.property('primes', 168),
+  },
+  mongodb: {
+    example: 'documents-mongodb',
+    call: (gateway) => gateway.post('/events', { kind: 'login', user: 'ada' }),
+    answers: (body) => expect(body).to.have.deep.nested.property('latest[0]', { kind: 'login', user: 'ada' }),
+  },
+  objstore: {
+    example: 'files-objstore',
+    call: async (gateway) => {
+      await gateway.put('/files/a%20file.txt', 'content', { headers: { 'content-type': 'text/plain' } });
+      return gateway.get('/files/a%20file.txt');
+    },
+    answers: (body) => expect(body).to.equal('content'),
+  },
+  memcached: {
+    example: 'cache-memcached',
+    call: (gateway) => gateway.get('/limited'),
+    answers: (body) => expect(body).to.have.property('left').at.least(0),
+  },
+  ftp: {
+    example: 'files-ftp',
+    call: (gateway) =>
+      gateway.post('/exports/january', [
+        ['item', 'pieces'],
+        ['tea', '2'],
+      ]),
+    answers: (body) =>
+      expect(body).to.deep.equal({ path: 'exports/january.csv', size: 20, files: ['january.csv'] }),
+  },
+  email: {
+    example: 'mail-send',
+    call: (gateway) => gateway.post('/contact', { email: 'ada@example.com', text: 'Hello!' }),
+    answers: (body) => expect(body).to.have.property('message_id').that.matches(/@/),
+  },
+};
+
+describe('examples', function () {
+  this.timeout(120_000);
   let stack: Stack;
+  const backends: RunningBackend[] = [];
   before(async () => {
     stack = await startStack();
   });
-  after(() => stack.close());
-
-  const calls: Record<string, () => Promise<HttpResponse>> = {
-    hello: () => stack.gateway.get('/hello/J%C3%BCrgen'),
-    echo: () => stack.gateway.post('/echo', { text: 'hi', times: 2 }),
-    upload: () =>
-      stack.gateway.post(
-        '/upload',
-        '--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nSun\r\n--b\r\nContent-Disposition: form-data; ' +
-          'name="photo"; filename="sun.jpg"\r\nContent-Type: image/jpeg\r\n\r\n1234\r\n--b--\r\n',
-        { headers: { 'content-type': 'multipart/form-data; boundary=b' } },
-      ),
-    'async-sleep': () => stack.gateway.get('/sleep/5'),
-  };
-
-  it('are all called here', async () => {
-    expect(await readdir(FOLDER)).to.have.same.members(Object.keys(calls));
+  after(async () => {
+    await stack.close();
+    for (const backend of backends) await backend.remove();
   });
 
-  for (const [name, call] of Object.entries(calls)) {
-    it(`${name} compiles, starts and answers`, async () => {
-      const { endpoint } = JSON.parse(await readFile(new URL(`${name}/endpoint.json`, FOLDER), 'utf8')) as {
-        endpoint: { path: string };
-      };
-      const code = await readFile(new URL(`${name}/handler.rs`, FOLDER), 'utf8');
-      await stack.deploy({ ...endpoint, code });
-      const { status, body } = await call();
-      expect(status, JSON.stringify(body)).to.be.within(200, 299);
+  /** Creates a service of this type with a backend of its own. */
+  async function service(type: ServiceType): Promise<string> {
+    const backend: RunningBackend = await BACKENDS[type]();
+    backends.push(backend);
+    return createService(stack.api, type, backend.config);
+  }
+
+  async function activity(id: string, operation: 'activate' | 'deactivate'): Promise<Activity> {
+    return (await stack.api.post(`/api/services/${id}/${operation}`)).body as Activity;
+  }
+
+  it('are all called here', async () => {
+    const called = [...Object.keys(PLAIN), ...Object.values(WITH_SERVICE).map(({ example }) => example)];
+    expect(await readdir(EXAMPLES_FOLDER)).to.have.same.members([...called, 'petstore']);
+  });
+
+  describe('without services', () => {
+    for (const [name, call] of Object.entries(PLAIN)) {
+      it(`${name} compiles, starts and answers`, async () => {
+        await deployExample(stack, name, service);
+        const { status, body } = await call(stack.gateway);
+        expect(status, JSON.stringify(body)).to.be.within(200, 299);
+      });
+    }
+
+    it('hello greets by the decoded name', async () => {
+      const { body } = await stack.gateway.get('/hello/J%C3%BCrgen');
+      expect(body).to.deep.equal({ message: 'Hello, Jürgen!' });
+    });
+  });
+
+  describe('with one service of each type: bind, activate, call, deactivate', () => {
+    for (const [type, { example, call, answers }] of Object.entries(WITH_SERVICE)) {
+      it(`${type}: ${example}`, async () => {
+        let id = '';
+        await deployExample(stack, example, async () => {
+          id = await service(type as ServiceType);
+          return id;
+        });
+        const before = await call(stack.gateway);
+        expect(before.status, JSON.stringify(before.body)).to.equal(503);
+
+        const { success, data } = await activity(id, 'activate');
+        expect(success).to.equal(true);
+        expect(data?.message).to.match(/^Connected to /);
+        const during = await call(stack.gateway);
+        expect(during.status, JSON.stringify(during.body)).to.be.within(200, 299);
+        answers(during.body);
+
+        expect((await activity(id, 'deactivate')).success).to.equal(true);
+        const after = await call(stack.gateway);
+        expect(after.status, JSON.stringify(after.body)).to.equal(503);
+        // The reason is in the endpoint's log, not in the answer.
+        expect(after.body).to.deep.equal({ error: 'Service unavailable' });
+      });
+    }
+  });
+
+  for (const type of ['sqlite', 'postgres', 'mysql'] as const) {
+    it(`petstore keeps pets in ${type}`, async () => {
+      const id = await service(type);
+      for (const { id: endpoint } of await endpointsOf('/pets')) {
+        await stack.api.delete(`/api/endpoints/${endpoint}`);
+      }
+      await deployExample(stack, 'petstore', async () => id);
+      await activity(id, 'activate');
+      const { gateway } = stack;
+      const created = await gateway.post('/pets', { name: 'Tom', kind: 'cat' });
+      expect(created.status, JSON.stringify(created.body)).to.equal(201);
+      const tom = created.body as { id: string };
+      expect(tom).to.include({ name: 'Tom', kind: 'cat' });
+      const path = `/pets/${tom.id}`;
+      expect((await gateway.get(path)).body).to.deep.equal(tom);
+      expect((await gateway.get('/pets')).body).to.deep.equal([tom]);
+      const renamed = await gateway.put(path, { name: 'Tim', kind: 'cat', tags: ['new'] });
+      expect(renamed.body).to.deep.equal({ id: tom.id, name: 'Tim', kind: 'cat', tags: ['new'] });
+      expect((await gateway.post('/pets', { name: ' ', kind: 'cat' })).status).to.equal(400);
+      expect((await gateway.delete(path)).status).to.equal(204);
+      for (const missing of [gateway.get(path), gateway.delete(path), gateway.put(path, renamed.body)]) {
+        expect((await missing).status).to.equal(404);
+      }
+      expect((await gateway.get('/pets')).body).to.deep.equal([]);
     });
   }
 
-  it('hello greets by the decoded name', async () => {
-    expect((await stack.gateway.get('/hello/J%C3%BCrgen')).body).to.deep.equal({ message: 'Hello, Jürgen!' });
-  });
+  async function endpointsOf(path: string): Promise<{ id: string }[]> {
+    const { data } = (await stack.api.get('/api/endpoints')).body as { data: { id: string; path: string }[] };
+    return data.filter((endpoint) => endpoint.path.startsWith(path));
+  }
 });

@@ -73,7 +73,5 @@ export const bindingRoutes = [
 
 /** Waits until running handlers are served by the changed bindings. */
 async function awaitBinding(deps: ApiDependencies, service: BoundService): Promise<void> {
-  // Of a service that is not active, bindings are read when it is activated.
-  if (service.activated_at === null) return;
   await awaitHosts(deps, await liveActorHosts(deps), service, NOTICE_MS);
 }
