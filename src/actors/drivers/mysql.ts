@@ -9,6 +9,7 @@ import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
 import { ServiceError } from '../service-error.js';
+import { AbortWatch } from '../sql/abort-watch.js';
 import { checkParamCount, scanSql } from '../sql/placeholders.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
 import { Sockets } from '../sql/sockets.js';
@@ -46,6 +47,7 @@ export const mysqlDriver: Driver<'mysql'> = {
 
 class MysqlConnection implements Connection {
   private readonly sockets = new Sockets();
+  private readonly aborts = new AbortWatch();
   private readonly pool: Pool;
   private readonly where: string;
   /** Ends the wait of calls that have no connection yet. */
@@ -72,7 +74,7 @@ class MysqlConnection implements Connection {
     signal.addEventListener('abort', abort);
     try {
       if (signal.aborted) throw new ServiceError('unavailable', `${this.where} did not answer in time`);
-      (await this.acquire(signal)).release();
+      (await this.acquire()).release();
       await this.test();
     } finally {
       signal.removeEventListener('abort', abort);
@@ -80,23 +82,20 @@ class MysqlConnection implements Connection {
   }
 
   async test(): Promise<string> {
-    const answer = await this.run(
-      { sql: 'SELECT VERSION()', values: [], wantsRows: true },
-      new AbortController().signal,
-    );
+    const answer = await this.run({ sql: 'SELECT VERSION()', values: [], wantsRows: true }, undefined);
     // 8.4.0, or 10.11.19-MariaDB-deb12
     const version = /"([\d.]+)([^"]*)"\]\]/.exec(answer.text ?? '');
     return `${/mariadb/i.test(version?.[2] ?? '') ? 'MariaDB' : 'MySQL'} ${version?.[1]}`;
   }
 
   async call(call: DriverCall): Promise<DriverAnswer> {
-    return toAnswer(await this.run(prepare(call, false), call.signal));
+    return toAnswer(await this.run(prepare(call, false), call));
   }
 
   async begin(call: DriverCall): Promise<Transaction> {
-    const lease = await this.acquire(call.signal);
+    const lease = await this.acquire();
     try {
-      await lease.run({ sql: 'START TRANSACTION', values: [], wantsRows: false }, call.signal);
+      await lease.run({ sql: 'START TRANSACTION', values: [], wantsRows: false }, call);
     } catch (thrown) {
       lease.destroy();
       throw callError(thrown, this.where);
@@ -112,10 +111,10 @@ class MysqlConnection implements Connection {
     this.pool.end((thrown) => thrown && this.context.log.debug({ err: toError(thrown) }, 'closing a pool'));
   }
 
-  private async run(statement: MysqlStatement, signal: AbortSignal): Promise<MysqlResult> {
-    const lease = await this.acquire(signal);
+  private async run(statement: MysqlStatement, call: DriverCall | undefined): Promise<MysqlResult> {
+    const lease = await this.acquire();
     try {
-      return await lease.run(statement, signal);
+      return await lease.run(statement, call);
     } catch (thrown) {
       throw callError(thrown, this.where);
     } finally {
@@ -124,7 +123,7 @@ class MysqlConnection implements Connection {
   }
 
   /** Waits for a free connection. */
-  private acquire(signal: AbortSignal): Promise<Lease> {
+  private acquire(): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const giveUp = () =>
         reject(new ServiceError('unavailable', `the connection to ${this.where} is closed`));
@@ -139,9 +138,9 @@ class MysqlConnection implements Connection {
           connection.destroy();
           return reject(new ServiceError('unavailable', certificateRefused(this.where, problem.message)));
         }
-        if (!signal.aborted && !this.closed) return resolve(new Lease(open, this.config, this.sockets));
-        connection.release();
-        reject(new ServiceError('deadline', 'the call was given up before a connection was free'));
+        if (!this.closed) return resolve(new Lease(open, this.config, this.sockets, this.aborts));
+        connection.destroy();
+        giveUp();
       });
     });
   }
@@ -161,7 +160,7 @@ class MysqlTransaction implements Transaction {
     const statement = prepare(call, true);
     this.lease.requireOpen();
     try {
-      return toAnswer(await this.lease.run(statement, call.signal));
+      return toAnswer(await this.lease.run(statement, call));
     } catch (thrown) {
       throw callError(thrown, this.where);
     }
@@ -201,16 +200,16 @@ class Lease {
     private readonly connection: OpenConnection,
     private readonly config: MysqlConfig,
     private readonly sockets: Sockets,
+    private readonly aborts: AbortWatch,
   ) {}
 
   /** Runs one statement; when it is aborted, or its result is too large, the connection is destroyed. */
-  async run(statement: MysqlStatement, signal: AbortSignal | undefined): Promise<MysqlResult> {
-    const abort = () => this.destroy(new ServiceError('deadline', 'the statement was cancelled'));
-    signal?.addEventListener('abort', abort);
+  async run(statement: MysqlStatement, call: DriverCall | undefined): Promise<MysqlResult> {
+    const cancelled = () => this.destroy(new ServiceError('deadline', 'the statement was cancelled'));
+    const unwatch = call && this.aborts.watch(call, cancelled);
     try {
       return await runStatement(this.connection, statement, (stop) => {
         this.stop = stop;
-        if (signal?.aborted) abort();
       });
     } catch (thrown) {
       // Rows of it are still on their way.
@@ -218,7 +217,7 @@ class Lease {
       throw thrown;
     } finally {
       this.stop = undefined;
-      signal?.removeEventListener('abort', abort);
+      unwatch?.();
     }
   }
 

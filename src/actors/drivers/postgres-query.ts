@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import { ServiceError } from '../service-error.js';
 import { ResultText, resultTooLarge } from '../sql/result-text.js';
+import { isStalePlan } from './postgres-errors.js';
 import type { Encoder, PostgresTypes } from './postgres-types.js';
 
 /** Statements kept prepared on a connection; the oldest goes. */
@@ -166,9 +167,9 @@ export class PostgresQuery implements pg.Submittable {
   }
 
   handleError(error: unknown): void {
-    // The server may or may not have got as far as preparing it.
+    // The server may or may not have got as far as preparing a new one.
     if (this.isNew && this.name !== '') this.session?.obsolete.push(this.name);
-    else this.session?.remove(this.sql);
+    else if (isStalePlan(error)) this.session?.remove(this.sql);
     this.settle(error);
   }
 

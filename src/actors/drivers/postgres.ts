@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { toError } from '../../errors.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
 import { ServiceError } from '../service-error.js';
+import { AbortWatch } from '../sql/abort-watch.js';
 import { checkParamCount, scanSql } from '../sql/placeholders.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
 import { Sockets } from '../sql/sockets.js';
@@ -53,6 +54,7 @@ interface Prepared {
 
 class PostgresConnection implements Connection {
   private readonly sockets = new Sockets();
+  private readonly aborts = new AbortWatch();
   private readonly types = new PostgresTypes();
   private readonly pool: pg.Pool;
   private readonly where: string;
@@ -95,13 +97,13 @@ class PostgresConnection implements Connection {
 
   async call(call: DriverCall): Promise<DriverAnswer> {
     const statement = prepare(call, false);
-    const lease = await this.acquire(call.signal);
+    const lease = await this.acquire();
     try {
-      return await this.answer(lease, statement, call.signal);
+      return await this.answer(lease, statement, call);
     } catch (thrown) {
       if (!isStalePlan(thrown)) throw callError(thrown, this.where);
       // The statement was forgotten with the error, so this prepares it anew.
-      return await this.answer(lease, statement, call.signal).catch((again: unknown) => {
+      return await this.answer(lease, statement, call).catch((again: unknown) => {
         throw callError(again, this.where);
       });
     } finally {
@@ -110,9 +112,9 @@ class PostgresConnection implements Connection {
   }
 
   async begin(call: DriverCall): Promise<Transaction> {
-    const lease = await this.acquire(call.signal);
+    const lease = await this.acquire();
     try {
-      await lease.run({ sql: 'BEGIN', values: [], wantsRows: false }, this.types, call.signal);
+      await lease.run({ sql: 'BEGIN', values: [], wantsRows: false }, this.types, call);
     } catch (thrown) {
       lease.destroy();
       throw callError(thrown, this.where);
@@ -120,8 +122,8 @@ class PostgresConnection implements Connection {
     return new PostgresTransaction(lease, this, this.types, this.where);
   }
 
-  async answer(lease: Lease, statement: Prepared, signal: AbortSignal): Promise<DriverAnswer> {
-    const result = await lease.run(statement, this.types, signal);
+  async answer(lease: Lease, statement: Prepared, call: DriverCall): Promise<DriverAnswer> {
+    const result = await lease.run(statement, this.types, call);
     const text = result.text(lease.client);
     if (text !== undefined) return { payload: await text };
     return { result: { rows_affected: result.rowsAffected, last_insert_id: null } };
@@ -138,7 +140,7 @@ class PostgresConnection implements Connection {
   }
 
   /** Waits for a free connection. */
-  private acquire(signal: AbortSignal): Promise<Lease> {
+  private acquire(): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const giveUp = () =>
         reject(new ServiceError('unavailable', `the connection to ${this.where} is closed`));
@@ -150,9 +152,9 @@ class PostgresConnection implements Connection {
           const names = { database: this.config.database, sslMode: this.config.ssl_mode };
           return reject(connectError(thrown, this.where, names));
         }
-        if (!signal.aborted && !this.closed) return resolve(new Lease(client, this.config, this.sockets));
-        client.release(this.closed);
-        reject(new ServiceError('deadline', 'the call was given up before a connection was free'));
+        if (!this.closed) return resolve(new Lease(client, this.config, this.sockets, this.aborts));
+        client.release(true);
+        giveUp();
       });
     });
   }
@@ -174,7 +176,7 @@ class PostgresTransaction implements Transaction {
     const statement = prepare(call, true);
     this.lease.requireOpen();
     try {
-      return await this.connection.answer(this.lease, statement, call.signal);
+      return await this.connection.answer(this.lease, statement, call);
     } catch (thrown) {
       throw callError(thrown, this.where);
     }
@@ -219,20 +221,21 @@ class Lease {
     readonly client: pg.PoolClient,
     private readonly config: PostgresConfig,
     private readonly sockets: Sockets,
+    private readonly aborts: AbortWatch,
   ) {}
 
   /** Runs one statement; when it is aborted, or its result is too large, the connection is destroyed. */
-  run(statement: Prepared, types: PostgresTypes, signal: AbortSignal | undefined): Promise<PostgresResult> {
+  run(statement: Prepared, types: PostgresTypes, call: DriverCall | undefined): Promise<PostgresResult> {
     return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.destroy();
-        reject(new ServiceError('deadline', 'the statement was cancelled'));
-      };
-      if (signal?.aborted) return abort();
-      signal?.addEventListener('abort', abort);
+      const unwatch =
+        call &&
+        this.aborts.watch(call, () => {
+          this.destroy();
+          reject(new ServiceError('deadline', 'the statement was cancelled'));
+        });
       const { sql, values, wantsRows } = statement;
       const query = new PostgresQuery(sql, values, types, wantsRows, (error, result) => {
-        signal?.removeEventListener('abort', abort);
+        unwatch?.();
         if (result) return resolve(result);
         // Rows of it are still on their way.
         if (error instanceof ServiceError) this.destroy();
@@ -255,7 +258,7 @@ class Lease {
   release(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.client.release(this.client.getTransactionStatus() === 'T');
+    this.client.release(this.client.getTransactionStatus() !== 'I');
   }
 
   /** Closes the connection, and cancels what it does on the server. */
