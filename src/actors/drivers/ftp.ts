@@ -14,7 +14,7 @@ const SESSIONS = 4;
 /** The payload of an answer. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 /** For taking away what a broken upload has left. */
-const CLEANUP_MS = 10_000;
+const CLEANUP_MS = 3_000;
 
 const PathArgs = Type.Object({ path: Type.String() });
 const checkPathArgs = checkOf(PathArgs);
