@@ -1,7 +1,7 @@
 // POST /books: adds a book, and lists all of its author. Needs a PostgreSQL service bound as "db".
 //
 //     curl -d '{"title": "Emma", "author": "Jane Austen", "year": 1815}' http://localhost:8080/books
-//     [{"added":"2026-01-31T12:00:00.123456Z","id":1,"title":"Emma","year":1815}]
+//     [{"id":1,"title":"Emma","year":1815,"added":"2026-01-31T12:00:00.123456Z"}]
 
 use rust_edge_gateway_sdk::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};

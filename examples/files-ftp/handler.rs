@@ -1,7 +1,7 @@
 // POST /exports/{name}: writes rows as a CSV file to a partner's server. Needs an FTP service bound as "partner".
 //
 //     curl -d '[["item", "pieces"], ["tea", "2"]]' http://localhost:8080/exports/january
-//     {"files":["january.csv"],"path":"exports/january.csv","size":19}
+//     {"files":["january.csv"],"path":"exports/january.csv","size":20}
 
 use rust_edge_gateway_sdk::prelude::*;
 
