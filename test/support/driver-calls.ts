@@ -4,6 +4,7 @@ import type { Connection, Driver, DriverCall } from '../../src/actors/driver.js'
 import { ServiceError, type ServiceErrorKind } from '../../src/actors/service-error.js';
 import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
 import { createTestLog } from './log.js';
+import { startStallingProxy } from './stalling-proxy.js';
 
 /** An answer with its payload as bytes. */
 export interface Answer {
@@ -68,3 +69,28 @@ export async function expectServiceError(
 
 /** All values a byte can have. */
 export const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_value, i) => i));
+
+/**
+ * A server that falls silent must not hold up those who close a connection to it, nor the calls under way.
+ * @param at the config of the same service at another port of this machine
+ */
+export async function expectToCloseAtOnce<T extends ServiceType>(
+  driver: Driver<T>,
+  port: number,
+  at: (port: number) => ServiceConfig<T>,
+  call: readonly [operation: string, args: unknown, payload: string],
+): Promise<void> {
+  const proxy = await startStallingProxy(port);
+  try {
+    const connection = await connectTo(driver, at(proxy.port));
+    await connection.send(...call);
+    proxy.stall();
+    const failing = expectServiceError(connection.send(...call), 'unavailable', /./);
+    const started = performance.now();
+    await connection.close();
+    await failing;
+    expect(performance.now() - started).to.be.below(2_000);
+  } finally {
+    await proxy.close();
+  }
+}

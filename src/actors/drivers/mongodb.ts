@@ -2,6 +2,7 @@
 import { type Db, MongoClient, type MongoClientOptions, MongoServerError } from 'mongodb';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
+import { unavailable } from '../connect-errors.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import { callError, connectError } from './mongodb-errors.js';
@@ -25,7 +26,7 @@ export const mongodbDriver: Driver<'mongodb'> = {
     const client = createClient(config);
     const where = client.options.srvHost ?? client.options.hosts.map(String).join(', ');
     const lost = whenLost(client);
-    const close = () => void client.close(true);
+    const close = () => void closeClient(client);
     context.signal.addEventListener('abort', close, { once: true });
     try {
       const db = client.db(config.database);
@@ -33,7 +34,7 @@ export const mongodbDriver: Driver<'mongodb'> = {
       await Promise.race([signIn(db), lost]);
       return new MongodbConnection(client, db, where, lost, context);
     } catch (thrown) {
-      await client.close(true);
+      await closeClient(client);
       throw connectError(thrown, where, client.options.credentials !== undefined);
     } finally {
       context.signal.removeEventListener('abort', close);
@@ -113,6 +114,22 @@ function whenLost(client: MongoClient): Promise<never> {
   return lost;
 }
 
+/** What the library calls a topology: its connections and those that watch the servers. */
+interface Closable {
+  readonly topology?: { close(): void };
+}
+
+/**
+ * Closes everything at once. By itself the library first tells the server that its sessions are over, and a server that
+ * keeps silent would hold that up for long.
+ */
+async function closeClient(client: MongoClient): Promise<void> {
+  const { topology } = client as unknown as Closable;
+  const closing = client.close(true);
+  topology?.close();
+  await closing;
+}
+
 class MongodbConnection implements Connection {
   readonly #client: MongoClient;
   readonly #db: Db;
@@ -152,12 +169,15 @@ class MongodbConnection implements Connection {
           cause: thrown,
         });
       }
+      // What the library says of its own state then would only mislead.
+      if (this.#isClosed)
+        throw unavailable(thrown, this.#where, `the connection to ${this.#where} is closed`);
       throw callError(thrown, this.#where);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#client.close(true);
+    await closeClient(this.#client);
   }
 }

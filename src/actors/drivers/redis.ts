@@ -14,7 +14,7 @@ type Config = ServiceConfig<'redis'>;
 /** Calls under way on one connection: enough for all of a burst to be sent at once. */
 const CALLS_PER_CONNECTION = 64;
 /** A connection with calls under way that has brought nothing for this long is dead. Scripts may run for a while. */
-const SILENCE_LIMIT_MS = 30_000;
+const SILENCE_LIMIT_MS = 20_000;
 
 const FOUND = { found: true };
 const NOT_FOUND: DriverAnswer = { result: { found: false } };

@@ -7,7 +7,13 @@ import {
   refusedSender,
   tooBusyRecipient,
 } from '../../support/backends/smtp-settings.js';
-import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import {
+  ALL_BYTES,
+  connectTo,
+  expectServiceError,
+  expectToCloseAtOnce,
+  type TestConnection,
+} from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -170,6 +176,12 @@ describe('email driver', () => {
     abort.abort();
     await expectServiceError(sending, 'deadline', /given up/);
     expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
+  });
+
+  it('closes at once while the server keeps silent', async () => {
+    const at = (port: number) => ({ ...backend.config, port });
+    const call = ['send', {}, JSON.stringify(MAIL)] as const;
+    await expectToCloseAtOnce(emailDriver, Number(backend.config.port), at, call);
   });
 
   it('goes on after the server was away', async () => {

@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { memcachedDriver } from '../../../src/actors/drivers/memcached.js';
 import { startMemcachedBackend } from '../../support/backends/memcached.js';
-import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import {
+  ALL_BYTES,
+  connectTo,
+  expectServiceError,
+  expectToCloseAtOnce,
+  type TestConnection,
+} from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { startProxy } from '../../support/tcp-proxy.js';
 import { driverSuite } from '../driver-suite.js';
@@ -163,6 +169,11 @@ describe('memcached driver', () => {
       'unavailable',
       /servers: "a:b:c" is not of the form/,
     );
+  });
+
+  it('closes at once while the server keeps silent', async () => {
+    const at = (port: number) => ({ host: '127.0.0.1', port });
+    await expectToCloseAtOnce(memcachedDriver, Number(backend.config.port), at, ['get', { key: 'a' }, '']);
   });
 
   it('fails calls under way when the connection breaks', async () => {

@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { mongodbDriver } from '../../../src/actors/drivers/mongodb.js';
 import { MONGODB_PASSWORD, MONGODB_USER, startMongodbBackend } from '../../support/backends/mongodb.js';
-import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import {
+  ALL_BYTES,
+  connectTo,
+  expectServiceError,
+  expectToCloseAtOnce,
+  type TestConnection,
+} from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -271,6 +277,14 @@ describe('mongodb driver', () => {
       'unavailable',
       /wants a username and a password, and the config has none/,
     );
+  });
+
+  it('closes at once while the server keeps silent', async () => {
+    const at = (port: number) => ({ ...backend.config, port });
+    for (const operation of ['count', 'delete_many']) {
+      const call = [operation, { collection: 'any' }, '{"filter":{}}'] as const;
+      await expectToCloseAtOnce(mongodbDriver, Number(backend.config.port), at, call);
+    }
   });
 
   it('tells when the server is gone, once, and fails the calls under way', async () => {

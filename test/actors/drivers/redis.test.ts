@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { redisDriver } from '../../../src/actors/drivers/redis.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
-import { ALL_BYTES, connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
+import {
+  ALL_BYTES,
+  connectTo,
+  expectServiceError,
+  expectToCloseAtOnce,
+  type TestConnection,
+} from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -235,6 +241,11 @@ describe('redis driver', () => {
     await command('SETRANGE', 'huge', 64 * 1024 * 1024, 'x');
     await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /at least 67108865 bytes/);
     await command('DEL', 'huge');
+  });
+
+  it('closes at once while the server keeps silent', async () => {
+    const at = (port: number) => ({ ...backend.config, port });
+    await expectToCloseAtOnce(redisDriver, backend.config.port, at, ['get', { key: 'a' }, '']);
   });
 
   it('tells when an idle connection breaks, once, and fails calls', async () => {
