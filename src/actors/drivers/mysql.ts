@@ -2,30 +2,22 @@
  * MySQL and MariaDB: a pool of connections, one per call or transaction. A call that nobody waits for any more is ended
  * on the server, and its connection is closed.
  */
-import { isIP, type Socket } from 'node:net';
-import { checkServerIdentity, TLSSocket } from 'node:tls';
 import mysql, { type ExecuteValues, type Pool } from 'mysql2';
 import { toError } from '../../errors.js';
-import type { ServiceConfig } from '../../service-configs.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import { AbortWatch } from '../sql/abort-watch.js';
 import { checkParamCount, scanSql } from '../sql/placeholders.js';
+import { PooledTransaction } from '../sql/pooled-transaction.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
 import { Sockets } from '../sql/sockets.js';
 import { parseStatement } from '../sql/statement.js';
+import { addressProblem, type MysqlConfig, poolOptions } from './mysql-connect.js';
 import { callError, certificateRefused, connectError } from './mysql-errors.js';
-import { type MysqlResult, type MysqlStatement, type OpenConnection, runStatement } from './mysql-query.js';
-import { encodeParam, READING } from './mysql-types.js';
+import { MysqlLease } from './mysql-lease.js';
+import type { MysqlResult, MysqlStatement, OpenConnection } from './mysql-query.js';
+import { encodeParam } from './mysql-types.js';
 
-type MysqlConfig = ServiceConfig<'mysql'>;
-
-/** A connection that the pool opens later than the first gets this long. */
-const CONNECT_TIMEOUT_MS = 15_000;
-/** A connection that does not roll back within this time is closed instead. */
-const ROLLBACK_TIMEOUT_MS = 5_000;
-/** Statements kept prepared on a connection. */
-const PREPARED = 200;
 /** Parameters are counted in 16 bits. */
 const MAX_PARAMS = 65_535;
 
@@ -100,7 +92,19 @@ class MysqlConnection implements Connection {
       lease.destroy();
       throw callError(thrown, this.where);
     }
-    return new MysqlTransaction(lease, this.where);
+    const rethrow = (thrown: unknown): never => {
+      throw callError(thrown, this.where);
+    };
+    return new PooledTransaction({
+      isOver: () => lease.isOver,
+      call: (inside) => runWithin(lease, inside).catch(rethrow),
+      control: async (sql) => {
+        await lease.run({ sql, values: [], wantsRows: false }, undefined).catch(rethrow);
+        return sql;
+      },
+      release: () => lease.release(),
+      destroy: () => lease.destroy(),
+    });
   }
 
   async close(): Promise<void> {
@@ -123,7 +127,7 @@ class MysqlConnection implements Connection {
   }
 
   /** Waits for a free connection. */
-  private acquire(): Promise<Lease> {
+  private acquire(): Promise<MysqlLease> {
     return new Promise((resolve, reject) => {
       const giveUp = () =>
         reject(new ServiceError('unavailable', `the connection to ${this.where} is closed`));
@@ -138,7 +142,7 @@ class MysqlConnection implements Connection {
           connection.destroy();
           return reject(new ServiceError('unavailable', certificateRefused(this.where, problem.message)));
         }
-        if (!this.closed) return resolve(new Lease(open, this.config, this.sockets, this.aborts));
+        if (!this.closed) return resolve(new MysqlLease(open, this.config, this.sockets, this.aborts));
         connection.destroy();
         giveUp();
       });
@@ -150,143 +154,8 @@ class MysqlConnection implements Connection {
   }
 }
 
-class MysqlTransaction implements Transaction {
-  constructor(
-    private readonly lease: Lease,
-    private readonly where: string,
-  ) {}
-
-  async call(call: DriverCall): Promise<DriverAnswer> {
-    const statement = prepare(call, true);
-    this.lease.requireOpen();
-    try {
-      return toAnswer(await this.lease.run(statement, call));
-    } catch (thrown) {
-      throw callError(thrown, this.where);
-    }
-  }
-
-  async commit(): Promise<void> {
-    this.lease.requireOpen();
-    await this.end('COMMIT');
-  }
-
-  async rollback(): Promise<void> {
-    if (this.lease.isOver) return;
-    const timeout = setTimeout(() => this.lease.destroy(), ROLLBACK_TIMEOUT_MS);
-    // When it fails the connection is closed, which has the same effect.
-    await this.end('ROLLBACK').catch(() => undefined);
-    clearTimeout(timeout);
-  }
-
-  private async end(sql: string): Promise<void> {
-    try {
-      await this.lease.run({ sql, values: [], wantsRows: false }, undefined);
-      this.lease.release();
-    } catch (thrown) {
-      this.lease.destroy();
-      throw callError(thrown, this.where);
-    }
-  }
-}
-
-/** A connection of the pool, while a call or a transaction has it. */
-class Lease {
-  isOver = false;
-  /** Ends the statement under way, for whoever waits for it. */
-  private stop: ((error: Error) => void) | undefined;
-
-  constructor(
-    private readonly connection: OpenConnection,
-    private readonly config: MysqlConfig,
-    private readonly sockets: Sockets,
-    private readonly aborts: AbortWatch,
-  ) {}
-
-  /** Runs one statement; when it is aborted, or its result is too large, the connection is destroyed. */
-  async run(statement: MysqlStatement, call: DriverCall | undefined): Promise<MysqlResult> {
-    const cancelled = () => this.destroy(new ServiceError('deadline', 'the statement was cancelled'));
-    const unwatch = call && this.aborts.watch(call, cancelled);
-    try {
-      return await runStatement(this.connection, statement, (stop) => {
-        this.stop = stop;
-      });
-    } catch (thrown) {
-      // Rows of it are still on their way.
-      if (thrown instanceof ServiceError) this.destroy();
-      throw thrown;
-    } finally {
-      this.stop = undefined;
-      unwatch?.();
-    }
-  }
-
-  /** @throws ServiceError when the transaction has lost its connection */
-  requireOpen(): void {
-    if (this.isOver) {
-      throw new ServiceError(
-        'invalid',
-        'the transaction has ended: a call in it was given up or answered too much',
-      );
-    }
-  }
-
-  release(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.connection.release();
-  }
-
-  /** Closes the connection, and ends what it does on the server. */
-  destroy(reason = new ServiceError('unavailable', 'the connection was closed')): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    kill(this.connection.threadId, this.config, this.sockets);
-    this.connection.destroy();
-    this.connection.stream.destroy();
-    this.stop?.(reason);
-  }
-}
-
-/** The library compares certificates with names only, so this does it for addresses. */
-function addressProblem({ stream }: OpenConnection, { host, ssl_root_cert }: MysqlConfig): Error | undefined {
-  if (!ssl_root_cert || isIP(host) === 0 || !(stream instanceof TLSSocket)) return undefined;
-  return checkServerIdentity(host, stream.getPeerCertificate());
-}
-
-/** Ends a connection on the server, by another one; as good as it gets, nobody waits for it. */
-function kill(threadId: number, config: MysqlConfig, sockets: Sockets): void {
-  const other = mysql.createConnection({
-    ...connectionOptions(config, sockets),
-    connectTimeout: ROLLBACK_TIMEOUT_MS,
-  });
-  other.on('error', () => other.destroy());
-  other.query({ sql: `KILL ${threadId}`, timeout: ROLLBACK_TIMEOUT_MS }, () => other.destroy());
-}
-
-function connectionOptions(config: MysqlConfig, sockets: Sockets): mysql.ConnectionOptions {
-  const { host, port, database, username, password, use_ssl, ssl_root_cert } = config;
-  const checked = ssl_root_cert
-    ? { ca: ssl_root_cert, verifyIdentity: isIP(host) === 0 }
-    : { rejectUnauthorized: false };
-  return {
-    ...{ host, port, database, user: username, password: password ?? '' },
-    ...(use_ssl && { ssl: checked }),
-    charset: 'utf8mb4',
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    flags: ['-LOCAL_FILES'],
-    stream: (): Socket => sockets.create().setNoDelay(true).setKeepAlive(true).connect(port, host),
-  };
-}
-
-function poolOptions(config: MysqlConfig, sockets: Sockets): mysql.PoolOptions {
-  return {
-    ...connectionOptions(config, sockets),
-    ...READING,
-    connectionLimit: config.pool_size,
-    maxIdle: config.pool_size,
-    maxPreparedStatements: PREPARED,
-  };
+async function runWithin(transaction: MysqlLease, call: DriverCall): Promise<DriverAnswer> {
+  return toAnswer(await transaction.run(prepare(call, true), call));
 }
 
 /** @throws ServiceError `invalid` */
