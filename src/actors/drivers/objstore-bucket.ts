@@ -1,6 +1,13 @@
 /** A bucket on an S3 server: signed requests over a bounded number of kept connections, and what their failures mean. */
-import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import {
+  Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { finished } from 'node:stream/promises';
 import { Client, type ClientOptions, S3Error } from 'minio';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
@@ -74,21 +81,36 @@ export class Bucket {
    */
   async send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
     const { method, key, query, headers, payload, expected = [200, 204] } = request;
-    return this.use(
-      (client) =>
-        client.makeRequestAsync(
-          {
-            method,
-            bucketName: this.name,
-            ...(key !== undefined && { objectName: key }),
-            ...(query !== undefined && { query }),
-            headers: { ...headers },
-          },
-          payload,
-          [...expected],
-        ),
-      signal,
-    );
+    const exchange = () =>
+      this.use(
+        (client) =>
+          client.makeRequestAsync(
+            {
+              method,
+              bucketName: this.name,
+              ...(key !== undefined && { objectName: key }),
+              ...(query !== undefined && { query }),
+              headers: { ...headers },
+            },
+            payload,
+            [...expected],
+          ),
+        signal,
+      );
+    try {
+      return await exchange();
+    } catch (thrown) {
+      // The server has closed a kept connection at the moment it was used again. All of these requests may be repeated.
+      if (thrown instanceof ServiceError && isStale(thrown.cause)) return exchange();
+      throw thrown;
+    }
+  }
+
+  /** Like `send`, when only the headers of the answer matter. The connection is free again afterwards. */
+  async sendForHeaders(request: BucketRequest, signal?: AbortSignal): Promise<IncomingHttpHeaders> {
+    const response = await this.send(request, signal);
+    await this.use(() => finished(response.resume()));
+    return response.headers;
   }
 
   /**
@@ -160,12 +182,26 @@ export function isMissing(thrown: unknown): boolean {
   return ['NoSuchKey', 'NotFound'].includes(errorCode(thrown.cause) ?? '');
 }
 
+/** Errors of kept connections that turned out to be closed. */
+const stale = new WeakSet<object>();
+
+function isStale(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error && stale.has(thrown) && ['ECONNRESET', 'EPIPE'].includes(errorCode(thrown) ?? '')
+  );
+}
+
 /** Ends requests that get no answer, and reads what nobody else does, so that the connection is free again. */
 function watch(outgoing: ClientRequest): ClientRequest {
   outgoing.setTimeout(SILENCE_LIMIT_MS, () => {
     outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
   });
+  let isAnswered = false;
+  outgoing.on('error', (error) => {
+    if (outgoing.reusedSocket && !isAnswered) stale.add(error);
+  });
   outgoing.on('response', (response) => {
+    isAnswered = true;
     // From here on, whoever reads may be slow.
     outgoing.setTimeout(0);
     if (DROPPED.has(response.statusCode ?? 0)) response.resume();
@@ -182,7 +218,7 @@ function describe(error: S3Error): string {
 function endpointOf({ endpoint, use_ssl }: ServiceConfig<'objstore'>): { hostname: string; port: number } {
   const text = `${use_ssl ? 'https' : 'http'}://${endpoint}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || url.pathname !== '/' || url.username || url.search || url.hash || endpoint.endsWith('/')) {
+  if (url?.pathname !== '/' || url.username || url.search || url.hash || endpoint.endsWith('/')) {
     throw new ServiceError('unavailable', `the endpoint "${endpoint}" is not host:port, without a scheme`);
   }
   return { hostname: url.hostname, port: Number(url.port) || (use_ssl ? 443 : 80) };

@@ -57,9 +57,7 @@ export async function headObject(
   signal?: AbortSignal,
 ): Promise<StoredObject | undefined> {
   try {
-    const response = await bucket.send({ method: 'HEAD', key }, signal);
-    response.resume();
-    return describeObject(key, response.headers);
+    return describeObject(key, await bucket.sendForHeaders({ method: 'HEAD', key }, signal));
   } catch (thrown) {
     if (isMissing(thrown)) return undefined;
     throw thrown;
@@ -83,8 +81,7 @@ export function describeObject(
 /** @returns whether there was such an object: S3 itself does not say */
 export async function deleteObject(bucket: Bucket, key: string, signal?: AbortSignal): Promise<boolean> {
   if (!(await headObject(bucket, key, signal))) return false;
-  const response = await bucket.send({ method: 'DELETE', key }, signal);
-  response.resume();
+  await bucket.sendForHeaders({ method: 'DELETE', key }, signal);
   return true;
 }
 
@@ -97,9 +94,11 @@ export async function putObject(
   signal?: AbortSignal,
 ): Promise<{ etag: string }> {
   const headers = { 'content-type': contentType };
-  const response = await bucket.send({ method: 'PUT', key, headers, payload: content }, signal);
-  response.resume();
-  return { etag: unquote(response.headers.etag ?? '') };
+  const { etag = '' } = await bucket.sendForHeaders(
+    { method: 'PUT', key, headers, payload: content },
+    signal,
+  );
+  return { etag: unquote(etag) };
 }
 
 async function readObject(
@@ -143,9 +142,8 @@ async function writeObject(
     for await (const payload of parts) {
       const part = etags.length + 1;
       const query = `partNumber=${part}&uploadId=${escapeQuery(uploadId)}`;
-      const response = await bucket.send({ method: 'PUT', key, query, payload });
-      response.resume();
-      etags.push({ part, etag: unquote(response.headers.etag ?? '') });
+      const { etag = '' } = await bucket.sendForHeaders({ method: 'PUT', key, query, payload });
+      etags.push({ part, etag: unquote(etag) });
     }
     return await bucket.use((client) => client.completeMultipartUpload(bucket.name, key, uploadId, etags));
   } catch (thrown) {

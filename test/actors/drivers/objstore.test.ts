@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect as connectTcp, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -162,6 +163,41 @@ describe('driver objstore: operations', () => {
     await expectRefusal(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
     expect((await call('head', { key: 'large' })).result).to.include({ size });
     expect((await call('delete', { key: 'large' })).result).to.deep.equal({ deleted: true });
+  });
+
+  it('tries again when the server has just closed a connection it had kept', async () => {
+    const [host = '', port] = backend.config.endpoint.split(':');
+    let isClosing = false;
+    const proxy = createServer((client) => {
+      const server = connectTcp(Number(port), host);
+      for (const [from, to] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        from.on('error', () => undefined);
+        from.on('close', () => to.destroy());
+      }
+      client.on('data', (chunk: Buffer) => {
+        if (isClosing) client.resetAndDestroy();
+        else server.write(chunk);
+        isClosing = false;
+      });
+      server.pipe(client);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const address = proxy.address() as AddressInfo;
+    const through = await connect({ ...backend.config, endpoint: `127.0.0.1:${address.port}` });
+    try {
+      for (const operation of ['head', 'put', 'delete']) {
+        isClosing = true;
+        const args = { key: 'repeated' };
+        await through.call(new PendingCall(operation, args, Buffer.from('x')));
+        expect(isClosing, operation).to.equal(false);
+      }
+    } finally {
+      await through.close();
+      await new Promise((resolve) => proxy.close(resolve));
+    }
   });
 
   it('ends a call nobody waits for', async () => {

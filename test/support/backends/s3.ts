@@ -34,7 +34,8 @@ export async function startS3Backend(
   const server = serverProcess(
     EXECUTABLE,
     [
-      ...['--port', `127.0.0.1:${port}`, '--quiet'],
+      // As other S3 servers do, it keeps connections.
+      ...['--port', `127.0.0.1:${port}`, '--quiet', '--keep-alive'],
       ...(certificates ? ['--cert', certificates.cert.path, '--key', certificates.key.path] : []),
       ...['posix', root],
     ],
