@@ -2,6 +2,7 @@
  * The process that has the file of one sqlite service open; `sqlite-channel.ts` starts it. A process and not a thread,
  * because SQLite cannot be interrupted here: a statement that runs over its deadline ends with the process it runs in.
  */
+import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { toError } from '../../errors.js';
 import { ServiceError } from '../service-error.js';
@@ -118,6 +119,8 @@ function toServiceError(thrown: unknown): ServiceError {
 }
 
 let server: Server | undefined;
+
+new Worker(new URL('./sqlite-watchdog.js', import.meta.url)).unref();
 
 process.on('message', (message: OpenRequest | readonly Request[]) => {
   if (!('path' in message)) {
