@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
 import { failsWith } from '../../support/actors.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
@@ -135,6 +136,16 @@ describe('driver mysql', () => {
     it('may stand in LIMIT', async () => {
       const { rows } = await query(sql.connection, 'SELECT seq FROM seq_1_to_10 LIMIT ? OFFSET ?', 2, 3);
       expect(rows).to.deep.equal([[4], [5]]);
+    });
+
+    it('are any text', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+          fc.pre(!text.includes('\0'));
+          expect(JSON.parse(await value('SELECT ? AS v', text))).to.equal(text);
+        }),
+        { numRuns: 50 },
+      );
     });
 
     it('are placed, and counted', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { postgresDriver } from '../../../src/actors/drivers/postgres.js';
 import { failsWith } from '../../support/actors.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
@@ -112,6 +113,20 @@ describe('driver postgres', () => {
       expect(await value('SELECT length(?::bytea)', { blob: bytes })).to.equal('256');
     });
 
+    it('has arrays of any texts', async () => {
+      const element = fc.option(
+        fc.oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^[{}",\\ NUL]*$/)),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(element), async (texts) => {
+          const sent = JSON.stringify(texts.map((text) => text?.replaceAll('\0', '') ?? null));
+          const text = 'SELECT ARRAY(SELECT jsonb_array_elements_text(?::jsonb)) AS v';
+          expect(JSON.parse(await value(text, { json: sent }))).to.deep.equal(JSON.parse(sent));
+        }),
+        { numRuns: 100 },
+      );
+    });
+
     it('has arrays of types that were made after it connected', async () => {
       await execute(sql.connection, "CREATE TYPE mood AS ENUM ('so, so', 'fine')");
       await execute(sql.connection, 'CREATE DOMAIN small AS int4');
@@ -155,6 +170,16 @@ describe('driver postgres', () => {
       expect(await value(`SELECT '{"a":1}'::jsonb ? $1::text`, 'a')).to.equal('true');
       expect(await value("SELECT $$ $1 ? $$ || $x$ ? $x$ || '?' || E'\\'?' || ?::text", 'x')).to.equal(
         `" $1 ?  ? ?'?x"`,
+      );
+    });
+
+    it('are any text', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+          fc.pre(!text.includes('\0'));
+          expect(JSON.parse(await value('SELECT ?::text AS v', text))).to.equal(text);
+        }),
+        { numRuns: 50 },
       );
     });
 

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
 import type { ServiceConfig } from '../../../src/service-configs.js';
 import { failsWith } from '../../support/actors.js';
@@ -122,6 +123,16 @@ describe('driver sqlite', () => {
       expect(
         await value('SELECT \'?\' || "?" || [?] || ? AS v FROM (SELECT \'a\' AS "?") -- ?', 'x'),
       ).to.equal('"?aax"');
+    });
+
+    it('are any text', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+          fc.pre(!text.includes('\0'));
+          expect(JSON.parse(await value('SELECT ? AS v', text))).to.equal(text);
+        }),
+        { numRuns: 50 },
+      );
     });
 
     it('are counted', async () => {
