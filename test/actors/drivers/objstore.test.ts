@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import type { Connection, DriverAnswer, ObjectFiles } from '../../../src/actors/driver.js';
+import type { Connection, ObjectFiles } from '../../../src/actors/driver.js';
 import { PendingCall } from '../../../src/actors/driver-call.js';
 import { objstoreDriver } from '../../../src/actors/drivers/objstore.js';
 import { readListPage } from '../../../src/actors/drivers/objstore-list.js';
-import { ServiceError, type ServiceErrorKind } from '../../../src/actors/service-error.js';
+import { ServiceError } from '../../../src/actors/service-error.js';
 import type { ServiceConfig } from '../../../src/service-configs.js';
 import { type S3Backend, startS3Backend } from '../../support/backends/s3.js';
+import { expectServiceError } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { createTestLog } from '../../support/log.js';
 import { driverSuite } from '../driver-suite.js';
@@ -125,17 +126,21 @@ describe('driver objstore: operations', () => {
   it('refuses keys that would not stay what they are', async () => {
     for (const key of ['', '/a', '..', 'a/../b', './a', 'a/.', 'a\0b', '\ud800', 'ä'.repeat(513)]) {
       for (const operation of ['get', 'head', 'put', 'delete']) {
-        await expectRefusal(call(operation, { key }), 'invalid', /^args\.key: must/);
+        await expectServiceError(call(operation, { key }), 'invalid', /^args\.key: must/);
       }
     }
   });
 
   it('refuses wrong arguments by name', async () => {
-    await expectRefusal(call('get', {}), 'invalid', /^args\.key: is required/);
-    await expectRefusal(call('get', { key: 7 }), 'invalid', /^args\.key: must be a string/);
-    await expectRefusal(call('put', { key: 'a', content_type: 'a\r\nb' }), 'invalid', /^args\.content_type/);
-    await expectRefusal(call('list', { limit: 0 }), 'invalid', /^args\.limit: must be at least 1/);
-    await expectRefusal(call('copy', {}), 'invalid', /there is no operation "copy"/);
+    await expectServiceError(call('get', {}), 'invalid', /^args\.key: is required/);
+    await expectServiceError(call('get', { key: 7 }), 'invalid', /^args\.key: must be a string/);
+    await expectServiceError(
+      call('put', { key: 'a', content_type: 'a\r\nb' }),
+      'invalid',
+      /^args\.content_type/,
+    );
+    await expectServiceError(call('list', { limit: 0 }), 'invalid', /^args\.limit: must be at least 1/);
+    await expectServiceError(call('copy', {}), 'invalid', /there is no operation "copy"/);
   });
 
   it('lists by prefix, over several pages, up to a limit', async () => {
@@ -160,7 +165,7 @@ describe('driver objstore: operations', () => {
   it('refuses to hand out objects over 64 MiB, and goes on working', async () => {
     const size = 64 * 1024 * 1024 + 1;
     await files.write('large', Readable.from(chunks(size)), size, 'text/plain');
-    await expectRefusal(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
+    await expectServiceError(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
     expect((await call('head', { key: 'large' })).result).to.include({ size });
     expect((await call('delete', { key: 'large' })).result).to.deep.equal({ deleted: true });
   });
@@ -239,11 +244,11 @@ describe('driver objstore: operations', () => {
     it('stores nothing of content that breaks off or is too long', async () => {
       for (const size of [1_000, 20_000_000]) {
         const short = files.write('broken', Readable.from(chunks(size - 1)), size, 'text/plain');
-        await expectRefusal(short, 'invalid', /broke off after \d+ of \d+ bytes/);
+        await expectServiceError(short, 'invalid', /broke off after \d+ of \d+ bytes/);
         const long = files.write('broken', Readable.from(chunks(size + 1)), size, 'text/plain');
-        await expectRefusal(long, 'invalid', /longer than/);
+        await expectServiceError(long, 'invalid', /longer than/);
         const failing = Readable.from(failingAfter(size / 2));
-        await expectRefusal(files.write('broken', failing, size, 'text/plain'), 'invalid', /lost/);
+        await expectServiceError(files.write('broken', failing, size, 'text/plain'), 'invalid', /lost/);
       }
       expect(await files.head('broken')).to.equal(undefined);
       expect(await files.list('broken')).to.deep.equal([]);
@@ -261,35 +266,35 @@ describe('driver objstore: operations', () => {
 
     it('says when what is read is gone, or became shorter', async () => {
       await put('shrunk', '0123');
-      await expectRefusal(files.read('shrunk', { start: 0, end: 9 }), 'backend', /shorter/);
-      await expectRefusal(files.read('missing'), 'backend', /no object "missing"/);
+      await expectServiceError(files.read('shrunk', { start: 0, end: 9 }), 'backend', /shorter/);
+      await expectServiceError(files.read('missing'), 'backend', /no object "missing"/);
     });
   });
 
   describe('connecting', () => {
     it('says which credential was not accepted', async () => {
       const wrongKey = connect({ ...backend.config, access_key: 'nobody' });
-      await expectRefusal(wrongKey, 'unavailable', /did not accept the access key/);
+      await expectServiceError(wrongKey, 'unavailable', /did not accept the access key/);
       const wrongSecret = connect({ ...backend.config, secret_key: 'secret-that-is-wrong' });
-      const error = await expectRefusal(wrongSecret, 'unavailable', /did not accept the secret key/);
-      expect(error.message).not.to.include('secret-that-is-wrong');
+      const message = await expectServiceError(wrongSecret, 'unavailable', /did not accept the secret key/);
+      expect(message).not.to.include('secret-that-is-wrong');
     });
 
     it('says when the bucket does not exist', async () => {
       const missing = connect({ ...backend.config, bucket: 'no-such-bucket' });
-      await expectRefusal(missing, 'unavailable', /the bucket "no-such-bucket" does not exist/);
+      await expectServiceError(missing, 'unavailable', /the bucket "no-such-bucket" does not exist/);
     });
 
     it('says what an endpoint is', async () => {
       for (const endpoint of ['http://localhost:9000', 'localhost:9000/path', 'local host', 'host:99999']) {
         const wrong = connect({ ...backend.config, endpoint });
-        await expectRefusal(wrong, 'unavailable', /is not host:port/);
+        await expectServiceError(wrong, 'unavailable', /is not host:port/);
       }
     });
 
     it('says when the server does not speak TLS', async () => {
       const wrong = connect({ ...backend.config, use_ssl: true });
-      await expectRefusal(wrong, 'unavailable', /does not speak TLS/);
+      await expectServiceError(wrong, 'unavailable', /does not speak TLS/);
     });
 
     it('tells what it is connected to', async () => {
@@ -317,7 +322,7 @@ describe('driver objstore over TLS', () => {
 
   it('says when it is not', async () => {
     const { ssl_root_cert: _left, ...config } = backend.config;
-    await expectRefusal(connect(config), 'unavailable', /certificate of .* was not accepted/);
+    await expectServiceError(connect(config), 'unavailable', /certificate of .* was not accepted/);
   });
 });
 
@@ -359,22 +364,6 @@ async function connect(config: ServiceConfig<'objstore'>): Promise<Connection> {
 function filesOf(connection: Connection): ObjectFiles {
   if (!connection.files) throw new Error('An object storage has files');
   return connection.files;
-}
-
-async function expectRefusal(
-  work: Promise<unknown>,
-  kind: ServiceErrorKind,
-  message: RegExp,
-): Promise<ServiceError> {
-  const error = await work.then(
-    (answer) => expect.fail(`answered ${JSON.stringify(answer as DriverAnswer)}`),
-    (thrown: unknown) => thrown,
-  );
-  expect(error).to.be.instanceOf(ServiceError);
-  const refusal = error as ServiceError;
-  expect(refusal.message).to.match(message);
-  expect(refusal.kind, refusal.message).to.equal(kind);
-  return refusal;
 }
 
 /** What an upload in parts leaves on the disk of the server while it is under way. */
