@@ -133,18 +133,23 @@ class SftpSession implements FileSession {
 
   async makeFolder(path: string): Promise<void> {
     await this.#run(this.#client.mkdir(path)).catch((thrown: unknown) => {
-      if (thrown instanceof ServiceError && thrown.kind === 'backend') return;
-      throw thrown;
+      if (!isRefusal(thrown)) throw thrown;
     });
   }
 
   async rename(from: string, to: string): Promise<void> {
     try {
       await this.#run(this.#client.posixRename(from, to));
+      return;
     } catch (thrown) {
-      if (thrown instanceof ServiceError && thrown.kind === 'unavailable') throw thrown;
-      // It is an extension of OpenSSH; without it, renaming does not replace what is there.
-      await this.remove(to);
+      // It is an extension of OpenSSH.
+      if (!isRefusal(thrown) || !/does not support/.test(thrown.message)) throw thrown;
+    }
+    try {
+      await this.#run(this.#client.rename(from, to));
+    } catch (thrown) {
+      // Without the extension, renaming need not replace what is there.
+      if (!isRefusal(thrown) || !(await this.remove(to))) throw thrown;
       await this.#run(this.#client.rename(from, to));
     }
   }
@@ -193,8 +198,13 @@ class SftpSession implements FileSession {
   }
 }
 
+/** Whether the server said no, and the connection is as good as before. */
+function isRefusal(thrown: unknown): thrown is ServiceError {
+  return thrown instanceof ServiceError && thrown.kind === 'backend';
+}
+
 function isMissing(thrown: unknown): boolean {
-  if (!(thrown instanceof ServiceError) || thrown.kind !== 'backend') return false;
+  if (!isRefusal(thrown)) return false;
   const { cause } = thrown;
   const numeric = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return numeric === 2 || errorCode(cause) === 'ENOENT' || /no such file/i.test(thrown.message);
