@@ -6,7 +6,8 @@
 //! writing the usual types as JSON, and dropping what the SDK hands out.
 
 use crate::__private::{from_bytes, to_value};
-use crate::{HandlerError, Request, Response};
+use crate::services::{DbPool, EmailMessage, EmailPool, FindOptions, MongoPool, RedisPool, Storage};
+use crate::{json, HandlerError, Request, Response};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -37,6 +38,30 @@ pub fn instances(request: Request, error: HandlerError, result: Result<Response,
     write::<&String>(&String::new());
     write::<Option<&String>>(None);
     write::<Option<&str>>(None);
+}
+
+/// The same for handlers that call services. Never called either.
+#[doc(hidden)]
+pub fn services(db: DbPool, redis: RedisPool, mongo: MongoPool, storage: Storage, mail: EmailPool) {
+    let text = String::new();
+    drop((
+        db.query("", ()),
+        db.query("", [""]),
+        db.query("", [&text]),
+        db.query("", (0_i64,)),
+        db.query("", Value::Null),
+    ));
+    drop((db.execute("", ()), db.execute("", [""]), db.execute("", [&text]), db.begin()));
+    if let Ok(result) = db.query("", ()) {
+        drop((result.value::<i64>(), result.value::<u64>(), result.value::<String>(), result.value::<bool>()));
+    }
+    drop((redis.get(""), redis.get_bytes(""), redis.set("", ""), redis.set("", text), redis.command([""])));
+    let (all, given) = (|| json!({}), &json!({}));
+    drop((mongo.find("", all(), FindOptions::new()), mongo.find_one("", all()), mongo.find_one("", given)));
+    drop((mongo.insert_one("", all()), mongo.insert_one("", given), mongo.count("", all())));
+    drop((storage.get(""), storage.list(), storage.create(given), storage.update("", given)));
+    drop((mail.send("", "", ""), mail.send_message(&EmailMessage::new(""))));
+    drop((db, redis, mongo, storage, mail));
 }
 
 /// `T`, an optional `T` and a list of `T`, read and written.

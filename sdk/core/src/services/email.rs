@@ -187,13 +187,17 @@ impl EmailMessage {
     /// Adds a file.
     #[must_use]
     pub fn attach(
-        mut self,
+        self,
         filename: impl Into<String>,
         content_type: impl Into<String>,
         content: impl AsRef<[u8]>,
     ) -> Self {
-        let base64 = BASE64.encode(content.as_ref());
-        self.attachments.push(Attachment { filename: filename.into(), content_type: content_type.into(), base64 });
+        self.attach_bytes(filename.into(), content_type.into(), content.as_ref())
+    }
+
+    #[inline(never)]
+    fn attach_bytes(mut self, filename: String, content_type: String, content: &[u8]) -> Self {
+        self.attachments.push(Attachment { filename, content_type, base64: BASE64.encode(content) });
         self
     }
 }

@@ -89,8 +89,7 @@ impl FtpPool {
     /// # Errors
     /// See [`FtpPool`].
     pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> Result<u64, HandlerError> {
-        let Size { size } = self.call("put", &[("path", Arg::Text(path))], content.as_ref()).result()?;
-        Ok(size)
+        self.store(path, content.as_ref())
     }
 
     /// What is in a folder; `""` for the uppermost.
@@ -108,6 +107,13 @@ impl FtpPool {
     pub fn delete(&self, path: &str) -> Result<bool, HandlerError> {
         let Deleted { deleted } = self.call("delete", &[("path", Arg::Text(path))], &[]).result()?;
         Ok(deleted)
+    }
+
+    // Not generic: compiled here, and not in every handler.
+    #[inline(never)]
+    fn store(&self, path: &str, content: &[u8]) -> Result<u64, HandlerError> {
+        let Size { size } = self.call("put", &[("path", Arg::Text(path))], content).result()?;
+        Ok(size)
     }
 
     fn call<'a>(&'a self, operation: &'static str, args: &'a [(&'static str, Arg<'a>)], payload: &'a [u8]) -> Call<'a> {

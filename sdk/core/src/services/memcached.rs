@@ -120,6 +120,8 @@ impl MemcachedPool {
         Ok(self.count("incr", key, by, Some(initial), seconds)?.unwrap_or(initial))
     }
 
+    // Not generic: compiled here, and not in every handler.
+    #[inline(never)]
     fn store(
         &self,
         operation: &'static str,

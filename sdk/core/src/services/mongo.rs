@@ -56,6 +56,7 @@ struct Deleted {
 struct Payload(Result<Vec<u8>, String>);
 
 impl Payload {
+    #[inline(never)]
     fn new() -> Self {
         Payload(Ok(vec![b'{']))
     }
@@ -138,7 +139,7 @@ impl MongoPool {
         filter: impl Serialize,
         options: FindOptions,
     ) -> Result<Vec<Value>, HandlerError> {
-        self.call("find", collection, Payload::find(&filter, &options))
+        self.documents("find", collection, Payload::find(&filter, &options))
     }
 
     /// A document that matches a filter, if there is one.
@@ -146,7 +147,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn find_one(&self, collection: &str, filter: impl Serialize) -> Result<Option<Value>, HandlerError> {
-        self.call("find_one", collection, Payload::new().with("filter", &filter))
+        self.document("find_one", collection, Payload::new().with("filter", &filter))
     }
 
     /// The first document that matches a filter, as the options sort them, if there is one.
@@ -159,7 +160,7 @@ impl MongoPool {
         filter: impl Serialize,
         options: FindOptions,
     ) -> Result<Option<Value>, HandlerError> {
-        self.call("find_one", collection, Payload::find(&filter, &options))
+        self.document("find_one", collection, Payload::find(&filter, &options))
     }
 
     /// Inserts a document and returns its `_id`, which MongoDB makes if it has none: `{"$oid": "..."}`.
@@ -167,9 +168,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn insert_one(&self, collection: &str, document: impl Serialize) -> Result<Value, HandlerError> {
-        let InsertedOne { inserted_id } =
-            self.call("insert_one", collection, Payload::new().with("document", &document))?;
-        Ok(inserted_id)
+        self.inserted_one(collection, Payload::new().with("document", &document))
     }
 
     /// Inserts documents and returns their `_id`s.
@@ -177,9 +176,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn insert_many(&self, collection: &str, documents: &[impl Serialize]) -> Result<Vec<Value>, HandlerError> {
-        let InsertedMany { inserted_ids } =
-            self.call("insert_many", collection, Payload::new().with("documents", documents))?;
-        Ok(inserted_ids)
+        self.inserted_many(collection, Payload::new().with("documents", documents))
     }
 
     /// Changes a document that matches: `json!({"$set": {"sold": true}})`.
@@ -192,7 +189,7 @@ impl MongoPool {
         filter: impl Serialize,
         update: impl Serialize,
     ) -> Result<UpdateResult, HandlerError> {
-        self.call("update_one", collection, Payload::new().with("filter", &filter).with("update", &update))
+        self.updated("update_one", collection, Payload::new().with("filter", &filter).with("update", &update))
     }
 
     /// Changes a document that matches, or inserts one if none does.
@@ -206,7 +203,7 @@ impl MongoPool {
         update: impl Serialize,
     ) -> Result<UpdateResult, HandlerError> {
         let payload = Payload::new().with("filter", &filter).with("update", &update).with("upsert", &true);
-        self.call("update_one", collection, payload)
+        self.updated("update_one", collection, payload)
     }
 
     /// Changes all documents that match.
@@ -219,7 +216,7 @@ impl MongoPool {
         filter: impl Serialize,
         update: impl Serialize,
     ) -> Result<UpdateResult, HandlerError> {
-        self.call("update_many", collection, Payload::new().with("filter", &filter).with("update", &update))
+        self.updated("update_many", collection, Payload::new().with("filter", &filter).with("update", &update))
     }
 
     /// Replaces a document that matches with another; its `_id` stays.
@@ -233,7 +230,7 @@ impl MongoPool {
         replacement: impl Serialize,
     ) -> Result<UpdateResult, HandlerError> {
         let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
-        self.call("replace_one", collection, payload)
+        self.updated("replace_one", collection, payload)
     }
 
     /// Replaces a document that matches with another, or inserts that if none does.
@@ -247,7 +244,7 @@ impl MongoPool {
         replacement: impl Serialize,
     ) -> Result<UpdateResult, HandlerError> {
         let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
-        self.call("replace_one", collection, payload.with("upsert", &true))
+        self.updated("replace_one", collection, payload.with("upsert", &true))
     }
 
     /// Deletes a document that matches. How many it were: 0 or 1.
@@ -255,8 +252,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn delete_one(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
-        let Deleted { deleted } = self.call("delete_one", collection, Payload::new().with("filter", &filter))?;
-        Ok(deleted)
+        self.deleted("delete_one", collection, Payload::new().with("filter", &filter))
     }
 
     /// Deletes all documents that match. How many it were.
@@ -264,8 +260,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn delete_many(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
-        let Deleted { deleted } = self.call("delete_many", collection, Payload::new().with("filter", &filter))?;
-        Ok(deleted)
+        self.deleted("delete_many", collection, Payload::new().with("filter", &filter))
     }
 
     /// Changes a document that matches and returns it, in one step.
@@ -282,7 +277,7 @@ impl MongoPool {
         let returned = if options.before { "before" } else { "after" };
         let payload = Payload::new().with("filter", &filter).with("update", &update);
         let payload = payload.with("upsert", &options.upsert).with("return", returned);
-        self.call("find_one_and_update", collection, payload)
+        self.document("find_one_and_update", collection, payload)
     }
 
     /// How many documents match a filter.
@@ -290,7 +285,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn count(&self, collection: &str, filter: impl Serialize) -> Result<u64, HandlerError> {
-        self.call("count", collection, Payload::new().with("filter", &filter))
+        self.counted(collection, Payload::new().with("filter", &filter))
     }
 
     /// What a pipeline makes of the documents: `json!([{"$match": {...}}, {"$group": {...}}])`.
@@ -298,7 +293,7 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn aggregate(&self, collection: &str, pipeline: impl Serialize) -> Result<Vec<Value>, HandlerError> {
-        self.call("aggregate", collection, Payload::new().with("pipeline", &pipeline))
+        self.documents("aggregate", collection, Payload::new().with("pipeline", &pipeline))
     }
 
     /// Runs any command of the database and returns what it says. A command is an object whose first member names it,
@@ -308,9 +303,73 @@ impl MongoPool {
     /// # Errors
     /// See [`MongoPool`].
     pub fn command(&self, name: &str, value: impl Serialize, more: impl Serialize) -> Result<Value, HandlerError> {
-        let command = to_extended_json(&value).and_then(|value| command(name, &value, to_extended_json(&more)?));
-        let payload = Payload::new().with_text("command", command).finish();
-        self.run("command", &[], payload)
+        self.run_command(name, to_extended_json(&value), to_extended_json(&more))
+    }
+
+    // What follows is not generic, and so compiled here and not in every handler.
+
+    #[inline(never)]
+    fn documents(
+        &self,
+        operation: &'static str,
+        collection: &str,
+        payload: Payload,
+    ) -> Result<Vec<Value>, HandlerError> {
+        self.call(operation, collection, payload)
+    }
+
+    #[inline(never)]
+    fn document(
+        &self,
+        operation: &'static str,
+        collection: &str,
+        payload: Payload,
+    ) -> Result<Option<Value>, HandlerError> {
+        self.call(operation, collection, payload)
+    }
+
+    #[inline(never)]
+    fn updated(
+        &self,
+        operation: &'static str,
+        collection: &str,
+        payload: Payload,
+    ) -> Result<UpdateResult, HandlerError> {
+        self.call(operation, collection, payload)
+    }
+
+    #[inline(never)]
+    fn deleted(&self, operation: &'static str, collection: &str, payload: Payload) -> Result<u64, HandlerError> {
+        let Deleted { deleted } = self.call(operation, collection, payload)?;
+        Ok(deleted)
+    }
+
+    #[inline(never)]
+    fn inserted_one(&self, collection: &str, payload: Payload) -> Result<Value, HandlerError> {
+        let InsertedOne { inserted_id } = self.call("insert_one", collection, payload)?;
+        Ok(inserted_id)
+    }
+
+    #[inline(never)]
+    fn inserted_many(&self, collection: &str, payload: Payload) -> Result<Vec<Value>, HandlerError> {
+        let InsertedMany { inserted_ids } = self.call("insert_many", collection, payload)?;
+        Ok(inserted_ids)
+    }
+
+    #[inline(never)]
+    fn counted(&self, collection: &str, payload: Payload) -> Result<u64, HandlerError> {
+        self.call("count", collection, payload)
+    }
+
+    #[inline(never)]
+    fn run_command(
+        &self,
+        name: &str,
+        value: Result<Vec<u8>, String>,
+        more: Result<Vec<u8>, String>,
+    ) -> Result<Value, HandlerError> {
+        let command = value.and_then(|value| command(name, &value, more?));
+        self.run("command", &[], Payload::new().with_text("command", command).finish())
     }
 
     fn call<T: DeserializeOwned>(

@@ -171,6 +171,8 @@ impl ObjectStore {
         self.call("list", &[("prefix", Arg::Text(prefix)), ("limit", Arg::Number(limit))], &[]).json()
     }
 
+    // Not generic: compiled here, and not in every handler.
+    #[inline(never)]
     fn store(&self, key: &str, content_type: Option<&str>, content: &[u8]) -> Result<StoredObject, HandlerError> {
         self.call("put", &[("key", Arg::Text(key)), ("content_type", content_type.into())], content).result()
     }

@@ -177,7 +177,7 @@ impl RedisPool {
     /// # Errors
     /// See [`RedisPool`].
     pub fn hset(&self, key: &str, field: &str, value: impl AsRef<[u8]>) -> Result<bool, HandlerError> {
-        Ok(self.reply::<i64>(("HSET", key, field, value.as_ref()))? > 0)
+        self.set_field(key, field, value.as_ref())
     }
 
     /// All fields of the hash at `key`; none if it is not there.
@@ -213,7 +213,7 @@ impl RedisPool {
     pub fn command(&self, command: impl IntoParams) -> Result<Value, HandlerError> {
         let mut params = Params::of_command();
         command.add_all_to(&mut params);
-        self.run(params)
+        self.value(params)
     }
 
     /// The bytes of a string in a reply; `None` if it is no string.
@@ -225,6 +225,7 @@ impl RedisPool {
         }
     }
 
+    #[inline(never)]
     fn store(
         &self,
         key: &str,
@@ -235,6 +236,17 @@ impl RedisPool {
         let ttl_ms = seconds.map(|seconds| seconds.saturating_mul(1000));
         let args = [("key", Arg::Text(key)), ("ttl_ms", ttl_ms.into()), ("only_if", only_if.into())];
         self.call("set", &args, value).result()
+    }
+
+    // Not generic: compiled here, and not in every handler.
+    #[inline(never)]
+    fn value(&self, params: Params) -> Result<Value, HandlerError> {
+        self.run(params)
+    }
+
+    #[inline(never)]
+    fn set_field(&self, key: &str, field: &str, value: &[u8]) -> Result<bool, HandlerError> {
+        Ok(self.reply::<i64>(("HSET", key, field, value))? > 0)
     }
 
     fn reply<T: DeserializeOwned>(&self, command: impl IntoParams) -> Result<T, HandlerError> {
