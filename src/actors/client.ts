@@ -38,7 +38,8 @@ const ANSWER_LIMIT_MS = 150_000;
 
 /** Every method rejects with an AppError: no_actor_host, no_object_storage, not_found, invalid_input or backend_failed. */
 export class ActorHostClient {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64, scheduling: 'lifo' });
+  /** As many connections as there are requests: the actor hosts decide how many transfers run at once. */
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
 
   constructor(private readonly options: ActorHostClientOptions) {}
 
@@ -118,8 +119,11 @@ export class ActorHostClient {
         continue;
       }
       if ((response.statusCode ?? 500) < 400 || response.statusCode === 416) return response;
-      // A HEAD request has no body that could say more.
-      if (exchange.method === 'HEAD') throw failureWithoutBody(response);
+      if (exchange.method === 'HEAD') {
+        // There is no body that could say more; the connection is free when it has been read all the same.
+        response.resume();
+        throw failureWithoutBody(response);
+      }
       throw failure((await readJson(response)) as WebFailure);
     }
     const message =

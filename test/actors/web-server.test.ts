@@ -130,6 +130,20 @@ describe('actor hosts as the management API reaches them', () => {
     await fails(client.deleteObject(undefined, ''), 'invalid_input', /parameter key is missing/);
   });
 
+  it('are asked over the same connection again, also after a failure', async () => {
+    const { url } = await startHost({ hostname: 'another-machine' });
+    const client = clientWith();
+    const connections = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+    await fails(client.readObject(undefined, 'missing', 'HEAD', {}), 'not_found', /./);
+    const before = connections();
+    for (let i = 0; i < 20; i++) {
+      await fails(client.readObject(undefined, 'missing', 'HEAD', {}), 'not_found', /./);
+      await fails(client.readObject(undefined, 'missing', 'GET', {}), 'not_found', /./);
+    }
+    expect(connections(), url).to.be.at.most(before + 2);
+  });
+
   it('tell why they do not take an upload, however much of it is still to come', async () => {
     await startHost();
     const client = clientWith();
