@@ -109,10 +109,10 @@ class MysqlConnection implements Connection {
 
   async close(): Promise<void> {
     this.closed = true;
-    this.sockets.destroy();
     for (const giveUp of this.waiting) giveUp();
-    // Nothing is left to wait for: it would wait for calls that are stuck.
+    // Says goodbye to the server on idle connections. What it waits for, calls that are stuck, ends with the sockets.
     this.pool.end((thrown) => thrown && this.context.log.debug({ err: toError(thrown) }, 'closing a pool'));
+    await this.sockets.close();
   }
 
   private async run(statement: MysqlStatement, call: DriverCall | undefined): Promise<MysqlResult> {

@@ -141,12 +141,11 @@ class PostgresConnection implements Connection {
 
   async close(): Promise<void> {
     this.closed = true;
-    this.sockets.destroy();
     for (const giveUp of this.waiting) giveUp();
-    // Nothing is left to wait for: it would wait for calls that are stuck.
-    this.pool
-      .end()
-      .catch((thrown: unknown) => this.context.log.debug({ err: toError(thrown) }, 'closing a pool'));
+    // Says goodbye to the server on idle connections. What it waits for, calls that are stuck, ends with the sockets.
+    const ended = this.pool.end();
+    ended.catch((thrown: unknown) => this.context.log.debug({ err: toError(thrown) }, 'closing a pool'));
+    await this.sockets.close();
   }
 
   /** Waits for a free connection. */
