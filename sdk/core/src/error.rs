@@ -1,4 +1,5 @@
-//! [`HandlerError`]: what a handler returns instead of a response, and what the helpers of [`crate::Request`] fail with.
+//! [`HandlerError`]: what a handler returns instead of a response, and what the helpers of [`crate::Request`] fail
+//! with.
 
 use crate::runtime::panics;
 use crate::Response;
@@ -11,8 +12,8 @@ use std::fmt;
 ///
 /// The text reaches the client: put into it what a client may read. But for the kinds that calls of services fail with,
 /// from [`HandlerError::DatabaseError`] to [`HandlerError::ServiceBusy`]: what a backend says may tell of tables, hosts
-/// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. A handler that wants to
-/// send it has it from `to_string()`.
+/// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. A handler that wants
+/// to send it has it from `to_string()`.
 #[derive(Debug)]
 pub enum HandlerError {
     /// 400: the request cannot be understood (bad JSON, a missing or malformed parameter).
@@ -51,8 +52,8 @@ pub enum HandlerError {
     PoolNotBound(String),
     /// 503: the service is not active, or is being deactivated. The client reads "Service unavailable".
     ServiceInactive(String),
-    /// 503: the backend cannot be reached, or its connection broke during the call, which then may have had its effect. The
-    /// client reads "Service unavailable".
+    /// 503: the backend cannot be reached, or its connection broke during the call, which then may have had its effect.
+    /// The client reads "Service unavailable".
     BackendUnavailable(String),
     /// 504: the backend did not answer in time; what it did is not known. The client reads "Gateway timeout".
     DeadlineExceeded(String),
@@ -95,8 +96,8 @@ impl HandlerError {
 
     /// The response a client gets: [`HandlerError::status_code`] and `{"error": "<this error's text>"}`.
     ///
-    /// Of an error of a service, the client gets its kind only, and the text is printed on stderr, which makes it a line
-    /// of the endpoint's log.
+    /// Of an error of a service, the client gets its kind only, and the text is printed on stderr, which makes it a
+    /// line of the endpoint's log.
     pub fn to_response(&self) -> Response {
         match self.told_to_clients() {
             None => Response::error(self.status_code(), &self.to_string()),

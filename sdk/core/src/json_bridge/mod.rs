@@ -1,8 +1,8 @@
 //! Between JSON and the types of a handler, with as little code in the handler's own crate as possible.
 //!
 //! A handler is compiled on every change, and most of the time that took went into serde code instantiated for the
-//! handler's types: serde_json's parser and writers are generic. Here, everything that does not depend on those types is
-//! an ordinary function, compiled once into this crate. What remains generic is a few calls per field:
+//! handler's types: serde_json's parser and writers are generic. Here, everything that does not depend on those types
+//! is an ordinary function, compiled once into this crate. What remains generic is a few calls per field:
 //!
 //! - [`de::De`] reads from a parsed tree ([`node::Node`]) that owns nothing the handler would have to drop;
 //! - [`ser::To`] writes to a [`ser::Sink`] behind a pointer: JSON text, or a `serde_json::Value`;

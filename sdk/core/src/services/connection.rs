@@ -1,5 +1,5 @@
-//! One connection with the actor host. One call at a time, on the thread that makes it: a write, then a read that waits.
-//! Nobody has to be woken for an answer, which is what makes small calls fast.
+//! One connection with the actor host. One call at a time, on the thread that makes it: a write, then a read that
+//! waits. Nobody has to be woken for an answer, which is what makes small calls fast.
 
 use super::access::Access;
 use super::call::Call;

@@ -16,7 +16,8 @@ pub struct DbResult {
     pub columns: Vec<String>,
     /// How many rows the statement has changed.
     pub rows_affected: u64,
-    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use `RETURNING`.
+    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use
+    /// `RETURNING`.
     pub last_insert_id: Option<i64>,
 }
 
@@ -26,8 +27,8 @@ pub struct ExecResult {
     /// How many rows the statement has changed.
     #[serde(default)]
     pub rows_affected: u64,
-    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use `RETURNING`
-    /// and [`DbPool::query`](super::DbPool::query).
+    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use
+    /// `RETURNING` and [`DbPool::query`](super::DbPool::query).
     #[serde(default)]
     pub last_insert_id: Option<i64>,
 }

@@ -14,8 +14,8 @@ thread_local! {
 /// call to its answer, at most an hour. It may be shorter or longer than the one calls have otherwise
 /// (`SERVICE_TIMEOUT_MS` of the gateway, 10 s), but not longer than a request may take.
 ///
-/// A call that is not answered in time fails with [`HandlerError::DeadlineExceeded`](crate::HandlerError); what it did in
-/// the backend is not known then. Calls within calls of this function have the innermost deadline.
+/// A call that is not answered in time fails with [`HandlerError::DeadlineExceeded`](crate::HandlerError); what it did
+/// in the backend is not known then. Calls within calls of this function have the innermost deadline.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;

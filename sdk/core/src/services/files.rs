@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 /// }
 /// ```
 ///
-/// Every call fails with [`HandlerError::StorageError`] when the server refuses it, and with the errors that all services
-/// share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`], [`HandlerError::BackendUnavailable`],
-/// [`HandlerError::DeadlineExceeded`], [`HandlerError::ServiceBusy`].
+/// Every call fails with [`HandlerError::StorageError`] when the server refuses it, and with the errors that all
+/// services share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`],
+/// [`HandlerError::BackendUnavailable`], [`HandlerError::DeadlineExceeded`], [`HandlerError::ServiceBusy`].
 #[derive(Debug, Clone)]
 pub struct FtpPool {
     /// The name under which the service is bound to the endpoint.
@@ -83,8 +83,8 @@ impl FtpPool {
         text(Family::Storage, &self.pool_id, path, self.get(path)?)
     }
 
-    /// Stores a file, whatever was there before, and makes the folders it is in. It appears under its name when all of it
-    /// is there. Returns its size in bytes.
+    /// Stores a file, whatever was there before, and makes the folders it is in. It appears under its name when all of
+    /// it is there. Returns its size in bytes.
     ///
     /// # Errors
     /// See [`FtpPool`].

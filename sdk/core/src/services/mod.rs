@@ -1,9 +1,9 @@
-//! Backend services: databases, caches, storages and mail servers that an operator has bound to the endpoint, each under
-//! a `pool_id`.
+//! Backend services: databases, caches, storages and mail servers that an operator has bound to the endpoint, each
+//! under a `pool_id`.
 //!
-//! A handle, like [`DbPool`], holds nothing but that name: making one costs nothing. Calls go to the actor host, a process
-//! on the same machine that owns the connections with the backends; see `docs/SERVICE-PROTOCOL.md`. They wait for their
-//! answer, and hold up no other request of the process meanwhile.
+//! A handle, like [`DbPool`], holds nothing but that name: making one costs nothing. Calls go to the actor host, a
+//! process on the same machine that owns the connections with the backends; see `docs/SERVICE-PROTOCOL.md`. They wait
+//! for their answer, and hold up no other request of the process meanwhile.
 //!
 //! | handle | for |
 //! |---|---|
@@ -16,8 +16,9 @@
 //! | [`EmailPool`] | SMTP |
 //! | [`Storage`] | JSON records by id, on a database, an object storage or a file server |
 //!
-//! In an async handler on tokio's multi-threaded runtime, other tasks move to another thread while a call waits. What the
-//! same task would do meanwhile, as with `join!`, waits with it; and so do all tasks of a thread where futures are not
+//! In an async handler on tokio's multi-threaded runtime, other tasks move to another thread while a call waits. What
+//! the same task would do meanwhile, as with `join!`, waits with it; and so do all tasks of a thread where futures are
+//! not
 //! `Send`.
 
 mod access;
@@ -33,6 +34,7 @@ mod incoming;
 mod memcached;
 mod mongo;
 mod mongo_options;
+mod mongo_payload;
 mod objects;
 mod param_types;
 mod params;

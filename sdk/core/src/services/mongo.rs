@@ -3,6 +3,7 @@
 use super::call::{Arg, Call};
 use super::failure::Family;
 use super::mongo_options::{FindOptions, UpdateOptions, UpdateResult};
+use super::mongo_payload::{command, Payload};
 use crate::json_bridge::to_extended_json;
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
@@ -25,8 +26,9 @@ use serde_json::Value;
 ///
 /// Filters, documents and updates are whatever serialises to JSON, and are read as MongoDB's
 /// [Extended JSON](https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/): `{"$oid": "..."}` is an
-/// ObjectId, `{"$date": "2026-01-31T00:00:00Z"}` a date. Documents come back in the same form. `json!` sorts the members of
-/// objects by name; where their order matters, as in `$sort` by two fields, pass a struct, whose fields keep it.
+/// ObjectId, `{"$date": "2026-01-31T00:00:00Z"}` a date. Documents come back in the same form. `json!` sorts the
+/// members of objects by name; where their order matters, as in `$sort` by two fields, pass a struct, whose fields keep
+/// it.
 ///
 /// Every call fails with [`HandlerError::DatabaseError`] when MongoDB refuses it, and with the errors that all services
 /// share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`], [`HandlerError::BackendUnavailable`],
@@ -50,77 +52,6 @@ struct InsertedMany {
 #[derive(Deserialize)]
 struct Deleted {
     deleted: u64,
-}
-
-/// The payload of a call being written: an object whose members are JSON texts.
-struct Payload(Result<Vec<u8>, String>);
-
-impl Payload {
-    #[inline(never)]
-    fn new() -> Self {
-        Payload(Ok(vec![b'{']))
-    }
-
-    fn with<T: Serialize + ?Sized>(self, name: &str, value: &T) -> Self {
-        self.with_text(name, to_extended_json(value))
-    }
-
-    fn with_some<T: Serialize>(self, name: &str, value: Option<&T>) -> Self {
-        match value {
-            Some(value) => self.with(name, value),
-            None => self,
-        }
-    }
-
-    #[inline(never)]
-    fn with_text(mut self, name: &str, text: Result<Vec<u8>, String>) -> Self {
-        let written = self.0.as_mut().map(|out| text.map(|text| put(out, name, &text)));
-        if let Ok(Err(why)) = written {
-            self.0 = Err(format!("{name}: {why}"));
-        }
-        self
-    }
-
-    fn find<T: Serialize>(filter: &T, options: &FindOptions) -> Self {
-        Payload::new().with("filter", filter).with_options(options)
-    }
-
-    #[inline(never)]
-    fn with_options(self, options: &FindOptions) -> Self {
-        let payload = match options.sort.is_empty() {
-            true => self,
-            false => {
-                // An object in the order of the fields, which a map of serde_json might not keep.
-                let mut sort = vec![b'{'];
-                for (field, direction) in &options.sort {
-                    put(&mut sort, field, direction.to_string().as_bytes());
-                }
-                sort.push(b'}');
-                self.with_text("sort", Ok(sort))
-            }
-        };
-        payload
-            .with_some("projection", options.projection.as_ref())
-            .with_some("skip", options.skip.as_ref())
-            .with_some("limit", options.limit.as_ref())
-    }
-
-    fn finish(self) -> Result<Vec<u8>, String> {
-        self.0.map(|mut out| {
-            out.push(b'}');
-            out
-        })
-    }
-}
-
-/// Appends a member to an object.
-fn put(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    if out.last() != Some(&b'{') {
-        out.push(b',');
-    }
-    serde_json::to_writer(&mut *out, name).expect("a string is always JSON");
-    out.push(b':');
-    out.extend_from_slice(value);
 }
 
 impl MongoPool {
@@ -390,20 +321,4 @@ impl MongoPool {
         let payload = payload.map_err(|why| Family::Database.error(&self.pool_id, "invalid", &why))?;
         Call::new(Family::Database, &self.pool_id, operation, args, &payload).json()
     }
-}
-
-/// A command as one object.
-#[inline(never)]
-fn command(name: &str, value: &[u8], more: Vec<u8>) -> Result<Vec<u8>, String> {
-    let mut out = vec![b'{'];
-    put(&mut out, name, value);
-    match more.strip_prefix(b"{") {
-        Some(b"}") => out.push(b'}'),
-        Some(members) => {
-            out.push(b',');
-            out.extend_from_slice(members);
-        }
-        None => return Err("the other members of a command must be an object".to_owned()),
-    }
-    Ok(out)
 }

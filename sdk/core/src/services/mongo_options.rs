@@ -59,8 +59,8 @@ impl FindOptions {
     }
 }
 
-/// How [`MongoPool::find_one_and_update`](super::MongoPool::find_one_and_update) works. By default, it changes only what is
-/// there and returns the document as it is afterwards.
+/// How [`MongoPool::find_one_and_update`](super::MongoPool::find_one_and_update) works. By default, it changes only
+/// what is there and returns the document as it is afterwards.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UpdateOptions {
     pub(super) upsert: bool,

@@ -12,8 +12,8 @@ use files::Files;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// JSON records, each an object with an `id`, in a table of a database, in an object storage or on a file server. A handler
-/// that uses it can move from one to another by changing a line.
+/// JSON records, each an object with an `id`, in a table of a database, in an object storage or on a file server. A
+/// handler that uses it can move from one to another by changing a line.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -30,9 +30,9 @@ use serde_json::{Map, Value};
 ///
 /// An id is a text of 1 to 128 letters, digits, `-`, `_` and `.`, and does not begin with a dot.
 ///
-/// Every call fails with [`HandlerError::ValidationError`], a 400, when an id or a record cannot be one; when the backend
-/// refuses it, with [`HandlerError::DatabaseError`] or [`HandlerError::StorageError`]; and with the errors that all
-/// services share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`],
+/// Every call fails with [`HandlerError::ValidationError`], a 400, when an id or a record cannot be one; when the
+/// backend refuses it, with [`HandlerError::DatabaseError`] or [`HandlerError::StorageError`]; and with the errors that
+/// all services share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`],
 /// [`HandlerError::BackendUnavailable`], [`HandlerError::DeadlineExceeded`], [`HandlerError::ServiceBusy`].
 #[derive(Debug, Clone)]
 pub struct Storage(Place);
@@ -56,9 +56,9 @@ macro_rules! at {
 }
 
 impl Storage {
-    /// Records in a table of a database: PostgreSQL, MySQL or SQLite. The table has the columns `id` and `data`, and is made
-    /// at the first use if it is not there. Its name is letters, digits and `_`, at most 63, and no word that SQL uses
-    /// itself, like `order`; else all calls fail.
+    /// Records in a table of a database: PostgreSQL, MySQL or SQLite. The table has the columns `id` and `data`, and is
+    /// made at the first use if it is not there. Its name is letters, digits and `_`, at most 63, and no word that SQL
+    /// uses itself, like `order`; else all calls fail.
     pub fn database(pool_id: impl Into<String>, table: impl Into<String>) -> Self {
         Storage(Place::Table(Table::new(pool_id.into(), table.into())))
     }
@@ -93,14 +93,14 @@ impl Storage {
     /// Stores a new record, and returns it as it is stored. Without an `id` it gets one, a random UUID.
     ///
     /// # Errors
-    /// See [`Storage`]; [`HandlerError::Conflict`], a 409, when there is a record with this id. Outside of databases, of
-    /// two that are created with one id at the same time, the later may replace the earlier.
+    /// See [`Storage`]; [`HandlerError::Conflict`], a 409, when there is a record with this id. Outside of databases,
+    /// of two that are created with one id at the same time, the later may replace the earlier.
     pub fn create<T: Serialize + ?Sized>(&self, record: &T) -> Result<Value, HandlerError> {
         self.create_value(to_value(record))
     }
 
-    /// Replaces the record with this id by another, whose `id` becomes this one, and returns it as it is stored; `None` if
-    /// there is no such record.
+    /// Replaces the record with this id by another, whose `id` becomes this one, and returns it as it is stored; `None`
+    /// if there is no such record.
     ///
     /// # Errors
     /// See [`Storage`].
