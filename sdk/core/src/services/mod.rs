@@ -18,8 +18,7 @@
 //!
 //! In an async handler on tokio's multi-threaded runtime, other tasks move to another thread while a call waits. What
 //! the same task would do meanwhile, as with `join!`, waits with it; and so do all tasks of a thread where futures are
-//! not
-//! `Send`.
+//! not `Send`.
 
 mod access;
 mod call;
