@@ -4,6 +4,7 @@ import type { DriverCall } from './driver.js';
 /** A call whose abort signal is made only if its driver asks for it: most calls are over before anybody could. */
 export class PendingCall implements DriverCall {
   #controller: AbortController | undefined;
+  #listener: (() => void) | undefined;
   #isAborted = false;
 
   constructor(
@@ -20,9 +21,16 @@ export class PendingCall implements DriverCall {
     return this.#controller.signal;
   }
 
+  onAbort(listener: (() => void) | undefined): void {
+    if (this.#isAborted) listener?.();
+    else this.#listener = listener;
+  }
+
   /** Nobody waits for the answer any more. */
   abort(): void {
     this.#isAborted = true;
     this.#controller?.abort();
+    this.#listener?.();
+    this.#listener = undefined;
   }
 }

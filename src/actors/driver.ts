@@ -13,8 +13,10 @@ export interface DriverCall {
   readonly args: unknown;
   /** Exact bytes or JSON text, as the operation wants it. */
   readonly payload: Buffer;
-  /** Aborted when nobody waits for the answer any more: the driver frees what the call holds. Made when first asked for. */
+  /** Aborted when nobody waits for the answer any more: the driver frees what the call holds. Costly: made when asked for. */
   readonly signal: AbortSignal;
+  /** The cheap form: calls back when the call is aborted, or now if it has been. A listener replaces the one before. */
+  onAbort(listener: (() => void) | undefined): void;
 }
 
 /** The answer to a call. */

@@ -23,6 +23,8 @@ export interface ServiceAccess {
   readonly socket: string;
   /** Proves which endpoint is calling. */
   readonly token: string;
+  /** Deadline of a call for which the handler names none, milliseconds. */
+  readonly timeoutMs: number;
 }
 
 /** How to start one. */
@@ -77,6 +79,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       EDGE_ENDPOINT_ID: endpointId,
       EDGE_SERVICES_SOCKET: services.socket,
       EDGE_SERVICES_TOKEN: services.token,
+      EDGE_SERVICES_TIMEOUT_MS: String(services.timeoutMs),
       // Each arena reserves address space of its own, which counts against the limit.
       MALLOC_ARENA_MAX: '2',
     },

@@ -54,6 +54,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     services: (endpointId) => ({
       socket: handlerSocket(runDir),
       token: makeServiceToken(secrets, endpointId),
+      timeoutMs: config.SERVICE_TIMEOUT_MS,
     }),
     limits: {
       memoryMb: config.HANDLER_MEMORY_MB,

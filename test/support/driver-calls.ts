@@ -4,6 +4,7 @@ import type { Connection, Driver, DriverCall } from '../../src/actors/driver.js'
 import { ServiceError, type ServiceErrorKind } from '../../src/actors/service-error.js';
 import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
 import { createTestLog } from './log.js';
+import { pendingCall } from './pending-call.js';
 import { startStallingProxy } from './stalling-proxy.js';
 
 /** An answer with its payload as bytes. */
@@ -42,9 +43,8 @@ export async function connectTo<T extends ServiceType>(
     test: () => connection.test(),
     call: (call: DriverCall) => connection.call(call),
     close: () => connection.close(),
-    send: async (operation, args = {}, payload = '', callSignal = new AbortController().signal) => {
-      const bytes = Buffer.from(payload);
-      const answer = await connection.call({ operation, args, payload: bytes, signal: callSignal });
+    send: async (operation, args = {}, payload = '', callSignal = undefined) => {
+      const answer = await connection.call(pendingCall(operation, args, payload, callSignal));
       return { result: answer.result, payload: Buffer.from(answer.payload ?? '') };
     },
   };

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Connection, Driver, DriverCall, Transaction } from '../../src/actors/driver.js';
 import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
 import { createTestLog } from './log.js';
+import { pendingCall } from './pending-call.js';
 
 /** A parameter as handlers send it. */
 export type Param = null | boolean | number | string | Readonly<Record<string, string>>;
@@ -31,12 +32,7 @@ export function sqlCall(
   params: readonly Param[] = [],
   signal?: AbortSignal,
 ): DriverCall {
-  return {
-    operation,
-    args: undefined,
-    payload: Buffer.from(JSON.stringify({ sql, params })),
-    signal: signal ?? new AbortController().signal,
-  };
+  return pendingCall(operation, undefined, JSON.stringify({ sql, params }), signal);
 }
 
 /** Connects as an actor does. */

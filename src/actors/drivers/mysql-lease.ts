@@ -2,7 +2,6 @@
 import mysql from 'mysql2';
 import type { DriverCall } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import type { AbortWatch } from '../sql/abort-watch.js';
 import type { Sockets } from '../sql/sockets.js';
 import { connectionOptions, type MysqlConfig } from './mysql-connect.js';
 import { type MysqlResult, type MysqlStatement, type OpenConnection, runStatement } from './mysql-query.js';
@@ -19,13 +18,14 @@ export class MysqlLease {
     private readonly connection: OpenConnection,
     private readonly config: MysqlConfig,
     private readonly sockets: Sockets,
-    private readonly aborts: AbortWatch,
   ) {}
 
   /** Runs one statement; when it is aborted, or its result is too large, the connection is destroyed. */
   async run(statement: MysqlStatement, call: DriverCall | undefined): Promise<MysqlResult> {
-    const cancelled = () => this.destroy(new ServiceError('deadline', 'the statement was cancelled'));
-    const unwatch = call && this.aborts.watch(call, cancelled);
+    const cancelled = new ServiceError('deadline', 'the statement was cancelled');
+    call?.onAbort(() => this.destroy(cancelled));
+    // It was aborted before.
+    if (this.isOver) throw cancelled;
     try {
       return await runStatement(this.connection, statement, (stop) => {
         this.stop = stop;
@@ -36,7 +36,7 @@ export class MysqlLease {
       throw thrown;
     } finally {
       this.stop = undefined;
-      unwatch?.();
+      call?.onAbort(undefined);
     }
   }
 

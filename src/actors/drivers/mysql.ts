@@ -6,7 +6,6 @@ import mysql, { type ExecuteValues, type Pool } from 'mysql2';
 import { toError } from '../../errors.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import { AbortWatch } from '../sql/abort-watch.js';
 import { checkParamCount, scanSql } from '../sql/placeholders.js';
 import { PooledTransaction } from '../sql/pooled-transaction.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
@@ -39,7 +38,6 @@ export const mysqlDriver: Driver<'mysql'> = {
 
 class MysqlConnection implements Connection {
   private readonly sockets = new Sockets();
-  private readonly aborts = new AbortWatch();
   private readonly pool: Pool;
   private readonly where: string;
   /** Ends the wait of calls that have no connection yet. */
@@ -142,7 +140,7 @@ class MysqlConnection implements Connection {
           connection.destroy();
           return reject(new ServiceError('unavailable', certificateRefused(this.where, problem.message)));
         }
-        if (!this.closed) return resolve(new MysqlLease(open, this.config, this.sockets, this.aborts));
+        if (!this.closed) return resolve(new MysqlLease(open, this.config, this.sockets));
         connection.destroy();
         giveUp();
       });

@@ -2,7 +2,6 @@
 import type pg from 'pg';
 import type { DriverCall } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import type { AbortWatch } from '../sql/abort-watch.js';
 import type { Sockets } from '../sql/sockets.js';
 import type { PostgresConfig } from './postgres-connect.js';
 import { PostgresQuery, type PostgresResult } from './postgres-query.js';
@@ -25,7 +24,6 @@ export class PostgresLease {
     readonly client: pg.PoolClient,
     private readonly config: PostgresConfig,
     private readonly sockets: Sockets,
-    private readonly aborts: AbortWatch,
   ) {}
 
   /** Runs one statement; when it is aborted, or its result is too large, the connection is destroyed. */
@@ -35,15 +33,15 @@ export class PostgresLease {
     call: DriverCall | undefined,
   ): Promise<PostgresResult> {
     return new Promise((resolve, reject) => {
-      const unwatch =
-        call &&
-        this.aborts.watch(call, () => {
-          this.destroy();
-          reject(new ServiceError('deadline', 'the statement was cancelled'));
-        });
+      call?.onAbort(() => {
+        this.destroy();
+        reject(new ServiceError('deadline', 'the statement was cancelled'));
+      });
+      // It was aborted before.
+      if (this.isOver) return;
       const { sql, values, wantsRows } = statement;
       const query = new PostgresQuery(sql, values, types, wantsRows, (error, result) => {
-        unwatch?.();
+        call?.onAbort(undefined);
         if (result) return resolve(result);
         // Rows of it are still on their way.
         if (error instanceof ServiceError) this.destroy();

@@ -6,7 +6,6 @@ import type pg from 'pg';
 import { toError } from '../../errors.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import { AbortWatch } from '../sql/abort-watch.js';
 import { checkParamCount, scanSql } from '../sql/placeholders.js';
 import { PooledTransaction } from '../sql/pooled-transaction.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
@@ -46,7 +45,6 @@ export const postgresDriver: Driver<'postgres'> = {
 
 class PostgresConnection implements Connection {
   private readonly sockets = new Sockets();
-  private readonly aborts = new AbortWatch();
   private readonly types = new PostgresTypes();
   private readonly pool: pg.Pool;
   private readonly where: string;
@@ -161,7 +159,7 @@ class PostgresConnection implements Connection {
           const names = { database: this.config.database, sslMode: this.config.ssl_mode };
           return reject(connectError(thrown, this.where, names));
         }
-        if (!this.closed) return resolve(new PostgresLease(client, this.config, this.sockets, this.aborts));
+        if (!this.closed) return resolve(new PostgresLease(client, this.config, this.sockets));
         client.release(true);
         giveUp();
       });

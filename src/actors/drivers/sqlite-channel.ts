@@ -12,8 +12,10 @@ import type { Answer, OpenRequest, Operation, Request } from './sqlite-messages.
 
 const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url));
 
-/** How often it is looked whether the statement that runs is one that was given up. */
-const WATCH_MS = 100;
+/** A statement that nobody waits for any more gets this long to be over. */
+const GRACE_MS = 100;
+const ENDLESS =
+  'a statement ran for too long and could only be ended together with the connection to the file';
 /** The process gets this long to close the file by itself. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -27,8 +29,8 @@ export interface ChannelResult {
 interface Pending {
   readonly resolve: (result: ChannelResult) => void;
   readonly reject: (error: ServiceError) => void;
-  /** Its signal is asked for only when it takes long: making one costs more than a quick statement. */
-  readonly call: DriverCall | undefined;
+  /** Nobody waits for it any more. */
+  isGivenUp: boolean;
 }
 
 export class SqliteChannel {
@@ -37,8 +39,7 @@ export class SqliteChannel {
   private readonly pending = new Map<number, Pending>();
   private outbox: Request[] = [];
   private nextId = 1;
-  private watch: NodeJS.Timeout | undefined;
-  private runningAtLastLook: number | undefined;
+  private grace: NodeJS.Timeout | undefined;
   private ended: ServiceError | undefined;
 
   /** @param onLost called when the process ends and nobody has closed it */
@@ -64,7 +65,7 @@ export class SqliteChannel {
     try {
       if (signal.aborted) abort();
       await new Promise<void>((resolve, reject) => {
-        this.pending.set(0, { resolve: () => resolve(), reject, call: undefined });
+        this.pending.set(0, { resolve: () => resolve(), reject, isGivenUp: false });
         if (this.ended) return reject(this.ended);
         this.process.once('message', (answer: { readonly opened: boolean; readonly reason?: string }) => {
           if (answer.opened) resolve();
@@ -87,8 +88,12 @@ export class SqliteChannel {
     return new Promise((resolve, reject) => {
       if (this.ended) return reject(this.ended);
       const id = this.nextId++;
-      this.pending.set(id, { resolve, reject, call });
-      this.watch ??= setInterval(() => this.look(), WATCH_MS);
+      const pending = { resolve, reject, isGivenUp: false };
+      this.pending.set(id, pending);
+      call?.onAbort(() => {
+        pending.isGivenUp = true;
+        this.endGivenUp();
+      });
       if (this.outbox.push([id, operation, payload]) === 1) setImmediate(() => this.flush());
     });
   }
@@ -97,6 +102,7 @@ export class SqliteChannel {
   async close(): Promise<void> {
     const isIdle = this.pending.size === 0 && !this.ended;
     this.ended ??= new ServiceError('unavailable', 'the database was closed');
+    clearTimeout(this.grace);
     const { exitCode, signalCode, connected } = this.process;
     if (this.process.pid === undefined || exitCode !== null || signalCode !== null) return;
     const exit = once(this.process, 'exit');
@@ -130,23 +136,20 @@ export class SqliteChannel {
         pending?.reject(error);
       }
     }
+    // The next one runs now.
+    this.endGivenUp();
   }
 
-  /** Ends a statement that nobody waits for; one that only waits for its turn does no harm. */
-  private look(): void {
-    const [first] = this.pending;
-    if (!first) {
-      clearInterval(this.watch);
-      this.watch = undefined;
-      return;
-    }
-    const [running, { call }] = first;
-    if (running === this.runningAtLastLook && call?.signal.aborted) {
-      this.kill(
-        'a statement ran for too long and could only be ended together with the connection to the file',
-      );
-    }
-    this.runningAtLastLook = running;
+  /** Ends the statement that runs if nobody waits for it, unless it is over in a moment: waiting its turn does no harm. */
+  private endGivenUp(): void {
+    const [running] = this.pending.values();
+    if (!running?.isGivenUp || this.grace) return;
+    this.grace = setTimeout(() => {
+      this.grace = undefined;
+      const [first] = this.pending.values();
+      if (first === running) this.kill(ENDLESS);
+      else this.endGivenUp();
+    }, GRACE_MS);
   }
 
   private kill(reason: string): void {
@@ -155,7 +158,7 @@ export class SqliteChannel {
   }
 
   private lose(reason: string): void {
-    clearInterval(this.watch);
+    clearTimeout(this.grace);
     if (this.ended) {
       this.rejectAll(this.ended);
       return;

@@ -10,6 +10,7 @@ import {
   type TestConnection,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import { startProxy } from '../../support/tcp-proxy.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -132,8 +133,7 @@ describe('memcached driver', () => {
       ['decr', { key: 'a', by: 1, initial: 'x' }, /args\.initial/],
       ['incr', { key: 'a', by: 1, ttl_seconds: 5 }, /args\.ttl_seconds: .*needs "initial"/],
     ] as const) {
-      const call = { operation, args, payload: Buffer.alloc(0), signal: new AbortController().signal };
-      await expectServiceError(connection.call(call), 'invalid', message);
+      await expectServiceError(connection.call(pendingCall(operation, args)), 'invalid', message);
     }
   });
 

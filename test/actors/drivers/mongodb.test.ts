@@ -9,6 +9,7 @@ import {
   type TestConnection,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import { driverSuite } from '../driver-suite.js';
 
 driverSuite(mongodbDriver, {
@@ -218,13 +219,7 @@ describe('mongodb driver', () => {
     const nested = '['.repeat(100_000) + ']'.repeat(100_000);
     await expectServiceError(text('insert_one', `{"document":{"a":${nested}}}`), 'invalid', /payload/);
     for (const args of [undefined, null, {}, { collection: 1 }, { collection: '' }]) {
-      const call = {
-        operation: 'find',
-        args,
-        payload: Buffer.alloc(0),
-        signal: new AbortController().signal,
-      };
-      await expectServiceError(connection.call(call), 'invalid', /args\.collection/);
+      await expectServiceError(connection.call(pendingCall('find', args)), 'invalid', /args\.collection/);
     }
   });
 

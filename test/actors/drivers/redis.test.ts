@@ -10,6 +10,7 @@ import {
   type TestConnection,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import { driverSuite } from '../driver-suite.js';
 
 driverSuite(redisDriver, {
@@ -96,8 +97,7 @@ describe('redis driver', () => {
         ['set', { key: 'a', ttl_ms: '5' }, /args\.ttl_ms/],
         ['set', { key: 'a', only_if: 'new' }, /args\.only_if: must be "absent" or "present"/],
       ] as const) {
-        const call = { operation, args, payload: Buffer.alloc(0), signal: new AbortController().signal };
-        await expectServiceError(connection.call(call), 'invalid', message);
+        await expectServiceError(connection.call(pendingCall(operation, args)), 'invalid', message);
       }
     });
 

@@ -454,14 +454,16 @@ describe('driver sqlite', () => {
 
   it('does not outlive who has started it, not even with a statement that never ends', async () => {
     const driver = new URL('../../../src/actors/drivers/sqlite.js', import.meta.url).href;
+    const calls = new URL('../../../src/actors/driver-call.js', import.meta.url).href;
     const path = JSON.stringify(join(folder.path, 'orphan.db'));
     const payload = JSON.stringify(JSON.stringify({ sql: ENDLESS }));
     const program = `
       import { sqliteDriver } from '${driver}';
+      import { PendingCall } from '${calls}';
       const signal = new AbortController().signal;
       const context = { signal, onLost: () => undefined };
       const connection = await sqliteDriver.connect({ path: ${path}, create_if_missing: true }, context);
-      connection.call({ operation: 'query', args: undefined, payload: Buffer.from(${payload}), signal });
+      connection.call(new PendingCall('query', undefined, Buffer.from(${payload})));
       setImmediate(() => setImmediate(() => process.stdout.write('running')));
       setInterval(() => undefined, 1_000);`;
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
