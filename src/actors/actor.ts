@@ -12,7 +12,7 @@ import { Gate } from './gate.js';
 import { type Held, Link, type LinkState, notConnected } from './link.js';
 import { openConnection } from './open-connection.js';
 import { ServiceError } from './service-error.js';
-import type { ActorMetrics, PoolUse } from './service-metrics.js';
+import type { ActorMetrics, CallResult, PoolUse } from './service-metrics.js';
 
 /** A call as it comes from a handler. */
 export interface ActorCall {
@@ -39,6 +39,15 @@ export interface ActorTransaction {
   call(call: ActorCall): Promise<DriverAnswer>;
   commit(timeoutMs: number): Promise<void>;
   rollback(): Promise<void>;
+}
+
+/** A place among the calls under way, and the connection to use. */
+interface Place {
+  readonly held: Held;
+  /** To be called when the call is over; more than once does no harm. */
+  readonly leave: () => void;
+  /** What is left of the call's time. */
+  readonly remainingMs: number;
 }
 
 export class Actor<T extends ServiceType = ServiceType> {
@@ -73,11 +82,13 @@ export class Actor<T extends ServiceType = ServiceType> {
     await this.#link.settled();
   }
 
-  /** @throws ServiceError */
-  async call(call: ActorCall): Promise<DriverAnswer> {
-    this.#requireOperation(call.operation);
-    return this.#measured(call.operation, () =>
-      this.#inside(call.timeoutMs, (held, remainingMs) =>
+  /** Rejects with a ServiceError. Runs with every call of every handler: no more promises than it needs. */
+  call(call: ActorCall): Promise<DriverAnswer> {
+    const { operation, timeoutMs } = call;
+    if (!this.#operations.has(operation)) return Promise.reject(this.#unknownOperation(operation));
+    return this.#measured(
+      operation,
+      this.#inside(timeoutMs, (held, remainingMs) =>
         this.#bounded(call, remainingMs, held, (pending) => held.connection.call(pending)),
       ),
     );
@@ -89,28 +100,29 @@ export class Actor<T extends ServiceType = ServiceType> {
    */
   async begin(timeoutMs: number, longestMs: number): Promise<ActorTransaction> {
     const call: ActorCall = { operation: 'begin', args: undefined, payload: Buffer.alloc(0), timeoutMs };
-    return this.#measured('begin', async () => {
-      const { held, leave, remainingMs } = await this.#enter(timeoutMs);
-      try {
-        const { connection } = held;
-        const { begin } = connection;
-        if (!begin) {
-          const message = `a ${this.options.driver.type} service has no transactions`;
-          throw new ServiceError('invalid', message);
-        }
-        const opened = await this.#bounded(
-          call,
-          remainingMs,
-          held,
-          (pending) => begin.call(connection, pending),
-          (late) => late.rollback(),
-        );
-        return this.#transaction(opened, held, leave, longestMs);
-      } catch (thrown) {
-        leave();
-        throw thrown;
+    return this.#measured('begin', this.#begin(call, longestMs));
+  }
+
+  async #begin(call: ActorCall, longestMs: number): Promise<ActorTransaction> {
+    const { held, leave, remainingMs } = await this.#enter(call.timeoutMs);
+    try {
+      const { connection } = held;
+      const { begin } = connection;
+      if (!begin) {
+        throw new ServiceError('invalid', `a ${this.options.driver.type} service has no transactions`);
       }
-    });
+      const opened = await this.#bounded(
+        call,
+        remainingMs,
+        held,
+        (pending) => begin.call(connection, pending),
+        (late) => late.rollback(),
+      );
+      return this.#transaction(opened, held, leave, longestMs);
+    } catch (thrown) {
+      leave();
+      throw thrown;
+    }
   }
 
   /**
@@ -140,64 +152,83 @@ export class Actor<T extends ServiceType = ServiceType> {
     await this.#link.close();
   }
 
-  #requireOperation(operation: string): void {
-    if (this.#operations.has(operation)) return;
+  #unknownOperation(operation: string): ServiceError {
     const { type, operations } = this.options.driver;
     const known = `a ${type} service has ${operations.join(', ')}`;
-    throw new ServiceError('invalid', `there is no operation "${operation.slice(0, 64)}": ${known}`);
+    return new ServiceError('invalid', `there is no operation "${operation.slice(0, 64)}": ${known}`);
   }
 
-  async #measured<R>(operation: string, work: () => Promise<R>): Promise<R> {
+  #measured<R>(operation: string, work: Promise<R>): Promise<R> {
     const started = performance.now();
-    let result = 'ok';
-    try {
-      return await work();
-    } catch (thrown) {
-      result = thrown instanceof ServiceError ? thrown.kind : 'internal';
-      throw thrown;
-    } finally {
+    const count = (result: CallResult) =>
       this.options.metrics.called(operation, result, (performance.now() - started) / 1000);
-    }
+    return work.then(
+      (answer) => {
+        count('ok');
+        return answer;
+      },
+      (thrown: unknown) => {
+        count(thrown instanceof ServiceError ? thrown.kind : 'internal');
+        throw thrown;
+      },
+    );
   }
 
-  async #inside<R>(timeoutMs: number, work: (held: Held, remainingMs: number) => Promise<R>): Promise<R> {
-    const { held, leave, remainingMs } = await this.#enter(timeoutMs);
-    try {
-      return await work(held, remainingMs);
-    } finally {
-      leave();
-    }
+  #inside<R>(timeoutMs: number, work: (held: Held, remainingMs: number) => Promise<R>): Promise<R> {
+    const place = this.#enterNow(timeoutMs);
+    if (place) return this.#leaveAfter(place, work);
+    return this.#enter(timeoutMs).then((entered) => this.#leaveAfter(entered, work));
   }
 
-  /** Takes a place and the connection. */
-  async #enter(timeoutMs: number): Promise<{ held: Held; leave: () => void; remainingMs: number }> {
+  #leaveAfter<R>(
+    { held, leave, remainingMs }: Place,
+    work: (held: Held, remainingMs: number) => Promise<R>,
+  ): Promise<R> {
+    return work(held, remainingMs).finally(leave);
+  }
+
+  /** Takes a place and the connection if both are there, as they mostly are. */
+  #enterNow(timeoutMs: number): Place | undefined {
+    if (this.#isDraining || !this.#gate.tryEnter()) return undefined;
+    const held = this.#link.hold();
+    if (!held) {
+      this.#gate.leave();
+      return undefined;
+    }
+    this.#open++;
+    return this.#place(held, timeoutMs);
+  }
+
+  /** Takes a place and the connection, and waits for either if need be. */
+  async #enter(timeoutMs: number): Promise<Place> {
     if (this.#isDraining) throw new ServiceError('inactive', 'the service is being deactivated');
     this.#open++;
     try {
-      let remainingMs = timeoutMs;
-      if (!this.#gate.tryEnter()) {
-        const started = performance.now();
-        await this.#gate.enter(timeoutMs);
-        remainingMs = Math.max(1, timeoutMs - (performance.now() - started));
-      }
+      const started = performance.now();
+      await this.#gate.enter(timeoutMs);
+      const remainingMs = Math.max(1, timeoutMs - (performance.now() - started));
       const held = this.#link.hold() ?? (await this.#holdWhenConnected(remainingMs));
       if (!held) {
         this.#gate.leave();
         throw notConnected(this.#link.state);
       }
-      let isLeft = false;
-      const leave = () => {
-        if (isLeft) return;
-        isLeft = true;
-        held.release();
-        this.#gate.leave();
-        this.#closed();
-      };
-      return { held, leave, remainingMs };
+      return this.#place(held, remainingMs);
     } catch (thrown) {
       this.#closed();
       throw thrown;
     }
+  }
+
+  #place(held: Held, remainingMs: number): Place {
+    let isLeft = false;
+    const leave = () => {
+      if (isLeft) return;
+      isLeft = true;
+      held.release();
+      this.#gate.leave();
+      this.#closed();
+    };
+    return { held, leave, remainingMs };
   }
 
   /** A service that was activated a moment ago is worth waiting for; one whose backend is away is not. */
@@ -230,7 +261,7 @@ export class Actor<T extends ServiceType = ServiceType> {
         pending.abort();
         this.#link.verify();
       }, remainingMs);
-      work(pending).then(
+      started(() => work(pending)).then(
         (result) => {
           clearTimeout(timer);
           if (!isLate) return resolve(result);
@@ -275,8 +306,9 @@ export class Actor<T extends ServiceType = ServiceType> {
       call: (call) =>
         inTurn(async () => {
           requireOpen();
-          this.#requireOperation(call.operation);
-          return this.#measured(call.operation, () =>
+          if (!this.#operations.has(call.operation)) throw this.#unknownOperation(call.operation);
+          return this.#measured(
+            call.operation,
             this.#bounded(call, call.timeoutMs, held, (pending) => transaction.call(pending)),
           );
         }),
@@ -291,9 +323,8 @@ export class Actor<T extends ServiceType = ServiceType> {
             payload: Buffer.alloc(0),
             timeoutMs,
           };
-          await this.#measured('commit', () =>
-            this.#bounded(call, timeoutMs, held, () => transaction.commit()),
-          ).finally(leave);
+          const committed = this.#bounded(call, timeoutMs, held, () => transaction.commit());
+          await this.#measured('commit', committed).finally(leave);
         }),
       rollback: () => inTurn(() => rollBack('rolled back')),
     };
@@ -315,6 +346,15 @@ export class Actor<T extends ServiceType = ServiceType> {
       this.#isLogged = true;
     }
     onState(state);
+  }
+}
+
+/** A driver may also fail before it has a promise. */
+function started<R>(work: () => Promise<R>): Promise<R> {
+  try {
+    return work();
+  } catch (thrown) {
+    return Promise.reject(thrown);
   }
 }
 

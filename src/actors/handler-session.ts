@@ -191,10 +191,13 @@ export class HandlerSession {
   #send(number: number, head: string, body: Uint8Array): void {
     if (this.socket.destroyed) return;
     this.#encoder.add('response', number, head, body);
-    if (this.#isFlushing) return;
-    this.#isFlushing = true;
-    // What else is answered in this turn goes into the same write.
-    setImmediate(() => this.#flush());
+    if (this.#calls === 0) {
+      this.#flush();
+    } else if (!this.#isFlushing) {
+      this.#isFlushing = true;
+      // What else is answered in this turn goes into the same write.
+      setImmediate(() => this.#flush());
+    }
   }
 
   #flush(): void {

@@ -294,7 +294,7 @@ fn what_is_too_large_is_refused_before_it_is_sent() {
 
 #[test]
 fn calls_of_many_threads_run_side_by_side() {
-    const THREADS: usize = 64;
+    const THREADS: usize = 96;
     let _turn = alone();
     // Nobody is answered before all have asked.
     let all = Arc::new(Barrier::new(THREADS));
@@ -312,7 +312,7 @@ fn calls_of_many_threads_run_side_by_side() {
             });
         }
     });
-    wait_for_open(16);
+    wait_for_open(64);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! one after the other, write all answers at once. That costs no wake-up at all, however many requests a read brings.
 //! Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
-use super::lock;
+use super::{lock, poll};
 use crate::wire::buffer::Buffer;
 use crate::wire::head;
 use crate::{Request, Response};
@@ -11,6 +11,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 /// Answers are sent off when this many bytes have gathered, or earlier when there is nothing else to do.
 const FLUSH_BYTES: usize = 64 * 1024;
@@ -51,6 +52,21 @@ impl Lane {
     /// Whether a thread waits for bytes: whatever comes next will be taken care of.
     pub fn is_being_read(&self) -> bool {
         self.being_read.load(SeqCst)
+    }
+
+    /// Whether a whole request has been read already and nobody works on it.
+    pub fn has_request(&self) -> bool {
+        match self.received.try_lock() {
+            Ok(received) => received.has_frame(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().has_frame(),
+            // Somebody is taking it, or waits for one.
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+
+    /// Waits until either this connection or `other` has something to read, or the time is over. Whether it was this one.
+    pub fn has_request_before(&self, other: &UnixStream, limit: Duration) -> bool {
+        poll::first_readable(other, &self.stream, limit) == Some(1)
     }
 
     /// How many calls have been started and finished since the beginning.

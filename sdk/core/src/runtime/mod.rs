@@ -10,13 +10,16 @@ mod lane;
 mod monitor;
 mod pace;
 pub(crate) mod panics;
+mod poll;
 mod pool;
 mod process;
 
 use crate::{Request, Response};
 use lane::Lane;
 use std::cell::RefCell;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What all threads of a process share.
 struct Runtime {
@@ -59,22 +62,39 @@ pub fn run(handler: fn(Request) -> Response) -> ! {
 /// On a thread of tokio's multi-threaded runtime, its other tasks move to another thread; on a runtime of one thread
 /// nothing can be done for them.
 pub fn blocking<T>(f: impl FnOnce() -> T) -> T {
-    hand_over();
+    if let Some((lane, runtime)) = unread_lane() {
+        runtime.call_help(&lane);
+    }
+    step_aside(f)
+}
+
+/// Runs `f`, which is about to wait until the stream has something to read, and probably not for long. Another thread
+/// takes over the connection with the gateway only if a request comes before that: waking one costs more than most waits.
+pub fn reading<T>(stream: &UnixStream, limit: Duration, f: impl FnOnce() -> T) -> T {
+    let Some((lane, runtime)) = unread_lane() else { return step_aside(f) };
+    // Answers of calls before this one must not wait with it.
+    lane.flush();
+    pace::waiting(|| {
+        if lane.has_request() || lane.has_request_before(stream, limit) {
+            runtime.call_help(&lane);
+        }
+        f()
+    })
+}
+
+fn step_aside<T>(f: impl FnOnce() -> T) -> T {
     #[cfg(feature = "async")]
     if asynchronous::can_block_in_place() {
         return tokio::task::block_in_place(f);
     }
-    f()
+    pace::waiting(f)
 }
 
+/// The lane this thread works for, if no other thread reads it.
 #[inline(never)]
-fn hand_over() {
-    let lane = CURRENT_LANE.with_borrow(Clone::clone);
-    if let (Some(lane), Some(runtime)) = (lane, RUNTIME.get()) {
-        if !lane.is_being_read() {
-            runtime.call_help(&lane);
-        }
-    }
+fn unread_lane() -> Option<(Arc<Lane>, &'static Runtime)> {
+    let lane = CURRENT_LANE.with_borrow(Clone::clone)?;
+    (!lane.is_being_read()).then_some((lane, RUNTIME.get()?))
 }
 
 impl Runtime {

@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::call::Call;
-use super::incoming::{Body, Incoming};
+use super::incoming::{Body, Incoming, Received};
 use super::socket;
 use crate::runtime;
 use crate::wire::frame::{self, Kind};
@@ -98,13 +98,13 @@ impl Connection {
         let received = if call.payload.len() > COPY_BYTES {
             runtime::blocking(|| {
                 self.send(call.payload)?;
-                self.receive()
+                receive(&self.stream, &mut self.incoming, self.last_number)
             })
         } else {
-            // Others are let take over while the actor host works already.
             self.out.extend_from_slice(call.payload);
             self.send(&[])?;
-            runtime::blocking(|| self.receive())
+            let Connection { stream, incoming, last_number, .. } = self;
+            runtime::reading(stream, limit, || receive(stream, incoming, *last_number))
         };
         let received = received.map_err(|broken| match broken {
             Broken::TimedOut(_) => Broken::TimedOut(limit),
@@ -139,21 +139,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the answer to the last call.
-    fn receive(&mut self) -> Result<super::incoming::Received, Broken> {
-        loop {
-            let received = self.incoming.next(&self.stream)?;
-            match received.number {
-                number if number == self.last_number => return Ok(received),
-                TOKEN_NUMBER => {
-                    let (head, _) = self.incoming.open(received);
-                    super::call::check(head)?;
-                }
-                number => return Err(Broken::Nonsense(format!("an answer to call {number}, which nobody made"))),
-            }
-        }
-    }
-
     /// Sets the time limit of reads and writes, if it is another one than before.
     fn set_limit(&mut self, limit: Duration) -> io::Result<()> {
         if self.limit != limit {
@@ -162,5 +147,20 @@ impl Connection {
             self.limit = limit;
         }
         Ok(())
+    }
+}
+
+/// Reads the answer to a call.
+fn receive(stream: &UnixStream, incoming: &mut Incoming, number: u32) -> Result<Received, Broken> {
+    loop {
+        let received = incoming.next(stream)?;
+        match received.number {
+            answered if answered == number => return Ok(received),
+            TOKEN_NUMBER => {
+                let (head, _) = incoming.open(received);
+                super::call::check(head)?;
+            }
+            other => return Err(Broken::Nonsense(format!("an answer to call {other}, which nobody made"))),
+        }
     }
 }

@@ -8,8 +8,9 @@ use crate::runtime::lock;
 use crate::HandlerError;
 use std::sync::Mutex;
 
-/// More are closed when their call is over.
-const MOST_IDLE: usize = 16;
+/// More are closed when their call is over. As many as requests are usually worked on at once, or busy handlers would
+/// connect anew again and again.
+const MOST_IDLE: usize = 64;
 
 static IDLE: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
 
