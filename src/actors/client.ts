@@ -1,6 +1,6 @@
 /** What the process `web` has of the actor hosts: it finds a live one and asks it (`web-server.ts` answers). */
 import { access } from 'node:fs/promises';
-import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
@@ -10,6 +10,7 @@ import type { Logger } from '../log.js';
 import type { Store } from '../store/database.js';
 import { liveNodes } from '../store/nodes.js';
 import type { ConnectionTest } from './open-connection.js';
+import { RawBodyAgent, takeBody } from './raw-body.js';
 import type { WebFailure } from './web-server.js';
 
 export interface ActorHostClientOptions {
@@ -33,13 +34,19 @@ interface Exchange {
   readonly body?: () => Readable;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly content: Readable;
+}
+
 /** Longer than any turn a transfer waits for, and any silence of a backend. */
 const ANSWER_LIMIT_MS = 150_000;
 
 /** Every method rejects with an AppError: no_actor_host, no_object_storage, not_found, invalid_input or backend_failed. */
 export class ActorHostClient {
   /** As many connections as there are requests: the actor hosts decide how many transfers run at once. */
-  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
+  readonly #agent = new RawBodyAgent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
 
   constructor(private readonly options: ActorHostClientOptions) {}
 
@@ -62,14 +69,14 @@ export class ActorHostClient {
     method: 'GET' | 'HEAD',
     headers: Readonly<Record<string, string | undefined>>,
   ): Promise<{ status: number; headers: Record<string, string>; content: Readable }> {
-    const response = await this.#ask({ method, path: '/objects/content', query: { service, key }, headers });
+    const answer = await this.#ask({ method, path: '/objects/content', query: { service, key }, headers });
     const kept = ['content-length', 'content-range', 'etag', 'last-modified', 'accept-ranges'].flatMap(
       (name) => {
-        const value = response.headers[name];
+        const value = answer.headers[name];
         return typeof value === 'string' ? [[name, value] as const] : [];
       },
     );
-    return { status: response.statusCode ?? 0, headers: Object.fromEntries(kept), content: response };
+    return { ...answer, headers: Object.fromEntries(kept) };
   }
 
   /** Stores an object; `content` makes the stream of its bytes. */
@@ -106,25 +113,25 @@ export class ActorHostClient {
   }
 
   /** The first answer that a live host gives. */
-  async #ask(exchange: Exchange): Promise<IncomingMessage> {
+  async #ask(exchange: Exchange): Promise<Answer> {
     const addresses = await this.#addresses();
     for (const address of addresses) {
-      let response: IncomingMessage;
+      let answer: Answer;
       try {
-        response = await this.#send(address, exchange);
+        answer = await this.#send(address, exchange);
       } catch (thrown) {
         // No other host could do better.
         if (thrown instanceof SourceFailure) throw thrown.cause;
         this.options.log.warn({ err: toError(thrown) }, 'an actor host cannot be reached');
         continue;
       }
-      if ((response.statusCode ?? 500) < 400 || response.statusCode === 416) return response;
+      if (answer.status < 400 || answer.status === 416) return answer;
       if (exchange.method === 'HEAD') {
         // There is no body that could say more; the connection is free when it has been read all the same.
-        response.resume();
-        throw failureWithoutBody(response);
+        answer.content.resume();
+        throw failureWithoutBody(answer.status);
       }
-      throw failure((await readJson(response)) as WebFailure);
+      throw failure((await readJson(answer)) as WebFailure);
     }
     const message =
       addresses.length === 0
@@ -149,7 +156,7 @@ export class ActorHostClient {
     return [...here, ...elsewhere];
   }
 
-  async #send(address: Address, exchange: Exchange): Promise<IncomingMessage> {
+  async #send(address: Address, exchange: Exchange): Promise<Answer> {
     try {
       return await this.#exchange(address, exchange);
     } catch (thrown) {
@@ -159,10 +166,7 @@ export class ActorHostClient {
     }
   }
 
-  #exchange(
-    address: Address,
-    { method, path, query = {}, headers, body }: Exchange,
-  ): Promise<IncomingMessage> {
+  #exchange(address: Address, { method, path, query = {}, headers, body }: Exchange): Promise<Answer> {
     const parameters = Object.entries(query).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
@@ -186,7 +190,8 @@ export class ActorHostClient {
       });
       outgoing.on('response', (response) => {
         outgoing.setTimeout(0);
-        resolve(response);
+        const content = method === 'HEAD' ? response : takeBody(response);
+        resolve({ status: response.statusCode ?? 500, headers: response.headers, content });
       });
       if (!body) {
         outgoing.end();
@@ -202,9 +207,9 @@ export class ActorHostClient {
   }
 }
 
-async function readJson(response: IncomingMessage): Promise<unknown> {
+async function readJson({ content }: Answer): Promise<unknown> {
   try {
-    return await json(response);
+    return await json(content);
   } catch (thrown) {
     throw new AppError(
       'no_actor_host',
@@ -240,10 +245,10 @@ function failure({ kind, message }: WebFailure): AppError {
   }
 }
 
-function failureWithoutBody({ statusCode }: IncomingMessage): AppError {
-  if (statusCode === 404) return new AppError('not_found', 'There is no such object');
-  if (statusCode === 503) return new AppError('no_object_storage', 'No object storage is active');
-  return new AppError('backend_failed', `The actor host answered with status ${statusCode}`);
+function failureWithoutBody(status: number): AppError {
+  if (status === 404) return new AppError('not_found', 'There is no such object');
+  if (status === 503) return new AppError('no_object_storage', 'No object storage is active');
+  return new AppError('backend_failed', `The actor host answered with status ${status}`);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -52,8 +52,15 @@ export interface ObjectFiles {
   list(prefix: string): Promise<ObjectInfo[]>;
   /** @returns undefined when there is none */
   head(key: string): Promise<ObjectInfo | undefined>;
-  /** Bytes from `start` to `end`, both included; all of them without a range. */
-  read(key: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>;
+  /**
+   * Bytes from `start` to `end`, both included; all of them without a range. Piping the stream is what is fast.
+   * @param etag that of `head`: fails when the object is another one by now
+   */
+  read(
+    key: string,
+    range?: { readonly start: number; readonly end: number },
+    etag?: string,
+  ): Promise<Readable>;
   /** Stores exactly `size` bytes; a stream that ends early or fails stores nothing. */
   write(key: string, content: Readable, size: number, contentType: string): Promise<{ etag: string }>;
   /** @returns whether there was such an object */

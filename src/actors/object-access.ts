@@ -15,11 +15,11 @@ export function lendFiles(actor: Actor, bucket: string): ObjectFiles {
     delete: (key) => actor.useFiles(TURN_MS, (files) => files.delete(key)),
     write: (key, content, size, type) =>
       actor.useFiles(TURN_MS, (files) => files.write(key, content, size, type)),
-    read: (key, range) =>
+    read: (key, range, etag) =>
       new Promise((resolve, reject) => {
         actor
           .useFiles(TURN_MS, async (files) => {
-            const stream = await files.read(key, range);
+            const stream = await files.read(key, range, etag);
             resolve(stream);
             // However it ends, whoever reads it hears of it.
             await finished(stream).catch(() => undefined);

@@ -7,11 +7,13 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Client, type ClientOptions, S3Error } from 'minio';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
 import { errorCode, networkReason, unavailable } from '../connect-errors.js';
+import { RawBodyAgent, takeBody } from '../raw-body.js';
 import { ServiceError } from '../service-error.js';
 import { decodeEntities } from './objstore-list.js';
 
@@ -25,6 +27,14 @@ export interface BucketRequest {
   readonly payload?: Buffer;
   /** Statuses that are no failure; 200 and 204 unless given. */
   readonly expected?: readonly number[];
+}
+
+/** How the requests of one client go out. */
+interface Exchange {
+  readonly signal?: AbortSignal | undefined;
+  readonly agent?: Agent | undefined;
+  /** Called while the answer is emitted. */
+  readonly onAnswer?: (response: IncomingMessage) => void;
 }
 
 /** A server that says nothing for this long is given up; calls of handlers have shorter deadlines of their own. */
@@ -49,6 +59,8 @@ export class Bucket {
   /** `host:port` */
   readonly where: string;
   readonly #agent: Agent;
+  /** For large bodies. Undefined with TLS. */
+  readonly #downloads: Agent | undefined;
   readonly #options: ClientOptions;
   #isClosed = false;
 
@@ -61,6 +73,7 @@ export class Bucket {
     this.#agent = config.use_ssl
       ? new HttpsAgent({ ...agentOptions, ...(config.ssl_root_cert && { ca: config.ssl_root_cert }) })
       : new Agent(agentOptions);
+    this.#downloads = config.use_ssl ? undefined : new RawBodyAgent({ ...agentOptions, maxFreeSockets: 4 });
     this.#options = {
       endPoint: hostname.replace(/^\[|\]$/g, ''),
       port,
@@ -79,7 +92,32 @@ export class Bucket {
    * Sends a request and resolves with the answer, whose body is still to be read.
    * @throws ServiceError
    */
-  async send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+  send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+    return this.#send(request, { signal });
+  }
+
+  /**
+   * Like `send`, for a large body.
+   * @throws ServiceError
+   */
+  async download(request: BucketRequest): Promise<{ headers: IncomingHttpHeaders; content: Readable }> {
+    const { expected = [200] } = request;
+    let content: Readable | undefined;
+    const { headers } = await this.#send(
+      { ...request, expected },
+      {
+        agent: this.#downloads,
+        onAnswer: (response) => {
+          // The client library reads what failures say.
+          if (expected.includes(response.statusCode ?? 0)) content = takeBody(response);
+        },
+      },
+    );
+    if (!content) throw new Error('An answer with another status passed for one that was expected');
+    return { headers, content };
+  }
+
+  async #send(request: BucketRequest, way: Exchange): Promise<IncomingMessage> {
     const { method, key, query, headers, payload, expected = [200, 204] } = request;
     const exchange = () =>
       this.use(
@@ -95,7 +133,7 @@ export class Bucket {
             payload,
             [...expected],
           ),
-        signal,
+        way,
       );
     try {
       return await exchange();
@@ -117,10 +155,10 @@ export class Bucket {
    * Uses the client library; the signal breaks off what it does.
    * @throws ServiceError
    */
-  async use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async use<T>(work: (client: Client) => Promise<T>, way: Exchange = {}): Promise<T> {
     if (this.#isClosed) throw new ServiceError('unavailable', `the connection to ${this.where} is closed`);
     try {
-      return await work(this.#client(signal));
+      return await work(this.#client(way));
     } catch (thrown) {
       throw this.#failure(thrown);
     }
@@ -130,6 +168,7 @@ export class Bucket {
   close(): void {
     this.#isClosed = true;
     this.#agent.destroy();
+    this.#downloads?.destroy();
   }
 
   /** The error of a bucket that cannot be used, in the words of who has to make it usable. */
@@ -151,13 +190,18 @@ export class Bucket {
   }
 
   /** One client per request: only so can each have a signal. They share the connections. */
-  #client(signal: AbortSignal | undefined): Client {
+  #client({ signal, agent = this.#agent, onAnswer }: Exchange): Client {
     const request = this.#options.useSSL ? httpsRequest : httpRequest;
     return new Client({
       ...this.#options,
       transport: {
         request: (options: object, onResponse: (response: IncomingMessage) => void) =>
-          watch(request({ ...options, ...(signal && { signal }) }, onResponse)),
+          watch(
+            request({ ...options, agent, ...(signal && { signal }) }, (response) => {
+              onAnswer?.(response);
+              onResponse(response);
+            }),
+          ),
       } as NonNullable<ClientOptions['transport']>,
     });
   }
@@ -180,6 +224,11 @@ export class Bucket {
 export function isMissing(thrown: unknown): boolean {
   if (!(thrown instanceof ServiceError)) return false;
   return ['NoSuchKey', 'NotFound'].includes(errorCode(thrown.cause) ?? '');
+}
+
+/** Whether a failure says that the object is not the one with the etag that was asked for. */
+export function isReplaced(thrown: unknown): boolean {
+  return thrown instanceof ServiceError && errorCode(thrown.cause) === 'PreconditionFailed';
 }
 
 /** Errors of kept connections that turned out to be closed. */

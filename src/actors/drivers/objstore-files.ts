@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { toError } from '../../errors.js';
 import type { ObjectFiles, ObjectInfo } from '../driver.js';
 import { ServiceError } from '../service-error.js';
-import { type Bucket, isMissing } from './objstore-bucket.js';
+import { type Bucket, isMissing, isReplaced } from './objstore-bucket.js';
 import { escapeQuery, listQuery, readListPage, unquote } from './objstore-list.js';
 
 /** Larger files are sent in parts: one of them is in memory at a time. S3 asks for 5 MiB or more. */
@@ -21,7 +21,7 @@ export function bucketFiles(bucket: Bucket): ObjectFiles {
     bucket: bucket.name,
     list: (prefix) => listObjects(bucket, prefix, Number.POSITIVE_INFINITY),
     head: (key) => headObject(bucket, key),
-    read: (key, range) => readObject(bucket, key, range),
+    read: (key, range, etag) => readObject(bucket, key, range, etag),
     write: (key, content, size, contentType) => writeObject(bucket, key, content, size, contentType),
     delete: (key) => deleteObject(bucket, key),
   };
@@ -105,15 +105,29 @@ async function readObject(
   bucket: Bucket,
   key: string,
   range?: { readonly start: number; readonly end: number },
+  etag?: string,
 ): Promise<Readable> {
+  const request = {
+    method: 'GET',
+    key,
+    headers: {
+      ...(range && { range: `bytes=${range.start}-${range.end}` }),
+      ...(etag && { 'if-match': `"${etag}"` }),
+    },
+    expected: [range ? 206 : 200],
+  } as const;
   try {
-    if (!range) return await bucket.send({ method: 'GET', key });
-    const headers = { range: `bytes=${range.start}-${range.end}` };
-    const response = await bucket.send({ method: 'GET', key, headers, expected: [206] });
-    if (Number(response.headers['content-length']) === range.end - range.start + 1) return response;
-    response.destroy();
+    const { headers, content } = await bucket.download(request);
+    if (!range || Number(headers['content-length']) === range.end - range.start + 1) return content;
+    content.destroy();
   } catch (thrown) {
     if (isMissing(thrown)) throw new ServiceError('backend', `there is no object "${key}" any more`);
+    if (isReplaced(thrown)) {
+      throw new ServiceError(
+        'backend',
+        `the object "${key}" was replaced meanwhile; ask again for the new one`,
+      );
+    }
     throw thrown;
   }
   throw new ServiceError('backend', `the object "${key}" was replaced by a shorter one meanwhile`);
