@@ -53,7 +53,7 @@ export interface ObjectFiles {
   /** @returns undefined when there is none */
   head(key: string): Promise<ObjectInfo | undefined>;
   /**
-   * Bytes from `start` to `end`, both included; all of them without a range. Piping the stream is what is fast.
+   * Bytes from `start` to `end`, both included; all of them without a range. Piping the stream into an HTTP message is fast.
    * @param etag that of `head`: fails when the object is another one by now
    */
   read(

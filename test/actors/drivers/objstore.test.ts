@@ -264,6 +264,15 @@ describe('driver objstore: operations', () => {
       expect(contents.some((content) => content.equals(stored))).to.equal(true);
     });
 
+    it('reads an object only while it is the one that was described', async () => {
+      await put('replaced', '0123456789');
+      const { etag } = (await files.head('replaced')) ?? {};
+      const read = () => files.read('replaced', { start: 2, end: 4 }, etag);
+      expect(String(await buffer(await read()))).to.equal('234');
+      await put('replaced', 'abcdefghij');
+      await expectServiceError(read(), 'backend', /"replaced" was replaced meanwhile/);
+    });
+
     it('says when what is read is gone, or became shorter', async () => {
       await put('shrunk', '0123');
       await expectServiceError(files.read('shrunk', { start: 0, end: 9 }), 'backend', /shorter/);

@@ -1,0 +1,202 @@
+/** Bodies that are read past the parser, from a server that writes answers byte by byte as the tests want them. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { PassThrough, type Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { RawBodyAgent, takeBody } from '../../src/actors/raw-body.js';
+import { eventually } from '../support/eventually.js';
+
+const LARGE = 20_000_000;
+/** What of a body may be in memory: four buffers of 256 KiB. */
+const MOST_IN_MEMORY = 4 * 256 * 1024;
+
+describe('bodies read past the parser', () => {
+  let server: Server;
+  /** Passes on what the server answers, as the processes do. */
+  let relay: Server;
+  let relayed: { body: Readable; outcome: Promise<void>; response: ServerResponse } | undefined;
+  let agent: RawBodyAgent;
+  /** Answers one request. */
+  let answer: (socket: Socket) => void;
+  const sockets: Socket[] = [];
+  const content = randomBytes(LARGE);
+
+  before(async () => {
+    server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.on('data', () => answer(socket));
+    });
+    relay = createHttpServer(async (_request, response) => {
+      const { body } = await ask();
+      response.writeHead(200, { 'content-length': LARGE });
+      const outcome = pipeline(body, response);
+      outcome.catch(() => response.destroy());
+      relayed = { body, outcome, response };
+    });
+    for (const each of [server, relay]) {
+      each.listen(0, '127.0.0.1');
+      await once(each, 'listening');
+    }
+  });
+  beforeEach(() => {
+    agent = new RawBodyAgent({ keepAlive: true });
+  });
+  afterEach(() => {
+    agent.destroy();
+    for (const socket of sockets.splice(0)) socket.destroy();
+    relayed = undefined;
+  });
+  after(async () => {
+    for (const each of [server, relay]) {
+      each.close();
+      await once(each, 'close');
+    }
+  });
+
+  it('are those that were sent, relayed, piped or read', async () => {
+    answer = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
+    expect(content.equals(await buffer(await askRelay()))).to.equal(true);
+    const { response, body } = await ask();
+    expect(body, 'it is not left to the parser').not.to.equal(response);
+    expect(content.equals(await buffer(body))).to.equal(true);
+    expect(content.equals(await buffer((await ask()).body.pipe(new PassThrough())))).to.equal(true);
+  });
+
+  it('come after heads in any number of pieces', async () => {
+    answer = (socket) => {
+      socket.setNoDelay();
+      const bytes = Buffer.concat([head(LARGE), content.subarray(0, 3)]);
+      const writeFrom = (at: number) => {
+        if (at < bytes.length)
+          socket.write(bytes.subarray(at, at + 1), () => setImmediate(writeFrom, at + 1));
+        else socket.write(content.subarray(3));
+      };
+      writeFrom(0);
+    };
+    const { response, body } = await ask();
+    expect(body).not.to.equal(response);
+    expect(response.headers).to.include({ etag: '"e"' });
+    expect(content.equals(await buffer(body))).to.equal(true);
+  });
+
+  it('are left to the parser when they are short, chunked, of a failure, or after other answers', async () => {
+    const text = 'x'.repeat(300_000);
+    const chunked = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+    for (const [bytes, expected] of [
+      ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort', 'short'],
+      [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`, text],
+      [`HTTP/1.1 404 Not Found\r\nContent-Length: ${text.length}\r\n\r\n${text}`, text],
+      [
+        `HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+        text,
+      ],
+    ] as const) {
+      answer = (socket) => socket.write(bytes);
+      const { response, body } = await ask();
+      expect(body, bytes.slice(0, 60)).to.equal(response);
+      expect(String(await buffer(body))).to.equal(expected);
+    }
+  });
+
+  it('may follow short ones over the same connection', async () => {
+    for (let i = 0; i < 3; i++) {
+      answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort');
+      expect(String(await buffer((await ask()).body))).to.equal('short');
+    }
+    answer = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
+    const { response, body } = await ask();
+    expect(body).not.to.equal(response);
+    expect(content.equals(await buffer(body))).to.equal(true);
+    expect(sockets).to.have.length(1);
+  });
+
+  it('are not read faster than they are written', async () => {
+    answer = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
+    const reader = await askRelay();
+    const { response } = await eventually(() => {
+      // Nobody has read anything, so all that can be on its way is.
+      expect(relayed?.response.writableLength).to.be.above(0);
+      return relayed as NonNullable<typeof relayed>;
+    });
+    const received: Buffer[] = [];
+    for await (const chunk of reader as AsyncIterable<Buffer>) {
+      expect(response.writableLength).to.be.at.most(MOST_IN_MEMORY);
+      received.push(chunk);
+      // Others have long come in when this one is read.
+      await nextTurn();
+    }
+    expect(content.equals(Buffer.concat(received))).to.equal(true);
+  });
+
+  it('fail when the connection ends too early', async () => {
+    for (const sent of [1, 1_000_000, LARGE - 1]) {
+      answer = (socket) => socket.end(Buffer.concat([head(LARGE), content.subarray(0, sent)]));
+      expect((await failure(buffer(await askRelay()))).message).to.equal('aborted');
+      const error = await failure(relayed?.outcome);
+      expect(error.message).to.equal(`the answer broke off after ${sent} of ${LARGE} bytes`);
+      expect((await failure(buffer((await ask()).body))).message).to.equal(error.message);
+    }
+  });
+
+  it('fail when more comes than was announced', async () => {
+    answer = (socket) => socket.write(Buffer.concat([head(LARGE - 1), content]));
+    expect((await failure(buffer((await ask()).body))).message).to.match(/longer than/);
+  });
+
+  it('end their connection when their reader goes away', async () => {
+    answer = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
+    const reader = await askRelay();
+    await once(reader, 'readable');
+    reader.destroy();
+    await eventually(() => expect(sockets.map(({ destroyed }) => destroyed)).to.deep.equal([true]));
+    expect(relayed?.body.destroyed).to.equal(true);
+    await failure(relayed?.outcome);
+  });
+
+  it('fail when the agent is closed', async () => {
+    answer = (socket) => socket.write(head(LARGE));
+    const reading = failure(buffer((await ask()).body));
+    agent.destroy();
+    expect((await reading).message).to.match(/broke off after 0 of/);
+  });
+
+  async function askRelay(): Promise<IncomingMessage> {
+    const outgoing = request({ port: (relay.address() as AddressInfo).port, agent: false }).end();
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return response;
+  }
+
+  function ask(): Promise<{ response: IncomingMessage; body: Readable }> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ port: (server.address() as AddressInfo).port, agent }, (response) =>
+        resolve({ response, body: takeBody(response) }),
+      );
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  }
+});
+
+function head(length: number): Buffer {
+  return Buffer.from(`HTTP/1.1 200 OK\r\nETag: "e"\r\nContent-Length: ${length}\r\n\r\n`);
+}
+
+async function failure(work: Promise<unknown> | undefined): Promise<Error> {
+  const error = await work?.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error, 'it was expected to fail').to.be.instanceOf(Error);
+  return error as Error;
+}
