@@ -8,11 +8,14 @@ import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
-const BUFFER_BYTES = 256 * 1024;
+/** More does not get faster; less costs more turns of the event loop. */
+const BUFFER_BYTES = 512 * 1024;
 /** Buffers of one body that may be on their way; so much of it is in memory when its reader is slow. */
 const MAX_PIECES = 4;
 /** Buffers kept for bodies to come. */
-const MAX_SPARE = 16;
+const MAX_SPARE = 8;
+/** From this size on, a body is worth a connection of its own. */
+const LARGE_BYTES = 256 * 1024;
 /** An answer with a longer head is left to the parser, which refuses it. */
 const MAX_HEAD_BYTES = 64 * 1024;
 
@@ -39,7 +42,7 @@ export function takeBody(response: IncomingMessage): Readable {
   const length = Number(response.headers['content-length'] ?? 0);
   const isPlain =
     [200, 206].includes(response.statusCode ?? 0) && response.headers['transfer-encoding'] === undefined;
-  return (isPlain && length >= BUFFER_BYTES && readers.get(response.socket)?.takeBody(length)) || response;
+  return (isPlain && length >= LARGE_BYTES && readers.get(response.socket)?.takeBody(length)) || response;
 }
 
 const readers = new WeakMap<object, AnswerReader>();

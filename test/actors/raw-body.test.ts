@@ -17,8 +17,8 @@ import { RawBodyAgent, takeBody } from '../../src/actors/raw-body.js';
 import { eventually } from '../support/eventually.js';
 
 const LARGE = 20_000_000;
-/** What of a body may be in memory: four buffers of 256 KiB. */
-const MOST_IN_MEMORY = 4 * 256 * 1024;
+/** What of a body may be in memory: four buffers of 512 KiB. */
+const MOST_IN_MEMORY = 4 * 512 * 1024;
 
 describe('bodies read past the parser', () => {
   let server: Server;
