@@ -252,7 +252,7 @@ export class Actor<T extends ServiceType = ServiceType> {
     work: (pending: PendingCall) => Promise<R>,
     onLate: (result: R) => Promise<void> = async () => undefined,
   ): Promise<R> {
-    const pending = new PendingCall(operation, args, payload);
+    const pending = new PendingCall(operation, args, payload, remainingMs);
     return new Promise<R>((resolve, reject) => {
       let isLate = false;
       const timer = setTimeout(() => {
@@ -323,7 +323,7 @@ export class Actor<T extends ServiceType = ServiceType> {
             payload: Buffer.alloc(0),
             timeoutMs,
           };
-          const committed = this.#bounded(call, timeoutMs, held, () => transaction.commit());
+          const committed = this.#bounded(call, timeoutMs, held, (pending) => transaction.commit(pending));
           await this.#measured('commit', committed).finally(leave);
         }),
       rollback: () => inTurn(() => rollBack('rolled back')),

@@ -11,6 +11,7 @@ export class PendingCall implements DriverCall {
     readonly operation: string,
     readonly args: unknown,
     readonly payload: Buffer,
+    readonly remainingMs: number,
   ) {}
 
   get signal(): AbortSignal {

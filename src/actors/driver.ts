@@ -15,6 +15,8 @@ export interface DriverCall {
   readonly payload: Buffer;
   /** Aborted when nobody waits for the answer any more: the driver frees what the call holds. Costly: made when asked for. */
   readonly signal: AbortSignal;
+  /** Milliseconds from now until it is aborted. */
+  readonly remainingMs: number;
   /** The cheap form: calls back when the call is aborted, or now if it has been. A listener replaces the one before. */
   onAbort(listener: (() => void) | undefined): void;
 }
@@ -31,8 +33,8 @@ export interface DriverAnswer {
 export interface Transaction {
   /** @throws ServiceError */
   call(call: DriverCall): Promise<DriverAnswer>;
-  /** @throws ServiceError when it was not committed */
-  commit(): Promise<void>;
+  /** @throws ServiceError when it was not committed, or nobody knows whether it was */
+  commit(call: DriverCall): Promise<void>;
   /** Never fails: a connection that cannot be rolled back is closed, which has the same effect. */
   rollback(): Promise<void>;
 }

@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { ActorHostClient } from '../../src/actors/client.js';
+import { objstoreDriver } from '../../src/actors/drivers/objstore.js';
+import { lendFiles } from '../../src/actors/object-access.js';
+import { createWebServer } from '../../src/actors/web-server.js';
 import { planAnswer } from '../../src/actors/web-server-range.js';
 import { AppError, type ErrorCode } from '../../src/errors.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
+import { startActor } from '../support/actors.js';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { type ObjectHost, type ObjectHostOptions, startObjectHost } from '../support/backends/s3-host.js';
 import { NO_ID } from '../support/expect.js';
@@ -128,6 +134,60 @@ describe('actor hosts as the management API reaches them', () => {
     await fails(client.readObject(NO_ID, 'a', 'HEAD', {}), 'no_object_storage', /./);
     await fails(client.listObjects(NO_ID, ''), 'no_object_storage', /./);
     await fails(client.deleteObject(undefined, ''), 'invalid_input', /parameter key is missing/);
+  });
+
+  it('send large and small objects over a socket and over the network alike', async () => {
+    const key = 'sizes';
+    for (const where of [
+      { info: ({ socket }: { socket: string }) => ({ socket }) },
+      { hostname: 'another' },
+    ]) {
+      const host = await startHost(where);
+      const client = clientWith();
+      for (const size of [0, 1, 262_143, 262_144, 262_145, 5_000_000]) {
+        const content = randomBytes(size);
+        await write(client, key, content);
+        expect(content.equals(await read(client, key)), `${size} bytes`).to.equal(true);
+        const { headers, content: none } = await client.readObject(undefined, key, 'HEAD', {});
+        expect(headers).to.include({ 'content-length': String(size) });
+        expect(await buffer(none)).to.have.length(0);
+      }
+      await host.close();
+      hosts.pop();
+    }
+  });
+
+  it('do not send an object under the description of the one before', async () => {
+    const actor = startActor(objstoreDriver, backend.config);
+    const files = lendFiles(actor, 'files');
+    const store = (text: string) =>
+      files.write('changing', Readable.from([Buffer.from(text)]), text.length, 'text/plain');
+    const changing = {
+      ...files,
+      head: async (key: string) => {
+        const described = await files.head(key);
+        await store('the new one');
+        return described;
+      },
+    };
+    const view = {
+      testService: async () => undefined,
+      objectFiles: () => ({ serviceId: SERVICE, files: changing }),
+    };
+    const server = createWebServer(view, { log: createTestLog().log });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      await store('the old one');
+      const { port } = server.address() as AddressInfo;
+      const answer = await call(`http://127.0.0.1:${port}/objects/content?key=changing`);
+      expect(answer.status).to.equal(502);
+      expect(answer.text).to.match(/"changing\\" was replaced meanwhile/);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await actor.drain();
+    }
   });
 
   it('are asked over the same connection again, also after a failure', async () => {

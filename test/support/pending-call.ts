@@ -9,7 +9,7 @@ export function pendingCall(
   payload: string | Uint8Array = '',
   signal?: AbortSignal,
 ): DriverCall {
-  const call = new PendingCall(operation, args, Buffer.from(payload));
+  const call = new PendingCall(operation, args, Buffer.from(payload), 60_000);
   if (signal?.aborted) call.abort();
   signal?.addEventListener('abort', () => call.abort(), { once: true });
   return call;

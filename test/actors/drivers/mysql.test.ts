@@ -5,6 +5,7 @@ import { failsWith } from '../../support/actors.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -232,7 +233,7 @@ describe('driver mysql', () => {
       await execute(first, 'INSERT INTO moves VALUES (1)');
       expect(await valueText(first, 'SELECT COUNT(*) FROM moves')).to.equal('1');
       expect(await count()).to.equal('0');
-      await first.commit();
+      await first.commit(pendingCall('commit'));
       expect(await count()).to.equal('1');
       const second = await sql.begin();
       await execute(second, 'DELETE FROM moves');

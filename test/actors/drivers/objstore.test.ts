@@ -66,7 +66,7 @@ describe('driver objstore: operations', () => {
   });
 
   const call = (operation: string, args: unknown, payload: Buffer = Buffer.alloc(0)) =>
-    connection.call(new PendingCall(operation, args, payload));
+    connection.call(new PendingCall(operation, args, payload, 60_000));
   const put = (key: string, content: Buffer | string) => call('put', { key }, Buffer.from(content));
   const list = async (args: object) =>
     JSON.parse(String((await call('list', args)).payload)) as { key: string; size: number; etag: string }[];
@@ -196,7 +196,7 @@ describe('driver objstore: operations', () => {
       for (const operation of ['head', 'put', 'delete']) {
         isClosing = true;
         const args = { key: 'repeated' };
-        await through.call(new PendingCall(operation, args, Buffer.from('x')));
+        await through.call(new PendingCall(operation, args, Buffer.from('x'), 60_000));
         expect(isClosing, operation).to.equal(false);
       }
     } finally {
@@ -207,7 +207,7 @@ describe('driver objstore: operations', () => {
 
   it('ends a call nobody waits for', async () => {
     await put('aborted', randomBytes(1_000_000));
-    const pending = new PendingCall('get', { key: 'aborted' }, Buffer.alloc(0));
+    const pending = new PendingCall('get', { key: 'aborted' }, Buffer.alloc(0), 60_000);
     const answer = connection.call(pending);
     pending.abort();
     await answer.then(
@@ -325,7 +325,7 @@ describe('driver objstore over TLS', () => {
     const content = randomBytes(9_000_000);
     await files.write('a', slices(content), content.length, 'text/plain');
     expect(content.equals(await buffer(await files.read('a')))).to.equal(true);
-    await connection.call(new PendingCall('put', { key: 'b' }, Buffer.from('b')));
+    await connection.call(new PendingCall('put', { key: 'b' }, Buffer.from('b'), 60_000));
     await connection.close();
   });
 

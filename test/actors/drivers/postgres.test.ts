@@ -4,6 +4,7 @@ import { postgresDriver } from '../../../src/actors/drivers/postgres.js';
 import { failsWith } from '../../support/actors.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -270,7 +271,7 @@ describe('driver postgres', () => {
       await execute(first, 'INSERT INTO moves VALUES (1)');
       expect(await valueText(first, 'SELECT count(*) FROM moves')).to.equal('1');
       expect(await count()).to.equal('0');
-      await first.commit();
+      await first.commit(pendingCall('commit'));
       expect(await count()).to.equal('1');
       const second = await sql.begin();
       await execute(second, 'DELETE FROM moves');
@@ -286,7 +287,7 @@ describe('driver postgres', () => {
       await execute(transaction, 'ROLLBACK TO SAVEPOINT a');
       await execute(transaction, 'INSERT INTO moves VALUES (1)');
       await failsWith('invalid', transaction.call(sqlCall('execute', 'COMMIT')));
-      await transaction.commit();
+      await transaction.commit(pendingCall('commit'));
       expect(await count()).to.equal('1');
     });
 
@@ -294,7 +295,7 @@ describe('driver postgres', () => {
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO moves VALUES (1)');
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO moves VALUES (?)', ['x'])));
-      const outcome = await transaction.commit().then(() => 'committed', String);
+      const outcome = await transaction.commit(pendingCall('commit')).then(() => 'committed', String);
       expect(outcome).to.include('rolled back');
       expect(await count()).to.equal('0');
     });

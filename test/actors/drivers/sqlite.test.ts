@@ -10,6 +10,7 @@ import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
 import type { ServiceConfig } from '../../../src/service-configs.js';
 import { failsWith } from '../../support/actors.js';
 import { eventually } from '../../support/eventually.js';
+import { pendingCall } from '../../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -249,7 +250,7 @@ describe('driver sqlite', () => {
       const first = await sql.begin();
       await execute(first, 'INSERT INTO moves VALUES (1)');
       expect(await valueText(first, 'SELECT count(*) FROM moves')).to.equal('1');
-      await first.commit();
+      await first.commit(pendingCall('commit'));
       expect(await count()).to.equal('1');
       const second = await sql.begin();
       await execute(second, 'DELETE FROM moves');
@@ -275,7 +276,7 @@ describe('driver sqlite', () => {
       const late = execute(sql.connection, 'INSERT INTO moves VALUES (3)');
       expect(await count()).to.equal('0');
       expect([written, begun]).to.deep.equal([false, false]);
-      await transaction.commit();
+      await transaction.commit(pendingCall('commit'));
       await write;
       const next = await begin;
       expect(await valueText(next, 'SELECT count(*) FROM moves')).to.equal('2');
@@ -304,7 +305,7 @@ describe('driver sqlite', () => {
       await execute(transaction, 'INSERT INTO strict_moves VALUES (1)');
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO strict_moves VALUES (1)')));
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO strict_moves VALUES (2)')));
-      const outcome = await transaction.commit().then(() => 'committed', String);
+      const outcome = await transaction.commit(pendingCall('commit')).then(() => 'committed', String);
       expect(outcome).to.include('rolled back');
       expect(await value('SELECT count(*) FROM strict_moves')).to.equal('0');
       await execute(sql.connection, 'INSERT INTO moves VALUES (1)');
@@ -463,7 +464,7 @@ describe('driver sqlite', () => {
       const signal = new AbortController().signal;
       const context = { signal, onLost: () => undefined };
       const connection = await sqliteDriver.connect({ path: ${path}, create_if_missing: true }, context);
-      connection.call(new PendingCall('query', undefined, Buffer.from(${payload})));
+      connection.call(new PendingCall('query', undefined, Buffer.from(${payload}), 60_000));
       setImmediate(() => setImmediate(() => process.stdout.write('running')));
       setInterval(() => undefined, 1_000);`;
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
