@@ -45,6 +45,13 @@ describe('object files through the processes', function () {
     const received = createHash('sha256');
     await pipeline(await download('large.bin'), received);
     expect(received.digest('hex')).to.equal(sent.digest('hex'));
+
+    // Whoever reads nothing for now.
+    const slow = await Promise.all(Array.from({ length: 8 }, () => download('large.bin')));
+    await Promise.all(slow.map((answer) => once(answer, 'readable')));
+    const again = createHash('sha256');
+    await pipeline(await download('large.bin'), again);
+    for (const answer of slow) answer.destroy();
     for (const name of ['web', 'actor-host'] as const) {
       expect(await peakMemoryMb(name), name).to.be.below(MEMORY_LIMIT_MB);
     }
@@ -60,6 +67,21 @@ describe('object files through the processes', function () {
     );
     expect(failure).to.be.instanceOf(Error);
     await backend.start();
+    await eventually(async () => {
+      expect((await stack.api.send('HEAD', '/api/minio/objects/large.bin')).status).to.equal(200);
+    });
+  });
+
+  it('shows a download as broken when the actor host is killed', async () => {
+    const answer = await download('large.bin');
+    await once(answer, 'readable');
+    await stack.processes.get('actor-host')?.end('SIGKILL');
+    const failure = await pipeline(answer, createHash('sha256')).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).to.be.instanceOf(Error);
+    await stack.start('actor-host');
     await eventually(async () => {
       expect((await stack.api.send('HEAD', '/api/minio/objects/large.bin')).status).to.equal(200);
     });
