@@ -12,7 +12,7 @@ describe('replaceBigIntegers', () => {
     ['[9007199254740993,{"a":9007199254740993}]', '["9007199254740993",{"a":"9007199254740993"}]'],
     ['"9007199254740993"', '"9007199254740993"'],
     ['"\\"9007199254740993"', '"\\"9007199254740993"'],
-    ['"\\\\",9007199254740993', '"\\\\","9007199254740993"'],
+    ['["\\\\",9007199254740993]', '["\\\\","9007199254740993"]'],
     ['0.9007199254740993', '0.9007199254740993'],
     ['9007199254740993.5', '9007199254740993.5'],
     ['9007199254740993e1', '9007199254740993e1'],
@@ -35,5 +35,44 @@ describe('replaceBigIntegers', () => {
         expect(quote(json)).to.equal(json);
       }),
     );
+  });
+
+  describe('takes time in proportion to the length', () => {
+    const LONG = '9007199254740993';
+    const MIB = 1024 * 1024;
+
+    for (const [name, text] of [
+      ['quotes that nobody closes', `${LONG}${'"'.repeat(2 * MIB + 1)}`],
+      ['escaped quotes that nobody closes', `${LONG}"${'\\"'.repeat(MIB)}`],
+      ['backslashes that nobody closes', `${LONG}"${'\\'.repeat(2 * MIB)}`],
+      ['a number with two points', `${LONG}${'.1'.repeat(MIB)}`],
+      ['leading zeros', `0${LONG}`],
+    ] as const) {
+      it(`refuses ${name}`, () => {
+        const started = performance.now();
+        expect(() => quote(text)).to.throw(SyntaxError);
+        expect(performance.now() - started).to.be.below(2_000);
+      });
+    }
+
+    for (const [name, text] of [
+      ['a text of 9 MiB', `"${'x'.repeat(9 * MIB)}"`],
+      ['a text of escaped quotes', `"${'\\"'.repeat(4 * MIB)}"`],
+      ['a text of backslashes', `"${'\\'.repeat(8 * MIB)}"`],
+      ['many texts', `[""${',""'.repeat(2 * MIB)}]`],
+      ['a fraction of 9 Mi digits', `0.${'1'.repeat(9 * MIB)}`],
+      ['many numbers', `[0${',-12345.678e-1'.repeat(MIB)}]`],
+    ] as const) {
+      it(`leaves ${name} as it is`, () => {
+        const started = performance.now();
+        expect(quote(`[${text},${LONG}]`) === `[${text},"${LONG}"]`).to.equal(true);
+        expect(performance.now() - started).to.be.below(2_000);
+      });
+    }
+
+    it('replaces an integer of 9 Mi digits', () => {
+      const digits = '1'.repeat(9 * MIB);
+      expect(quote(digits) === `"${digits}"`).to.equal(true);
+    });
   });
 });

@@ -8,17 +8,22 @@ import { encodeJson } from '../exact-json.js';
 
 const LONG_MIN = -(2n ** 63n);
 const LONG_MAX = 2n ** 63n - 1n;
+/** Of the smallest one, with its sign. No more are looked at: a number may have millions. */
+const LONG_CHARACTERS = 20;
 
 /** Reads Extended JSON, relaxed or canonical. @throws Error */
 export function parseExtendedJson(text: string): unknown {
-  const exact = replaceBigIntegers(text, (digits) => {
-    const value = BigInt(digits);
-    return value >= LONG_MIN && value <= LONG_MAX
-      ? `{"$numberLong":"${digits}"}`
-      : `{"$numberDouble":"${digits}"}`;
-  });
+  const exact = replaceBigIntegers(text, (digits) =>
+    isLong(digits) ? `{"$numberLong":"${digits}"}` : `{"$numberDouble":"${digits}"}`,
+  );
   // Its relaxed mode makes plain numbers of what came with a type.
   return BSON.EJSON.parse(exact, { relaxed: false });
+}
+
+function isLong(digits: string): boolean {
+  if (digits.length > LONG_CHARACTERS) return false;
+  const value = BigInt(digits);
+  return value >= LONG_MIN && value <= LONG_MAX;
 }
 
 /** Writes a value that was read with `promoteLongs: false` as relaxed Extended JSON. */
