@@ -17,6 +17,16 @@ const SUBSCRIPTION = `${SHARED}; use a stream (XADD, XRANGE) or a list, and ask 
 const CREDENTIALS = 'user and password are those in the config of the service';
 const SERVER = 'it is for those who run the server';
 
+/**
+ * Those of the server's administrators that are more than a look: they tell its password (CONFIG GET) or the arguments of others'
+ * calls (SLOWLOG), change it, or reach the data of other databases.
+ */
+const ADMINISTRATION = [
+  ...['ACL', 'BGREWRITEAOF', 'BGSAVE', 'CLUSTER', 'CONFIG', 'DEBUG', 'FAILOVER', 'LATENCY', 'MIGRATE'],
+  ...['MODULE', 'PFDEBUG', 'PFSELFTEST', 'PSYNC', 'REPLCONF', 'REPLICAOF', 'RESTORE-ASKING', 'SAVE'],
+  ...['SENTINEL', 'SHUTDOWN', 'SLAVEOF', 'SLOWLOG', 'SWAPDB', 'SYNC'],
+];
+
 /** Why a command is refused, and what to use instead. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ['SELECT', 'the database is the one in the config of the service'],
@@ -43,9 +53,7 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   }).map(([name, instead]) => [name, `${BLOCKS}; use ${instead}`] as const),
   ['WAIT', BLOCKS],
   ['WAITAOF', BLOCKS],
-  ...['SHUTDOWN', 'DEBUG', 'SYNC', 'PSYNC', 'REPLCONF', 'REPLICAOF', 'SLAVEOF', 'FAILOVER', 'MIGRATE'].map(
-    (name) => [name, SERVER] as const,
-  ),
+  ...ADMINISTRATION.map((name) => [name, SERVER] as const),
 ]);
 
 /** The subcommands of CLIENT that only look. */

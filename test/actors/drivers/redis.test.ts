@@ -196,6 +196,36 @@ describe('redis driver', () => {
     });
   });
 
+  it('leaves the server to those who run it', async () => {
+    for (const parts of [
+      ['CONFIG', 'GET', 'requirepass'],
+      ['config', 'set', 'requirepass', ''],
+      ['MODULE', 'LIST'],
+      ['ACL', 'LIST'],
+      ['SAVE'],
+      ['BGSAVE'],
+      ['BGREWRITEAOF'],
+      ['CLUSTER', 'INFO'],
+      ['LATENCY', 'LATEST'],
+      ['SLOWLOG', 'GET'],
+      ['SWAPDB', 0, 1],
+      ['FAILOVER'],
+      ['REPLICAOF', 'NO', 'ONE'],
+      ['SLAVEOF', 'NO', 'ONE'],
+      ['MIGRATE', 'host', 6379, 'key', 0, 1000],
+      ['PFDEBUG', 'GETREG', 'key'],
+    ]) {
+      await expectServiceError(
+        command(...parts),
+        'invalid',
+        /is refused: it is for those who run the server/,
+      );
+    }
+    // The server itself sees to it that scripts are no way around.
+    const script = "return redis.call('CONFIG', 'GET', 'requirepass')";
+    await expectServiceError(command('EVAL', script, 0), 'backend', /not allowed from script/);
+  });
+
   it('uses all connections of its pool', async () => {
     const ids = await Promise.all(Array.from({ length: 8 }, () => command('CLIENT', 'ID')));
     expect(new Set(ids).size).to.equal(backend.config.pool_size);
