@@ -34,8 +34,9 @@ export class RawBodyAgent extends Agent {
 }
 
 /**
- * The body of an answer to GET. To be called in the handler of `response`: later, the parser has begun with it. Piping it
- * into an HTTP message is what is fast, by `pipeline` too; reading it otherwise works as well. Its connection is used for nothing else.
+ * The body of an answer to GET. To be called in the handler of `response`: later, the parser has begun with it. Piping
+ * it into an HTTP message is what is fast, by `pipeline` too; reading it otherwise works as well. The connection ends
+ * with it.
  * @returns the answer itself when its body is short, of unknown length, of a failure, or not of a `RawBodyAgent`
  */
 export function takeBody(response: IncomingMessage): Readable {
@@ -85,6 +86,8 @@ class AnswerReader {
   /** @returns whether to read on */
   #accept(buffer: Uint8Array, count: number): boolean {
     const bytes = buffer.subarray(0, count);
+    // From here on it belongs to the piece, and must not be given back twice.
+    this.#buffer = undefined;
     if (this.#body) return this.#body.accept({ bytes, buffer });
     // The parser keeps what it gets; the buffer is free again.
     const copy = Buffer.from(bytes);
