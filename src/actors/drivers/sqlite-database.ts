@@ -36,6 +36,7 @@ export class SqliteDatabase {
   private readonly schemaVersion: Sqlite.Statement<unknown[], unknown>;
   private readonly changes: Sqlite.Statement<unknown[], unknown>;
   private readonly lastInsertId: Sqlite.Statement<unknown[], unknown>;
+  private readonly files: Sqlite.Statement<unknown[], string>;
   private seenSchema: unknown;
 
   /** @param access `create` makes a missing file; `read` may not write */
@@ -53,6 +54,7 @@ export class SqliteDatabase {
       .prepare<unknown[], unknown>('SELECT last_insert_rowid()')
       .pluck()
       .safeIntegers();
+    this.files = this.database.prepare<unknown[], string>('SELECT name FROM pragma_database_list').pluck();
     this.noticeSchema();
   }
 
@@ -74,7 +76,30 @@ export class SqliteDatabase {
    * Runs a statement of a handler.
    * @throws ServiceError or SqliteError
    */
-  run({ sql, params }: SqlStatement, wantsRows: boolean, inTransaction: boolean): SqliteResult {
+  run(statement: SqlStatement, wantsRows: boolean, inTransaction: boolean): SqliteResult {
+    try {
+      return this.runStatement(statement, wantsRows, inTransaction);
+    } finally {
+      this.requireClean(inTransaction);
+    }
+  }
+
+  /** What the text of a statement did not show, its traces do: the connection is for the next call as it was before. */
+  private requireClean(inTransaction: boolean): void {
+    if (!inTransaction && this.database.inTransaction) {
+      this.database.exec('ROLLBACK');
+      throw new ServiceError(
+        'invalid',
+        'the statement has left a transaction open, which was rolled back: begin, commit and rollback are operations of their own',
+      );
+    }
+  }
+
+  private runStatement(
+    { sql, params }: SqlStatement,
+    wantsRows: boolean,
+    inTransaction: boolean,
+  ): SqliteResult {
     const scanned = scanSql(sql, 'sqlite');
     // First: some pragmas have their effect as soon as they are prepared.
     refuseHarmful(scanned, 'sqlite', inTransaction);
@@ -121,10 +146,19 @@ export class SqliteDatabase {
     scanned: ScannedSql,
   ): SqliteResult {
     const rowsAffected = statement.run(...bound).changes;
+    this.detachOthers();
     const lastInsertId = this.insertedId(scanned, rowsAffected);
     const text = wantsRows ? new ResultText([]).finish(rowsAffected, String(lastInsertId)) : undefined;
     if (CHANGES_SCHEMA.has(scanned.words[0] ?? '')) this.prepared.clear();
     return { text, rowsAffected, lastInsertId };
+  }
+
+  /** A service is one file, whatever the statement has looked like. */
+  private detachOthers(): void {
+    const others = this.files.all().filter((name) => name !== 'main' && name !== 'temp');
+    if (others.length === 0) return;
+    for (const name of others) this.database.prepare('DETACH ?').run(name);
+    throw new ServiceError('invalid', 'ATTACH is not possible here: a service is one file');
   }
 
   /** The database remembers the last one for ever, also when it was not this statement's. */

@@ -97,7 +97,7 @@ class Scanner {
       case '#':
         return dialect === 'mysql' ? this.behind('\n', at + 1) : at + 1;
       case '-':
-        return this.isLineComment(at) ? this.behind('\n', at + 1) : at + 1;
+        return this.isLineComment(at) ? this.lineEnd(at) : at + 1;
       case '/':
         return sql.charAt(at + 1) === '*' ? this.commentEnd(at) : at + 1;
       case '?':
@@ -108,8 +108,13 @@ class Scanner {
       case '@':
         return this.named(at);
       default:
-        return isNameStart(sql.charCodeAt(at)) ? this.word(at) : at + 1;
+        return isNameStart(sql.charCodeAt(at)) && !this.isByteOrderMark(at) ? this.word(at) : at + 1;
     }
+  }
+
+  /** SQLite reads it as a blank where no name has begun; elsewhere it is part of a name. */
+  private isByteOrderMark(at: number): boolean {
+    return this.dialect === 'sqlite' && this.sql.charCodeAt(at) === 0xfeff;
   }
 
   /** Behind the next `end`. A doubled quote reads as two strings side by side, which comes to the same. */
@@ -129,8 +134,18 @@ class Scanner {
 
   private isLineComment(at: number): boolean {
     if (this.sql.charAt(at + 1) !== '-') return false;
-    // MySQL wants a blank or the end after it: 1--1 is a subtraction there.
-    return this.dialect !== 'mysql' || !(this.sql.charCodeAt(at + 2) > 0x20);
+    if (this.dialect !== 'mysql') return true;
+    // MySQL wants a blank, a control character or the end after it: 1--1 is a subtraction there.
+    const next = this.sql.charCodeAt(at + 2);
+    return !(next > 0x20) || next === 0x7f;
+  }
+
+  /** The end of a comment that ends with its line; a carriage return ends a line in PostgreSQL only. */
+  private lineEnd(start: number): number {
+    if (this.dialect !== 'postgres') return this.behind('\n', start);
+    const end = /[\n\r]/g;
+    end.lastIndex = start;
+    return end.exec(this.sql) ? end.lastIndex : this.sql.length;
   }
 
   private commentEnd(start: number): number {

@@ -30,7 +30,7 @@ const REFUSED: Readonly<Record<SqlDialect, Readonly<Record<string, string>>>> = 
 };
 
 /** A pragma whose name is not quoted, with nothing before it. */
-const PRAGMA = /^\s*PRAGMA\s+(?:(?:main|temp)\s*\.\s*)?(\w+)/i;
+const PRAGMA = /^[ \t\r\n]*PRAGMA[ \t\r\n]+(?:(?:main|temp)\s*\.\s*)?(\w+)/i;
 
 /** Those of SQLite that tell something, or change only what is in the file. */
 const PRAGMAS = new Set([

@@ -41,6 +41,13 @@ describe('placeholders of SQL statements', () => {
     ['mysql', '/*!50001 start */ transaction', 'START TRANSACTION'],
     ['mysql', '#x\ncommit', 'COMMIT'],
     ['sqlite', '( select 1 )', 'SELECT'],
+    ['sqlite', '\ufeff /**/\ufeffbegin', 'BEGIN'],
+    ['sqlite', 'a\ufeff', 'A\ufeff'],
+    ['sqlite', '--\rselect\nbegin', 'BEGIN'],
+    ['postgres', '--\rset x = 1', 'SET X'],
+    ['postgres', '-- \r\nset', 'SET'],
+    ['mysql', '--\x7fselect\nset', 'SET'],
+    ['mysql', '-- \rselect\nset', 'SET'],
   ];
   for (const [dialect, sql, expected] of words) {
     it(`${dialect}: ${JSON.stringify(sql)} begins with ${expected}`, () => {
