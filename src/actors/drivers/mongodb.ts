@@ -158,13 +158,13 @@ class MongodbConnection implements Connection {
     }
   }
 
-  async call({ operation, args, payload, signal }: DriverCall): Promise<DriverAnswer> {
+  async call(call: DriverCall): Promise<DriverAnswer> {
     // The library would wait for the servers to come back.
     if (this.#failure) throw this.#failure;
     try {
-      return { payload: await runOperation(this.#db, operation as Operation, args, payload, signal) };
+      return { payload: await runOperation(this.#db, call.operation as Operation, call) };
     } catch (thrown) {
-      if (signal.aborted) {
+      if (call.signal.aborted) {
         throw new ServiceError('deadline', 'the call was given up; what it did is not known', {
           cause: thrown,
         });

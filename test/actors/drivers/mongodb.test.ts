@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
 import { mongodbDriver } from '../../../src/actors/drivers/mongodb.js';
 import { MONGODB_PASSWORD, MONGODB_USER, startMongodbBackend } from '../../support/backends/mongodb.js';
@@ -10,6 +11,7 @@ import {
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { pendingCall } from '../../support/pending-call.js';
+import { descendantsOf } from '../../support/process-state.js';
 import { driverSuite } from '../driver-suite.js';
 
 driverSuite(mongodbDriver, {
@@ -235,6 +237,73 @@ describe('mongodb driver', () => {
     expect(await json('count', {})).to.equal(2000);
   });
 
+  for (const [operation, payload] of [
+    ['insert_one', '{"document":{"late":true}}'],
+    ['insert_many', '{"documents":[{"late":true},{"late":true}]}'],
+    ['update_one', '{"filter":{},"update":{"$set":{"late":true}},"upsert":true}'],
+    ['update_many', '{"filter":{},"update":{"$set":{"late":true}},"upsert":true}'],
+    ['replace_one', '{"filter":{},"replacement":{"late":true},"upsert":true}'],
+    ['find_one_and_update', '{"filter":{},"update":{"$set":{"late":true}},"upsert":true}'],
+    ['delete_one', '{"filter":{}}'],
+    ['delete_many', '{"filter":{}}'],
+    ['command', '{"command":{"ping":1}}'],
+  ] as const) {
+    it(`sends no ${operation} after its caller was told that it is too late`, async () => {
+      const send = (to: string, signal?: AbortSignal) =>
+        connection.send(operation, { collection: to }, payload, signal);
+      await text('insert_one', { document: { _id: 'kept' } });
+      const server = serverPid(backend.config.port);
+      process.kill(server, 'SIGSTOP');
+      try {
+        // One for each connection; they are on their way, and their outcome is not known.
+        const abort = new AbortController();
+        const sent = Array.from({ length: backend.config.pool_size }, () =>
+          expectServiceError(send(`${collection}-other`, abort.signal), 'deadline', /given up/),
+        );
+        // These wait for a connection.
+        const waiting = sent.map(() =>
+          expectServiceError(send(collection, abort.signal), 'deadline', /given up/),
+        );
+        abort.abort();
+        await Promise.all([...sent, ...waiting]);
+      } finally {
+        process.kill(server, 'SIGCONT');
+      }
+      // All connections are free again, and nothing is left that waits.
+      await Promise.all(Array.from({ length: 2 * backend.config.pool_size }, () => json('count', {})));
+      expect(await json('find', {})).to.deep.equal([{ _id: 'kept' }]);
+    });
+  }
+
+  it('tells the server how long each operation may take', async () => {
+    const tap = await startTap(Number(backend.config.port));
+    const tapped = await connectTo(mongodbDriver, { ...backend.config, port: tap.port });
+    try {
+      for (const [operation, payload] of [
+        ['find', '{}'],
+        ['find_one', '{}'],
+        ['insert_one', '{"document":{}}'],
+        ['insert_many', '{"documents":[{}]}'],
+        ['update_one', '{"filter":{},"update":{"$set":{"a":1}}}'],
+        ['update_many', '{"filter":{},"update":{"$set":{"a":1}}}'],
+        ['replace_one', '{"filter":{},"replacement":{}}'],
+        ['find_one_and_update', '{"filter":{},"update":{"$set":{"a":1}}}'],
+        ['count', '{}'],
+        ['aggregate', '{"pipeline":[]}'],
+        ['delete_one', '{"filter":{}}'],
+        ['delete_many', '{"filter":{}}'],
+        ['command', '{"command":{"ping":1}}'],
+      ] as const) {
+        tap.sent.length = 0;
+        await tapped.send(operation, { collection }, payload);
+        expect(String(Buffer.concat(tap.sent)), operation).to.include('maxTimeMS');
+      }
+    } finally {
+      await tapped.close();
+      await tap.close();
+    }
+  });
+
   it('connects by URI, and says nothing of what stands in it', async () => {
     const byUri = await connectTo(mongodbDriver, {
       uri: uri(MONGODB_PASSWORD, 'other?authSource=admin'),
@@ -300,3 +369,27 @@ describe('mongodb driver', () => {
     }
   });
 });
+
+function serverPid(port: number | undefined): number {
+  const server = descendantsOf(process.pid).find(({ command }) => command.includes(`127.0.0.1:${port} `));
+  if (!server) throw new Error('The server does not run');
+  return server.pid;
+}
+
+/** Stands between a client and a server of this machine, and keeps what the client sends. */
+async function startTap(port: number): Promise<{ port: number; sent: Buffer[]; close(): Promise<void> }> {
+  const sent: Buffer[] = [];
+  const tap = createServer((client) => {
+    const server = connect(port, '127.0.0.1');
+    client.on('data', (chunk) => sent.push(Buffer.from(chunk)));
+    client.on('error', () => undefined).on('close', () => server.destroy());
+    server.on('error', () => undefined).on('close', () => client.destroy());
+    client.pipe(server).pipe(client);
+  });
+  await new Promise<void>((resolve) => tap.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (tap.address() as AddressInfo).port,
+    sent,
+    close: () => new Promise((resolve) => tap.close(() => resolve())),
+  };
+}
