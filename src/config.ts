@@ -102,6 +102,12 @@ export const SETTINGS = {
     1_000_000,
     'Calls that may wait for a free connection of one service; more are refused.',
   ),
+  SERVICE_MEMORY_MB: integer(
+    512,
+    64,
+    1_048_576,
+    'Payloads of service calls and unread answers that an actor host holds at a time, MiB; more calls are refused.',
+  ),
   SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
   REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
   ACTOR_HOST_PORT: optionalInteger(

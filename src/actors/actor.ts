@@ -6,7 +6,8 @@ import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { ServiceConfig, ServiceType } from '../service-configs.js';
 import { withinTime } from '../within-time.js';
-import type { Driver, DriverAnswer, ObjectFiles, Transaction } from './driver.js';
+import { openTransaction, type RunCall } from './actor-transaction.js';
+import type { Driver, DriverAnswer, ObjectFiles } from './driver.js';
 import { PendingCall } from './driver-call.js';
 import { Gate } from './gate.js';
 import { type Held, Link, type LinkState, notConnected } from './link.js';
@@ -23,6 +24,9 @@ export interface ActorCall {
   readonly timeoutMs: number;
 }
 
+/** A backend that has answered within this time, or was asked, is not asked again. */
+const VERIFY_PAUSE_MS = 5_000;
+
 export interface ActorOptions<T extends ServiceType = ServiceType> {
   readonly driver: Driver<T>;
   readonly config: ServiceConfig<T>;
@@ -38,7 +42,10 @@ export interface ActorOptions<T extends ServiceType = ServiceType> {
 export interface ActorTransaction {
   call(call: ActorCall): Promise<DriverAnswer>;
   commit(timeoutMs: number): Promise<void>;
+  /** Rolls back after the calls before it. */
   rollback(): Promise<void>;
+  /** Rolls back at once: a call under way is aborted. Never fails. */
+  abandon(): Promise<void>;
 }
 
 /** A place among the calls under way, and the connection to use. */
@@ -55,7 +62,11 @@ export class Actor<T extends ServiceType = ServiceType> {
   readonly #link: Link;
   readonly #operations: ReadonlySet<string>;
   #isDraining = false;
+  #empty: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
+  /** When the backend last answered a call. */
+  #answeredAt = 0;
+  #verifiedAt = 0;
   /** Calls, transactions and streams that have begun and are not over, those that wait included. */
   #open = 0;
 
@@ -118,7 +129,11 @@ export class Actor<T extends ServiceType = ServiceType> {
         (pending) => begin.call(connection, pending),
         (late) => late.rollback(),
       );
-      return this.#transaction(opened, held, leave, longestMs);
+      const run: RunCall = (next, remaining, work) => {
+        if (!this.#operations.has(next.operation)) throw this.#unknownOperation(next.operation);
+        return this.#measured(next.operation, this.#bounded(next, remaining, held, work));
+      };
+      return openTransaction(opened, { run, leave, longestMs });
     } catch (thrown) {
       leave();
       throw thrown;
@@ -141,13 +156,14 @@ export class Actor<T extends ServiceType = ServiceType> {
     });
   }
 
-  /** Refuses new calls, waits until those under way are over, and closes the connections. */
-  async drain(): Promise<void> {
+  /** Refuses new calls, waits until those under way are over, or for so long, and closes the connections. */
+  async drain(limitMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isDraining = true;
     if (this.#open > 0) {
-      await new Promise<void>((resolve) => {
+      this.#empty ??= new Promise((resolve) => {
         this.#onEmpty = resolve;
       });
+      await (limitMs === Number.POSITIVE_INFINITY ? this.#empty : withinTime(this.#empty, limitMs));
     }
     await this.#link.close();
   }
@@ -241,7 +257,6 @@ export class Actor<T extends ServiceType = ServiceType> {
     this.#open--;
     if (this.#open > 0) return;
     this.#onEmpty?.();
-    this.#onEmpty = undefined;
   }
 
   /** Waits for a driver until the deadline. What it says of the connection goes to the link. */
@@ -259,13 +274,16 @@ export class Actor<T extends ServiceType = ServiceType> {
         isLate = true;
         reject(new ServiceError('deadline', `the backend did not answer within ${timeoutMs} ms`));
         pending.abort();
-        this.#link.verify();
+        this.#verify();
       }, remainingMs);
       started(() => work(pending)).then(
         (result) => {
           clearTimeout(timer);
+          this.#answeredAt = performance.now();
           if (!isLate) return resolve(result);
-          return onLate(result);
+          return onLate(result).catch((error: unknown) =>
+            this.options.log.warn({ err: toError(error) }, 'what came too late could not be undone'),
+          );
         },
         (thrown: unknown) => {
           clearTimeout(timer);
@@ -278,56 +296,12 @@ export class Actor<T extends ServiceType = ServiceType> {
     });
   }
 
-  #transaction(transaction: Transaction, held: Held, leave: () => void, longestMs: number): ActorTransaction {
-    let over: 'committed' | 'rolled back' | 'timed out' | undefined;
-    // Calls of one transaction run one after the other, its end last.
-    let last: Promise<unknown> = Promise.resolve();
-    const inTurn = <R>(work: () => Promise<R>): Promise<R> => {
-      const result = last.then(work);
-      last = result.catch(() => undefined);
-      return result;
-    };
-    const rollBack = async (reason: 'rolled back' | 'timed out') => {
-      if (over) return;
-      over = reason;
-      clearTimeout(timer);
-      await transaction.rollback();
-      leave();
-    };
-    const requireOpen = () => {
-      if (over === 'timed out') {
-        const message = `the transaction was rolled back: it was open for longer than ${longestMs} ms`;
-        throw new ServiceError('deadline', message);
-      }
-      if (over) throw new ServiceError('invalid', `the transaction is ${over} already`);
-    };
-    const timer = setTimeout(() => void rollBack('timed out'), longestMs);
-    return {
-      call: (call) =>
-        inTurn(async () => {
-          requireOpen();
-          if (!this.#operations.has(call.operation)) throw this.#unknownOperation(call.operation);
-          return this.#measured(
-            call.operation,
-            this.#bounded(call, call.timeoutMs, held, (pending) => transaction.call(pending)),
-          );
-        }),
-      commit: (timeoutMs) =>
-        inTurn(async () => {
-          requireOpen();
-          over = 'committed';
-          clearTimeout(timer);
-          const call: ActorCall = {
-            operation: 'commit',
-            args: undefined,
-            payload: Buffer.alloc(0),
-            timeoutMs,
-          };
-          const committed = this.#bounded(call, timeoutMs, held, (pending) => transaction.commit(pending));
-          await this.#measured('commit', committed).finally(leave);
-        }),
-      rollback: () => inTurn(() => rollBack('rolled back')),
-    };
+  /** A call ran over its deadline. Whether the backend is still there is asked only if nothing shows that it is. */
+  #verify(): void {
+    const now = performance.now();
+    if (now - Math.max(this.#answeredAt, this.#verifiedAt) < VERIFY_PAUSE_MS) return;
+    this.#verifiedAt = now;
+    this.#link.verify();
   }
 
   #wasConnected = false;

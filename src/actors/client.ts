@@ -15,15 +15,13 @@ import type { WebFailure } from './web-server.js';
 
 export interface ActorHostClientOptions {
   readonly store: Store;
-  /** For hosts on other machines. */
+  /** Proves that it is the management API that asks. */
   readonly token: string;
   readonly log: Logger;
 }
 
 /** Where an actor host is reached. */
-type Address =
-  | { readonly socketPath: string }
-  | { readonly hostname: string; readonly port: string; readonly token: string };
+type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
 
 interface Exchange {
   readonly method: string;
@@ -150,7 +148,7 @@ export class ActorHostClient {
         here.push({ socketPath: socket });
       } else if (typeof url === 'string') {
         const { hostname: host, port } = new URL(url);
-        elsewhere.push({ hostname: host.replace(/^\[|\]$/g, ''), port, token: this.options.token });
+        elsewhere.push({ hostname: host.replace(/^\[|\]$/g, ''), port });
       }
     }
     return [...here, ...elsewhere];
@@ -170,16 +168,15 @@ export class ActorHostClient {
     const parameters = Object.entries(query).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
-    const { token, ...where } = { token: undefined, ...address };
     return new Promise((resolve, reject) => {
       const outgoing: ClientRequest = httpRequest({
-        ...where,
+        ...address,
         agent: this.#agent,
         method,
         path: `${path}?${new URLSearchParams(parameters)}`,
         headers: {
           ...Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined)),
-          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          authorization: `Bearer ${this.options.token}`,
         },
       });
       outgoing.setTimeout(ANSWER_LIMIT_MS, () => outgoing.destroy(new Error('no answer in time')));

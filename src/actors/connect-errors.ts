@@ -37,6 +37,11 @@ export function errorCode(thrown: unknown): string | undefined {
   return undefined;
 }
 
+/** Whether it was the network that failed, and not the backend that refused. */
+export function isNetworkFailure(thrown: unknown): boolean {
+  return Object.hasOwn(NETWORK, errorCode(thrown) ?? '');
+}
+
 /** The reason when it is one of the network or the certificate; undefined for what only the driver can explain. */
 export function networkReason(thrown: unknown, where: string): string | undefined {
   const code = errorCode(thrown) ?? '';

@@ -1,17 +1,11 @@
 /** How many calls of one service are under way at once, and how many more may wait for their turn. */
 import { ServiceError } from './service-error.js';
 
-/** A call that waits for its turn. */
-interface Waiter {
-  readonly enter: () => void;
-  isGone: boolean;
-}
-
 /** Let calls in one by one: `enter` before, `leave` after. */
 export class Gate {
   #inside = 0;
-  #waiting = 0;
-  #queue: Waiter[] = [];
+  /** Who waits for a turn, in the order of their coming. */
+  readonly #queue = new Set<() => void>();
 
   /**
    * @param capacity calls at once
@@ -28,7 +22,7 @@ export class Gate {
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return this.#queue.size;
   }
 
   /** Enters if there is room now. */
@@ -44,37 +38,32 @@ export class Gate {
    */
   enter(timeoutMs: number): Promise<void> {
     if (this.tryEnter()) return Promise.resolve();
-    if (this.#waiting >= this.queueLimit) {
-      const message = `${this.#waiting} calls wait for it already; try again later, or give the service a larger pool_size`;
+    if (this.#queue.size >= this.queueLimit) {
+      const message = `${this.#queue.size} calls wait for it already; try again later, or give the service a larger pool_size`;
       return Promise.reject(new ServiceError('busy', message));
     }
     return new Promise((resolve, reject) => {
+      const enter = () => {
+        clearTimeout(timer);
+        resolve();
+      };
       const timer = setTimeout(() => {
-        waiter.isGone = true;
-        this.#waiting--;
+        this.#queue.delete(enter);
         const message = `all ${this.capacity} of its connections were in use for ${timeoutMs} ms`;
         reject(new ServiceError('deadline', message));
       }, timeoutMs);
-      const waiter: Waiter = {
-        isGone: false,
-        enter: () => {
-          clearTimeout(timer);
-          this.#waiting--;
-          resolve();
-        },
-      };
-      this.#waiting++;
-      this.#queue.push(waiter);
+      this.#queue.add(enter);
     });
   }
 
   /** Makes room; the place goes to the next in line. */
   leave(): void {
-    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
-      if (next.isGone) continue;
-      next.enter();
+    const [next] = this.#queue;
+    if (!next) {
+      this.#inside--;
       return;
     }
-    this.#inside--;
+    this.#queue.delete(next);
+    next();
   }
 }

@@ -7,6 +7,7 @@ import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-me
 import { type Actor, type ActorCall, type ActorTransaction, asServiceError } from './actor.js';
 import type { DriverAnswer } from './driver.js';
 import { encodeJson } from './exact-json.js';
+import type { MemoryBudget } from './memory-budget.js';
 import { ServiceError } from './service-error.js';
 
 /** What a session needs of the actor host. */
@@ -17,21 +18,25 @@ export interface SessionHost {
   actorFor(endpointId: string, poolId: string): Actor;
 }
 
-/** Milliseconds. */
+/** What a handler may ask for. */
 export interface SessionLimits {
-  /** Deadline of a call that names none. */
+  /** Deadline of a call that names none, milliseconds. */
   readonly defaultCallMs: number;
-  /** The longest deadline a call can ask for, and the longest life of a transaction. */
+  /** The longest deadline a call can ask for, and the longest life of a transaction, milliseconds. */
   readonly longestCallMs: number;
+  /** Shared by all sessions: payloads of calls under way, and answers that have not been read. */
+  readonly memory: MemoryBudget;
 }
 
 /** Calls under way on one connection; the SDK has one at a time. */
-const MAX_CALLS = 1_024;
+const MAX_CALLS = 256;
 /** Answers that wait to be read: no more calls are read before they are gone. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 /** Connections are many, and most frames small. */
 const BUFFER_BYTES = 4 * 1024;
-
+/** The token has to be among the first bytes of a connection, and to come soon: until then nobody knows who this is. */
+const TOKEN_BYTES = 4 * 1024;
+const TOKEN_MS = 5_000;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -45,9 +50,15 @@ interface OpenTransaction {
 export class HandlerSession {
   readonly #decoder = new FrameDecoder(BUFFER_BYTES);
   readonly #encoder = new FrameEncoder(BUFFER_BYTES);
+  readonly #tokenTimer: NodeJS.Timeout;
   #endpointId: string | undefined;
   #transaction: OpenTransaction | undefined;
   #calls = 0;
+  /** What has come of bytes while answers were not read. */
+  #unread: Buffer[] = [];
+  #isPaused = false;
+  /** Bodies of answers in the encoder. */
+  #unsentBytes = 0;
   #isFlushing = false;
   #isClosed = false;
 
@@ -57,8 +68,9 @@ export class HandlerSession {
     private readonly limits: SessionLimits,
     private readonly log: Logger,
   ) {
+    this.#tokenTimer = setTimeout(() => socket.destroy(), TOKEN_MS);
     socket.on('data', (chunk) => this.#receive(chunk));
-    socket.on('drain', () => socket.resume());
+    socket.on('drain', () => this.#resume());
     // Handlers die: their end is not ours.
     socket.on('error', () => undefined);
     socket.on('close', () => this.#onClose());
@@ -73,8 +85,15 @@ export class HandlerSession {
   #receive(chunk: Buffer): void {
     try {
       for (let at = 0; at < chunk.length; ) {
+        if (this.#isPaused) {
+          this.#unread.push(chunk.subarray(at));
+          return;
+        }
+        const most =
+          this.#endpointId === undefined ? TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
+        if (most <= 0) throw new Error('its first frame is no token');
         const space = this.#decoder.space();
-        const taken = chunk.copy(space, 0, at, at + space.length);
+        const taken = chunk.copy(space, 0, at, at + Math.min(space.length, most));
         at += taken;
         for (const frame of this.#decoder.filled(taken)) this.#take(frame);
       }
@@ -87,10 +106,20 @@ export class HandlerSession {
     }
   }
 
+  /** The handler has read its answers: on with what it has sent meanwhile. */
+  #resume(): void {
+    this.#isPaused = false;
+    const chunks = this.#unread;
+    this.#unread = [];
+    for (const chunk of chunks) this.#receive(chunk);
+    if (!this.#isPaused) this.socket.resume();
+  }
+
   #take({ kind, number, head, body }: Frame): void {
-    if (kind !== 'request') throw new Error('the handler sent a response');
+    if (kind !== 'request') throw new Error('it sent a response');
     if (this.#isClosed) return;
     if (this.#endpointId === undefined) {
+      if (body.length > 0) throw new Error('its token has a body');
       this.#authenticate(number, parseTokenHead(head));
       return;
     }
@@ -99,22 +128,36 @@ export class HandlerSession {
       this.#fail(number, new ServiceError('busy', `${MAX_CALLS} calls are under way on this connection`));
       return;
     }
-    this.#calls++;
+    if (!this.limits.memory.take(body.length)) {
+      this.#fail(number, new ServiceError('busy', 'the actor host holds as much as it may; try again later'));
+      return;
+    }
     // The bytes of a frame are only there until the next one is read.
     const payload = body.length === 0 ? NOTHING : Buffer.from(body);
-    this.#perform(call, payload, this.#endpointId).then(
-      (answer) => {
-        this.#calls--;
-        this.#answer(number, answer);
-      },
-      (thrown: unknown) => {
-        this.#calls--;
-        this.#fail(number, asServiceError(thrown));
-      },
-    );
+    this.#calls++;
+    const over = () => {
+      this.#calls--;
+      this.limits.memory.giveBack(payload.length);
+    };
+    this.#perform(call, payload, this.#endpointId)
+      .then(
+        (answer) => {
+          over();
+          this.#answer(number, answer);
+        },
+        (thrown: unknown) => {
+          over();
+          this.#fail(number, asServiceError(thrown));
+        },
+      )
+      .catch((thrown: unknown) => {
+        this.log.error({ err: toError(thrown) }, 'an answer could not be sent; the connection is closed');
+        this.socket.destroy();
+      });
   }
 
   #authenticate(number: number, token: string): void {
+    clearTimeout(this.#tokenTimer);
     this.#endpointId = this.host.authenticate(token);
     if (this.#endpointId !== undefined) {
       this.#answer(number, {});
@@ -173,12 +216,15 @@ export class HandlerSession {
   #answer(number: number, { result, payload }: DriverAnswer): void {
     const head = result === undefined ? '{"ok":true}' : `{"ok":true,"result":${encodeJson(result)}}`;
     const body = payload === undefined ? NOTHING : asBytes(payload);
-    if (body.length <= MAX_BODY_BYTES && Buffer.byteLength(head) <= MAX_HEAD_BYTES) {
+    if (body.length > MAX_BODY_BYTES || Buffer.byteLength(head) > MAX_HEAD_BYTES) {
+      const message = `the answer is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; ask for less at a time`;
+      this.#fail(number, new ServiceError('invalid', message));
+    } else if (this.limits.memory.take(body.length)) {
       this.#send(number, head, body);
-      return;
+    } else {
+      const message = 'it was done, but the actor host holds as many unread answers as it may';
+      this.#fail(number, new ServiceError('busy', message));
     }
-    const message = `the answer is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; ask for less at a time`;
-    this.#fail(number, new ServiceError('invalid', message));
   }
 
   #fail(number: number, { kind, message }: ServiceError): void {
@@ -188,9 +234,14 @@ export class HandlerSession {
     this.#send(number, JSON.stringify({ ok: false, kind, message: text }), NOTHING);
   }
 
+  /** @param body whose bytes were taken from the budget */
   #send(number: number, head: string, body: Uint8Array): void {
-    if (this.socket.destroyed) return;
+    if (this.socket.destroyed) {
+      this.limits.memory.giveBack(body.length);
+      return;
+    }
     this.#encoder.add('response', number, head, body);
+    this.#unsentBytes += body.length;
     if (this.#calls === 0) {
       this.#flush();
     } else if (!this.#isFlushing) {
@@ -202,20 +253,34 @@ export class HandlerSession {
 
   #flush(): void {
     this.#isFlushing = false;
-    if (this.socket.destroyed || this.#encoder.isEmpty) return;
+    const bytes = this.#unsentBytes;
+    this.#unsentBytes = 0;
+    if (this.socket.destroyed || this.#encoder.isEmpty) {
+      this.limits.memory.giveBack(bytes);
+      return;
+    }
+    const parts = this.#encoder.take();
+    const last = parts.length - 1;
     this.socket.cork();
-    for (const part of this.#encoder.take()) this.socket.write(part);
+    for (const [at, part] of parts.entries()) {
+      // Called also when the connection breaks.
+      this.socket.write(part, at === last ? () => this.limits.memory.giveBack(bytes) : undefined);
+    }
     this.socket.uncork();
-    if (this.socket.writableLength > MAX_UNREAD_BYTES) this.socket.pause();
+    if (this.socket.writableLength <= MAX_UNREAD_BYTES) return;
+    this.#isPaused = true;
+    this.socket.pause();
   }
 
   #onClose(): void {
     this.#isClosed = true;
+    clearTimeout(this.#tokenTimer);
+    this.#unread = [];
     const open = this.#transaction;
     this.#transaction = undefined;
     // The handler is gone, or has thought better of it.
     open?.transaction
-      .rollback()
+      .abandon()
       .catch((error: unknown) =>
         this.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
       );

@@ -18,6 +18,7 @@ import {
   saveServiceObservation,
   serviceVersions,
 } from '../store/service-activity.js';
+import { withinTime } from '../within-time.js';
 import { Actor } from './actor.js';
 import { BindingTable } from './binding-table.js';
 import type { Driver, ObjectFiles } from './driver.js';
@@ -154,13 +155,16 @@ export class ActorHost implements SessionHost {
     }
   }
 
-  /** Drains all actors. */
-  async stop(): Promise<void> {
+  /** Drains all actors: waits for what is under way, but no longer than this. */
+  async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     await this.#periodic.stop();
     await this.#reading.idle();
-    await Promise.all([...this.#hosted.values()].map(({ runner }) => runner.stop()));
-    await Promise.all(this.#leaving);
+    await Promise.all([...this.#hosted.values()].map(({ runner }) => runner.stop(limitMs)));
+    await withinTime(
+      Promise.all(this.#leaving).then(() => undefined),
+      limitMs,
+    );
   }
 
   #earliestStorage(): Hosted | undefined {

@@ -4,12 +4,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
+import { isNetworkFailure } from './connect-errors.js';
 import type { Connection } from './driver.js';
 import { ServiceError } from './service-error.js';
 
 /** How a link stands. */
 export type LinkState =
-  /** The first attempt is under way. */
+  /** The first attempt is under way, at the beginning or after a connection was lost. */
   | { readonly kind: 'connecting' }
   | { readonly kind: 'connected'; readonly message: string; readonly latencyMs: number }
   | { readonly kind: 'unreachable'; readonly reason: string };
@@ -42,6 +43,8 @@ export interface OpenedConnection {
 const FIRST_PAUSE_MS = 100;
 /** A backend that is back is noticed after this long at the latest. */
 const LONGEST_PAUSE_MS = 2_000;
+/** A connection that is lost so soon is a sign that the next will be, too. */
+const SHORT_MS = 5_000;
 /** Actors that lost the same backend shall not come back in step. */
 const JITTER = 0.2;
 
@@ -50,6 +53,8 @@ interface Generation {
   readonly connection: Connection;
   calls: number;
   isRetired: boolean;
+  /** When it was opened; `performance.now()`. */
+  readonly since: number;
 }
 
 export class Link {
@@ -60,18 +65,20 @@ export class Link {
   readonly #ending = new AbortController();
   #connecting: Promise<void>;
   #isVerifying = false;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(private readonly options: LinkOptions) {
-    this.#connecting = this.#connect();
+    this.#connecting = this.#connect(0);
   }
 
   get state(): LinkState {
     return this.#state;
   }
 
-  /** Resolves when the first attempt is over, however it ended. */
+  /** Resolves when the attempt is over that the link has just begun with, or begun again, however it ended. */
   async settled(): Promise<void> {
-    while (this.#state.kind === 'connecting' && !this.#ending.signal.aborted) await this.#firstAttempt;
+    if (this.#state.kind !== 'connecting' || this.#ending.signal.aborted) return;
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** Takes the connection for a call; undefined while there is none. */
@@ -104,34 +111,34 @@ export class Link {
   /** Ends all attempts and closes all connections. */
   async close(): Promise<void> {
     this.#ending.abort();
+    for (const settle of this.#waiting.splice(0)) settle();
     await this.#connecting;
     for (const generation of this.#generations) this.#close(generation);
     await Promise.all(this.#closing);
   }
 
-  #firstAttemptDone: () => void = () => undefined;
-  readonly #firstAttempt = new Promise<void>((resolve) => {
-    this.#firstAttemptDone = resolve;
-  });
-
-  async #connect(): Promise<void> {
+  /** @param pause before the first attempt, milliseconds */
+  async #connect(pause: number): Promise<void> {
     for (
-      let pause = FIRST_PAUSE_MS;
+      let next = FIRST_PAUSE_MS;
       !this.#ending.signal.aborted;
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+      next = Math.min(next * 2, LONGEST_PAUSE_MS)
     ) {
-      if (await this.#attempt()) return;
       const jitter = 1 + JITTER * (2 * Math.random() - 1);
       // Ends early, by an abort, when the link is closed.
-      await delay(pause * jitter, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      if (pause > 0)
+        await delay(pause * jitter, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      if (await this.#attempt()) return;
+      pause = Math.max(pause, next);
     }
   }
 
   async #attempt(): Promise<boolean> {
+    if (this.#ending.signal.aborted) return true;
     try {
       let generation: Generation | undefined;
       const opened = await this.options.open((error) => generation && this.#lost(generation, error));
-      generation = { connection: opened.connection, calls: 0, isRetired: false };
+      generation = { connection: opened.connection, calls: 0, isRetired: false, since: performance.now() };
       this.#generations.add(generation);
       if (this.#ending.signal.aborted) return true;
       this.#current = generation;
@@ -142,8 +149,6 @@ export class Link {
       if (!this.#ending.signal.aborted)
         this.#setState({ kind: 'unreachable', reason: toError(thrown).message });
       return false;
-    } finally {
-      this.#firstAttemptDone();
     }
   }
 
@@ -153,8 +158,10 @@ export class Link {
     if (generation.calls === 0) this.#close(generation);
     if (generation !== this.#current) return;
     this.#current = undefined;
-    this.#setState({ kind: 'unreachable', reason: error.message });
-    this.#connecting = this.#connect();
+    const wasShort = performance.now() - generation.since < SHORT_MS;
+    // Calls wait for the first attempt, which mostly succeeds, unless the backend accepts connections only to drop them.
+    this.#setState(wasShort ? { kind: 'unreachable', reason: error.message } : { kind: 'connecting' });
+    this.#connecting = this.#connect(wasShort ? LONGEST_PAUSE_MS / 4 : 0);
   }
 
   async #verify(generation: Generation): Promise<void> {
@@ -162,12 +169,17 @@ export class Link {
       const { connection } = await this.options.open(() => undefined);
       await connection.close();
     } catch (thrown) {
-      this.#lost(generation, toError(thrown));
+      // A backend that refuses one more connection is there: it may have too many.
+      const isSilent = thrown instanceof ServiceError && thrown.kind === 'deadline';
+      if (isSilent || isNetworkFailure(thrown)) this.#lost(generation, toError(thrown));
     }
   }
 
   #setState(state: LinkState): void {
     this.#state = state;
+    if (state.kind !== 'connecting') {
+      for (const settle of this.#waiting.splice(0)) settle();
+    }
     this.options.onState(state);
   }
 

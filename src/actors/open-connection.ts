@@ -10,7 +10,7 @@ export const CONNECT_TIMEOUT_MS = 4_500;
 
 /**
  * Opens a connection and makes one round trip.
- * @throws ServiceError also when the backend accepts the connection and then keeps silent
+ * @throws ServiceError of kind deadline when the backend keeps silent, also after it has accepted the connection
  */
 export async function openConnection<T extends ServiceType>(
   driver: Driver<T>,
@@ -23,7 +23,7 @@ export async function openConnection<T extends ServiceType>(
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      reject(new ServiceError('unavailable', `the backend did not answer within ${timeoutMs} ms`));
+      reject(new ServiceError('deadline', `the backend did not answer within ${timeoutMs} ms`));
       limit.abort();
     }, timeoutMs);
   });

@@ -3,12 +3,13 @@ import type { Server } from 'node:http';
 import { hostname } from 'node:os';
 import type { Config } from '../config.js';
 import type { Logger } from '../log.js';
+import { withinTime } from '../within-time.js';
 import { listenOnSocket } from './listen.js';
 import { type ActorHostView, createWebServer } from './web-server.js';
 
 export interface WebListeners {
   readonly socket: string;
-  /** What requests from other machines have to carry. */
+  /** What requests have to carry. */
   readonly token: string;
   readonly log: Logger;
 }
@@ -19,7 +20,7 @@ export async function serveWeb(
   { HOST, ACTOR_HOST_PORT }: Pick<Config, 'HOST' | 'ACTOR_HOST_PORT'>,
   { socket, token, log }: WebListeners,
 ): Promise<() => Promise<void>> {
-  const local = createWebServer(host, { log });
+  const local = createWebServer(host, { log, token });
   await listenOnSocket(local, socket);
   const servers = [local];
   if (ACTOR_HOST_PORT !== undefined) {
@@ -38,6 +39,9 @@ export async function serveWeb(
   };
 }
 
+/** Transfers under way get this long to finish when the process ends. */
+const TRANSFER_LIMIT_MS = 10_000;
+
 /** Where processes of other machines find it; undefined when they cannot. */
 export function urlForOthers({
   HOST,
@@ -49,9 +53,11 @@ export function urlForOthers({
   return `http://${name}:${ACTOR_HOST_PORT}`;
 }
 
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
+async function closed(server: Server): Promise<void> {
+  const close = new Promise<void>((resolve) => {
     server.close(() => resolve());
     server.closeIdleConnections();
   });
+  await withinTime(close, TRANSFER_LIMIT_MS);
+  server.closeAllConnections();
 }

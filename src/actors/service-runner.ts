@@ -6,6 +6,7 @@ import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { Repeater } from '../repeater.js';
 import type { HostedService, ServiceState } from '../store/service-activity.js';
+import { withinTime } from '../within-time.js';
 import type { Actor } from './actor.js';
 import type { LinkState } from './link.js';
 
@@ -48,11 +49,6 @@ export class ServiceRunner {
     return this.#actor;
   }
 
-  /** The last state that was desired. */
-  get wanted(): HostedService | undefined {
-    return this.#wanted;
-  }
-
   /** Makes the service as it is desired; undefined when it is gone. */
   desire(wanted: HostedService | undefined): void {
     this.#wanted = wanted;
@@ -69,11 +65,13 @@ export class ServiceRunner {
     return this.#isUnsaved;
   }
 
-  /** Drains the actor, and waits for everything that is under way. */
-  async stop(): Promise<void> {
+  /** Drains the actor, and waits for everything that is under way, or for so long. */
+  async stop(limitMs?: number): Promise<void> {
     await this.#working.idle();
-    this.#release();
-    await Promise.all(this.#draining);
+    this.#release(limitMs);
+    const drained = Promise.all(this.#draining).then(() => undefined);
+    // One that began before knew no limit.
+    await (limitMs === undefined ? drained : withinTime(drained, limitMs));
     await this.#saving.idle();
   }
 
@@ -83,13 +81,19 @@ export class ServiceRunner {
     if (wanted?.activated_at) {
       this.#activate(wanted);
       await this.#actor?.settled();
+      this.#actedOn(wanted.version);
     } else {
       this.#failure = undefined;
       this.#release();
-      await Promise.all(this.#draining);
+      // Not waited for here: whoever activates it meanwhile is served at once.
+      if (wanted) void Promise.all(this.#draining).then(() => this.#actedOn(wanted.version));
     }
-    if (!wanted) return;
-    this.#version = wanted.version;
+  }
+
+  #actedOn(version: number): void {
+    // A drain may take longer than what came after it.
+    if (version <= this.#version) return;
+    this.#version = version;
     this.#observe();
   }
 
@@ -109,11 +113,11 @@ export class ServiceRunner {
     }
   }
 
-  #release(): void {
+  #release(limitMs?: number): void {
     const actor = this.#actor;
     this.#actor = undefined;
     if (!actor) return;
-    const drained = actor.drain().finally(() => this.#draining.delete(drained));
+    const drained = actor.drain(limitMs).finally(() => this.#draining.delete(drained));
     this.#draining.add(drained);
   }
 

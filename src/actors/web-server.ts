@@ -25,8 +25,10 @@ export interface ActorHostView {
 
 export interface WebServerOptions {
   readonly log: Logger;
-  /** When given, requests have to carry it: for servers that can be reached from other machines. */
-  readonly token?: string;
+  /** What every request has to carry. */
+  readonly token: string;
+  /** A transfer without a byte for so long is broken off; two minutes unless given. */
+  readonly idleLimitMs?: number;
 }
 
 /** The body of an answer that is a failure. */
@@ -35,12 +37,17 @@ export interface WebFailure {
   readonly message: string;
 }
 
+const IDLE_LIMIT_MS = 120_000;
+
 type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
 
 /** Makes the server; it does not listen yet. */
-export function createWebServer(host: ActorHostView, { log, token }: WebServerOptions): Server {
+export function createWebServer(
+  host: ActorHostView,
+  { log, token, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
+): Server {
   const isAllowed = tokenCheck(token);
-  const handlerOf = routesOf(host);
+  const handlerOf = routesOf(host, idleLimitMs);
   const server = createServer(
     {
       keepAliveTimeout: 75_000,
@@ -49,12 +56,15 @@ export function createWebServer(host: ActorHostView, { log, token }: WebServerOp
       requestTimeout: 0,
     },
     (request, response) => {
-      const url = new URL(request.url ?? '/', 'http://actor-host');
-      const handle = isAllowed(request) ? handlerOf(request.method ?? '', url.pathname) : unauthorized;
-      handle(request, response, url).catch((thrown: unknown) => {
+      const serve = async () => {
+        if (!isAllowed(request)) throw new ServiceError('unauthenticated', 'the token is missing or wrong');
+        const url = parseTarget(request.url ?? '');
+        await handlerOf(request.method ?? '', url.pathname)(request, response, url);
+      };
+      serve().catch((thrown: unknown) => {
         const error = toError(thrown);
         log[thrown instanceof ServiceError ? 'info' : 'warn'](
-          { err: error, method: request.method, path: url.pathname },
+          { err: error, method: request.method },
           'request of the management API failed',
         );
         // The client sees an answer that breaks off as broken.
@@ -66,17 +76,24 @@ export function createWebServer(host: ActorHostView, { log, token }: WebServerOp
   return server;
 }
 
-function routesOf(host: ActorHostView): (method: string, path: string) => Handler {
+function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, path: string) => Handler {
+  /** Whoever stops reading, or sending, would hold a place in the storage for ever. */
+  const limited =
+    (transfer: typeof sendObject): Handler =>
+    (request, response, url) => {
+      response.setTimeout(idleLimitMs, () => response.destroy());
+      return transfer(host, request, response, url);
+    };
   const content: Readonly<Record<string, Handler>> = {
-    GET: (request, response, url) => sendObject(host, request, response, url),
-    HEAD: (request, response, url) => sendObject(host, request, response, url),
-    PUT: (request, response, url) => storeObject(host, request, response, url),
+    GET: limited(sendObject),
+    HEAD: limited(sendObject),
+    PUT: limited(storeObject),
     DELETE: (_request, response, url) => deleteObject(host, response, url),
   };
   return (method, path) => {
     const [, serviceId] = /^\/services\/([^/]+)\/test$/.exec(path) ?? [];
     if (method === 'POST' && serviceId !== undefined) {
-      return (_request, response) => testService(host, response, decodeURIComponent(serviceId));
+      return (_request, response) => testService(host, response, serviceId);
     }
     if (method === 'GET' && path === '/objects')
       return (_request, response, url) => listObjects(host, response, url);
@@ -148,8 +165,12 @@ async function unknownRoute(request: IncomingMessage, _response: ServerResponse,
   throw new ServiceError('invalid', `there is no ${request.method} ${url.pathname}`);
 }
 
-async function unauthorized(): Promise<void> {
-  throw new ServiceError('unauthenticated', 'the token is missing or wrong');
+/** @throws ServiceError when it is none */
+function parseTarget(target: string): URL {
+  const text = `http://actor-host${target}`;
+  if (!target.startsWith('/') || !URL.canParse(text))
+    throw new ServiceError('invalid', 'the target is no path');
+  return new URL(text);
 }
 
 function filesOf(host: ActorHostView, url: URL) {
@@ -189,8 +210,7 @@ function answerJson(response: ServerResponse, status: number, value: object): vo
   response.end(body);
 }
 
-function tokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
-  if (token === undefined) return () => true;
+function tokenCheck(token: string): (request: IncomingMessage) => boolean {
   const expected = digest(`Bearer ${token}`);
   // Digests have one length, so the comparison takes the same time whatever was sent.
   return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);

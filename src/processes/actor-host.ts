@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { DRIVERS } from '../actors/drivers/index.js';
 import { serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
+import { MemoryBudget } from '../actors/memory-budget.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { offerMetrics, registrySource } from '../metrics/process-metrics.js';
@@ -15,6 +16,8 @@ import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 
 const POOL_SIZE = 4;
+/** Calls end by their deadlines; a transfer may take as long as it likes, but not hold up the end of the process. */
+const DRAIN_LIMIT_MS = 20_000;
 
 await startProcess('actor-host', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);
@@ -44,11 +47,15 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     sqliteDir: config.SQLITE_DIR,
     log,
   });
-  const limits = { defaultCallMs: config.SERVICE_TIMEOUT_MS, longestCallMs: config.REQUEST_TIMEOUT_MS };
+  const limits = {
+    defaultCallMs: config.SERVICE_TIMEOUT_MS,
+    longestCallMs: config.REQUEST_TIMEOUT_MS,
+    memory: new MemoryBudget(config.SERVICE_MEMORY_MB * 1024 * 1024),
+  };
   const handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
   shutdown.add('services', async () => {
     handlers.stopListening();
-    await host.stop();
+    await host.stop(DRAIN_LIMIT_MS);
     handlers.closeConnections();
   });
   const closeWeb = await serveWeb(host, config, {

@@ -1,6 +1,6 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted; this module never opens them. */
 import type { ServiceType } from '../service-configs.js';
-import { nextUpdatedAt, type Store } from './database.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
 
 /** A row. */
@@ -44,28 +44,39 @@ export async function createService(store: Store, service: NewService): Promise<
   return created;
 }
 
+/** A service before and after a change. */
+export interface UpdatedService {
+  readonly before: Service;
+  readonly after: Service;
+}
+
 /**
- * Changes the given fields; a service that is disabled is no longer active.
+ * Changes the fields that `changesOf` names; a service that is disabled is no longer active. Nobody else changes it in between.
  * @returns undefined when there is no such service
  */
 export async function updateService(
   store: Store,
   id: string,
-  changes: ServiceChanges,
-): Promise<Service | undefined> {
-  if (Object.keys(changes).length === 0) return findService(store, id);
-  const [updated] = await store
-    .knex<Service>('services')
-    .where({ id })
-    .update({
-      ...changes,
-      ...(changes.enabled === false && { activated_at: null }),
-      version: store.knex.raw('version + 1'),
-      updated_at: nextUpdatedAt(store),
-    })
-    .returning('*');
-  if (updated) store.announce('service', id);
-  return updated;
+  changesOf: (before: Service) => ServiceChanges,
+): Promise<UpdatedService | undefined> {
+  return transaction(store, async (tx) => {
+    const before = await tx.knex<Service>('services').where({ id }).forUpdate().first();
+    if (!before) return undefined;
+    const changes = changesOf(before);
+    if (Object.keys(changes).length === 0) return { before, after: before };
+    const [after = before] = await tx
+      .knex<Service>('services')
+      .where({ id })
+      .update({
+        ...changes,
+        ...(changes.enabled === false && { activated_at: null }),
+        version: tx.knex.raw('version + 1'),
+        updated_at: nextUpdatedAt(tx),
+      })
+      .returning('*');
+    tx.announce('service', id);
+    return { before, after };
+  });
 }
 
 /** Deletes a service and its bindings. @returns false when there is no such service */

@@ -183,6 +183,11 @@ export class FrameDecoder {
     }
   }
 
+  /** Bytes that have arrived and are not part of a frame handed out yet. */
+  get buffered(): number {
+    return this.#end - this.#start;
+  }
+
   /** True when the bytes so far end within a frame. */
   get isMidFrame(): boolean {
     return this.#end > this.#start;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { ActorHostClient } from '../../src/actors/client.js';
 import { objstoreDriver } from '../../src/actors/drivers/objstore.js';
@@ -14,6 +14,7 @@ import { type Database, openDatabase } from '../../src/store/database.js';
 import { startActor } from '../support/actors.js';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { type ObjectHost, type ObjectHostOptions, startObjectHost } from '../support/backends/s3-host.js';
+import { eventually } from '../support/eventually.js';
 import { NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { createTestLog } from '../support/log.js';
@@ -68,7 +69,7 @@ describe('actor hosts as the management API reaches them', () => {
 
   it('are asked over the socket when they are on this machine', async () => {
     await startHost({ info: ({ socket }) => ({ socket }) });
-    const client = clientWith('a wrong token is no matter here');
+    const client = clientWith();
     const content = randomBytes(100_000);
     expect(await write(client, 'local', content)).to.include({ bucket: 'files' });
     expect(content.equals(await read(client, 'local'))).to.equal(true);
@@ -101,6 +102,50 @@ describe('actor hosts as the management API reaches them', () => {
     const authorization = `Bearer ${TOKEN}`;
     expect((await call(`${url}/objects`, { headers: { authorization } })).status).to.equal(200);
     expect((await call(`${url}/nothing`, { headers: { authorization } })).status).to.equal(400);
+  });
+
+  it('survive targets that are no paths', async () => {
+    const { url } = await startHost();
+    const { port } = new URL(url);
+    const authorization = `Authorization: Bearer ${TOKEN}\r\n`;
+    for (const headers of ['', authorization]) {
+      for (const target of ['//', '*', 'http://[', '/services/%ff/test', '/\\', 'x']) {
+        const socket = connect(Number(port), '127.0.0.1');
+        socket.end(`POST ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${headers}\r\n`);
+        expect(await text(socket), target).to.match(
+          headers === '' ? /^HTTP\/1.1 40[01]/ : /^HTTP\/1.1 40[04]/,
+        );
+      }
+    }
+    expect(await clientWith().listObjects(undefined, 'none/')).to.deep.include({ objects: [] });
+  });
+
+  it('break off a transfer whose client has stopped reading, and have its place again', async () => {
+    const actor = startActor(objstoreDriver, backend.config);
+    const files = lendFiles(actor, backend.config.bucket);
+    const size = 32 * 1024 * 1024;
+    await files.write('stalled', Readable.from([Buffer.alloc(size)]), size, 'text/plain');
+    const view = {
+      testService: async () => undefined,
+      objectFiles: () => ({ serviceId: SERVICE, files }),
+    };
+    const server = createWebServer(view, { log: createTestLog().log, token: TOKEN, idleLimitMs: 200 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.write(
+        `GET /objects/content?key=stalled HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`,
+      );
+      await eventually(() => expect(actor.use.inUse).to.equal(1));
+      await eventually(() => expect(actor.use.inUse).to.equal(0));
+      socket.destroy();
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await actor.drain();
+    }
   });
 
   it('are skipped when they cannot be reached', async () => {
@@ -174,13 +219,15 @@ describe('actor hosts as the management API reaches them', () => {
       testService: async () => undefined,
       objectFiles: () => ({ serviceId: SERVICE, files: changing }),
     };
-    const server = createWebServer(view, { log: createTestLog().log });
+    const server = createWebServer(view, { log: createTestLog().log, token: TOKEN });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
       await store('the old one');
       const { port } = server.address() as AddressInfo;
-      const answer = await call(`http://127.0.0.1:${port}/objects/content?key=changing`);
+      const answer = await call(`http://127.0.0.1:${port}/objects/content?key=changing`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+      });
       expect(answer.status).to.equal(502);
       expect(answer.text).to.match(/"changing\\" was replaced meanwhile/);
     } finally {

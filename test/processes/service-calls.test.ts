@@ -189,6 +189,24 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
+  it('are served again at once when their service is activated while it still drains', async () => {
+    const client = await connected();
+    let isOver = false;
+    const underWay = statement(client, 'SELECT pg_sleep(1.5)').finally(() => {
+      isOver = true;
+    });
+    const deactivated = stack.api.post(`/api/services/${serviceId}/deactivate`);
+    await eventually(async () =>
+      expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
+    );
+    await stack.api.post(`/api/services/${serviceId}/activate`);
+    await ok(statement(client, 'SELECT 1'));
+    expect(isOver).to.equal(false);
+    await ok(underWay);
+    await deactivated;
+    await ok(statement(client, 'SELECT 1'));
+  });
+
   it('and transactions under way finish before the actor host ends', async () => {
     const client = await connected();
     await ok(control(client, 'begin'));

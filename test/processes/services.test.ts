@@ -247,7 +247,7 @@ describe('services', function () {
         { token: '' },
         { token: endpointId },
         { token: `${endpointId}.${'A'.repeat(43)}` },
-        { token: 'x'.repeat(100_000) },
+        { token: 'x'.repeat(1_000) },
       ];
       for (const head of forged) {
         const client = await connectServices(stack.servicesSocket);

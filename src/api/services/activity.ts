@@ -42,6 +42,8 @@ function requireEnabled({ enabled, name }: Service): void {
 }
 
 function activationMessage(seen: readonly ServiceObservation[] | undefined): string {
+  if (seen?.length === 0)
+    return 'Active as soon as an `actor-host` process runs: those there were have ended.';
   const away = seen?.find(({ state }) => state !== 'connected');
   if (!seen) return 'Active; the actor hosts have not yet reported how it stands.';
   if (away)
@@ -54,9 +56,12 @@ export async function deactivateService(deps: ApiDependencies, id: string): Prom
   const hosts = await liveActorHosts(deps);
   const outcome = await desireInactive(deps.store, id);
   const { service, wasActive } = found(outcome, 'service', id);
-  if (!wasActive) return { service, message: 'It was not active.' };
-  await awaitInactive(deps, hosts, service);
-  return { service, message: 'Deactivated; all calls under way have finished.' };
+  // Of a service that has never been changed nor activated, nobody has anything to report.
+  if (wasActive || service.version > 1) await awaitInactive(deps, hosts, service);
+  return {
+    service,
+    message: wasActive ? 'Deactivated; all calls under way have finished.' : 'It was not active.',
+  };
 }
 
 /**

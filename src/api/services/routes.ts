@@ -81,19 +81,15 @@ export const serviceRoutes = [
     data: ServiceView,
     errors: ['secret_key_mismatch'],
     handle: async ({ params: { id }, body: { config, ...changes } }, deps) => {
-      const before = found(await findService(deps.store, id), 'service', id);
       const hosts = await liveActorHosts(deps);
-      const updated = found(
-        await updateService(deps.store, id, {
-          ...changes,
-          ...(config !== undefined && { config_encrypted: sealChanged(deps, before, config) }),
-        }),
-        'service',
-        id,
-      );
+      const updated = await updateService(deps.store, id, (before) => ({
+        ...changes,
+        ...(config !== undefined && { config_encrypted: sealChanged(deps, before, config) }),
+      }));
+      const { before, after } = found(updated, 'service', id);
       // Calls that follow the answer see the change.
-      if (before.activated_at) await awaitHosts(deps, hosts, updated, CHANGE_MS);
-      return presentService(updated, deps);
+      if (before.activated_at) await awaitHosts(deps, hosts, after, CHANGE_MS);
+      return presentService(after, deps);
     },
   }),
 

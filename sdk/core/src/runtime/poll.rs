@@ -1,9 +1,10 @@
 //! Waiting for one of two connections, which the standard library cannot do.
 
+use std::io;
 use std::os::raw::{c_int, c_short};
 use std::os::unix::io::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `struct pollfd` of poll(2).
 #[repr(C)]
@@ -24,12 +25,18 @@ extern "C" {
 
 const POLLIN: c_short = 1;
 
-/// Waits until one of them can be read, or has ended. Which one, the first before the second; `None` when the time is
-/// over, or a signal came.
+/// Waits until one of them can be read, or has ended. Which one, the first before the second; `None` when the time is over.
 pub fn first_readable(first: &UnixStream, second: &UnixStream, limit: Duration) -> Option<usize> {
     let mut fds = [first, second].map(|stream| PollFd { fd: stream.as_raw_fd(), events: POLLIN, revents: 0 });
-    let timeout = c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX);
-    // SAFETY: the array is as long as told, and the descriptors are open for as long as the streams are borrowed.
-    unsafe { poll(fds.as_mut_ptr(), fds.len() as Count, timeout) };
-    fds.iter().position(|fd| fd.revents != 0)
+    let end = Instant::now() + limit;
+    loop {
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        let timeout = c_int::try_from(left).unwrap_or(c_int::MAX);
+        // SAFETY: the array is as long as told, and the descriptors are open for as long as the streams are borrowed.
+        let ready = unsafe { poll(fds.as_mut_ptr(), fds.len() as Count, timeout) };
+        let interrupted = ready < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        if !interrupted {
+            return fds.iter().position(|fd| fd.revents != 0);
+        }
+    }
 }
