@@ -1,11 +1,11 @@
-/** The files of a bucket as streams: listed, read and written without being held in memory. */
+/** The files of a bucket as streams: read and written without being held in memory. */
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { toError } from '../../errors.js';
 import type { ObjectFiles, ObjectInfo } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import { type Bucket, isMissing, isReplaced } from './objstore-bucket.js';
-import { escapeQuery, listQuery, readListPage, unquote } from './objstore-list.js';
+import { escapeQuery, unquote } from './objstore-list.js';
+import { allObjects } from './objstore-pages.js';
 
 /** Larger files are sent in parts: one of them is in memory at a time. S3 asks for 5 MiB or more. */
 const PART_BYTES = 8 * 1024 * 1024;
@@ -19,35 +19,12 @@ export interface StoredObject extends ObjectInfo {
 export function bucketFiles(bucket: Bucket): ObjectFiles {
   return {
     bucket: bucket.name,
-    list: (prefix) => listObjects(bucket, prefix, Number.POSITIVE_INFINITY),
+    list: (prefix) => allObjects(bucket, prefix),
     head: (key) => headObject(bucket, key),
     read: (key, range, etag) => readObject(bucket, key, range, etag),
     write: (key, content, size, contentType) => writeObject(bucket, key, content, size, contentType),
     delete: (key) => deleteObject(bucket, key),
   };
-}
-
-/** The first `limit` objects, in the order of their keys. */
-export async function listObjects(
-  bucket: Bucket,
-  prefix: string,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<ObjectInfo[]> {
-  const objects: ObjectInfo[] = [];
-  let token: string | undefined;
-  while (objects.length < limit) {
-    const query = listQuery(prefix, limit - objects.length, token);
-    const xml = await bucket.use(async () => text(await bucket.send({ method: 'GET', query }, signal)));
-    if (!xml.includes('<ListBucketResult')) {
-      throw new ServiceError('unavailable', `${bucket.where} answers, but not as an S3 server does`);
-    }
-    const page = readListPage(xml);
-    for (const object of page.objects) objects.push(object);
-    token = page.next;
-    if (token === undefined) break;
-  }
-  return objects;
 }
 
 /** @returns undefined when there is none */

@@ -26,7 +26,7 @@ export function listQuery(prefix: string, limit: number, token: string | undefin
 /** Reads the answer to `listQuery`. The elements it looks for hold text only, and never themselves. */
 export function readListPage(xml: string): ListPage {
   const isEncoded = textOf(xml, 'EncodingType') === 'url';
-  const objects = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => {
+  const objects = contentsOf(xml).map((content) => {
     const key = textOf(content, 'Key') ?? '';
     return {
       key: isEncoded ? decodeURIComponent(key.replaceAll('+', ' ')) : key,
@@ -37,6 +37,16 @@ export function readListPage(xml: string): ListPage {
   });
   const isTruncated = textOf(xml, 'IsTruncated') === 'true';
   return { objects, next: isTruncated ? textOf(xml, 'NextContinuationToken') : undefined };
+}
+
+function contentsOf(xml: string): string[] {
+  const contents: string[] = [];
+  for (let end = 0; ; ) {
+    const start = xml.indexOf('<Contents>', end);
+    end = xml.indexOf('</Contents>', start);
+    if (start === -1 || end === -1) return contents;
+    contents.push(xml.slice(start, end));
+  }
 }
 
 /** An entity tag without its quotes. */

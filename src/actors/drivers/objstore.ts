@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { objectKeyProblem } from '../../object-key.js';
 import { checkOf, describeProblem } from '../../validation/check.js';
+import { MAX_BODY_BYTES } from '../../wire/codec.js';
+import { requireSendable } from '../answer-size.js';
 import type { Connection, Driver, DriverAnswer, DriverCall, ObjectInfo } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import { Bucket, isMissing } from './objstore-bucket.js';
@@ -11,15 +13,13 @@ import {
   deleteObject,
   describeObject,
   headObject,
-  listObjects,
   putObject,
   type StoredObject,
 } from './objstore-files.js';
+import { objectPages } from './objstore-pages.js';
 
 /** Calls under way at once, each with a connection. */
 const CONCURRENCY = 16;
-/** The payload of an answer. */
-const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
 const Key = Type.String();
 const KeyArgs = Type.Object({ key: Key });
@@ -85,7 +85,7 @@ class BucketConnection implements Connection {
 /** Listing tells more than asking whether the bucket exists, whose answer has no body and so no reason. */
 async function requireUsable(bucket: Bucket, signal?: AbortSignal): Promise<void> {
   try {
-    await listObjects(bucket, '', 1, signal);
+    await objectPages(bucket, '', 1, signal).next();
   } catch (thrown) {
     throw bucket.connectFailure(thrown);
   }
@@ -106,11 +106,11 @@ async function get(bucket: Bucket, { args, signal }: DriverCall): Promise<Driver
 }
 
 async function readContent(bucket: Bucket, response: IncomingMessage, size: number): Promise<Buffer> {
-  if (size > MAX_PAYLOAD_BYTES) {
+  if (size > MAX_BODY_BYTES) {
     response.destroy();
     throw new ServiceError(
       'invalid',
-      `the object has ${size} bytes, and handlers get at most ${MAX_PAYLOAD_BYTES}: use head or list, or the management API`,
+      `the object has ${size} bytes, and handlers get at most ${MAX_BODY_BYTES}: use head or list, or the management API`,
     );
   }
   return bucket.use(async () => {
@@ -142,12 +142,16 @@ async function remove(bucket: Bucket, { args, signal }: DriverCall): Promise<Dri
 
 async function list(bucket: Bucket, { args, signal }: DriverCall): Promise<DriverAnswer> {
   const { prefix = '', limit = Number.POSITIVE_INFINITY } = readListArgs(args);
-  const objects = await listObjects(bucket, prefix, limit, signal);
-  const payload = JSON.stringify(objects.map(presentListed));
-  if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) {
-    throw new ServiceError('invalid', `the list of ${objects.length} objects is too large: give a limit`);
+  const pages: string[] = [];
+  let bytes = 2;
+  for await (const objects of objectPages(bucket, prefix, limit, signal)) {
+    if (objects.length === 0) continue;
+    const page = objects.map((object) => JSON.stringify(presentListed(object))).join(',');
+    bytes += Buffer.byteLength(page) + 1;
+    requireSendable(bytes);
+    pages.push(page);
   }
-  return { payload };
+  return { payload: `[${pages.join(',')}]` };
 }
 
 function present({ size, contentType, etag, last_modified }: StoredObject) {
