@@ -7,28 +7,28 @@ const FRESH_MS = 5_000;
 
 export class SessionPool {
   readonly #open: OpenSession;
+  readonly #freshMs: number;
   readonly #idle: { readonly session: FileSession; readonly since: number }[] = [];
   readonly #used = new Set<FileSession>();
   /** Breaks off sessions that are being opened. */
   readonly #closing = new AbortController();
 
-  constructor(open: OpenSession) {
+  /** @param freshMs how long a session may rest before it is asked whether it still works */
+  constructor(open: OpenSession, freshMs = FRESH_MS) {
     this.#open = open;
+    this.#freshMs = freshMs;
   }
 
   /** Uses a session alone. When the signal is aborted, the session is closed, and whatever it does fails. */
   async use<T>(work: (session: FileSession) => Promise<T>, signal: AbortSignal): Promise<T> {
     const session = await this.#take(signal);
-    const close = () => session.close();
-    signal.addEventListener('abort', close, { once: true });
     try {
-      return await work(session);
+      return await closedOnAbort(session, signal, () => work(session));
     } catch (thrown) {
       // Who knows what state it is in, unless the server said no in so many words.
       if (!(thrown instanceof ServiceError) || thrown.kind === 'unavailable') session.close();
       throw thrown;
     } finally {
-      signal.removeEventListener('abort', close);
       this.#give(session);
     }
   }
@@ -43,7 +43,8 @@ export class SessionPool {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
       const { session, since } = idle;
       this.#used.add(session);
-      if (session.isOpen && (Date.now() - since < FRESH_MS || (await answers(session)))) return session;
+      if (session.isOpen && (Date.now() - since < this.#freshMs || (await answers(session, signal))))
+        return session;
       session.close();
       this.#used.delete(session);
     }
@@ -61,9 +62,24 @@ export class SessionPool {
   }
 }
 
-async function answers(session: FileSession): Promise<boolean> {
-  return session.check().then(
+async function answers(session: FileSession, signal: AbortSignal): Promise<boolean> {
+  return closedOnAbort(session, signal, () => session.check()).then(
     () => true,
     () => false,
   );
+}
+
+async function closedOnAbort<T>(
+  session: FileSession,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const close = () => session.close();
+  if (signal.aborted) close();
+  signal.addEventListener('abort', close, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener('abort', close);
+  }
 }

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { checkOf, describeProblem } from '../../validation/check.js';
+import { MAX_BODY_BYTES } from '../../wire/codec.js';
+import { requireSendable } from '../answer-size.js';
 import type { Connection, Driver, DriverAnswer, DriverCall } from '../driver.js';
 import { ServiceError } from '../service-error.js';
 import { openFtpSession } from './ftp-plain.js';
@@ -11,8 +13,6 @@ import { openSftpSession } from './ftp-sftp.js';
 
 /** Sessions, and so calls at once: servers allow few connections of one user. */
 const SESSIONS = 4;
-/** The payload of an answer. */
-const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 /** For taking away what a broken upload has left. */
 const CLEANUP_MS = 3_000;
 
@@ -71,10 +71,7 @@ class FtpConnection implements Connection {
 
 async function get(pool: SessionPool, { args, signal }: DriverCall): Promise<DriverAnswer> {
   const path = filePath(args);
-  const content = await pool.use(
-    (session) => session.download(session.root + path, MAX_PAYLOAD_BYTES),
-    signal,
-  );
+  const content = await pool.use((session) => session.download(session.root + path, MAX_BODY_BYTES), signal);
   return content ? { result: { found: true }, payload: content } : { result: { found: false } };
 }
 
@@ -126,7 +123,9 @@ async function list(pool: SessionPool, { args, signal }: DriverCall): Promise<Dr
   const path = completePath(args);
   const entries = await pool.use((session) => session.list(session.root + path), signal);
   if (!entries) throw new ServiceError('backend', `there is no folder "${path.slice(1)}"`);
-  return { payload: JSON.stringify(entries) };
+  const payload = JSON.stringify(entries);
+  requireSendable(Buffer.byteLength(payload));
+  return { payload };
 }
 
 async function remove(pool: SessionPool, { args, signal }: DriverCall): Promise<DriverAnswer> {
