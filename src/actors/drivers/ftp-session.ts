@@ -17,6 +17,8 @@ export interface FileSession {
   /** The folder of the config as a complete path, without a slash at its end. */
   readonly root: string;
   readonly isOpen: boolean;
+  /** The fingerprint of the server's key, when the protocol has one and nobody checked it. */
+  readonly uncheckedKey?: string | undefined;
   /** One round trip. */
   check(): Promise<void>;
   /** @returns undefined when there is no such file */

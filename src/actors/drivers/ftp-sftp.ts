@@ -45,7 +45,8 @@ export async function openSftpSession(config: Config, signal: AbortSignal): Prom
     if (root === '' || (await Promise.race([client.exists(root), ended])) !== 'd') {
       throw new ServiceError('unavailable', REASONS.folder(where, config.base_path));
     }
-    return new SftpSession(client, socket, ended, root.replace(/\/+$/, ''), where);
+    const uncheckedKey = config.host_key === undefined ? offered : undefined;
+    return new SftpSession(client, socket, ended, root.replace(/\/+$/, ''), where, uncheckedKey);
   } catch (thrown) {
     destroy();
     if (thrown instanceof ServiceError) throw thrown;
@@ -98,7 +99,14 @@ class SftpSession implements FileSession {
   readonly #ended: Promise<never>;
   readonly #where: string;
 
-  constructor(client: SftpClient, socket: Socket, ended: Promise<never>, root: string, where: string) {
+  constructor(
+    client: SftpClient,
+    socket: Socket,
+    ended: Promise<never>,
+    root: string,
+    where: string,
+    readonly uncheckedKey: string | undefined,
+  ) {
     this.#client = client;
     this.#socket = socket;
     this.#ended = ended;

@@ -54,8 +54,13 @@ class FtpConnection implements Connection {
   }
 
   async test(): Promise<string> {
-    await this.#pool.use((session) => session.check(), new AbortController().signal);
-    return this.#name;
+    const uncheckedKey = await this.#pool.use(async (session) => {
+      await session.check();
+      return session.uncheckedKey;
+    }, new AbortController().signal);
+    return uncheckedKey === undefined
+      ? this.#name
+      : `${this.#name}; host key ${uncheckedKey}, not checked: the config has no host_key`;
   }
 
   async call(call: DriverCall): Promise<DriverAnswer> {

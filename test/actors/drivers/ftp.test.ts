@@ -305,6 +305,15 @@ describe('driver ftp: SSH', () => {
     expect(message).to.include(backend.fingerprint);
   });
 
+  it('shows the key of a server that is not checked', async () => {
+    const connection = await connectTo(ftpDriver, backend.config);
+    expect(await connection.test()).to.equal(
+      `SFTP server at 127.0.0.1:${backend.config.port}; host key ${backend.fingerprint}, ` +
+        'not checked: the config has no host_key',
+    );
+    await connection.close();
+  });
+
   it('says when the private key cannot be read, and does not repeat it', async () => {
     const config = { ...backend.config, private_key: 'no key at all' };
     const message = await expectServiceError(
