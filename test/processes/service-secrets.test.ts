@@ -4,12 +4,28 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { SERVICE_TYPES, type ServiceType } from '../../src/service-configs.js';
 import { startRedisBackend } from '../support/backends/redis.js';
+import { startSmtpBackend } from '../support/backends/smtp.js';
 import { freePort } from '../support/postgres.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { bind, connectAs, createEndpoint, createService, SECRET_KEY } from '../support/test-services.js';
 
-/** In every secret of these tests, and nowhere else. */
+/** In every secret of these tests, and nowhere else. Letters and digits stay what they are in URLs and JSON. */
 const MARK = 'Zq7secret';
+/** Around it in every secret: what escaping changes, so that nobody hides a secret by looking for it as it was given. */
+const ESCAPED = '"\\%/+? &ü:@';
+
+/** The mark as it may stand in a text. In base64 it depends on how many bytes are before it, as with `\0user\0password` of AUTH PLAIN. */
+const FORMS: readonly string[] = [
+  MARK,
+  Buffer.from(MARK).toString('hex'),
+  ...[0, 1, 2].flatMap((before) => [base64Within('base64', before), base64Within('base64url', before)]),
+];
+
+/** The characters of base64 that hold bits of the mark only. */
+function base64Within(encoding: 'base64' | 'base64url', before: number): string {
+  const text = Buffer.concat([Buffer.alloc(before), Buffer.from(MARK)]).toString(encoding);
+  return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + MARK.length) * 8) / 6));
+}
 
 describe('secrets of services', function () {
   this.timeout(120_000);
@@ -28,14 +44,16 @@ describe('secrets of services', function () {
     };
     const endpointId = await createEndpoint(stack.api, '/secrets');
     const client = await connectAs(stack, endpointId);
-    const redis = await startRedisBackend({ password: `${MARK}-right` });
+    const redis = await startRedisBackend({ password: secret('right') });
+    const smtp = await startSmtpBackend();
     try {
-      const wrong = { ...redis.config, password: `${MARK}-wrong` };
+      const wrong = { ...redis.config, password: secret('wrong') };
       const configs = await configsThatFail();
       const all: [ServiceType, object][] = [
         ...SERVICE_TYPES.map((type): [ServiceType, object] => [type, configs[type]]),
         ['redis', redis.config],
         ['redis', wrong],
+        ['email', { ...smtp.config, password: secret('mail') }],
       ];
       for (const [at, [type, config]] of all.entries()) {
         const id = await createService(stack.api, type, config, `${type} ${at}`);
@@ -52,7 +70,7 @@ describe('secrets of services', function () {
       await post('/api/services', {
         name: 'S',
         service_type: 'postgres',
-        config: { host: 'h', password: [`${MARK}-as-a-list`] },
+        config: { host: 'h', password: [secret('as a list')] },
       });
 
       expectNone('an answer', JSON.stringify(answers));
@@ -68,36 +86,62 @@ describe('secrets of services', function () {
     } finally {
       await client.close();
       await redis.remove();
+      await smtp.remove();
     }
   });
+
+  for (const [form, text] of [
+    ['it is', secret('x')],
+    ['JSON', JSON.stringify(JSON.stringify({ password: secret('x') }))],
+    ['a part of a URL', encodeURIComponent(secret('x'))],
+    ['a form', new URLSearchParams({ password: secret('x') }).toString()],
+    ['base64', Buffer.from(secret('x')).toString('base64')],
+    ['base64 for URLs', Buffer.from(secret('x')).toString('base64url')],
+    ['AUTH PLAIN', Buffer.from(`\0somebody\0${secret('x')}`).toString('base64')],
+    ['AUTH PLAIN of another user', Buffer.from(`\0user\0${secret('x')}`).toString('base64')],
+    ['Basic authentication', Buffer.from(`me:${secret('x')}`).toString('base64')],
+    ['hexadecimal digits', Buffer.from(secret('x')).toString('hex')],
+  ] as const) {
+    it(`would be found as ${form}`, () => {
+      expect(() => expectNone('a log', `before ${text} after`)).to.throw(/a secret is in a log/);
+    });
+  }
 });
+
+/** @param name tells secrets apart */
+function secret(name: string): string {
+  return `${ESCAPED}${MARK}${ESCAPED}${name}`;
+}
 
 function expectNone(where: string, text: string): void {
   expect(text.length, `nothing was read of ${where}`).to.be.greaterThan(0);
-  const at = text.indexOf(MARK);
-  expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 100), `a secret is in ${where}`).to.equal(
-    '',
-  );
+  for (const form of FORMS) {
+    const at = text.indexOf(form);
+    const found = at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 100);
+    expect(found, `a secret is in ${where}`).to.equal('');
+  }
 }
 
 /** Configs whose backends are away, each with a secret wherever there is room for one. */
 async function configsThatFail(): Promise<Record<ServiceType, object>> {
   const at = { host: '127.0.0.1', port: await freePort() };
-  const login = { username: 'somebody', password: `${MARK}-password` };
+  const login = { username: 'somebody', password: secret('password') };
   return {
     sqlite: { path: '/no/such/folder/file.db' },
     postgres: { ...at, ...login, database: 'd' },
     mysql: { ...at, ...login, database: 'd' },
     redis: { ...at, password: login.password },
-    mongodb: { uri: `mongodb://somebody:${MARK}-uri@127.0.0.1:${at.port}/d?serverSelectionTimeoutMS=500` },
+    mongodb: {
+      uri: `mongodb://somebody:${encodeURIComponent(secret('uri'))}@127.0.0.1:${at.port}/d?serverSelectionTimeoutMS=500`,
+    },
     objstore: {
       endpoint: `127.0.0.1:${at.port}`,
       access_key: 'somebody',
-      secret_key: `${MARK}-key`,
+      secret_key: secret('key'),
       bucket: 'b',
     },
     memcached: at,
-    ftp: { ...at, ...login, private_key: `${MARK}-private-key`, protocol: 'sftp' },
+    ftp: { ...at, ...login, private_key: secret('private key'), protocol: 'sftp' },
     email: { ...at, ...login, from_address: 'a@example.com' },
   };
 }
