@@ -222,7 +222,11 @@ export class Actor<T extends ServiceType = ServiceType> {
     try {
       const started = performance.now();
       await this.#gate.enter(timeoutMs);
-      const remainingMs = Math.max(1, timeoutMs - (performance.now() - started));
+      const remainingMs = timeoutMs - (performance.now() - started);
+      if (remainingMs < 1) {
+        this.#gate.leave();
+        throw new ServiceError('deadline', `it waited ${timeoutMs} ms for its turn`);
+      }
       const held = this.#link.hold() ?? (await this.#holdWhenConnected(remainingMs));
       if (!held) {
         this.#gate.leave();

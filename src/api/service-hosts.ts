@@ -1,6 +1,7 @@
 /** Waiting until the actor hosts have acted on what is desired of a service. */
 import { liveNodes } from '../store/nodes.js';
 import { observationsOfService, type ServiceObservation } from '../store/service-activity.js';
+import { findService } from '../store/services.js';
 import type { ApiDependencies } from './dependencies.js';
 
 type HostDependencies = Pick<ApiDependencies, 'store' | 'changes'>;
@@ -29,6 +30,8 @@ export function awaitHosts(
       .filter((id) => alive.some((node) => node.id === id))
       .map((id) => observations.find(({ node_id }) => node_id === id));
     const isDone = seen.every((observation) => observation && observation.version >= service.version);
-    return isDone ? (seen as ServiceObservation[]) : undefined;
+    if (isDone) return seen as ServiceObservation[];
+    // Deleted meanwhile, with all that was observed of it.
+    return (await findService(store, service.id)) ? undefined : [];
   });
 }

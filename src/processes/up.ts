@@ -11,7 +11,9 @@ import { requireFreePort } from '../up/ports.js';
 import { ApiClient, deploySample, isEmpty, samplePath } from '../up/sample.js';
 import { Terminal } from '../up/terminal.js';
 
+/** Before a process is started again; twice as long after each try that failed. */
 const RESTART_AFTER_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
 /** npm passes Ctrl-C on, so that one press arrives twice; only what comes later than this is a second press. */
 const SAME_PRESS_MS = 500;
 const POSTGRES = 'postgres';
@@ -106,24 +108,41 @@ async function start(
   if (isEnding()) throw new Error('ended while starting');
   const child = startChild(name, entry, env, terminal.log);
   children.push(child);
-  const ready = await child.ready;
+  const ready = await child.ready.catch((thrown: unknown) => {
+    forget(child);
+    throw thrown;
+  });
   void child.failed.then((how) => restart(child, how, entry, env));
   return ready;
 }
 
+/** One process that is away is no reason to take the others away too: it is tried again until it is there. */
 async function restart(child: Child, how: string, entry: string, env: NodeJS.ProcessEnv): Promise<void> {
-  children.splice(children.indexOf(child), 1);
+  forget(child);
   if (isEnding()) return;
-  try {
+  if (child.name === POSTGRES) {
     // It would come back on another port, which the others do not know.
-    if (child.name === POSTGRES) throw new Error(how);
-    terminal.say(`${child.name} ${how}; starting it again`);
-    await new Promise((resolve) => setTimeout(resolve, RESTART_AFTER_MS));
-    if (!isEnding()) await start(child.name, entry, env);
-  } catch (thrown) {
-    if (!isEnding()) terminal.say(`${child.name} cannot go on: ${toError(thrown).message}`);
+    terminal.say(`${POSTGRES} cannot go on: ${how}`);
     await end(1);
+    return;
   }
+  let reason = how;
+  for (let pause = RESTART_AFTER_MS; !isEnding(); pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    terminal.say(`${child.name} ${reason}; starting it again`);
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    if (isEnding()) return;
+    try {
+      await start(child.name, entry, env);
+      return;
+    } catch (thrown) {
+      reason = `could not be started (${toError(thrown).message})`;
+    }
+  }
+}
+
+function forget(child: Child): void {
+  const at = children.indexOf(child);
+  if (at >= 0) children.splice(at, 1);
 }
 
 function end(exitCode: number): Promise<void> {

@@ -415,6 +415,18 @@ describe('services', () => {
       expectData(await redacting.put(path, changed));
 
       const { config_encrypted } = (await findService(redacting.store, created.id)) ?? {};
+      // Elsewhere, the secret would be told to whoever listens there.
+      const moved = { config: { ...shown.config, port: 6666 } };
+      expectFailure(
+        await redacting.put(path, moved),
+        'invalid_config',
+        /config\.password: .*config\.port changes/,
+      );
+      expectFailure(
+        await redacting.post('/api/services', { ...body, config: { ...config, password: '***' } }),
+        'invalid_config',
+        /config\.password/,
+      );
       const stored = JSON.parse(createSecretBox('a key for the tests').open(config_encrypted ?? ''));
       expect(stored).to.include({ database: 'other', password: 'the secret' });
     });

@@ -189,6 +189,32 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
+  it('are waited for by everybody who deactivates or deletes the service', async () => {
+    const { data } = (await stack.api.get(`/api/services/${serviceId}`)).body as { data: { config: object } };
+    const id = await activeService(stack.api, 'postgres', data.config);
+    const other = await createEndpoint(stack.api, '/deleted');
+    await bind(stack.api, other, id, 'db');
+    const client = await connectAs(stack, other);
+    clients.push(client);
+    const underWay = statement(client, 'SELECT pg_sleep(1)').then(() => 'answered');
+    const first = stack.api.post(`/api/services/${id}/deactivate`);
+    await eventually(async () =>
+      expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
+    );
+    const ended = [
+      stack.api.post(`/api/services/${id}/deactivate`),
+      stack.api.delete(`/api/services/${id}`),
+      first,
+    ];
+    for (const answer of ended) {
+      const [{ status }, state] = await Promise.all([
+        answer,
+        answer.then(() => Promise.race([underWay, 'not yet'])),
+      ]);
+      expect({ status, state }).to.deep.equal({ status: 200, state: 'answered' });
+    }
+  });
+
   it('are served again at once when their service is activated while it still drains', async () => {
     const client = await connected();
     let isOver = false;

@@ -81,7 +81,7 @@ describe('services', function () {
       try {
         const { success, data } = await activity(id, 'activate');
         expect(success).to.equal(true);
-        expect(data?.message).to.match(/cannot be reached yet: .*refused/);
+        expect(data?.message).to.match(/cannot be reached yet; .*refused/);
         expect(await pinged(client)).to.include({ ok: false, kind: 'unavailable' });
       } finally {
         await redis.start();

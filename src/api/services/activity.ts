@@ -47,7 +47,7 @@ function activationMessage(seen: readonly ServiceObservation[] | undefined): str
   const away = seen?.find(({ state }) => state !== 'connected');
   if (!seen) return 'Active; the actor hosts have not yet reported how it stands.';
   if (away)
-    return `Active, but the backend cannot be reached yet: ${away.message}. It is tried again by itself.`;
+    return `Active, but the backend cannot be reached yet; it is tried again by itself: ${away.message}`;
   return seen[0]?.message ?? 'Active.';
 }
 
@@ -56,8 +56,7 @@ export async function deactivateService(deps: ApiDependencies, id: string): Prom
   const hosts = await liveActorHosts(deps);
   const outcome = await desireInactive(deps.store, id);
   const { service, wasActive } = found(outcome, 'service', id);
-  // Of a service that has never been changed nor activated, nobody has anything to report.
-  if (wasActive || service.version > 1) await awaitInactive(deps, hosts, service);
+  await awaitInactive(deps, hosts, service);
   return {
     service,
     message: wasActive ? 'Deactivated; all calls under way have finished.' : 'It was not active.',
@@ -65,7 +64,7 @@ export async function deactivateService(deps: ApiDependencies, id: string): Prom
 }
 
 /**
- * Waits until a service that is no longer desired is active nowhere.
+ * Waits until a service that is no longer desired is active nowhere, whoever it was that asked for that first.
  * @throws AppError when calls under way take too long
  */
 export async function awaitInactive(
@@ -73,6 +72,8 @@ export async function awaitInactive(
   hosts: readonly string[],
   service: Service,
 ): Promise<void> {
+  // Of a service that has never been changed nor activated, nobody has anything to report.
+  if (service.version === 1) return;
   const seen = await awaitHosts(deps, hosts, service, deps.config.REQUEST_TIMEOUT_MS + NOTICE_MS);
   if (seen) return;
   const message = `The service "${service.name}" is being deactivated, but calls of it are still under way.`;

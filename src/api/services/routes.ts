@@ -17,7 +17,7 @@ import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
 import { openConfig, presentActivity, presentService } from './present.js';
-import { hasHidden, keepHidden } from './redaction.js';
+import { hiddenKey, keepHidden, refuseHidden } from './redaction.js';
 import { ConnectionTest, CreateService, ServiceActivity, ServiceView, UpdateService } from './schema.js';
 
 const tag = 'Services';
@@ -47,6 +47,7 @@ export const serviceRoutes = [
     status: 201,
     data: ServiceView,
     handle: async ({ body }, deps) => {
+      if (deps.config.REDACT_SECRETS) refuseHidden(body.config);
       const config = parseServiceConfig(body.service_type, body.config);
       const created = await createService(deps.store, {
         name: body.name,
@@ -100,11 +101,12 @@ export const serviceRoutes = [
     tag,
     params: IdParams,
     data: Deleted,
+    errors: ['wait_timeout'],
     handle: async ({ params: { id } }, deps) => {
       const hosts = await liveActorHosts(deps);
-      const { service, wasActive } = found(await desireInactive(deps.store, id), 'service', id);
+      const { service } = found(await desireInactive(deps.store, id), 'service', id);
       // Calls under way finish as they do when it is deactivated.
-      if (wasActive) await awaitInactive(deps, hosts, service);
+      await awaitInactive(deps, hosts, service);
       if (!(await deleteService(deps.store, id))) throw notFound('service', id);
       return { id, deleted: true as const };
     },
@@ -155,8 +157,9 @@ export const serviceRoutes = [
   }),
 ];
 
-/** The sealed form of a changed config; secrets that came back hidden stay what they are. */
-function sealChanged({ secrets }: ApiDependencies, service: Service, sent: object): string {
-  const config = hasHidden(sent) ? keepHidden(sent, openConfig(service, secrets)) : sent;
-  return secrets.seal(JSON.stringify(parseServiceConfig(service.service_type, config)));
+/** The sealed form of a changed config; with REDACT_SECRETS, secrets that came back hidden stay what they are. */
+function sealChanged({ secrets, config }: ApiDependencies, service: Service, sent: object): string {
+  const parsed = parseServiceConfig(service.service_type, sent);
+  const isHidden = config.REDACT_SECRETS && hiddenKey(sent) !== undefined;
+  return secrets.seal(JSON.stringify(isHidden ? keepHidden(parsed, openConfig(service, secrets)) : parsed));
 }
