@@ -4,7 +4,7 @@ import { checkServerIdentity, TLSSocket } from 'node:tls';
 import type mysql from 'mysql2';
 import type { ServiceConfig } from '../../service-configs.js';
 import type { Sockets } from '../sql/sockets.js';
-import type { OpenConnection } from './mysql-query.js';
+import type { OpenConnection } from './mysql-session.js';
 import { READING } from './mysql-types.js';
 
 export type MysqlConfig = ServiceConfig<'mysql'>;

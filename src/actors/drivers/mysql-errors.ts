@@ -10,7 +10,9 @@ interface ServerError {
 }
 
 /** By number: the server is going down, or has ended the connection. */
-const LOST = new Set([1053, 1077, 1079, 1080, 1152, 1153, 1159, 1161, 1184, 1927, 4031]);
+const LOST = new Set([1053, 1077, 1079, 1080, 1152, 1159, 1161, 1184, 1927, 4031]);
+/** The statement is larger than the server takes, which ends the connection, too. */
+const TOO_LARGE = 1153;
 const ACCESS_DENIED = new Set([1045, 1698, 1251]);
 const DATABASE_DENIED = 1044;
 const UNKNOWN_DATABASE = 1049;
@@ -19,6 +21,17 @@ const NOT_PREPARABLE = 1295;
 /** A statement that cannot be prepared, but may be sent as text. */
 export function isNotPreparable(thrown: unknown): boolean {
   return serverError(thrown)?.errno === NOT_PREPARABLE;
+}
+
+/** The server has answered it, and waits for the next statement. */
+export function isServerError(thrown: unknown): boolean {
+  const errno = serverError(thrown)?.errno;
+  return errno !== undefined && errno !== TOO_LARGE && !LOST.has(errno);
+}
+
+/** The connection is closed by the server after this error, which says all there is to say. */
+export function isTooLarge(thrown: unknown): boolean {
+  return serverError(thrown)?.errno === TOO_LARGE;
 }
 
 /** An error of a call. */

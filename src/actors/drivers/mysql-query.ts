@@ -1,8 +1,8 @@
 /** One statement on one connection to MySQL or MariaDB. Rows become JSON text as they arrive. */
-import type { Duplex } from 'node:stream';
-import type { ExecuteValues, FieldPacket, PoolConnection, ResultSetHeader } from 'mysql2';
+import type { ExecuteValues, FieldPacket, ResultSetHeader } from 'mysql2';
 import { ResultText, resultTooLarge } from '../sql/result-text.js';
 import { isNotPreparable } from './mysql-errors.js';
+import { lastStatus, type OpenConnection, SessionStatus } from './mysql-session.js';
 import { type Encoder, encoderOf } from './mysql-types.js';
 
 /** Rows are not kept, but the library keeps one until all of it is there; no row may be larger than this on its way. */
@@ -21,10 +21,17 @@ export interface MysqlResult {
   readonly lastInsertId: bigint | null;
   /** The JSON text; undefined when no rows were asked for. */
   readonly text: string | undefined;
+  readonly status: SessionStatus;
 }
 
-/** What the library has beside its typings. */
-export type OpenConnection = PoolConnection & { readonly stream: Duplex };
+/** Runs a statement without parameters as text, which takes one round trip. */
+export function runText(
+  connection: OpenConnection,
+  sql: string,
+  whenStopped: (stop: (error: Error) => void) => void,
+): Promise<MysqlResult> {
+  return new Run(connection, { sql, values: [], wantsRows: false }, whenStopped).finished('query');
+}
 
 /**
  * Runs a statement.
@@ -49,6 +56,7 @@ class Run {
   /** Procedures answer several results: the rows of the first count. */
   private results = 0;
   private header: ResultSetHeader | undefined;
+  private endsWithRows = false;
   private received = 0;
 
   constructor(
@@ -91,6 +99,7 @@ class Run {
 
   private begin(fields: readonly FieldPacket[] | undefined): void {
     this.results++;
+    this.endsWithRows = fields !== undefined;
     if (!fields || this.results > 1 || !this.statement.wantsRows) return;
     this.text = new ResultText(fields.map(({ name }) => name));
     this.encoders = fields.map(encoderOf);
@@ -119,7 +128,14 @@ class Run {
     const text = this.statement.wantsRows
       ? (this.text ?? new ResultText([])).finish(rowsAffected, String(lastInsertId))
       : undefined;
-    return { rowsAffected, lastInsertId, text };
+    return { rowsAffected, lastInsertId, text, status: this.status() };
+  }
+
+  private status(): SessionStatus {
+    const { header } = this;
+    return header && !this.endsWithRows
+      ? new SessionStatus(header.serverStatus)
+      : lastStatus(this.connection);
   }
 }
 

@@ -4,14 +4,16 @@ import pg from 'pg';
 import { toError } from '../../errors.js';
 import type { ServiceConfig } from '../../service-configs.js';
 import type { Sockets } from '../sql/sockets.js';
+import { SessionClient } from './postgres-session.js';
 
 export type PostgresConfig = ServiceConfig<'postgres'>;
 
 /** A connection that the pool opens later than the first gets this long. */
 const CONNECT_TIMEOUT_MS = 15_000;
 
-/** What texts of values look like; settings of the server, the database and the role do not change it. */
+/** What texts of statements and values look like; settings of the server, the database and the role do not change it. */
 const SESSION = [
+  'standard_conforming_strings=on',
   'TimeZone=UTC',
   'DateStyle=ISO',
   'IntervalStyle=postgres',
@@ -19,13 +21,13 @@ const SESSION = [
   'extra_float_digits=1',
 ];
 
-/** Makes a pool that has no connection yet. */
-export function createPool(
+/** How to open one connection. */
+export function clientOptions(
   config: PostgresConfig,
   sockets: Sockets,
   ssl: ConnectionOptions | false,
-): pg.Pool {
-  return new pg.Pool({
+): pg.ClientConfig {
+  return {
     host: config.host,
     port: config.port,
     database: config.database,
@@ -34,13 +36,16 @@ export function createPool(
     password: () => config.password ?? '',
     ssl,
     stream: () => sockets.create(),
-    max: config.pool_size,
-    idleTimeoutMillis: 0,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'edge-gateway',
     options: SESSION.map((setting) => `-c ${setting}`).join(' '),
-  });
+  };
+}
+
+/** Makes a pool that has no connection yet. */
+export function createPool(options: pg.ClientConfig, size: number): pg.Pool {
+  return new pg.Pool({ ...options, Client: SessionClient, max: size, idleTimeoutMillis: 0 });
 }
 
 /** The ways to connect, in the order in which they are tried. */

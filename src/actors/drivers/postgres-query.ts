@@ -6,10 +6,10 @@ import type pg from 'pg';
 import { ServiceError } from '../service-error.js';
 import { ResultText, resultTooLarge } from '../sql/result-text.js';
 import { isStalePlan } from './postgres-errors.js';
+import { executeMessages } from './postgres-messages.js';
+import { type Columns, type Session, sessionOf } from './postgres-session.js';
 import type { Encoder, PostgresTypes } from './postgres-types.js';
 
-/** Statements kept prepared on a connection; the oldest goes. */
-const PREPARED = 200;
 /**
  * Bytes after which the answer to one statement is too large in any case: JSON is never less than this compact. Rows are
  * not kept, but the protocol library keeps one row until all of it is there.
@@ -25,61 +25,6 @@ export interface PostgresResult {
   readonly command: string;
   /** The JSON text; undefined when no rows were asked for. Types that were not known yet are looked up for it. */
   text(client: pg.ClientBase): Promise<string> | string | undefined;
-}
-
-interface Columns {
-  readonly names: readonly string[];
-  readonly oids: readonly number[];
-}
-
-interface Prepared {
-  readonly name: string;
-  /** Undefined when it answers no rows. */
-  readonly columns: Columns | undefined;
-}
-
-/** What is known of a connection. */
-class Session {
-  readonly prepared = new Map<string, Prepared>();
-  /** Names that the server may forget, with the next statement. */
-  readonly obsolete: string[] = [];
-  active: PostgresQuery | undefined;
-  private names = 0;
-
-  constructor(connection: pg.Connection) {
-    connection.stream.prependListener('data', (bytes: Buffer) => this.active?.received(bytes.length));
-  }
-
-  newName(): string {
-    this.names++;
-    return `s${this.names}`;
-  }
-
-  add(sql: string, prepared: Prepared): void {
-    if (this.prepared.size >= PREPARED) {
-      const [oldest] = this.prepared.keys();
-      if (oldest !== undefined) this.remove(oldest);
-    }
-    this.prepared.set(sql, prepared);
-  }
-
-  remove(sql: string): void {
-    const prepared = this.prepared.get(sql);
-    if (!prepared) return;
-    this.prepared.delete(sql);
-    this.obsolete.push(prepared.name);
-  }
-}
-
-const sessions = new WeakMap<pg.Connection, Session>();
-
-function sessionOf(connection: pg.Connection): Session {
-  let session = sessions.get(connection);
-  if (!session) {
-    session = new Session(connection);
-    sessions.set(connection, session);
-  }
-  return session;
 }
 
 /** For `client.query`, which calls the methods below. */
@@ -102,7 +47,7 @@ export class PostgresQuery implements pg.Submittable {
    */
   constructor(
     private readonly sql: string,
-    private readonly values: (string | Buffer | null)[],
+    private readonly values: readonly (string | Buffer | null)[],
     private readonly types: PostgresTypes,
     private readonly wantsRows: boolean,
     private readonly done: (error: unknown, result?: PostgresResult) => void,
@@ -116,14 +61,19 @@ export class PostgresQuery implements pg.Submittable {
     this.isNew = !prepared;
     this.name = prepared?.name ?? session.newName();
     if (prepared?.columns) this.begin(prepared.columns);
-    connection.stream.cork();
+    const messages = executeMessages(this.name, this.values, this.isNew);
+    const { stream } = connection;
+    // Where it is closed already, the library tells the error.
+    if (!stream.writable) return;
+    if (!this.isNew && session.obsolete.length === 0) {
+      stream.write(messages);
+      return;
+    }
+    stream.cork();
     for (const name of session.obsolete.splice(0)) connection.close({ type: 'S', name }, true);
     if (this.isNew) connection.parse({ text: this.sql, name: this.name, types: [] }, true);
-    connection.bind({ statement: this.name, values: this.values }, true);
-    if (this.isNew) connection.describe({ type: 'P', name: '' }, true);
-    connection.execute(null, true);
-    connection.sync();
-    connection.stream.uncork();
+    stream.write(messages);
+    stream.uncork();
   }
 
   /** The connection has received so many bytes more. */
@@ -155,15 +105,15 @@ export class PostgresQuery implements pg.Submittable {
   }
 
   handlePortalSuspended(): void {
-    this.settle(new ServiceError('unavailable', 'the server has sent rows in parts, which nobody asked for'));
+    this.settle(new ServiceError('backend', 'the server has sent rows in parts, which nobody asked for'));
   }
 
   handleCopyInResponse(): void {
-    this.settle(new ServiceError('unavailable', 'the server waits for data that there is not'));
+    this.settle(new ServiceError('backend', 'the server waits for data that there is not'));
   }
 
   handleCopyData(): void {
-    this.settle(new ServiceError('unavailable', 'the server has sent data outside of rows'));
+    this.settle(new ServiceError('backend', 'the server has sent data outside of rows'));
   }
 
   handleError(error: unknown): void {

@@ -15,6 +15,8 @@ export interface ScannedSql {
   readonly numbered: boolean;
   /** The first words outside strings and comments, in upper case. */
   readonly words: readonly string[];
+  /** MySQL: it has a comment that servers execute, some of them or all. */
+  readonly hasExecutableComment: boolean;
 }
 
 /** Enough to recognise a statement. */
@@ -70,6 +72,7 @@ interface Placeholder {
 class Scanner {
   private readonly words: string[] = [];
   private readonly found: Placeholder[] = [];
+  private hasExecutableComment = false;
 
   constructor(
     private readonly sql: string,
@@ -151,8 +154,10 @@ class Scanner {
   private commentEnd(start: number): number {
     if (this.dialect === 'postgres') return this.nestedCommentEnd(start);
     // What stands in such a comment is executed; its end is read over as punctuation.
-    const executable = this.dialect === 'mysql' && match(/\/\*M?!\d*/y, this.sql, start);
-    return executable ? start + executable.length : this.behind('*/', start + 2);
+    const executable = this.dialect === 'mysql' ? match(/\/\*M?!\d*/y, this.sql, start) : undefined;
+    if (executable === undefined) return this.behind('*/', start + 2);
+    this.hasExecutableComment = true;
+    return start + executable.length;
   }
 
   private nestedCommentEnd(start: number): number {
@@ -240,7 +245,8 @@ class Scanner {
   }
 
   private result(sql: string, placeholders: number, numbered: boolean): ScannedSql {
-    return { sql, placeholders, numbered, words: this.words };
+    const { words, hasExecutableComment } = this;
+    return { sql, placeholders, numbered, words, hasExecutableComment };
   }
 }
 

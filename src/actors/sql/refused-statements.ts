@@ -1,6 +1,7 @@
 /**
  * Statements that would change a connection for whoever uses it next: connections are shared by all handlers of a
- * service. Transactions have operations of their own, and settings of a session would outlive the call.
+ * service. Transactions have operations of their own, and settings of a session would outlive the call. This is help
+ * against accidents: functions and procedures can do the same unseen, so drivers look at the connection, too.
  */
 import { ServiceError } from '../service-error.js';
 import type { ScannedSql, SqlDialect } from './placeholders.js';
@@ -21,6 +22,8 @@ const REFUSED: Readonly<Record<SqlDialect, Readonly<Record<string, string>>>> = 
   mysql: {
     ...reasons(['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'XA'], TRANSACTION),
     ...reasons(['SET', 'USE', 'LOCK', 'UNLOCK', 'PREPARE', 'EXECUTE', 'DEALLOCATE'], SESSION),
+    ...reasons(['HANDLER', 'FLUSH', 'BACKUP'], SESSION),
+    ...reasons(['IF', 'CASE', 'LOOP', 'REPEAT', 'WHILE', 'FOR'], 'put it into a procedure'),
     LOAD: 'it reads files of the server or of this machine',
   },
   sqlite: {
@@ -61,6 +64,8 @@ const PRAGMAS = new Set([
  */
 export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransaction: boolean): void {
   const [first = '', second = ''] = scanned.words;
+  if (scanned.hasExecutableComment)
+    throw refused('/*! ... */', 'what of it is executed depends on the server');
   const savepoint = first === 'SAVEPOINT' || first === 'RELEASE' || isRollbackToSavepoint(scanned);
   if (savepoint) {
     if (!inTransaction) throw refused(first, TRANSACTION);

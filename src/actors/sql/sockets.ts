@@ -11,6 +11,11 @@ export class Sockets {
   private readonly open = new Set<Socket>();
   private closed = false;
 
+  /** Nothing is to be connected any more. */
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
   /** Makes a socket that is not connected yet. */
   create(): Socket {
     const socket = new Socket();

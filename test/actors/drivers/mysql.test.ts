@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { Transaction } from '../../../src/actors/driver.js';
 import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
 import { failsWith } from '../../support/actors.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
@@ -193,7 +194,13 @@ describe('driver mysql', () => {
     });
 
     it('are refused when they would change a shared connection', async () => {
-      for (const text of ['BEGIN', '/*! START */ TRANSACTION', '# x\ncommit', 'ROLLBACK', 'SAVEPOINT a']) {
+      for (const text of [
+        'BEGIN',
+        '/* START */ start /**/ TRANSACTION',
+        '# x\ncommit',
+        'ROLLBACK',
+        'SAVEPOINT a',
+      ]) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
         expect(message, text).to.include('use a transaction');
       }
@@ -202,6 +209,8 @@ describe('driver mysql', () => {
         'USE mysql',
         'LOCK TABLES things READ',
         "LOAD DATA INFILE 'x' INTO TABLE things",
+        ...['/*!999999 SELECT */ SET autocommit = 0', '/*! START */ TRANSACTION', 'SELECT 1 /*M!1 + 1 */'],
+        ...['IF 1 THEN START TRANSACTION; END IF', 'FLUSH TABLES WITH READ LOCK', 'HANDLER things OPEN'],
       ]) {
         await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
       }
@@ -258,6 +267,102 @@ describe('driver mysql', () => {
     });
   });
 
+  describe('sessions', () => {
+    let single: SqlConnection;
+    before(async () => {
+      for (const [name, body] of [
+        ['left_open', 'START TRANSACTION; INSERT INTO kept VALUES (1)'],
+        ['left_off', 'SET autocommit = 0; INSERT INTO kept VALUES (2)'],
+        ['left_failing', 'START TRANSACTION; INSERT INTO kept VALUES (3); SELECT * FROM nowhere'],
+        ['left_with_rows', 'START TRANSACTION; INSERT INTO kept VALUES (4); SELECT 1'],
+      ]) {
+        await execute(sql.connection, `CREATE PROCEDURE ${name}() BEGIN ${body}; END`);
+      }
+      await execute(sql.connection, 'CREATE TABLE kept (id INT)');
+      single = await connectSql(mysqlDriver, { ...backend.config, pool_size: 1 });
+    });
+    after(() => single?.connection.close());
+
+    for (const [name, kind] of [
+      ['left_open', 'invalid'],
+      ['left_off', 'invalid'],
+      ['left_with_rows', 'invalid'],
+      ['left_failing', 'backend'],
+    ] as const) {
+      it(`are as they were for the next call: ${name}`, async () => {
+        const message = await failsWith(kind, single.connection.call(sqlCall('query', `CALL ${name}()`)));
+        if (kind === 'invalid') expect(message).to.include('left a transaction open');
+        await execute(single.connection, 'INSERT INTO kept VALUES (10)');
+        // What others see is what is committed.
+        await eventually(async () => expect(await value('SELECT SUM(id) FROM kept')).to.equal('"10"'));
+        expect(single.lost).to.deep.equal([]);
+        await execute(sql.connection, 'DELETE FROM kept');
+      });
+    }
+
+    it('read texts as they are read here, whatever the server is set to', async () => {
+      const modes = await value('SELECT @@global.sql_mode');
+      await execute(sql.connection, 'CREATE PROCEDURE set_mode(m TEXT) SET GLOBAL sql_mode = m');
+      try {
+        for (const mode of ['ANSI', 'ORACLE', 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,NO_ZERO_DATE', '']) {
+          await execute(sql.connection, 'CALL set_mode(?)', mode);
+          const { connection } = await connectSql(mysqlDriver, backend.config);
+          const statement = 'SELECT CONCAT("a\\"?", ?), @@sql_mode';
+          const { rows } = await query(connection, statement, 'b').finally(() => connection.close());
+          expect(rows[0]?.[0], mode).to.equal('a"?b');
+          expect(String(rows[0]?.[1]).includes('NO_ZERO_DATE')).to.equal(mode.includes('NO_ZERO_DATE'));
+        }
+      } finally {
+        await execute(sql.connection, 'CALL set_mode(?)', JSON.parse(modes) as string);
+      }
+    });
+  });
+
+  describe('transactions that the server ends', () => {
+    before(async () => {
+      await execute(sql.connection, 'CREATE TABLE fought (id INT PRIMARY KEY, n INT) ENGINE = InnoDB');
+      await execute(sql.connection, 'INSERT INTO fought VALUES (1, 0), (2, 0)');
+    });
+    const update = (on: Transaction, id: number) =>
+      on.call(sqlCall('execute', 'UPDATE fought SET n = n + 1 WHERE id = ?', [id]));
+
+    it('are not committed after a deadlock', async () => {
+      const [first, second] = [await sql.begin(), await sql.begin()];
+      await update(first, 1);
+      await update(second, 2);
+      const outcomes = await Promise.allSettled([update(first, 2), update(second, 1)]);
+      const lost = outcomes.findIndex(({ status }) => status === 'rejected');
+      expect(String((outcomes[lost] as PromiseRejectedResult).reason)).to.include('1213');
+      const [loser, winner] = lost === 0 ? [first, second] : [second, first];
+      expect(await failsWith('backend', update(loser, 1))).to.include('was rolled back');
+      const outcome = await loser.commit(pendingCall('commit')).then(() => 'committed', String);
+      expect(outcome).to.include('was rolled back');
+      await loser.rollback();
+      await winner.commit(pendingCall('commit'));
+      expect((await query(sql.connection, 'SELECT n FROM fought')).rows).to.deep.equal([[1], [1]]);
+    });
+
+    it('go on after an error that ends nothing', async () => {
+      const transaction = await sql.begin();
+      await update(transaction, 1);
+      await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO fought VALUES (1, 1)')));
+      await transaction.commit(pendingCall('commit'));
+      expect(await value('SELECT n FROM fought WHERE id = 1')).to.equal('2');
+    });
+
+    it('are told when a statement commits by itself', async () => {
+      const transaction = await sql.begin();
+      await update(transaction, 2);
+      await execute(transaction, 'CREATE TABLE on_the_way (id INT)');
+      expect(await failsWith('backend', update(transaction, 2))).to.include('commits by itself');
+      const outcome = await transaction.commit(pendingCall('commit')).then(() => 'committed', String);
+      expect(outcome).to.include('commits by itself');
+      expect(await value('SELECT n FROM fought WHERE id = 2')).to.equal('2');
+    });
+  });
+
+  const connections = (id: string) =>
+    value('SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?', Number(id));
   const sleepers = (statement: string, on = sql) =>
     valueText(on.connection, 'SELECT COUNT(*) FROM information_schema.processlist WHERE info = ?', statement);
 
@@ -294,30 +399,73 @@ describe('driver mysql', () => {
   });
 
   describe('lost connections', () => {
-    it('are told when nobody is calling', async () => {
+    it('are replaced when nobody is calling', async () => {
       const idle = await connectSql(mysqlDriver, backend.config);
       try {
         const id = await valueText(idle.connection, 'SELECT CONNECTION_ID()');
         await execute(sql.connection, `KILL ${id}`);
-        await eventually(() => expect(idle.lost).to.have.lengthOf.at.least(1));
-        expect(idle.lost[0]).to.have.property('kind', 'unavailable');
+        await eventually(async () => expect(await connections(id)).to.equal('0'));
+        expect(await valueText(idle.connection, 'SELECT CONNECTION_ID()')).to.not.equal(id);
+        expect(idle.lost).to.deep.equal([]);
       } finally {
         await idle.connection.close();
       }
     });
 
-    it('are unavailable to the call that meets it', async () => {
+    it('fail the call that meets it, and no other', async () => {
       const other = await connectSql(mysqlDriver, backend.config);
+      try {
+        const slow = valueText(other.connection, 'SELECT SLEEP(0.5)');
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(0.5)')).to.equal('1'));
+        const sleeping = failsWith('backend', other.connection.call(sqlCall('query', 'SELECT SLEEP(62)')));
+        const id = 'SELECT MAX(id) FROM information_schema.processlist WHERE info = ?';
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(62)')).to.equal('1'));
+        await execute(sql.connection, `KILL ${await value(id, 'SELECT SLEEP(62)')}`);
+        expect(await sleeping).to.include('whether the call was done is not known');
+        expect(await slow).to.equal('0');
+        expect(other.lost).to.deep.equal([]);
+      } finally {
+        await other.connection.close();
+      }
+    });
+
+    it('are told when no new one can be made', async () => {
+      await execute(sql.connection, "CREATE USER passing IDENTIFIED BY 'p'");
+      await execute(sql.connection, 'GRANT ALL ON gate.* TO passing');
+      const other = await connectSql(mysqlDriver, {
+        ...{ ...backend.config, username: 'passing', password: 'p', pool_size: 1 },
+      });
       try {
         const id = await valueText(other.connection, 'SELECT CONNECTION_ID()');
         const sleeping = failsWith(
           'unavailable',
-          other.connection.call(sqlCall('query', 'SELECT SLEEP(62)')),
+          other.connection.call(sqlCall('query', 'SELECT SLEEP(64)')),
         );
-        await eventually(async () => expect(await sleepers('SELECT SLEEP(62)')).to.equal('1'));
+        await eventually(async () => expect(await sleepers('SELECT SLEEP(64)')).to.equal('1'));
+        await execute(sql.connection, 'ALTER USER passing ACCOUNT LOCK');
         await execute(sql.connection, `KILL ${id}`);
-        await sleeping;
+        expect(await sleeping).to.include('refused the connection');
+        await eventually(() => expect(other.lost).to.have.lengthOf.at.least(1));
+        expect(other.lost[0]).to.have.property('kind', 'unavailable');
       } finally {
+        await other.connection.close();
+      }
+    });
+
+    it('are one only when a statement is larger than the server takes', async () => {
+      const limit = await value('SELECT @@global.max_allowed_packet');
+      await execute(sql.connection, 'CREATE PROCEDURE take(n BIGINT) SET GLOBAL max_allowed_packet = n');
+      await execute(sql.connection, 'CALL take(1048576)');
+      const other = await connectSql(mysqlDriver, { ...backend.config, pool_size: 2 });
+      try {
+        const slow = valueText(other.connection, 'SELECT SLEEP(0.5)');
+        const large = sqlCall('query', 'SELECT LENGTH(?)', ['x'.repeat(20 * 1024 * 1024)]);
+        await failsWith('backend', other.connection.call(large));
+        expect(await slow).to.equal('0');
+        expect(await valueText(other.connection, 'SELECT 1 AS v')).to.equal('1');
+        expect(other.lost).to.deep.equal([]);
+      } finally {
+        await execute(sql.connection, 'CALL take(?)', Number(limit));
         await other.connection.close();
       }
     });

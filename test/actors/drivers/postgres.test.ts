@@ -362,26 +362,53 @@ describe('driver postgres', () => {
   });
 
   describe('lost connections', () => {
-    it('are told when nobody is calling', async () => {
+    it('are replaced when nobody is calling', async () => {
       const idle = await connectSql(postgresDriver, backend.config);
       try {
         const pid = await valueText(idle.connection, 'SELECT pg_backend_pid()');
         await query(sql.connection, 'SELECT pg_terminate_backend(?)', Number(pid));
-        await eventually(() => expect(idle.lost).to.have.lengthOf.at.least(1));
-        expect(idle.lost[0]).to.have.property('kind', 'unavailable');
+        await eventually(async () => {
+          expect(await valueText(idle.connection, 'SELECT pg_backend_pid()')).to.not.equal(pid);
+        });
+        expect(idle.lost).to.deep.equal([]);
       } finally {
         await idle.connection.close();
       }
     });
 
-    it('are unavailable to the call that meets it', async () => {
-      const other = await connectSql(postgresDriver, backend.config);
+    it('fail the call that meets it, and no other', async () => {
+      const sleeping = value("SELECT 'slept' FROM pg_sleep(0.5)");
+      const message = await failsWith(
+        'backend',
+        sql.connection.call(sqlCall('query', 'SELECT pg_terminate_backend(pg_backend_pid())')),
+      );
+      expect(message).to.match(/57P01/).and.to.include('whether the call was done is not known');
+      expect(await value('SELECT 1 AS v')).to.equal('1');
+      expect(await sleeping).to.equal('"slept"');
+      expect(sql.lost).to.deep.equal([]);
+    });
+
+    it('are told when no new one can be made', async () => {
+      const account = 'ALTER ROLE passing CONNECTION LIMIT';
+      await execute(sql.connection, "CREATE ROLE passing LOGIN PASSWORD 'p'");
+      const other = await connectSql(postgresDriver, {
+        ...{ ...backend.config, username: 'passing', password: 'p', pool_size: 1 },
+      });
       try {
-        const message = await failsWith(
-          'unavailable',
-          other.connection.call(sqlCall('query', 'SELECT pg_terminate_backend(pg_backend_pid())')),
-        );
-        expect(message).to.match(/57P01/);
+        const pid = await valueText(other.connection, 'SELECT pg_backend_pid()');
+        await execute(sql.connection, `${account} 0`);
+        await query(sql.connection, 'SELECT pg_terminate_backend(?)', Number(pid));
+        await eventually(() => expect(other.lost).to.have.lengthOf(1));
+        expect(other.lost[0]).to.have.property('kind', 'unavailable');
+        await execute(sql.connection, `${account} -1`);
+        const ending = sqlCall('query', 'SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)');
+        await failsWith('backend', other.connection.call(ending));
+        const sleeping = other.connection.call(sqlCall('query', 'SELECT pg_sleep(64)'));
+        const active = "SELECT max(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(64)'";
+        await eventually(async () => expect(await value(active)).to.not.equal('null'));
+        await execute(sql.connection, `${account} 0`);
+        await query(sql.connection, 'SELECT pg_terminate_backend(?)', Number(await value(active)));
+        await failsWith('unavailable', sleeping);
       } finally {
         await other.connection.close();
       }

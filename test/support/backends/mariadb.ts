@@ -37,7 +37,7 @@ export async function startMariadbBackend(tls = true): Promise<MariadbBackend> {
     accounts,
     `CREATE DATABASE IF NOT EXISTS ${ACCOUNT.database} CHARACTER SET utf8mb4;
      CREATE USER IF NOT EXISTS '${ACCOUNT.username}'@'%' IDENTIFIED BY '${ACCOUNT.password.replace('\\', '\\\\')}';
-     GRANT ALL ON *.* TO '${ACCOUNT.username}'@'%';\n`,
+     GRANT ALL ON *.* TO '${ACCOUNT.username}'@'%' WITH GRANT OPTION;\n`,
   );
   const server = serverProcess(
     'mariadbd',
