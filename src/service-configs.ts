@@ -55,8 +55,10 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     use_ssl: flag(false),
-    /** PEM; with it, the certificate of the server is verified. */
+    /** PEM; whom to trust instead of the public authorities. */
     ssl_root_cert: OptionalSecret,
+    /** Whether the server's certificate has to be issued by who is trusted, for this host; true when left out. */
+    ssl_verify: Type.Optional(Type.Boolean()),
     pool_size: PoolSize,
   }),
   redis: object('RedisConfig', {

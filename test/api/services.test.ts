@@ -75,8 +75,15 @@ const TYPES: Readonly<
   mysql: {
     least: { host: 'h', database: 'd', username: 'u' },
     complete: { host: 'h', port: 3306, database: 'd', username: 'u', use_ssl: false, pool_size: 10 },
-    full: { host: 'h', port: 3307, database: 'd', username: 'u', password: 'p', use_ssl: true, pool_size: 1 },
+    full: {
+      ...{ host: 'h', port: 3307, database: 'd', username: 'u', password: 'p', pool_size: 1 },
+      ...{ use_ssl: true, ssl_root_cert: 'PEM', ssl_verify: false },
+    },
     wrong: [
+      [
+        { host: 'h', database: 'd', username: 'u', ssl_verify: 'no' },
+        /^config\.ssl_verify: must be a boolean/,
+      ],
       [{ host: 'h', database: 'd' }, /^config\.username: is required/],
       [{ host: 'h', database: 'd', username: 'u', use_ssl: 1 }, /^config\.use_ssl: must be a boolean/],
     ],

@@ -17,16 +17,16 @@ const PREPARED = 200;
 /** The library compares certificates with names only, so this does it for addresses. */
 export function addressProblem(
   { stream }: OpenConnection,
-  { host, ssl_root_cert }: MysqlConfig,
+  { host, ssl_verify }: MysqlConfig,
 ): Error | undefined {
-  if (!ssl_root_cert || isIP(host) === 0 || !(stream instanceof TLSSocket)) return undefined;
+  if (ssl_verify === false || isIP(host) === 0 || !(stream instanceof TLSSocket)) return undefined;
   return checkServerIdentity(host, stream.getPeerCertificate());
 }
 
 export function connectionOptions(config: MysqlConfig, sockets: Sockets): mysql.ConnectionOptions {
-  const { host, port, database, username, password, use_ssl, ssl_root_cert } = config;
-  const checked = ssl_root_cert
-    ? { ca: ssl_root_cert, verifyIdentity: isIP(host) === 0 }
+  const { host, port, database, username, password, use_ssl, ssl_root_cert, ssl_verify = true } = config;
+  const checked = ssl_verify
+    ? { ...(ssl_root_cert && { ca: ssl_root_cert }), verifyIdentity: isIP(host) === 0 }
     : { rejectUnauthorized: false };
   return {
     ...{ host, port, database, user: username, password: password ?? '' },

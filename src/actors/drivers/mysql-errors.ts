@@ -78,7 +78,7 @@ function transport(thrown: unknown, where: string): string | undefined {
   return connectionLost(thrown, where);
 }
 
-/** Why TLS was not possible: with an authority given, that is the certificate. */
+/** Why TLS was not possible: but for a server without it, that is the certificate. */
 export function certificateRefused(where: string, reason: string): string {
   const text = reason.includes('altnames') ? 'it was issued for another host name' : reason;
   return `the certificate of ${where} was not accepted: ${text}`;

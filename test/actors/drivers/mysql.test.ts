@@ -496,9 +496,16 @@ describe('driver mysql', () => {
       }
     }
 
-    it('is used when it is asked for, whoever has issued the certificate', async () => {
+    it('is used when it is asked for', async () => {
       expect(await attempt({})).to.equal('plain');
-      expect(await attempt({ use_ssl: true })).to.equal('encrypted');
+      expect(await attempt({ use_ssl: true, ssl_verify: false })).to.equal('encrypted');
+      expect(await attempt({ use_ssl: true, ssl_verify: false, host: '127.0.0.1' })).to.equal('encrypted');
+    });
+
+    it('verifies the certificate, unless that is not wanted', async () => {
+      const refused = /the certificate of localhost:\d+ was not accepted/;
+      expect(await attempt({ use_ssl: true })).to.match(refused);
+      expect(await attempt({ use_ssl: true, ssl_verify: true, ssl_root_cert: null })).to.match(refused);
     });
 
     it('verifies the certificate when an authority is given', async () => {
@@ -516,13 +523,12 @@ describe('driver mysql', () => {
     });
 
     it('says that a name, a password or a database is wrong, also within it', async () => {
+      const trusting = { use_ssl: true, ssl_root_cert: backend.certificates.ca.pem };
       const password = /the server at .* did not accept the username or the password$/;
-      expect(await attempt({ use_ssl: true, password: 'wrong' })).to.match(password);
-      expect(await attempt({ use_ssl: true, username: 'nobody' })).to.match(password);
-      expect(await attempt({ use_ssl: true, password: null })).to.match(password);
-      expect(await attempt({ use_ssl: true, database: 'missing' })).to.match(
-        /unknown database: .* "missing"/,
-      );
+      expect(await attempt({ ...trusting, password: 'wrong' })).to.match(password);
+      expect(await attempt({ ...trusting, username: 'nobody' })).to.match(password);
+      expect(await attempt({ ...trusting, password: null })).to.match(password);
+      expect(await attempt({ ...trusting, database: 'missing' })).to.match(/unknown database: .* "missing"/);
     });
 
     it('is refused where the server does not offer it', async () => {
