@@ -102,7 +102,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   );
   shutdown.add('node', () => node.leave());
 
-  const artifacts = openArtifactStore(config);
+  const artifacts = await openArtifactStore(config);
   const slots = new Limiter(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits, slots });
   const context = {

@@ -24,18 +24,19 @@ import { BindingTable } from './binding-table.js';
 import type { Driver, ObjectFiles } from './driver.js';
 import type { SessionHost } from './handler-session.js';
 import { lendFiles } from './object-access.js';
-import { type ConnectionTest, testConnection } from './open-connection.js';
+import { CONNECT_TIMEOUT_MS, type ConnectionTest, testConnection } from './open-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, PoolUse, ServiceMetrics } from './service-metrics.js';
 import { ServiceRunner } from './service-runner.js';
 
-export type Drivers = { readonly [T in ServiceType]: Driver<T> };
+/** Gives the driver of a type, which it may have to load first. */
+export type LoadDriver = (type: ServiceType) => Promise<Driver>;
 
 export interface ActorHostOptions {
   readonly store: Store;
   readonly changes: Changes;
   readonly secrets: SecretBox;
-  readonly drivers: Drivers;
+  readonly loadDriver: LoadDriver;
   readonly nodeId: string;
   readonly metrics: ServiceMetrics;
   readonly queueLimit: number;
@@ -121,8 +122,11 @@ export class ActorHost implements SessionHost {
     const [service] = await hostedServices(store, [id]);
     if (!service) return undefined;
     try {
-      const { driver, config } = this.#open(service, this.#openConfig(service));
-      return await testConnection(driver, config, { log: log.child({ service_id: id }), sqliteDir });
+      const started = performance.now();
+      const { driver, config } = await this.#open(service, this.#openConfig(service));
+      const remainingMs = Math.round(CONNECT_TIMEOUT_MS - (performance.now() - started));
+      const context = { log: log.child({ service_id: id }), sqliteDir };
+      return await testConnection(driver, config, context, remainingMs);
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }
@@ -235,8 +239,8 @@ export class ActorHost implements SessionHost {
     return new ServiceRunner({
       log,
       openConfig: (service) => this.#openConfig(service),
-      makeActor: (service, json, onState) =>
-        new Actor({ ...this.#open(service, json), queueLimit, sqliteDir, metrics, log, onState }),
+      makeActor: async (service, json, onState) =>
+        new Actor({ ...(await this.#open(service, json)), queueLimit, sqliteDir, metrics, log, onState }),
       save: (observation) =>
         saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
     });
@@ -246,9 +250,9 @@ export class ActorHost implements SessionHost {
     return this.options.secrets.open(service.config_encrypted);
   }
 
-  #open(service: HostedService, json: string): { driver: Driver; config: ServiceConfig } {
-    // Only checked configs are ever sealed, and sealing detects every change; a type has the driver of its name.
-    const driver = this.options.drivers[service.service_type] as Driver;
+  async #open(service: HostedService, json: string): Promise<{ driver: Driver; config: ServiceConfig }> {
+    const driver = await this.options.loadDriver(service.service_type);
+    // Only checked configs are ever sealed, and sealing detects every change.
     return { driver, config: JSON.parse(json) as ServiceConfig };
   }
 

@@ -72,12 +72,13 @@ export async function testConnection<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
   context: Omit<DriverContext, 'signal' | 'onLost'>,
+  timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<ConnectionTest> {
   let connection: Connection | undefined;
   try {
     const lost: DriverContext['onLost'] = (error) =>
       context.log.debug({ err: error }, 'lost while being tested');
-    const opened = await openConnection(driver, config, { ...context, onLost: lost });
+    const opened = await openConnection(driver, config, { ...context, onLost: lost }, timeoutMs);
     connection = opened.connection;
     return { connected: true, latency_ms: opened.latencyMs, message: `Connected to ${opened.message}` };
   } catch (thrown) {

@@ -23,7 +23,8 @@ export interface RunnerHost {
   readonly log: Logger;
   /** @throws Error when the config cannot be decrypted */
   openConfig(service: HostedService): string;
-  makeActor(service: HostedService, config: string, onState: (state: LinkState) => void): Actor;
+  /** Rejects when the driver cannot be loaded. */
+  makeActor(service: HostedService, config: string, onState: (state: LinkState) => void): Promise<Actor>;
   /** Stores an observation; rejects when that is not possible now. */
   save(observation: RunnerObservation): Promise<void>;
 }
@@ -79,7 +80,7 @@ export class ServiceRunner {
     const wanted = this.#wanted;
     if (wanted?.version === this.#version) return;
     if (wanted?.activated_at) {
-      this.#activate(wanted);
+      await this.#activate(wanted);
       await this.#actor?.settled();
       this.#actedOn(wanted.version);
     } else {
@@ -97,15 +98,16 @@ export class ServiceRunner {
     this.#observe();
   }
 
-  #activate(wanted: HostedService): void {
+  async #activate(wanted: HostedService): Promise<void> {
     try {
       const config = this.host.openConfig(wanted);
       this.#failure = undefined;
       if (this.#actor && config === this.#config) return;
+      const actor = await this.host.makeActor(wanted, config, () => this.#observe());
       // Calls under way finish on the old connections.
       this.#release();
       this.#config = config;
-      this.#actor = this.host.makeActor(wanted, config, () => this.#observe());
+      this.#actor = actor;
     } catch (thrown) {
       this.#release();
       this.#failure = toError(thrown).message;

@@ -2,13 +2,19 @@
 import { type Config, ConfigError } from '../config.js';
 import type { ArtifactStore } from './artifact-store.js';
 import { DirectoryStore } from './directory-store.js';
-import { S3Store } from './s3-store.js';
 
-/** Opens the store that ARTIFACTS_URL names. */
-export function openArtifactStore(config: Config): ArtifactStore {
+/**
+ * Opens the store that ARTIFACTS_URL names.
+ * @throws ConfigError when it names none
+ */
+export async function openArtifactStore(config: Config): Promise<ArtifactStore> {
   const url = config.ARTIFACTS_URL;
   if (url === undefined) return new DirectoryStore(`${config.DATA_DIR}/artifacts`);
-  if (url.startsWith('s3://')) return new S3Store(url, config);
+  if (url.startsWith('s3://')) {
+    // Its client library takes memory that nobody else needs.
+    const { S3Store } = await import('./s3-store.js');
+    return new S3Store(url, config);
+  }
   if (/^[a-z0-9]+:\/\//i.test(url) && !url.startsWith('file://')) {
     throw new ConfigError(`ARTIFACTS_URL: must be a folder or s3://bucket/prefix, not "${url}"`);
   }

@@ -1,6 +1,6 @@
 /** Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management API. */
 import { Registry } from 'prom-client';
-import { DRIVERS } from '../actors/drivers/index.js';
+import { loadDriver } from '../actors/drivers/index.js';
 import { serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { MemoryBudget } from '../actors/memory-budget.js';
@@ -40,7 +40,7 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     store,
     changes,
     secrets,
-    drivers: DRIVERS,
+    loadDriver,
     nodeId: node.id,
     metrics: new ServiceMetrics(registry, () => host.poolUse()),
     queueLimit: config.SERVICE_QUEUE_LIMIT,

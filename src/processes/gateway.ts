@@ -28,7 +28,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     log.warn({ err: error }, 'announcements failed'),
   );
   shutdown.add('database', () => store.close());
-  const artifacts = new ArtifactCache(join(config.DATA_DIR, 'handlers'), openArtifactStore(config));
+  const artifacts = new ArtifactCache(join(config.DATA_DIR, 'handlers'), await openArtifactStore(config));
   await artifacts.keepOnly(await desiredArtifacts(store));
 
   const changes = new Changes(config.DATABASE_URL, ['endpoint'], log);

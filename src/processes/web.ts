@@ -16,7 +16,7 @@ const POOL_SIZE = 16;
 
 await startProcess('web', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);
-  const artifacts = openArtifactStore(config);
+  const artifacts = await openArtifactStore(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await removeLeftUploads(config.DATA_DIR);
 

@@ -67,13 +67,14 @@ describe('artifact store in an S3 bucket', () => {
 });
 
 describe('ARTIFACTS_URL', () => {
-  it('is refused when it cannot be used', () => {
+  it('is refused when it cannot be used', async () => {
     for (const environment of [
       { ARTIFACTS_URL: 'https://example.test/artifacts' },
       { ARTIFACTS_URL: 's3:///prefix', S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 's' },
       { ARTIFACTS_URL: 's3://bucket' },
     ]) {
-      expect(() => openArtifactStore(loadConfig(environment))).to.throw(ConfigError, 'ARTIFACTS_URL');
+      const refusal = await openArtifactStore(loadConfig(environment)).catch((thrown: unknown) => thrown);
+      expect(refusal).to.be.instanceOf(ConfigError).with.property('message').that.includes('ARTIFACTS_URL');
     }
   });
 });

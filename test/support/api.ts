@@ -51,7 +51,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     actorHosts,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
     changes: new Changes(database.url, ['build', 'observation', 'service_observation'], logged.log),
-    artifacts: openArtifactStore(config),
+    artifacts: await openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };
   const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config, logged.log);

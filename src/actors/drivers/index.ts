@@ -1,23 +1,22 @@
 /** All drivers, by service type. A new one is added here. */
-import type { Drivers } from '../host.js';
-import { emailDriver } from './email.js';
-import { ftpDriver } from './ftp.js';
-import { memcachedDriver } from './memcached.js';
-import { mongodbDriver } from './mongodb.js';
-import { mysqlDriver } from './mysql.js';
-import { objstoreDriver } from './objstore.js';
-import { postgresDriver } from './postgres.js';
-import { redisDriver } from './redis.js';
-import { sqliteDriver } from './sqlite.js';
+import type { ServiceType } from '../../service-configs.js';
+import type { Driver } from '../driver.js';
 
-export const DRIVERS: Drivers = {
-  sqlite: sqliteDriver,
-  postgres: postgresDriver,
-  mysql: mysqlDriver,
-  redis: redisDriver,
-  mongodb: mongodbDriver,
-  objstore: objstoreDriver,
-  memcached: memcachedDriver,
-  ftp: ftpDriver,
-  email: emailDriver,
+/** Client libraries take much memory and time to load, and few installations use them all. */
+const LOADERS: { readonly [T in ServiceType]: () => Promise<Driver<T>> } = {
+  sqlite: async () => (await import('./sqlite.js')).sqliteDriver,
+  postgres: async () => (await import('./postgres.js')).postgresDriver,
+  mysql: async () => (await import('./mysql.js')).mysqlDriver,
+  redis: async () => (await import('./redis.js')).redisDriver,
+  mongodb: async () => (await import('./mongodb.js')).mongodbDriver,
+  objstore: async () => (await import('./objstore.js')).objstoreDriver,
+  memcached: async () => (await import('./memcached.js')).memcachedDriver,
+  ftp: async () => (await import('./ftp.js')).ftpDriver,
+  email: async () => (await import('./email.js')).emailDriver,
 };
+
+/** Loads the driver of a type, with its client library, when it is first asked for. */
+export async function loadDriver(type: ServiceType): Promise<Driver> {
+  // A type has the driver of its name.
+  return (await LOADERS[type]()) as Driver;
+}

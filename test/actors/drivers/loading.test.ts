@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { loadDriver } from '../../../src/actors/drivers/index.js';
+import { SERVICE_TYPES } from '../../../src/service-configs.js';
+
+/** Those that `require` loads: there is a list of what it has loaded. */
+const LIBRARIES = ['mongodb', 'mysql2', 'ssh2', 'basic-ftp', 'memjs'];
+
+/** Tells which client libraries a fresh process has loaded after it has loaded these drivers. */
+async function librariesOf(types: readonly string[]): Promise<string[]> {
+  const drivers = fileURLToPath(new URL('../../../src/actors/drivers/index.js', import.meta.url));
+  const program = `
+    import { createRequire } from 'node:module';
+    const { loadDriver } = await import(${JSON.stringify(drivers)});
+    for (const type of ${JSON.stringify(types)}) await loadDriver(type);
+    console.log(Object.keys(createRequire(${JSON.stringify(drivers)}).cache).join('\\n'));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  return LIBRARIES.filter((library) => stdout.includes(`/node_modules/${library}/`));
+}
+
+describe('drivers', () => {
+  it('are there for all types of services', async () => {
+    for (const type of SERVICE_TYPES) expect((await loadDriver(type)).type).to.equal(type);
+  });
+
+  it('load their client libraries when they are asked for', async () => {
+    expect(await librariesOf([])).to.deep.equal([]);
+    expect(await librariesOf(['mongodb'])).to.deep.equal(['mongodb']);
+    expect(await librariesOf(SERVICE_TYPES)).to.have.members(LIBRARIES);
+  });
+});
