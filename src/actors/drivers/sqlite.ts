@@ -62,7 +62,7 @@ class SqliteConnection implements Connection {
     while (this.transactionIsOpen) await this.turn(call.signal);
     this.transactionIsOpen = true;
     try {
-      await this.channel.request('begin', '');
+      await this.channel.request('begin', '', call);
     } catch (thrown) {
       this.transactionEnded();
       throw thrown;
@@ -117,10 +117,10 @@ class SqliteTransaction implements Transaction {
     return toAnswer(await this.channel.request(`tx-${operation}`, call.payload.toString(), call));
   }
 
-  async commit(): Promise<void> {
+  async commit(call: DriverCall): Promise<void> {
     this.requireOpen();
     try {
-      await this.channel.request('commit', '');
+      await this.channel.request('commit', '', call);
       this.end();
     } catch (thrown) {
       await this.rollback();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
+import { createConnection } from 'mysql2/promise';
 import type { Transaction } from '../../../src/actors/driver.js';
 import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
 import { failsWith } from '../../support/actors.js';
@@ -19,6 +19,7 @@ import {
 } from '../../support/sql-calls.js';
 import { tempDir } from '../../support/temp.js';
 import { driverSuite } from '../driver-suite.js';
+import { poolSuite, sqlSuite } from '../sql-suite.js';
 
 driverSuite(mysqlDriver, {
   start: startMariadbBackend,
@@ -45,11 +46,68 @@ describe('driver mysql', () => {
     await backend?.remove();
   });
 
-  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
-
-  it('says what answered', async () => {
-    expect(await sql.connection.test()).to.match(/^MariaDB \d+\.\d+\.\d+$/);
+  sqlSuite({
+    driver: mysqlDriver,
+    config: () => backend.config,
+    single: (config) => ({ ...config, pool_size: 1 }),
+    version: /^MariaDB \d+\.\d+\.\d+$/,
+    echo: { text: 'SELECT ? AS v', blob: 'SELECT ? AS v' },
+    refused: {
+      transactions: [
+        'BEGIN',
+        '/* x */ START /**/ TRANSACTION',
+        '# x\ncommit',
+        'ROLLBACK',
+        'SAVEPOINT a',
+        'XA START "x"',
+      ],
+      others: [
+        ...['SET autocommit = 0', 'USE mysql', 'LOCK TABLES suite_moves READ', 'HANDLER suite_moves OPEN'],
+        ...["LOAD DATA INFILE 'x' INTO TABLE suite_moves", 'FLUSH TABLES WITH READ LOCK'],
+        ...['/*!999999 SELECT */ SET autocommit = 0', '/*! START */ TRANSACTION', 'SELECT 1 /*M!1 + 1 */'],
+        ...['IF 1 THEN START TRANSACTION; END IF', '--\x7fSELECT\nSET autocommit = 0'],
+      ],
+    },
+    clean: [
+      ...[
+        'SELECT 1',
+        'SELECT * FROM nowhere',
+        'SELEC',
+        'INSERT INTO nowhere VALUES (1)',
+        'TRUNCATE suite_moves',
+      ],
+      ...['CREATE TABLE suite_made (a INT)', 'DROP TABLE suite_made', 'DO 1', 'SELECT 1 FOR UPDATE', ''],
+      ...['a: LOOP START TRANSACTION; LEAVE a; END LOOP', 'EXECUTE IMMEDIATE "START TRANSACTION"'],
+    ],
+    tooLarge: [
+      ['many rows', "SELECT REPEAT('x', 1000) FROM seq_1_to_10000000"],
+      ['one value', "SELECT REPEAT('x', 200000000)"],
+    ],
   });
+
+  poolSuite({
+    driver: mysqlDriver,
+    config: () => ({ ...backend.config, pool_size: 2 }),
+    id: 'SELECT CONNECTION_ID()',
+    end: (id) => `KILL ${id}`,
+    sleep: (seconds) => `SELECT SLEEP(${seconds})`,
+    running: 'SELECT id FROM information_schema.processlist WHERE info = ?',
+    holdCommit: async (write) => {
+      await write();
+      const { host, port, username, password, database } = backend.config;
+      const holder = await createConnection({
+        host,
+        port,
+        user: username,
+        password: password ?? '',
+        database,
+      });
+      await holder.query('FLUSH TABLES WITH READ LOCK');
+      return () => holder.end();
+    },
+  });
+
+  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
 
   describe('values', () => {
     /** Type of a column, what is stored in it, and how it is answered. */
@@ -105,13 +163,6 @@ describe('driver mysql', () => {
         expect(await value('SELECT v FROM typed')).to.equal(json);
       });
     }
-
-    it('has all bytes', async () => {
-      const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
-      await execute(sql.connection, 'CREATE OR REPLACE TABLE typed (v LONGBLOB)');
-      await execute(sql.connection, 'INSERT INTO typed VALUES (?)', { blob: bytes });
-      expect(await value('SELECT v FROM typed')).to.equal(`"${bytes}"`);
-    });
   });
 
   describe('parameters', () => {
@@ -140,22 +191,8 @@ describe('driver mysql', () => {
       expect(rows).to.deep.equal([[4], [5]]);
     });
 
-    it('are any text', async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
-          fc.pre(!text.includes('\0'));
-          expect(JSON.parse(await value('SELECT ? AS v', text))).to.equal(text);
-        }),
-        { numRuns: 50 },
-      );
-    });
-
-    it('are placed, and counted', async () => {
+    it('are placed', async () => {
       expect(await value("SELECT CONCAT('?\\'?', \"?\", ?) /* ? */ AS `?` -- ?\n", 'x')).to.equal('"?\'??x"');
-      const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
-      expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
-      const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?', [1, 2])));
-      expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
     });
   });
 
@@ -193,29 +230,6 @@ describe('driver mysql', () => {
       expect(await value('SELECT COUNT(*) FROM things')).to.equal('1');
     });
 
-    it('are refused when they would change a shared connection', async () => {
-      for (const text of [
-        'BEGIN',
-        '/* START */ start /**/ TRANSACTION',
-        '# x\ncommit',
-        'ROLLBACK',
-        'SAVEPOINT a',
-      ]) {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-        expect(message, text).to.include('use a transaction');
-      }
-      for (const text of [
-        'SET autocommit = 0',
-        'USE mysql',
-        'LOCK TABLES things READ',
-        "LOAD DATA INFILE 'x' INTO TABLE things",
-        ...['/*!999999 SELECT */ SET autocommit = 0', '/*! START */ TRANSACTION', 'SELECT 1 /*M!1 + 1 */'],
-        ...['IF 1 THEN START TRANSACTION; END IF', 'FLUSH TABLES WITH READ LOCK', 'HANDLER things OPEN'],
-      ]) {
-        await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-      }
-    });
-
     it('may be a procedure with several results', async () => {
       await execute(sql.connection, 'CREATE PROCEDURE both_of() BEGIN SELECT 1 AS a; SELECT 2 AS b; END');
       expect(await query(sql.connection, 'CALL both_of()'))
@@ -229,41 +243,6 @@ describe('driver mysql', () => {
       for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
       const { rows } = await query(sql.connection, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
       expect(Number(rows[0]?.[1])).to.be.within(1, 402);
-    });
-  });
-
-  describe('transactions', () => {
-    before(() => execute(sql.connection, 'CREATE TABLE moves (id INT)'));
-    beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
-    const count = () => value('SELECT COUNT(*) FROM moves');
-
-    it('are committed, or rolled back', async () => {
-      const first = await sql.begin();
-      await execute(first, 'INSERT INTO moves VALUES (1)');
-      expect(await valueText(first, 'SELECT COUNT(*) FROM moves')).to.equal('1');
-      expect(await count()).to.equal('0');
-      await first.commit(pendingCall('commit'));
-      expect(await count()).to.equal('1');
-      const second = await sql.begin();
-      await execute(second, 'DELETE FROM moves');
-      await execute(second, 'SAVEPOINT a');
-      await failsWith('invalid', second.call(sqlCall('execute', 'COMMIT')));
-      await second.rollback();
-      expect(await count()).to.equal('1');
-    });
-
-    it('end with a call that is given up', async () => {
-      const transaction = await sql.begin();
-      await execute(transaction, 'INSERT INTO moves VALUES (1)');
-      const abort = new AbortController();
-      const sleeping = transaction.call(sqlCall('query', 'SELECT SLEEP(60)', [], abort.signal));
-      await eventually(async () => expect(await sleepers('SELECT SLEEP(60)')).to.equal('1'));
-      abort.abort();
-      await failsWith('deadline', sleeping);
-      await failsWith('invalid', transaction.call(sqlCall('query', 'SELECT 1')));
-      await transaction.rollback();
-      await eventually(async () => expect(await sleepers('SELECT SLEEP(60)')).to.equal('0'));
-      expect(await count()).to.equal('0');
     });
   });
 
@@ -361,74 +340,10 @@ describe('driver mysql', () => {
     });
   });
 
-  const connections = (id: string) =>
-    value('SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?', Number(id));
   const sleepers = (statement: string, on = sql) =>
     valueText(on.connection, 'SELECT COUNT(*) FROM information_schema.processlist WHERE info = ?', statement);
 
-  describe('what is given up or too large', () => {
-    it('is ended on the server, and its connection is free', async () => {
-      const aborts = [new AbortController(), new AbortController()];
-      const sleeping = aborts.map(({ signal }) =>
-        failsWith('deadline', sql.connection.call(sqlCall('query', 'SELECT SLEEP(61)', [], signal))),
-      );
-      const other = await connectSql(mysqlDriver, backend.config);
-      try {
-        await eventually(async () => expect(await sleepers('SELECT SLEEP(61)', other)).to.equal('2'));
-        for (const abort of aborts) abort.abort();
-        await Promise.all(sleeping);
-        await eventually(async () => expect(await sleepers('SELECT SLEEP(61)', other)).to.equal('0'));
-        expect(await value('SELECT 1 AS v')).to.equal('1');
-        expect(sql.lost).to.deep.equal([]);
-      } finally {
-        await other.connection.close();
-      }
-    });
-
-    for (const [what, text] of [
-      ['many rows', "SELECT REPEAT('x', 1000) FROM seq_1_to_10000000"],
-      ['one value', "SELECT REPEAT('x', 200000000)"],
-    ] as const) {
-      it(`is refused: ${what}`, async () => {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
-        expect(message).to.include('larger than 64 MiB');
-        expect(await value('SELECT 1 AS v')).to.equal('1');
-        expect(sql.lost).to.deep.equal([]);
-      });
-    }
-  });
-
   describe('lost connections', () => {
-    it('are replaced when nobody is calling', async () => {
-      const idle = await connectSql(mysqlDriver, backend.config);
-      try {
-        const id = await valueText(idle.connection, 'SELECT CONNECTION_ID()');
-        await execute(sql.connection, `KILL ${id}`);
-        await eventually(async () => expect(await connections(id)).to.equal('0'));
-        expect(await valueText(idle.connection, 'SELECT CONNECTION_ID()')).to.not.equal(id);
-        expect(idle.lost).to.deep.equal([]);
-      } finally {
-        await idle.connection.close();
-      }
-    });
-
-    it('fail the call that meets it, and no other', async () => {
-      const other = await connectSql(mysqlDriver, backend.config);
-      try {
-        const slow = valueText(other.connection, 'SELECT SLEEP(0.5)');
-        await eventually(async () => expect(await sleepers('SELECT SLEEP(0.5)')).to.equal('1'));
-        const sleeping = failsWith('backend', other.connection.call(sqlCall('query', 'SELECT SLEEP(62)')));
-        const id = 'SELECT MAX(id) FROM information_schema.processlist WHERE info = ?';
-        await eventually(async () => expect(await sleepers('SELECT SLEEP(62)')).to.equal('1'));
-        await execute(sql.connection, `KILL ${await value(id, 'SELECT SLEEP(62)')}`);
-        expect(await sleeping).to.include('whether the call was done is not known');
-        expect(await slow).to.equal('0');
-        expect(other.lost).to.deep.equal([]);
-      } finally {
-        await other.connection.close();
-      }
-    });
-
     it('are told when no new one can be made', async () => {
       await execute(sql.connection, "CREATE USER passing IDENTIFIED BY 'p'");
       await execute(sql.connection, 'GRANT ALL ON gate.* TO passing');
@@ -468,15 +383,6 @@ describe('driver mysql', () => {
         await execute(sql.connection, 'CALL take(?)', Number(limit));
         await other.connection.close();
       }
-    });
-
-    it('are closed when calls hang', async () => {
-      const other = await connectSql(mysqlDriver, backend.config);
-      const sleeping = failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT SLEEP(63)')));
-      await eventually(async () => expect(await sleepers('SELECT SLEEP(63)')).to.equal('1'));
-      await other.connection.close();
-      await sleeping;
-      expect(other.lost).to.deep.equal([]);
     });
   });
 

@@ -15,6 +15,7 @@ import {
   valueText,
 } from '../../support/sql-calls.js';
 import { driverSuite } from '../driver-suite.js';
+import { poolSuite, sqlSuite } from '../sql-suite.js';
 
 driverSuite(postgresDriver, {
   start: startPostgresBackend,
@@ -41,12 +42,88 @@ describe('driver postgres', () => {
     await backend?.remove();
   });
 
+  sqlSuite({
+    driver: postgresDriver,
+    config: () => backend.config,
+    single: (config) => ({ ...config, pool_size: 1 }),
+    version: /^PostgreSQL \d+\.\d+$/,
+    echo: { text: 'SELECT ?::text AS v', blob: 'SELECT ?::bytea AS v' },
+    refused: {
+      transactions: ['BEGIN', '/* x */ start transaction', '; commit', 'ROLLBACK', 'SAVEPOINT a', 'END'],
+      others: [
+        ...["SET TimeZone = 'UTC'", '--\rSET search_path = evil', 'DISCARD ALL', 'LISTEN x'],
+        ...['COPY suite_moves TO STDOUT', 'PREPARE TRANSACTION x'],
+      ],
+    },
+    clean: [
+      ...['SELECT 1', 'SELECT 1 / 0', 'SELEC', 'INSERT INTO nowhere VALUES (1)', 'TRUNCATE suite_moves'],
+      ...[
+        'LOCK TABLE suite_moves',
+        'DO $$ BEGIN COMMIT; END $$',
+        'DO $$ BEGIN ROLLBACK; RAISE division_by_zero; END $$',
+      ],
+      ...['CREATE TABLE suite_made (a int)', 'DROP TABLE suite_made', 'VACUUM suite_moves', ''],
+      ...[
+        "SELECT set_config('TimeZone', 'Asia/Tokyo', false)",
+        'SELECT pg_terminate_backend(pg_backend_pid())',
+      ],
+    ],
+    tooLarge: [
+      ['many rows', "SELECT repeat('x', 1000) FROM generate_series(1, 10000000)"],
+      ['one value', "SELECT repeat('x', 400000000)"],
+      ['bytes that grow', "SELECT repeat('x', 30000000)::bytea, repeat('y', 25000000)::bytea"],
+    ],
+  });
+
+  poolSuite({
+    driver: postgresDriver,
+    config: () => ({ ...backend.config, pool_size: 2 }),
+    id: 'SELECT pg_backend_pid()',
+    end: (id) => `SELECT pg_terminate_backend(${id})`,
+    sleep: (seconds) => `SELECT pg_sleep(${seconds})`,
+    running: "SELECT pid FROM pg_stat_activity WHERE query = ? AND state = 'active'",
+    holdCommit: async (write) => {
+      await execute(
+        sql.connection,
+        'CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$',
+      );
+      await execute(
+        sql.connection,
+        'CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON held DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hold()',
+      );
+      await write();
+      return async () => {
+        await execute(sql.connection, 'DROP FUNCTION hold CASCADE');
+      };
+    },
+  });
+
+  it('has the settings of a session as at first for the next call', async () => {
+    const single = await connectSql(postgresDriver, { ...backend.config, pool_size: 1 });
+    const { connection } = single;
+    try {
+      const noon = "SELECT timestamptz '2026-01-31 12:00:00Z'";
+      for (const setting of [
+        "'TimeZone', 'Asia/Tokyo'",
+        "'DateStyle', 'German'",
+        "'standard_conforming_strings', 'off'",
+      ]) {
+        await query(connection, `SELECT set_config(${setting}, false)`);
+        expect(await valueText(connection, noon)).to.equal('"2026-01-31T12:00:00Z"');
+        expect(await valueText(connection, 'SHOW standard_conforming_strings')).to.equal('"on"');
+      }
+      const id = await valueText(connection, 'SELECT pg_backend_pid()');
+      const transaction = await single.begin();
+      await execute(transaction, "SET LOCAL TimeZone = 'Asia/Tokyo'");
+      await transaction.commit(pendingCall('commit'));
+      expect(await valueText(connection, 'SELECT pg_backend_pid()')).to.equal(id);
+    } finally {
+      await connection.close();
+    }
+  });
+
   const value = (statement: string, ...params: Parameters<typeof query>[2][]) =>
     valueText(sql.connection, statement, ...params);
-
-  it('says what answered', async () => {
-    expect(await sql.connection.test()).to.match(/^PostgreSQL \d+\.\d+$/);
-  });
 
   describe('values', () => {
     const VALUES: readonly (readonly [sql: string, json: string])[] = [
@@ -108,12 +185,6 @@ describe('driver postgres', () => {
       });
     }
 
-    it('has all bytes', async () => {
-      const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
-      expect(await value('SELECT ?::bytea', { blob: bytes })).to.equal(`"${bytes}"`);
-      expect(await value('SELECT length(?::bytea)', { blob: bytes })).to.equal('256');
-    });
-
     it('has arrays of any texts', async () => {
       const element = fc.option(
         fc.oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^[{}",\\ NUL]*$/)),
@@ -173,23 +244,6 @@ describe('driver postgres', () => {
         `" $1 ?  ? ?'?x"`,
       );
     });
-
-    it('are any text', async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
-          fc.pre(!text.includes('\0'));
-          expect(JSON.parse(await value('SELECT ?::text AS v', text))).to.equal(text);
-        }),
-        { numRuns: 50 },
-      );
-    });
-
-    it('are counted', async () => {
-      const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
-      expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
-      const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT $1', [1, 2])));
-      expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
-    });
   });
 
   describe('statements', () => {
@@ -225,23 +279,6 @@ describe('driver postgres', () => {
       expect(await value('SELECT count(*) FROM things')).to.equal('1');
     });
 
-    it('are refused when they would change a shared connection', async () => {
-      for (const text of [
-        'BEGIN',
-        '/* x */ start transaction',
-        '; commit',
-        'ROLLBACK',
-        'SAVEPOINT a',
-        'END',
-      ]) {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-        expect(message, text).to.include('use a transaction');
-      }
-      for (const text of ["SET TimeZone = 'UTC'", 'DISCARD ALL', 'LISTEN x', 'COPY things TO STDOUT']) {
-        await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-      }
-    });
-
     it('work again when the type of their result has changed', async () => {
       for (let i = 0; i < 4; i++) await query(sql.connection, 'SELECT * FROM things');
       await execute(sql.connection, 'ALTER TABLE things ADD COLUMN size int');
@@ -266,19 +303,6 @@ describe('driver postgres', () => {
     beforeEach(() => execute(sql.connection, 'TRUNCATE moves'));
     const count = () => value('SELECT count(*) FROM moves');
 
-    it('are committed, or rolled back', async () => {
-      const first = await sql.begin();
-      await execute(first, 'INSERT INTO moves VALUES (1)');
-      expect(await valueText(first, 'SELECT count(*) FROM moves')).to.equal('1');
-      expect(await count()).to.equal('0');
-      await first.commit(pendingCall('commit'));
-      expect(await count()).to.equal('1');
-      const second = await sql.begin();
-      await execute(second, 'DELETE FROM moves');
-      await second.rollback();
-      expect(await count()).to.equal('1');
-    });
-
     it('have savepoints and settings of their own', async () => {
       const transaction = await sql.begin();
       await execute(transaction, "SET LOCAL TimeZone = 'Asia/Tokyo'");
@@ -299,95 +323,16 @@ describe('driver postgres', () => {
       expect(outcome).to.include('rolled back');
       expect(await count()).to.equal('0');
     });
-
-    it('end with a call that is given up', async () => {
-      const transaction = await sql.begin();
-      await execute(transaction, 'INSERT INTO moves VALUES (1)');
-      const abort = new AbortController();
-      const sleeping = transaction.call(sqlCall('query', 'SELECT pg_sleep(60)', [], abort.signal));
-      await eventually(async () => {
-        const text =
-          "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'";
-        expect(await value(text)).to.equal('1');
-      });
-      abort.abort();
-      await failsWith('deadline', sleeping);
-      await failsWith('invalid', transaction.call(sqlCall('query', 'SELECT 1')));
-      await transaction.rollback();
-      expect(await count()).to.equal('0');
-    });
   });
 
-  describe('what is given up or too large', () => {
-    it('is cancelled on the server, and its connection is free', async () => {
-      const aborts = [new AbortController(), new AbortController()];
-      const sleeping = aborts.map(({ signal }) =>
-        failsWith('deadline', sql.connection.call(sqlCall('query', 'SELECT pg_sleep(61)', [], signal))),
-      );
-      const other = await connectSql(postgresDriver, backend.config);
-      const active = () =>
-        valueText(
-          other.connection,
-          "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(61)' AND state = 'active'",
-        );
-      try {
-        await eventually(async () => expect(await active()).to.equal('2'));
-        for (const abort of aborts) abort.abort();
-        await Promise.all(sleeping);
-        await eventually(async () => expect(await active()).to.equal('0'));
-        expect(await value('SELECT 1 AS v')).to.equal('1');
-        expect(sql.lost).to.deep.equal([]);
-      } finally {
-        await other.connection.close();
-      }
-    });
-
-    for (const [what, text] of [
-      ['many rows', "SELECT repeat('x', 1000) FROM generate_series(1, 10000000)"],
-      ['one value', "SELECT repeat('x', 400000000)"],
-      ['bytes that grow', "SELECT repeat('x', 30000000)::bytea, repeat('y', 25000000)::bytea"],
-    ] as const) {
-      it(`is refused: ${what}`, async () => {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
-        expect(message).to.include('larger than 64 MiB');
-        expect(await value('SELECT 1 AS v')).to.equal('1');
-        expect(sql.lost).to.deep.equal([]);
-      });
-    }
-
-    it('is not when it just fits', async () => {
+  describe('a result', () => {
+    it('is not refused when it just fits', async () => {
       const text = await queryText(sql.connection, "SELECT repeat('x', 67000000) AS v");
       expect(text.length).to.be.within(67_000_000, 67_000_100);
     });
   });
 
   describe('lost connections', () => {
-    it('are replaced when nobody is calling', async () => {
-      const idle = await connectSql(postgresDriver, backend.config);
-      try {
-        const pid = await valueText(idle.connection, 'SELECT pg_backend_pid()');
-        await query(sql.connection, 'SELECT pg_terminate_backend(?)', Number(pid));
-        await eventually(async () => {
-          expect(await valueText(idle.connection, 'SELECT pg_backend_pid()')).to.not.equal(pid);
-        });
-        expect(idle.lost).to.deep.equal([]);
-      } finally {
-        await idle.connection.close();
-      }
-    });
-
-    it('fail the call that meets it, and no other', async () => {
-      const sleeping = value("SELECT 'slept' FROM pg_sleep(0.5)");
-      const message = await failsWith(
-        'backend',
-        sql.connection.call(sqlCall('query', 'SELECT pg_terminate_backend(pg_backend_pid())')),
-      );
-      expect(message).to.match(/57P01/).and.to.include('whether the call was done is not known');
-      expect(await value('SELECT 1 AS v')).to.equal('1');
-      expect(await sleeping).to.equal('"slept"');
-      expect(sql.lost).to.deep.equal([]);
-    });
-
     it('are told when no new one can be made', async () => {
       const account = 'ALTER ROLE passing CONNECTION LIMIT';
       await execute(sql.connection, "CREATE ROLE passing LOGIN PASSWORD 'p'");
@@ -412,17 +357,6 @@ describe('driver postgres', () => {
       } finally {
         await other.connection.close();
       }
-    });
-
-    it('are closed when calls hang', async () => {
-      const other = await connectSql(postgresDriver, backend.config);
-      const sleeping = failsWith(
-        'unavailable',
-        other.connection.call(sqlCall('query', 'SELECT pg_sleep(62)')),
-      );
-      await other.connection.close();
-      await sleeping;
-      expect(other.lost).to.deep.equal([]);
     });
   });
 });

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
 import type { ServiceConfig } from '../../../src/service-configs.js';
 import { failsWith } from '../../support/actors.js';
@@ -23,6 +22,7 @@ import {
 } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 import { driverSuite } from '../driver-suite.js';
+import { sqlSuite } from '../sql-suite.js';
 
 /** Never ends, and answers no row in between. */
 const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
@@ -62,11 +62,43 @@ describe('driver sqlite', () => {
     await folder?.remove();
   });
 
-  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
-
-  it('says what answered', async () => {
-    expect(await sql.connection.test()).to.match(/^SQLite 3\.\d+\.\d+$/);
+  sqlSuite({
+    driver: sqliteDriver,
+    config: () => config,
+    single: (same) => same,
+    version: /^SQLite 3\.\d+\.\d+$/,
+    echo: { text: 'SELECT ? AS v', blob: 'SELECT ? AS v' },
+    refused: {
+      transactions: [
+        ...['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT a', '/* x */ begin immediate'],
+        '\ufeffBEGIN EXCLUSIVE',
+      ],
+      others: [
+        ...["ATTACH 'x.db' AS other", "\ufeffATTACH 'x.db' AS other", 'DETACH main', "VACUUM INTO 'x.db'"],
+        ...["VACUUM main INTO 'x.db'", 'PRAGMA journal_mode = DELETE', 'PRAGMA main.journal_mode(DELETE)'],
+        ...['PRAGMA foreign_keys = OFF', 'PRAGMA "foreign_keys" = optimize', 'PRAGMA writable_schema = 1'],
+        ...['PRAGMA journal_mode = user_version', 'EXPLAIN PRAGMA foreign_keys = OFF'],
+        ...['/**/ PRAGMA foreign_keys = OFF', '\ufeffPRAGMA foreign_keys = OFF'],
+      ],
+    },
+    clean: [
+      ...['SELECT 1', 'SELECT * FROM nowhere', 'SELEC', 'INSERT INTO nowhere VALUES (1)', 'VACUUM', ''],
+      ...[
+        'CREATE TABLE suite_made (a UNIQUE ON CONFLICT ROLLBACK)',
+        'INSERT INTO suite_made VALUES (1), (1)',
+      ],
+      ...['DROP TABLE suite_made', '\ufeffBEGIN', '\ufeffSAVEPOINT a', 'EXPLAIN BEGIN'],
+    ],
+    tooLarge: [
+      [
+        'many rows',
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT printf('%1000d', x) FROM c",
+      ],
+      ['one value', 'SELECT hex(zeroblob(40000000))'],
+    ],
   });
+
+  const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
 
   it('is set up for use by many', async () => {
     expect(await value('SELECT journal_mode FROM pragma_journal_mode')).to.equal('"wal"');
@@ -94,11 +126,6 @@ describe('driver sqlite', () => {
         expect(await value(`SELECT ${expression} AS v`)).to.equal(json);
       });
     }
-
-    it('has all bytes', async () => {
-      const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
-      expect(await value('SELECT ? AS v', { blob: bytes })).to.equal(`"${bytes}"`);
-    });
   });
 
   describe('parameters', () => {
@@ -124,23 +151,6 @@ describe('driver sqlite', () => {
       expect(
         await value('SELECT \'?\' || "?" || [?] || ? AS v FROM (SELECT \'a\' AS "?") -- ?', 'x'),
       ).to.equal('"?aax"');
-    });
-
-    it('are any text', async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
-          fc.pre(!text.includes('\0'));
-          expect(JSON.parse(await value('SELECT ? AS v', text))).to.equal(text);
-        }),
-        { numRuns: 50 },
-      );
-    });
-
-    it('are counted', async () => {
-      const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
-      expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
-      const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT :a', [1, 2])));
-      expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
     });
   });
 
@@ -184,29 +194,10 @@ describe('driver sqlite', () => {
       expect(await value('SELECT count(*) FROM things')).to.equal('1');
     });
 
-    it('are refused when they would leave the file or change the connection', async () => {
-      for (const text of ['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT a', '/* x */ begin immediate']) {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-        expect(message, text).to.include('use a transaction');
-      }
+    it('are refused when they would leave the file', async () => {
       const other = join(folder.path, 'other.db');
-      for (const text of [
-        ...[
-          `ATTACH '${other}' AS other`,
-          'DETACH main',
-          `VACUUM INTO '${other}'`,
-          `VACUUM main INTO '${other}'`,
-        ],
-        ...['PRAGMA journal_mode = DELETE', 'PRAGMA main.journal_mode(DELETE)', 'PRAGMA foreign_keys = OFF'],
-        ...[
-          'PRAGMA "foreign_keys" = optimize',
-          'PRAGMA journal_mode = user_version',
-          'PRAGMA writable_schema = 1',
-        ],
-        ...['EXPLAIN PRAGMA foreign_keys = OFF', '/**/ PRAGMA foreign_keys = OFF'],
-      ]) {
-        await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
-      }
+      await failsWith('invalid', sql.connection.call(sqlCall('execute', `ATTACH '${other}' AS other`)));
+      await failsWith('invalid', sql.connection.call(sqlCall('execute', `VACUUM INTO '${other}'`)));
       await failsWith('backend', sql.connection.call(sqlCall('query', "SELECT load_extension('x')")));
       expect(existsSync(other)).to.equal(false);
       expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
@@ -233,33 +224,12 @@ describe('driver sqlite', () => {
         await other.connection.close();
       }
     });
-
-    it('are answered each with its own when many are under way', async () => {
-      const numbers = Array.from({ length: 2_000 }, (_value, i) => i);
-      const answers = await Promise.all(numbers.map((n) => value('SELECT ? AS v', n)));
-      expect(answers).to.deep.equal(numbers.map(String));
-    });
   });
 
   describe('transactions', () => {
     before(() => execute(sql.connection, 'CREATE TABLE moves (id INTEGER)'));
     beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
     const count = () => value('SELECT count(*) FROM moves');
-
-    it('are committed, or rolled back', async () => {
-      const first = await sql.begin();
-      await execute(first, 'INSERT INTO moves VALUES (1)');
-      expect(await valueText(first, 'SELECT count(*) FROM moves')).to.equal('1');
-      await first.commit(pendingCall('commit'));
-      expect(await count()).to.equal('1');
-      const second = await sql.begin();
-      await execute(second, 'DELETE FROM moves');
-      await execute(second, 'SAVEPOINT a');
-      await failsWith('invalid', second.call(sqlCall('execute', 'COMMIT')));
-      await second.rollback();
-      expect(await count()).to.equal('1');
-      await failsWith('invalid', second.call(sqlCall('execute', 'DELETE FROM moves')));
-    });
 
     it('have the file to themselves; others read what was before, and write after', async () => {
       const transaction = await sql.begin();
@@ -340,19 +310,21 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    for (const [what, text] of [
-      [
-        'many rows',
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT printf('%1000d', x) FROM c",
-      ],
-      ['one value', 'SELECT hex(zeroblob(40000000))'],
-    ] as const) {
-      it(`is refused: ${what}`, async () => {
-        const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
-        expect(message).to.include('larger than 64 MiB');
-        expect(await value('SELECT 1 AS v')).to.equal('1');
-      });
-    }
+    it('a transaction that waits for the lock of another process is ended, with the connection', async () => {
+      const other = await connectSql(sqliteDriver, config);
+      const holder = new Sqlite(config.path);
+      const abort = new AbortController();
+      try {
+        holder.exec('BEGIN IMMEDIATE');
+        const begun = other.connection.begin?.(sqlCall('begin', '', [], abort.signal));
+        const outcome = begun?.then(() => 'begun', String);
+        abort.abort();
+        expect(await outcome).to.include('ran for too long');
+      } finally {
+        holder.close();
+        await other.connection.close();
+      }
+    });
 
     it('is closed when calls hang', async () => {
       const other = await connectSql(sqliteDriver, config);
@@ -361,83 +333,6 @@ describe('driver sqlite', () => {
       await endless;
       expect(other.lost).to.deep.equal([]);
       await failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT 1')));
-    });
-  });
-
-  describe('the file', () => {
-    let inside: string;
-    before(async () => {
-      inside = join(folder.path, 'inside');
-      await mkdir(inside);
-    });
-
-    /** Connects and tells the message of the failure, or that it worked. */
-    async function attempt(
-      path: string,
-      options: { create?: boolean; sqliteDir?: string } = {},
-    ): Promise<string> {
-      const { create = true, sqliteDir } = options;
-      try {
-        const { connection } = await connectSql(
-          sqliteDriver,
-          { path, create_if_missing: create },
-          sqliteDir === undefined ? {} : { sqliteDir },
-        );
-        await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
-        await connection.close();
-        return 'opened';
-      } catch (thrown) {
-        return String(thrown);
-      }
-    }
-
-    it('is made when it is missing, unless that is not wanted', async () => {
-      const path = join(folder.path, 'new.db');
-      expect(await attempt(path, { create: false })).to.match(
-        /does not exist, and create_if_missing is false/,
-      );
-      expect(existsSync(path)).to.equal(false);
-      expect(await attempt(path)).to.equal('opened');
-      expect(await attempt(path, { create: false })).to.equal('opened');
-    });
-
-    it('is closed with the connection: nothing but the file is left', () => {
-      expect(existsSync(join(folder.path, 'new.db-wal'))).to.equal(false);
-    });
-
-    it('has to be in a folder that is there', async () => {
-      expect(await attempt(join(folder.path, 'missing', 'a.db'))).to.match(
-        /the folder .*missing does not exist/,
-      );
-      expect(await attempt(join(config.path, 'a.db'))).to.match(/is not a file|does not exist/);
-    });
-
-    it('has to be a file, and a database', async () => {
-      expect(await attempt(inside)).to.match(/is not a file/);
-      const noDatabase = join(folder.path, 'text');
-      await writeFile(noDatabase, randomBytes(4_096));
-      expect(await attempt(noDatabase)).to.match(/cannot be opened: file is not a database/);
-      for (const path of [':memory:', 'file:x.db', ' a.db'])
-        expect(await attempt(path)).to.match(/is not the path/);
-    });
-
-    it('has to be within the folder for databases, symbolic links followed', async () => {
-      const options = { sqliteDir: inside };
-      expect(await attempt(join(inside, 'a.db'), options)).to.equal('opened');
-      expect(await attempt('relative.db', options)).to.equal('opened');
-      expect(existsSync(join(inside, 'relative.db'))).to.equal(true);
-      await mkdir(join(inside, 'sub'));
-      expect(await attempt('sub/..a.db', options)).to.equal('opened');
-      for (const path of [config.path, '../a.db', 'sub/../../a.db', join(inside, '..', 'a.db')]) {
-        expect(await attempt(path, options), path).to.match(/is outside of/);
-      }
-      await symlink(folder.path, join(inside, 'way-out'));
-      expect(await attempt('way-out/a.db', options)).to.match(/is outside of/);
-      await symlink(config.path, join(inside, 'link.db'));
-      expect(await attempt('link.db', options)).to.match(/is outside of/);
-      await symlink(join(folder.path, 'nothing.db'), join(inside, 'dangling.db'));
-      expect(await attempt('dangling.db', options)).to.match(/symbolic link to nothing/);
-      expect(existsSync(join(folder.path, 'a.db'))).to.equal(false);
     });
   });
 

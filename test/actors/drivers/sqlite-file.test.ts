@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
+import { connectSql, execute } from '../../support/sql-calls.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
+
+describe('driver sqlite: the file', () => {
+  let folder: TempDir;
+  let path: string;
+  let inside: string;
+
+  before(async () => {
+    folder = await tempDir('sqlite');
+    path = join(folder.path, 'main.db');
+    inside = join(folder.path, 'inside');
+    await mkdir(inside);
+    expect(await attempt(path)).to.equal('opened');
+  });
+  after(() => folder?.remove());
+
+  /** Connects and tells the message of the failure, or that it worked. */
+  async function attempt(
+    path: string,
+    options: { create?: boolean; sqliteDir?: string } = {},
+  ): Promise<string> {
+    const { create = true, sqliteDir } = options;
+    try {
+      const { connection } = await connectSql(
+        sqliteDriver,
+        { path, create_if_missing: create },
+        sqliteDir === undefined ? {} : { sqliteDir },
+      );
+      await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
+      await connection.close();
+      return 'opened';
+    } catch (thrown) {
+      return String(thrown);
+    }
+  }
+
+  it('is made when it is missing, unless that is not wanted', async () => {
+    const path = join(folder.path, 'new.db');
+    expect(await attempt(path, { create: false })).to.match(/does not exist, and create_if_missing is false/);
+    expect(existsSync(path)).to.equal(false);
+    expect(await attempt(path)).to.equal('opened');
+    expect(await attempt(path, { create: false })).to.equal('opened');
+  });
+
+  it('is closed with the connection: nothing but the file is left', () => {
+    expect(existsSync(join(folder.path, 'new.db-wal'))).to.equal(false);
+  });
+
+  it('has to be in a folder that is there', async () => {
+    expect(await attempt(join(folder.path, 'missing', 'a.db'))).to.match(
+      /the folder .*missing does not exist/,
+    );
+    expect(await attempt(join(path, 'a.db'))).to.match(/is not a file|does not exist/);
+  });
+
+  it('has to be a file, and a database', async () => {
+    expect(await attempt(inside)).to.match(/is not a file/);
+    const noDatabase = join(folder.path, 'text');
+    await writeFile(noDatabase, randomBytes(4_096));
+    expect(await attempt(noDatabase)).to.match(/cannot be opened: file is not a database/);
+    for (const path of [':memory:', 'file:x.db', ' a.db'])
+      expect(await attempt(path)).to.match(/is not the path/);
+  });
+
+  it('has to be within the folder for databases, symbolic links followed', async () => {
+    const options = { sqliteDir: inside };
+    expect(await attempt(join(inside, 'a.db'), options)).to.equal('opened');
+    expect(await attempt('relative.db', options)).to.equal('opened');
+    expect(existsSync(join(inside, 'relative.db'))).to.equal(true);
+    await mkdir(join(inside, 'sub'));
+    expect(await attempt('sub/..a.db', options)).to.equal('opened');
+    for (const outside of [path, '../a.db', 'sub/../../a.db', join(inside, '..', 'a.db')]) {
+      expect(await attempt(outside, options), outside).to.match(/is outside of/);
+    }
+    await symlink(folder.path, join(inside, 'way-out'));
+    expect(await attempt('way-out/a.db', options)).to.match(/is outside of/);
+    await symlink(path, join(inside, 'link.db'));
+    expect(await attempt('link.db', options)).to.match(/is outside of/);
+    await symlink(join(folder.path, 'nothing.db'), join(inside, 'dangling.db'));
+    expect(await attempt('dangling.db', options)).to.match(/symbolic link to nothing/);
+    expect(existsSync(join(folder.path, 'a.db'))).to.equal(false);
+  });
+});
