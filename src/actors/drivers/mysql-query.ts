@@ -1,12 +1,9 @@
 /** One statement on one connection to MySQL or MariaDB. Rows become JSON text as they arrive. */
 import type { ExecuteValues, FieldPacket, ResultSetHeader } from 'mysql2';
-import { ResultText, resultTooLarge } from '../sql/result-text.js';
+import { MAX_RECEIVED_BYTES, ResultText, resultTooLarge } from '../sql/result-text.js';
 import { isNotPreparable } from './mysql-errors.js';
 import { lastStatus, type OpenConnection, SessionStatus } from './mysql-session.js';
 import { type Encoder, encoderOf } from './mysql-types.js';
-
-/** Rows are not kept, but the library keeps one until all of it is there; no row may be larger than this on its way. */
-const MAX_RECEIVED = 160 * 1024 * 1024;
 
 /** A statement as the library takes it. */
 export interface MysqlStatement {
@@ -71,7 +68,7 @@ class Run {
     return new Promise<void>((resolve, reject) => {
       const onData = (bytes: Buffer) => {
         this.received += bytes.length;
-        if (this.received > MAX_RECEIVED) end(resultTooLarge());
+        if (this.received > MAX_RECEIVED_BYTES) end(resultTooLarge());
       };
       const end = (error?: Error) => {
         stream.off('data', onData);

@@ -2,7 +2,7 @@
 import mysql, { type FieldPacket, type TypedParameterValue } from 'mysql2';
 import { encodeJson } from '../exact-json.js';
 import { ServiceError } from '../service-error.js';
-import { JsonText, type SqlValue } from '../sql/statement.js';
+import { INT64, JsonText, type SqlValue } from '../sql/statement.js';
 
 /**
  * How the library is to read values: integers of 64 bits, dates and JSON as texts, so that nothing gets lost. What
@@ -64,7 +64,6 @@ export function encoderOf(field: FieldPacket): Encoder {
   return ENCODERS.get(field.columnType) ?? encodeJson;
 }
 
-const INT64 = { lowest: -(2n ** 63n), highest: 2n ** 63n - 1n } as const;
 const UINT64_HIGHEST = 2n ** 64n - 1n;
 
 /**

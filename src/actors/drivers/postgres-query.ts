@@ -4,17 +4,11 @@
  */
 import type pg from 'pg';
 import { ServiceError } from '../service-error.js';
-import { ResultText, resultTooLarge } from '../sql/result-text.js';
+import { MAX_RECEIVED_BYTES, ResultText, resultTooLarge } from '../sql/result-text.js';
 import { isStalePlan } from './postgres-errors.js';
 import { executeMessages } from './postgres-messages.js';
 import { type Columns, type Session, sessionOf } from './postgres-session.js';
 import type { Encoder, PostgresTypes } from './postgres-types.js';
-
-/**
- * Bytes after which the answer to one statement is too large in any case: JSON is never less than this compact. Rows are
- * not kept, but the protocol library keeps one row until all of it is there.
- */
-const MAX_RECEIVED = 160 * 1024 * 1024;
 
 type Row = readonly (string | null)[];
 
@@ -79,7 +73,7 @@ export class PostgresQuery implements pg.Submittable {
   /** The connection has received so many bytes more. */
   received(bytes: number): void {
     this.bytes += bytes;
-    if (this.bytes > MAX_RECEIVED) this.settle(resultTooLarge());
+    if (this.bytes > MAX_RECEIVED_BYTES) this.settle(resultTooLarge());
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {

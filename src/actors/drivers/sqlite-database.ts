@@ -5,7 +5,7 @@ import { ServiceError } from '../service-error.js';
 import { checkParamCount, type ScannedSql, scanSql } from '../sql/placeholders.js';
 import { refuseHarmful } from '../sql/refused-statements.js';
 import { ResultText, resultTooLarge } from '../sql/result-text.js';
-import { JsonText, type SqlStatement, type SqlValue } from '../sql/statement.js';
+import { INT64, JsonText, type SqlStatement, type SqlValue } from '../sql/statement.js';
 
 /** Statements kept prepared; the oldest goes. */
 const PREPARED = 500;
@@ -13,7 +13,6 @@ const PREPARED = 500;
 const BUSY_TIMEOUT_MS = 5_000;
 
 const CHANGES_SCHEMA = new Set(['CREATE', 'ALTER', 'DROP']);
-const INT64 = { lowest: -(2n ** 63n), highest: 2n ** 63n - 1n } as const;
 
 type Bound = null | number | bigint | string | Buffer;
 type Row = readonly Bound[];

@@ -177,7 +177,17 @@ class Scanner {
     const word = sql.slice(start, end).toUpperCase();
     if (this.words.length < WORDS) this.words.push(word);
     const opensString = word === 'E' && this.dialect === 'postgres' && sql.charAt(end) === "'";
-    return opensString ? this.escapedEnd(end) : end;
+    return opensString ? this.escapeStringEnd(end) : end;
+  }
+
+  /** PostgreSQL: a string with backslashes goes on where the next line begins with a quote. */
+  private escapeStringEnd(start: number): number {
+    let end = this.escapedEnd(start);
+    for (;;) {
+      const next = match(/[ \t\f\v]*[\n\r]\s*'/y, this.sql, end);
+      if (next === undefined) return end;
+      end = this.escapedEnd(end + next.length - 1);
+    }
   }
 
   /** PostgreSQL: `$1`, or a string between `$$` or `$name$`. */

@@ -1,13 +1,17 @@
 /** The answer to a query, written as JSON text row by row, so that values of rows need no objects. */
+import { MAX_BODY_BYTES } from '../../wire/codec.js';
 import { ServiceError } from '../service-error.js';
 
-/** What a frame can carry. */
-const MAX_BYTES = 64 * 1024 * 1024;
+/**
+ * Bytes from a server after which the answer to one statement is too large in any case: JSON is never less than this
+ * compact. Rows are not kept, but the libraries keep one until all of it is there.
+ */
+export const MAX_RECEIVED_BYTES = 2.5 * MAX_BODY_BYTES;
 
 export function resultTooLarge(): ServiceError {
   return new ServiceError(
     'invalid',
-    'the result is larger than 64 MiB; select fewer rows or columns, or read it in parts (LIMIT)',
+    `the result is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; select fewer rows or columns, or read it in parts (LIMIT)`,
   );
 }
 
@@ -27,7 +31,7 @@ export class ResultText {
   addRow(values: string): boolean {
     this.text += this.rows === 0 ? `[${values}]` : `,[${values}]`;
     this.rows++;
-    return this.text.length <= MAX_BYTES;
+    return this.text.length <= MAX_BODY_BYTES;
   }
 
   /**
@@ -38,7 +42,8 @@ export class ResultText {
   finish(rowsAffected: number, lastInsertId = 'null'): string {
     this.text += `],"rows_affected":${rowsAffected},"last_insert_id":${lastInsertId}}`;
     // A UTF-16 unit takes three bytes at most.
-    if (this.text.length * 3 > MAX_BYTES && Buffer.byteLength(this.text) > MAX_BYTES) throw resultTooLarge();
+    if (this.text.length * 3 > MAX_BODY_BYTES && Buffer.byteLength(this.text) > MAX_BODY_BYTES)
+      throw resultTooLarge();
     return this.text;
   }
 }

@@ -15,6 +15,9 @@ export interface SqlStatement {
   readonly params: readonly SqlValue[];
 }
 
+/** What an integer of 64 bits can hold. */
+export const INT64 = { lowest: -(2n ** 63n), highest: 2n ** 63n - 1n } as const;
+
 /** Up to what 64 bits without a sign can hold. */
 const INTEGER = /^-?\d{1,20}$/;
 

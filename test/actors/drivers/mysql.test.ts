@@ -4,7 +4,6 @@ import type { Transaction } from '../../../src/actors/driver.js';
 import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
 import { failsWith } from '../../support/actors.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
-import { makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
 import { pendingCall } from '../../support/pending-call.js';
 import {
@@ -17,7 +16,6 @@ import {
   sqlCall,
   valueText,
 } from '../../support/sql-calls.js';
-import { tempDir } from '../../support/temp.js';
 import { driverSuite } from '../driver-suite.js';
 import { poolSuite, sqlSuite } from '../sql-suite.js';
 
@@ -382,69 +380,6 @@ describe('driver mysql', () => {
       } finally {
         await execute(sql.connection, 'CALL take(?)', Number(limit));
         await other.connection.close();
-      }
-    });
-  });
-
-  describe('TLS', () => {
-    async function attempt(changes: Partial<MariadbBackend['config']>): Promise<string> {
-      try {
-        const { connection } = await connectSql(mysqlDriver, {
-          ...backend.config,
-          host: 'localhost',
-          ...changes,
-        });
-        const { rows } = await query(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
-        await connection.close();
-        return rows[0]?.[1] === '' ? 'plain' : 'encrypted';
-      } catch (thrown) {
-        return String(thrown);
-      }
-    }
-
-    it('is used when it is asked for', async () => {
-      expect(await attempt({})).to.equal('plain');
-      expect(await attempt({ use_ssl: true, ssl_verify: false })).to.equal('encrypted');
-      expect(await attempt({ use_ssl: true, ssl_verify: false, host: '127.0.0.1' })).to.equal('encrypted');
-    });
-
-    it('verifies the certificate, unless that is not wanted', async () => {
-      const refused = /the certificate of localhost:\d+ was not accepted/;
-      expect(await attempt({ use_ssl: true })).to.match(refused);
-      expect(await attempt({ use_ssl: true, ssl_verify: true, ssl_root_cert: null })).to.match(refused);
-    });
-
-    it('verifies the certificate when an authority is given', async () => {
-      const { pem } = backend.certificates.ca;
-      const folder = await tempDir('certificates');
-      const other = await makeCertificates(folder.path, ['localhost']);
-      await folder.remove();
-      expect(await attempt({ use_ssl: true, ssl_root_cert: pem })).to.equal('encrypted');
-      expect(await attempt({ use_ssl: true, ssl_root_cert: other.ca.pem })).to.match(
-        /the certificate of localhost:\d+ was not accepted/,
-      );
-      expect(await attempt({ use_ssl: true, ssl_root_cert: pem, host: '127.0.0.1' })).to.match(
-        /the certificate of 127.0.0.1:\d+ was not accepted: it was issued for another host name/,
-      );
-    });
-
-    it('says that a name, a password or a database is wrong, also within it', async () => {
-      const trusting = { use_ssl: true, ssl_root_cert: backend.certificates.ca.pem };
-      const password = /the server at .* did not accept the username or the password$/;
-      expect(await attempt({ ...trusting, password: 'wrong' })).to.match(password);
-      expect(await attempt({ ...trusting, username: 'nobody' })).to.match(password);
-      expect(await attempt({ ...trusting, password: null })).to.match(password);
-      expect(await attempt({ ...trusting, database: 'missing' })).to.match(/unknown database: .* "missing"/);
-    });
-
-    it('is refused where the server does not offer it', async () => {
-      const plain = await startMariadbBackend(false);
-      try {
-        expect(await attempt({ ...plain.config, use_ssl: true })).to.match(
-          /does not offer TLS, but use_ssl is set/,
-        );
-      } finally {
-        await plain.remove();
       }
     });
   });

@@ -18,6 +18,8 @@ describe('placeholders of SQL statements', () => {
     ['postgres', '-- ?\n/* ? /* ? */ ? */ ? -- ?', 1, '-- ?\n/* ? /* ? */ ? */ $1 -- ?'],
     ['postgres', 'a::int - b[?] # `?`', 2, 'a::int - b[$1] # `$2`'],
     ['postgres', "'never closed ?", 0],
+    ['postgres', "E'a' \n 'b\\' ?' || ?", 1, "E'a' \n 'b\\' ?' || $1"],
+    ['postgres', "'a' \n 'b\\' || ?", 1, "'a' \n 'b\\' || $1"],
     ['mysql', "? '?' \"?\" `?` 'it\\'s ?' \"a\\\"?\" 'it''s ?'", 1],
     ['mysql', '# ?\n-- ?\n/* ? */ ? --?', 2],
     ['mysql', '/*! ? */ /*!50000 ? */ /*M! ? */', 3],
@@ -111,5 +113,7 @@ describe('placeholders of SQL statements', () => {
     for (const dialect of ['sqlite', 'postgres', 'mysql'] as const) {
       expect(scanSql(sql, dialect).placeholders).to.equal(60_000);
     }
+    expect(scanSql(`E${"'a'\n".repeat(200_000)}?`, 'postgres').placeholders).to.equal(1);
+    expect(scanSql(`E'a'${' '.repeat(200_000)}?`, 'postgres').placeholders).to.equal(1);
   });
 });
