@@ -54,6 +54,12 @@ impl Lane {
         self.being_read.load(SeqCst)
     }
 
+    /// Whether more than one call is under way.
+    pub fn is_busy(&self) -> bool {
+        let (started, finished) = self.calls();
+        started - finished > 1
+    }
+
     /// Whether a whole request has been read already and nobody works on it.
     pub fn has_request(&self) -> bool {
         match self.received.try_lock() {

@@ -75,7 +75,8 @@ pub fn reading<T>(stream: &UnixStream, limit: Duration, f: impl FnOnce() -> T) -
     // Answers of calls before this one must not wait with it.
     lane.flush();
     pace::waiting(|| {
-        if lane.has_request() || lane.has_request_before(stream, limit) {
+        // Where many calls are under way, the next is not far: waiting for it would wake this thread once more.
+        if lane.is_busy() || lane.has_request() || lane.has_request_before(stream, limit) {
             runtime.call_help(&lane);
         }
         f()
