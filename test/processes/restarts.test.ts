@@ -9,6 +9,7 @@ import { freePort } from '../support/postgres.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { tempDir } from '../support/temp.js';
 import { ANYTHING, numbered } from './sources.js';
 
 interface EndpointView {
@@ -202,13 +203,17 @@ describe('restarts', () => {
       it(name, async () => {
         for (const ms of delays) {
           const port = String(await freePort());
-          const launched = stack.launch(name, { GATEWAY_PORT: port, PORT: port });
+          // One folder has one actor host.
+          const data = await tempDir('ending');
+          const own = name === 'actor-host' ? { DATA_DIR: data.path } : {};
+          const launched = stack.launch(name, { GATEWAY_PORT: port, PORT: port, ...own });
           await delay(ms);
           const children = descendantsOf(launched.pid);
           const { code, signal } = await launched.end();
           // Before it has begun to listen for the signal, it ends by it.
           expect(code === 0 || signal === 'SIGTERM', `after ${ms} ms: ${code} ${signal}`).to.equal(true);
           await eventually(() => expect(children.filter(({ pid }) => isRunning(pid))).to.deep.equal([]));
+          await data.remove();
         }
       });
     }
