@@ -81,10 +81,6 @@ const kinds = {
     status: 500,
     meaning: 'A stored service config cannot be decrypted: SECRET_KEY is not the one it was saved with.',
   },
-  not_implemented: {
-    status: 501,
-    meaning: 'The operation is part of the contract but not available in this version.',
-  },
   backend_failed: {
     status: 502,
     meaning:

@@ -264,12 +264,17 @@ export class HandlerSession {
     this.socket.cork();
     for (const [at, part] of parts.entries()) {
       // Called also when the connection breaks.
-      this.socket.write(part, at === last ? () => this.limits.memory.giveBack(bytes) : undefined);
+      this.socket.write(part, at === last ? () => this.#written(parts, bytes) : undefined);
     }
     this.socket.uncork();
     if (this.socket.writableLength <= MAX_UNREAD_BYTES) return;
     this.#isPaused = true;
     this.socket.pause();
+  }
+
+  #written(parts: readonly Uint8Array[], bytes: number): void {
+    this.#encoder.recycle(parts);
+    this.limits.memory.giveBack(bytes);
   }
 
   #onClose(): void {

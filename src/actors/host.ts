@@ -12,6 +12,7 @@ import type { ServiceConfig, ServiceType } from '../service-configs.js';
 import { readServiceToken } from '../service-token.js';
 import type { Store } from '../store/database.js';
 import {
+  type HostedBinding,
   type HostedService,
   hostedBindings,
   hostedServices,
@@ -193,12 +194,10 @@ export class ActorHost implements SessionHost {
       try {
         // Rows first: bindings that are newer than their row do no harm, older ones would pass for current.
         const services = new Map((await hostedServices(store, ids)).map((row) => [row.id, row]));
-        const bindings = await hostedBindings(store, ids);
+        const bindings = new Map<string, HostedBinding[]>(ids.map((id) => [id, []]));
+        for (const each of await hostedBindings(store, ids)) bindings.get(each.service_id)?.push(each);
         for (const id of ids) {
-          this.#bindings.replace(
-            id,
-            bindings.filter(({ service_id }) => service_id === id),
-          );
+          this.#bindings.replace(id, bindings.get(id) ?? []);
           this.#apply(id, services.get(id));
         }
       } catch (thrown) {
