@@ -49,7 +49,7 @@ export async function redisGet(stack: Stack): Promise<Row> {
   }
 }
 
-/** Median duration of a `get`, measured in a fresh process: this one has had other work, and its memory shows. */
+/** Median duration of a `get` in milliseconds, in a program that does nothing else. */
 async function ioredisP50({ port, password }: ServiceConfig<'redis'>): Promise<number> {
   const child = fork(fileURLToPath(new URL('../support/ioredis-latency.js', import.meta.url)), [
     String(port),
