@@ -20,6 +20,14 @@ const kinds = {
     status: 400,
     meaning: 'A crate name, version, feature or key in `dependencies` is not accepted.',
   },
+  invalid_spec: {
+    status: 400,
+    meaning: 'The OpenAPI document cannot be imported; the message names the place and the reason.',
+  },
+  invalid_bundle: {
+    status: 400,
+    meaning: 'The ZIP bundle cannot be imported; the message names the file and the reason.',
+  },
   invalid_config: {
     status: 400,
     meaning: 'The `config` of a service does not fit its type; the message names the key.',
