@@ -1,0 +1,139 @@
+/**
+ * Writes the Rust source that an imported operation begins with: a handler that takes the request apart, checks it, and
+ * answers 501 with what it has received and what is left to write. Documents come from strangers: their text reaches the
+ * source only through `rust-text.ts` and `rust-names.ts`.
+ */
+import type { Operation, Parameter } from '../openapi/document.js';
+import { type ReadBody, readBody } from './body.js';
+import { HELPERS, type Helper, type ReadParameter, readParameters } from './parameters.js';
+import { RustNames } from './rust-names.js';
+import { comment, oneLine, stringLiteral } from './rust-text.js';
+
+const MAX_DESCRIPTION = 500;
+const MAX_NAME = 200;
+
+/** Local names of a handler, besides those of parameters. */
+const LOCALS = ['req', 'body', 'form', 'answer'];
+
+/**
+ * The source of a handler for one operation. It compiles without warnings.
+ * @param operation one whose path `parseRoute` accepts
+ * @param title of the document
+ */
+export function generateHandler(operation: Operation, title: string): string {
+  const names = new RustNames('value', [...LOCALS, ...Object.keys(HELPERS)]);
+  const { read, leftOut } = readParameters(operation, names);
+  const body = operation.body && readBody(operation.body);
+  const helpers = withNeeds(read.flatMap((parameter) => parameter.helpers));
+  const blocks = [
+    introduction(operation, title),
+    uses(body, helpers),
+    ...(body && body.definition.length > 0 ? [body.definition] : []),
+    ...(Object.keys(HELPERS) as Helper[])
+      .filter((name) => helpers.has(name))
+      .map((name) => [HELPERS[name].code]),
+    handle(operation, read, leftOut, body),
+    ['handler_loop_result!(handle);'],
+  ];
+  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function introduction(operation: Operation, title: string): string[] {
+  const route = `${operation.method} ${operation.path}`;
+  const described = oneLine(operation.description ?? '', MAX_DESCRIPTION);
+  const name = nameOf(operation);
+  return comment([
+    oneLine(described === '' ? route : `${route}: ${described}`, route.length + MAX_DESCRIPTION + 2),
+    name === route ? oneLine(title, MAX_NAME) : `${name} of ${oneLine(title, MAX_NAME)}`,
+  ]);
+}
+
+function uses(body: ReadBody | null, helpers: ReadonlySet<Helper>): string[] {
+  const source = [...(body?.definition ?? []), ...(body?.statements ?? [])].join('\n');
+  return [
+    'use rust_edge_gateway_sdk::prelude::*;',
+    ...(source.includes('HashMap<') ? ['use std::collections::HashMap;'] : []),
+    ...(helpers.has('parse') ? ['use std::str::FromStr;'] : []),
+  ];
+}
+
+function handle(
+  operation: Operation,
+  parameters: readonly ReadParameter[],
+  leftOut: number,
+  body: ReadBody | null,
+): string[] {
+  const takesRequest = parameters.length > 0 || body !== null;
+  const statements = [
+    ...parameters.flatMap((parameter) => parameter.statements),
+    ...(leftOut > 0 ? [`    // Left out: ${leftOut} more parameters.`] : []),
+    ...(body?.statements ?? []),
+  ];
+  return [
+    `fn handle(${takesRequest ? 'req' : '_'}: Request) -> Result<Response, HandlerError> {`,
+    ...statements,
+    ...(statements.length > 0 ? [''] : []),
+    ...answer(operation, parameters, body),
+    '}',
+  ];
+}
+
+/** The 501. That it shows all values leaves none of them unused. */
+function answer(operation: Operation, parameters: readonly ReadParameter[], body: ReadBody | null): string[] {
+  const name = nameOf(operation);
+  const description = oneLine(operation.description ?? '', MAX_DESCRIPTION);
+  const leftToWrite = `what ${name} does with a request that is in order, and its answer`;
+  const received = [
+    ...PLACES.flatMap((place) => receivedFrom(place, parameters)),
+    ...(body ? [`            "body": ${body.shown},`] : []),
+  ];
+  return [
+    ...comment([`Left to write: ${leftToWrite}.`], '    //'),
+    '    let answer = json!({',
+    `        "error": ${stringLiteral(`${name} is not implemented yet`)},`,
+    `        "operation": ${stringLiteral(`${operation.method} ${operation.path}`)},`,
+    `        "left_to_write": ${stringLiteral(description === '' ? leftToWrite : `${leftToWrite}: ${description}`)},`,
+    ...(received.length > 0 ? ['        "received": {', ...received, '        },'] : []),
+    '    });',
+    '    Ok(Response::json(501, answer))',
+  ];
+}
+
+const PLACES: readonly Parameter['in'][] = ['path', 'query', 'header', 'cookie'];
+
+/** So many members of an object are no trouble for the recursion of `json!`. */
+const MEMBERS_PER_OBJECT = 20;
+
+function receivedFrom(place: Parameter['in'], parameters: readonly ReadParameter[]): string[] {
+  const members = parameters
+    .filter(({ parameter }) => parameter.in === place)
+    .map(({ parameter, variable }) => `${stringLiteral(parameter.name)}: ${variable},`);
+  if (members.length === 0) return [];
+  if (members.length <= MEMBERS_PER_OBJECT) {
+    return [
+      `            "${place}": {`,
+      ...members.map((member) => `                ${member}`),
+      '            },',
+    ];
+  }
+  const objects = Array.from({ length: Math.ceil(members.length / MEMBERS_PER_OBJECT) }, (_, at) =>
+    members.slice(at * MEMBERS_PER_OBJECT, (at + 1) * MEMBERS_PER_OBJECT),
+  );
+  return [
+    `            "${place}": [`,
+    ...objects.flatMap((object) => [
+      '                {',
+      ...object.map((member) => `                    ${member}`),
+      '                },',
+    ]),
+    '            ],',
+  ];
+}
+
+function nameOf(operation: Operation): string {
+  return oneLine(operation.name, MAX_NAME);
+}
+
+function withNeeds(helpers: readonly Helper[]): ReadonlySet<Helper> {
+  return new Set(helpers.flatMap((helper) => [helper, ...HELPERS[helper].needs]));
+}

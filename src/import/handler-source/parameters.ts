@@ -1,0 +1,198 @@
+/** The part of a generated handler that takes path, query, headers and cookies apart. */
+import { parseRoute } from '../../route-pattern.js';
+import type { Operation, Parameter, ValueType } from '../openapi/document.js';
+import type { RustNames } from './rust-names.js';
+import { letStatement, stringLiteral } from './rust-text.js';
+
+/** Functions that a handler has of its own, for what the SDK does not do. */
+export type Helper = 'parse' | 'optional' | 'list' | 'cookie';
+
+/** Their source, in the order in which they stand in a handler, and what each needs of the others. */
+export const HELPERS: Readonly<Record<Helper, { readonly needs: readonly Helper[]; readonly code: string }>> =
+  {
+    cookie: {
+      needs: [],
+      code: `fn cookie(req: &Request, name: &str) -> Option<String> {
+    let mut cookies = req.header("cookie")?.split(';').filter_map(|pair| pair.trim().split_once('='));
+    cookies.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+}`,
+    },
+    parse: {
+      needs: [],
+      code: `fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
+    let invalid = || HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
+    text.parse().map_err(|_| invalid())
+}`,
+    },
+    optional: {
+      needs: ['parse'],
+      code: `/// A value that may be missing; one that is there has to be a \`T\`.
+fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, HandlerError> {
+    text.map(|text| parse(name, text)).transpose()
+}`,
+    },
+    list: {
+      needs: ['parse'],
+      code: `/// The values of \`1,2,3\`. Of a parameter that is repeated in a query, only the last value arrives.
+fn list<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>, HandlerError> {
+    text.split(',').map(|item| parse(name, item)).collect()
+}`,
+    },
+  };
+
+/** A parameter in a handler. */
+export interface ReadParameter {
+  readonly parameter: Parameter;
+  readonly variable: string;
+  /** Lines that define the variable. */
+  readonly statements: readonly string[];
+  readonly helpers: readonly Helper[];
+}
+
+/** More of them, or longer names, make no sense in a source that a person goes on with. */
+const MAX_PARAMETERS = 100;
+const MAX_NAME_LENGTH = 256;
+
+/** Not parameters, whatever a document says (OpenAPI, Parameter Object). */
+const OTHER_HEADERS = new Set(['accept', 'content-type', 'authorization']);
+
+/** The parameters that a handler reads, and how many it leaves out. */
+export function readParameters(
+  operation: Operation,
+  names: RustNames,
+): { readonly read: readonly ReadParameter[]; readonly leftOut: number } {
+  const all = [...pathParameters(operation), ...otherParameters(operation)];
+  const fit = all
+    .filter(({ name }) => name !== '' && name.length <= MAX_NAME_LENGTH)
+    .slice(0, MAX_PARAMETERS);
+  return { read: fit.map((parameter) => read(parameter, names)), leftOut: all.length - fit.length };
+}
+
+/** The path has the say: what it names is there, whether or not it is described, and nothing else is. */
+function pathParameters({ path, parameters }: Operation): Parameter[] {
+  const described = parameters.filter((parameter) => parameter.in === 'path');
+  return parseRoute(path).segments.flatMap((segment): Parameter[] => {
+    if (segment.kind !== 'param') return [];
+    const { name } = segment;
+    const undescribed = { name, in: 'path', required: true, type: 'string', itemType: 'any' } as const;
+    return [described.find((parameter) => parameter.name === name) ?? undescribed];
+  });
+}
+
+function otherParameters({ parameters }: Operation): Parameter[] {
+  const seen = new Set<string>();
+  return parameters.filter((parameter) => {
+    const key = `${parameter.in} ${parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name}`;
+    if (parameter.in === 'path' || seen.has(key)) return false;
+    seen.add(key);
+    return parameter.in !== 'header' || !OTHER_HEADERS.has(parameter.name.toLowerCase());
+  });
+}
+
+function read(parameter: Parameter, names: RustNames): ReadParameter {
+  const variable = names.give(parameter.name);
+  const name = stringLiteral(parameter.name);
+  const { type, value, helpers } = expression(parameter, name);
+  const pattern = type === null ? variable : `${variable}: ${type}`;
+  return { parameter, variable, statements: letStatement(pattern, value), helpers };
+}
+
+interface Expression {
+  /** null when the compiler knows it. */
+  readonly type: string | null;
+  readonly value: string;
+  readonly helpers: readonly Helper[];
+}
+
+function expression(parameter: Parameter, name: string): Expression {
+  const { type, itemType, required } = parameter;
+  // How an object is written into a query differs from document to document: its text is taken as it is, if there is one.
+  if (type === 'object' && parameter.in !== 'path') return { type: null, ...optionalText(parameter, name) };
+  if (type === 'array') return list(parameter, name, rustType(itemType));
+  const scalar = rustType(type);
+  if (required) return requiredScalar(parameter, name, scalar);
+  const text = optionalText(parameter, name);
+  if (scalar === 'String') return { type: null, ...text };
+  const reference = parameter.in === 'cookie' ? `${text.value}.as_ref()` : text.value;
+  return {
+    type: `Option<${scalar}>`,
+    value: `optional(${name}, ${reference})?`,
+    helpers: [...text.helpers, 'optional'],
+  };
+}
+
+function requiredScalar(parameter: Parameter, name: string, type: string): Expression {
+  switch (parameter.in) {
+    case 'path':
+      return { type, value: `req.require_path_param(${name})?`, helpers: [] };
+    case 'query':
+      return { type, value: `req.require_query_param(${name})?`, helpers: [] };
+    default: {
+      const text = requiredText(parameter, name);
+      if (type === 'String') return { type: null, ...text };
+      const reference = parameter.in === 'cookie' ? `&${text.value}` : text.value;
+      return { type, value: `parse(${name}, ${reference})?`, helpers: [...text.helpers, 'parse'] };
+    }
+  }
+}
+
+function list(parameter: Parameter, name: string, itemType: string): Expression {
+  const type = `Vec<${itemType}>`;
+  if (parameter.required) {
+    const text = requiredText(parameter, name);
+    const reference = parameter.in === 'header' ? text.value : `&${text.value}`;
+    return { type, value: `list(${name}, ${reference})?`, helpers: [...text.helpers, 'list'] };
+  }
+  const text = optionalText(parameter, name);
+  const items = parameter.in === 'cookie' ? `|text| list(${name}, &text)` : `|text| list(${name}, text)`;
+  return {
+    type: `Option<${type}>`,
+    value: `${text.value}.map(${items}).transpose()?`,
+    helpers: [...text.helpers, 'list'],
+  };
+}
+
+/** An `Option` of the text as it came. */
+function optionalText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
+  switch (parameter.in) {
+    case 'path':
+      return { value: `req.path_param(${name})`, helpers: [] };
+    case 'query':
+      return { value: `req.query_param(${name})`, helpers: [] };
+    case 'header':
+      return { value: `req.header(${name})`, helpers: [] };
+    case 'cookie':
+      return { value: `cookie(&req, ${name})`, helpers: ['cookie'] };
+  }
+}
+
+/** The text as it came; the handler fails without it. */
+function requiredText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
+  switch (parameter.in) {
+    case 'path':
+      return { value: `req.require_path_param::<String>(${name})?`, helpers: [] };
+    case 'query':
+      return { value: `req.require_query_param::<String>(${name})?`, helpers: [] };
+    case 'header':
+      return { value: `req.require_header(${name})?`, helpers: [] };
+    case 'cookie': {
+      const message = stringLiteral(`Missing required cookie: ${parameter.name}`);
+      const missing = `HandlerError::BadRequest(${message}.into())`;
+      return { value: `cookie(&req, ${name}).ok_or_else(|| ${missing})?`, helpers: ['cookie'] };
+    }
+  }
+}
+
+/** What is not said to be a number or a boolean is text. */
+function rustType(type: ValueType): string {
+  switch (type) {
+    case 'integer':
+      return 'i64';
+    case 'number':
+      return 'f64';
+    case 'boolean':
+      return 'bool';
+    default:
+      return 'String';
+  }
+}
