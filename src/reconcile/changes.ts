@@ -47,13 +47,16 @@ export class Changes {
 
   /**
    * Waits until `read` returns something. It is called now, at each announcement of the row, and from time to time.
+   * @param signal ends the wait early
    * @returns what `read` returned, or undefined when the time is over
+   * @throws the reason of `signal`, once that is aborted
    */
   async waitFor<T>(
     topic: Topic,
     id: string,
     timeoutMs: number,
     read: () => Promise<T | undefined>,
+    signal?: AbortSignal,
   ): Promise<T | undefined> {
     const key = `${topic}:${id}`;
     const listeners = getOrCreate(this.#byRow, key);
@@ -64,10 +67,12 @@ export class Changes {
       wake();
     };
     listeners.add(listener);
+    signal?.addEventListener('abort', listener);
     const deadline = performance.now() + timeoutMs;
     try {
       for (;;) {
         announced = false;
+        signal?.throwIfAborted();
         const value = await read();
         if (value !== undefined) return value;
         const remaining = deadline - performance.now();
@@ -85,6 +90,7 @@ export class Changes {
       }
     } finally {
       listeners.delete(listener);
+      signal?.removeEventListener('abort', listener);
       if (listeners.size === 0) this.#byRow.delete(key);
     }
   }

@@ -7,7 +7,14 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 
 /** What changed; also the name of the notification channel. */
-export type Topic = 'endpoint' | 'build' | 'observation' | 'service' | 'service_observation' | 'node';
+export type Topic =
+  | 'endpoint'
+  | 'build'
+  | 'import'
+  | 'observation'
+  | 'service'
+  | 'service_observation'
+  | 'node';
 
 /** One changed row. */
 export interface Announcement {

@@ -1,11 +1,11 @@
 /** Bindings: which services the code of an endpoint may use. */
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
+import { found } from '../../found.js';
 import { type BoundService, createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findService } from '../../store/services.js';
 import type { ApiDependencies } from '../dependencies.js';
-import { found } from '../found.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';

@@ -1,7 +1,7 @@
 /** Builds: what was asked to be compiled, and what came of it. */
 import { Type } from '@sinclair/typebox';
+import { found } from '../../found.js';
 import { type Build, endpointsOfBuild, findBuild } from '../../store/builds.js';
-import { found } from '../found.js';
 import { defineRoute } from '../route.js';
 import { Id, IdParams, nullable, oneOf, Timestamp } from '../schemas.js';
 

@@ -1,5 +1,6 @@
 /** Collections: groups of endpoints within a domain. */
 import { Type } from '@sinclair/typebox';
+import { found, notFound } from '../../found.js';
 import { normalizeBasePath } from '../../route-pattern.js';
 import {
   createCollection,
@@ -9,7 +10,6 @@ import {
   updateCollection,
 } from '../../store/collections.js';
 import { findDomain } from '../../store/domains.js';
-import { found, notFound } from '../found.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { presentCollection } from './present.js';

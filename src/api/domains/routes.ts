@@ -1,7 +1,7 @@
 /** Domains: hostnames that collections and endpoints are served under. */
 import { Type } from '@sinclair/typebox';
+import { found, notFound } from '../../found.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
-import { found, notFound } from '../found.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { presentDomain } from './present.js';

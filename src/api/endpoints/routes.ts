@@ -1,5 +1,6 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
 import { Type } from '@sinclair/typebox';
+import { found, notFound } from '../../found.js';
 import { findCollection } from '../../store/collections.js';
 import {
   createEndpoint,
@@ -8,7 +9,6 @@ import {
   listEndpoints,
   updateEndpoint,
 } from '../../store/endpoints.js';
-import { found, notFound } from '../found.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';

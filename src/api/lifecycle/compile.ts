@@ -1,23 +1,11 @@
-/** The operation compile: reuse what is known, or have a worker build it, and wait for the outcome. */
-import { AppError } from '../../errors.js';
-import { findArtifact } from '../../store/artifacts.js';
-import {
-  type Build,
-  type BuildRequest,
-  findBuild,
-  finishBuild,
-  recordCachedBuild,
-  requestBuild,
-} from '../../store/builds.js';
-import { findEndpoint } from '../../store/endpoints.js';
-import { liveNodes, type Node } from '../../store/nodes.js';
+/** Compiling on request: a build that nobody carries out yet goes onto the queue. */
+import { requestCompile } from '../../lifecycle/compile.js';
+import { finishBuild } from '../../store/builds.js';
 import type { ApiDependencies } from '../dependencies.js';
-import { found } from '../found.js';
 
 /**
  * Starts to compile an endpoint's code, unless the same code was compiled before.
- * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
- *   queued for a worker that is yet to come
+ * @param isAwaited whether the caller will wait; see `requestCompile`
  * @returns the id of the build, which may have ended already
  */
 export async function startCompile(
@@ -26,86 +14,19 @@ export async function startCompile(
   requestId: string,
   isAwaited: boolean,
 ): Promise<string> {
-  const { store, queues } = deps;
-  const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
-  if (endpoint.code === null || endpoint.code.trim() === '') {
-    throw new AppError(
-      'endpoint_has_no_code',
-      'The endpoint has no code to compile; set `code` to the source of a handler.',
-    );
-  }
-  const request: BuildRequest = {
-    endpointId,
-    sourceKey: endpoint.source_key,
-    code: endpoint.code,
-    dependencies: endpoint.dependencies ?? {},
-    requestId,
-  };
-  const workers = await liveNodes(store, 'worker');
-  const known = await knownArtifact(deps, workers, request.sourceKey);
-  if (known) return recordCachedBuild(store, request, known);
-  if (isAwaited && workers.length === 0) {
-    throw new AppError('no_worker', 'No worker is alive that could compile; start the `worker` process.');
-  }
-
-  const build = await requestBuild(store, request);
-  if (build.isNew) {
-    try {
-      await queues.enqueueCompile(build, requestId);
-    } catch (error) {
-      const message = 'The job queue could not be reached; compile again.';
-      await finishBuild(store, build, {
-        state: 'failed',
-        errorCode: 'queue_unavailable',
-        error: message,
-        diagnostics: [],
-        timings: {},
-      });
-      throw error;
-    }
-  }
-  return build.id;
-}
-
-/**
- * Waits for a build to end.
- * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
- */
-export async function awaitBuild(
-  { changes, store, config }: ApiDependencies,
-  id: string,
-  endpointId: string,
-): Promise<Build> {
-  const build = await changes.waitFor('build', id, config.COMPILE_WAIT_MS, async () => {
-    const current = await findBuild(store, id);
-    return current?.state === 'succeeded' || current?.state === 'failed' ? current : undefined;
-  });
-  if (!build) {
-    throw new AppError('wait_timeout', `The build is still going on; see /api/builds/${id}.`, {
-      details: { build_id: id },
+  const { id, toCarryOut } = await requestCompile(deps, endpointId, requestId, isAwaited);
+  if (!toCarryOut) return id;
+  try {
+    await deps.queues.enqueueCompile(toCarryOut, requestId);
+  } catch (error) {
+    await finishBuild(deps.store, toCarryOut, {
+      state: 'failed',
+      errorCode: 'queue_unavailable',
+      error: 'The job queue could not be reached; compile again.',
+      diagnostics: [],
+      timings: {},
     });
+    throw error;
   }
-  if (build.state === 'failed') {
-    throw new AppError(build.error_code ?? 'compile_failed', build.error ?? 'The build failed.', {
-      details: { build_id: id },
-      diagnostics: build.diagnostics,
-    });
-  }
-  // Deleted while it was compiled: the build is of no use to it any more.
-  found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
-  return build;
-}
-
-/** What a toolchain of a living worker has already made of the source, if the store still has it. */
-async function knownArtifact(
-  { store, artifacts }: ApiDependencies,
-  workers: readonly Node[],
-  sourceKey: string,
-) {
-  for (const { info } of workers) {
-    const known =
-      typeof info['toolchain'] === 'string' && (await findArtifact(store, sourceKey, info['toolchain']));
-    if (known && (await artifacts.has(known.digest))) return known;
-  }
-  return undefined;
+  return id;
 }

@@ -1,9 +1,10 @@
 /** Compile, start and stop: the explicit steps from source to a live endpoint. */
 import { Type } from '@sinclair/typebox';
+import { awaitBuild } from '../../lifecycle/compile.js';
+import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
 import { defineRoute, Reply } from '../route.js';
 import { Id, IdParams } from '../schemas.js';
-import { awaitBuild, startCompile } from './compile.js';
-import { startEndpoint, stopEndpoint } from './run.js';
+import { startCompile } from './compile.js';
 
 const tag = 'Endpoints';
 
@@ -46,7 +47,7 @@ export const lifecycleRoutes = [
           { Location: `/api/builds/${buildId}`, 'Preference-Applied': 'respond-async' },
         );
       }
-      const { cached, diagnostics } = await awaitBuild(deps, buildId, params.id);
+      const { cached, diagnostics } = await awaitBuild(deps, buildId, params.id, deps.config.COMPILE_WAIT_MS);
       const message = cached
         ? 'Compiled successfully (the same code had been compiled before)'
         : 'Compiled successfully';

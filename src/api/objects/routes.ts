@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import mime from 'mime-types';
 import { AppError } from '../../errors.js';
+import { found } from '../../found.js';
 import { objectKeyProblem } from '../../object-key.js';
 import type { Database } from '../../store/database.js';
 import { findService } from '../../store/services.js';
-import { found } from '../found.js';
 import { defineRoute, Reply } from '../route.js';
 import {
   KeyParams,

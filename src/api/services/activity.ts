@@ -1,9 +1,9 @@
 /** The operations activate and deactivate: write what should be, and wait until every actor host has acted on it. */
 import { AppError } from '../../errors.js';
+import { found } from '../../found.js';
 import { desireActive, desireInactive, type ServiceObservation } from '../../store/service-activity.js';
 import { findService, type Service } from '../../store/services.js';
 import type { ApiDependencies } from '../dependencies.js';
-import { found } from '../found.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 
 /** An actor host tries to connect for up to 5 s before it says that it cannot. */

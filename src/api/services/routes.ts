@@ -1,5 +1,6 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
+import { found, notFound } from '../../found.js';
 import { parseServiceConfig } from '../../service-configs.js';
 import { desireInactive } from '../../store/service-activity.js';
 import {
@@ -11,7 +12,6 @@ import {
   updateService,
 } from '../../store/services.js';
 import type { ApiDependencies } from '../dependencies.js';
-import { found, notFound } from '../found.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';

@@ -1,5 +1,6 @@
 /** The operations start and stop: write what should run, and wait until every gateway has acted on it. */
-import { AppError } from '../../errors.js';
+import { AppError } from '../errors.js';
+import { notFound } from '../found.js';
 import {
   confirmRun,
   currentWish,
@@ -7,21 +8,26 @@ import {
   desireRun,
   desireStop,
   revertRun,
-} from '../../store/endpoint-runs.js';
-import { findEndpoint } from '../../store/endpoints.js';
-import { liveNodes, type Node } from '../../store/nodes.js';
-import { type Observation, observationsOf } from '../../store/observations.js';
-import type { ApiDependencies } from '../dependencies.js';
-import { notFound } from '../found.js';
+} from '../store/endpoint-runs.js';
+import { findEndpoint } from '../store/endpoints.js';
+import { liveNodes, type Node } from '../store/nodes.js';
+import { type Observation, observationsOf } from '../store/observations.js';
+import type { LifecycleDependencies } from './dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
 const NOTICE_MS = 5_000;
 
 /**
  * Runs the endpoint's artifact on all gateways.
+ * @param signal ends the wait; whatever was asked for goes on
  * @returns the process id on the gateway that has been there longest
  */
-export async function startEndpoint(deps: ApiDependencies, id: string, requestId: string): Promise<number> {
+export async function startEndpoint(
+  deps: LifecycleDependencies,
+  id: string,
+  requestId: string,
+  signal?: AbortSignal,
+): Promise<number> {
   const { store } = deps;
   await requireGateways(deps);
   const run = await desireRun(store, id, requestId);
@@ -29,7 +35,8 @@ export async function startEndpoint(deps: ApiDependencies, id: string, requestId
   if (run.artifact === null) {
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
   }
-  const seen = await awaitGateways(deps, id, (observation) => hasActedOn(observation, run), run.artifact);
+  const isDone = (observation: Observation) => hasActedOn(observation, run);
+  const seen = await awaitGateways(deps, id, isDone, run.artifact, signal);
   const failure = failureOf(seen);
   if (failure) {
     await revertRun(store, id, run, failure.message);
@@ -53,7 +60,7 @@ function failureOf(seen: readonly Observation[] | undefined): AppError | undefin
 }
 
 /** Stops the endpoint on all gateways. */
-export async function stopEndpoint(deps: ApiDependencies, id: string): Promise<void> {
+export async function stopEndpoint(deps: LifecycleDependencies, id: string): Promise<void> {
   const { store } = deps;
   const version = await desireStop(store, id);
   if (version === undefined) {
@@ -75,7 +82,8 @@ function hasActedOn(observation: Observation, { version, artifact }: DesiredRun)
   );
 }
 
-async function requireGateways({ store }: ApiDependencies): Promise<void> {
+/** @throws AppError no_gateway when none is alive */
+export async function requireGateways({ store }: Pick<LifecycleDependencies, 'store'>): Promise<void> {
   if ((await liveNodes(store, 'gateway')).length === 0) {
     throw noGateway();
   }
@@ -94,14 +102,15 @@ function noGateway(): AppError {
  * @throws AppError when the endpoint is deleted, or a start is overtaken by another wish, while it waits
  */
 function awaitGateways(
-  { changes, store, config }: ApiDependencies,
+  { changes, store, config }: LifecycleDependencies,
   endpointId: string,
   isDone: (observation: Observation) => boolean,
   wanted: string | null,
+  signal?: AbortSignal,
 ): Promise<readonly Observation[] | undefined> {
   // Requests in flight are waited for before a handler is ended.
   const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
-  return changes.waitFor('observation', endpointId, timeoutMs, async () => {
+  const read = async () => {
     const [nodes, observations, wish] = await Promise.all([
       liveNodes(store, 'gateway'),
       observationsOf(store, endpointId),
@@ -119,7 +128,8 @@ function awaitGateways(
       );
     }
     return undefined;
-  });
+  };
+  return changes.waitFor('observation', endpointId, timeoutMs, read, signal);
 }
 
 function observationBy(node: Node, observations: readonly Observation[]): Observation | undefined {

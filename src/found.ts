@@ -1,5 +1,5 @@
 /** Ids that lead nowhere. */
-import { AppError } from '../errors.js';
+import { AppError } from './errors.js';
 
 /** What was looked for. @throws AppError not_found when there is none */
 export function found<T>(value: T | undefined, kind: string, id: string): T {

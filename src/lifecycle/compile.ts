@@ -1,0 +1,106 @@
+/** The operation compile: reuse what is known, or request a build, and wait for the outcome. */
+import { AppError } from '../errors.js';
+import { found } from '../found.js';
+import { findArtifact } from '../store/artifacts.js';
+import {
+  type Build,
+  type BuildAttempt,
+  type BuildRequest,
+  findBuild,
+  recordCachedBuild,
+  requestBuild,
+} from '../store/builds.js';
+import { findEndpoint } from '../store/endpoints.js';
+import { liveNodes, type Node } from '../store/nodes.js';
+import type { LifecycleDependencies } from './dependencies.js';
+
+/** A build that was asked for. */
+export interface RequestedBuild {
+  readonly id: string;
+  /** Set when somebody has to carry it out: it is neither known nor under way. */
+  readonly toCarryOut: BuildAttempt | undefined;
+}
+
+/**
+ * Asks for an endpoint's code to be compiled, unless the same code was compiled before.
+ * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
+ *   queued for a worker that is yet to come
+ */
+export async function requestCompile(
+  deps: LifecycleDependencies,
+  endpointId: string,
+  requestId: string,
+  isAwaited: boolean,
+): Promise<RequestedBuild> {
+  const { store } = deps;
+  const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  if (endpoint.code === null || endpoint.code.trim() === '') {
+    throw new AppError(
+      'endpoint_has_no_code',
+      'The endpoint has no code to compile; set `code` to the source of a handler.',
+    );
+  }
+  const request: BuildRequest = {
+    endpointId,
+    sourceKey: endpoint.source_key,
+    code: endpoint.code,
+    dependencies: endpoint.dependencies ?? {},
+    requestId,
+  };
+  const workers = await liveNodes(store, 'worker');
+  const known = await knownArtifact(deps, workers, request.sourceKey);
+  if (known) return { id: await recordCachedBuild(store, request, known), toCarryOut: undefined };
+  if (isAwaited && workers.length === 0) throw noWorker();
+  const build = await requestBuild(store, request);
+  return { id: build.id, toCarryOut: build.isNew ? build : undefined };
+}
+
+export function noWorker(): AppError {
+  return new AppError('no_worker', 'No worker is alive that could compile; start the `worker` process.');
+}
+
+/**
+ * Waits for a build to end.
+ * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
+ */
+export async function awaitBuild(
+  { changes, store }: LifecycleDependencies,
+  id: string,
+  endpointId: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<Build> {
+  const read = async () => {
+    const current = await findBuild(store, id);
+    return current?.state === 'succeeded' || current?.state === 'failed' ? current : undefined;
+  };
+  const build = await changes.waitFor('build', id, timeoutMs, read, signal);
+  if (!build) {
+    throw new AppError('wait_timeout', `The build is still going on; see /api/builds/${id}.`, {
+      details: { build_id: id },
+    });
+  }
+  if (build.state === 'failed') {
+    throw new AppError(build.error_code ?? 'compile_failed', build.error ?? 'The build failed.', {
+      details: { build_id: id },
+      diagnostics: build.diagnostics,
+    });
+  }
+  // Deleted while it was compiled: the build is of no use to it any more.
+  found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  return build;
+}
+
+/** What a toolchain of a living worker has already made of the source, if the store still has it. */
+async function knownArtifact(
+  { store, artifacts }: LifecycleDependencies,
+  workers: readonly Node[],
+  sourceKey: string,
+) {
+  for (const { info } of workers) {
+    const known =
+      typeof info['toolchain'] === 'string' && (await findArtifact(store, sourceKey, info['toolchain']));
+    if (known && (await artifacts.has(known.digest))) return known;
+  }
+  return undefined;
+}
