@@ -20,8 +20,8 @@ export const HELPERS: Readonly<Record<Helper, { readonly needs: readonly Helper[
     parse: {
       needs: [],
       code: `fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
-    let invalid = || HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
-    text.parse().map_err(|_| invalid())
+    let invalid = |_| HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
+    text.parse().map_err(invalid)
 }`,
     },
     optional: {

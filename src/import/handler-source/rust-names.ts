@@ -32,7 +32,7 @@ export class RustNames {
   give(text: string): string {
     const wanted = this.#identifier(text);
     let name = wanted;
-    for (let number = 2; this.#taken.has(name); number++) name = `${wanted}_${number}`;
+    for (let number = 2; this.#taken.has(name); number++) name = `${wanted.replace(/_$/, '')}_${number}`;
     this.#taken.add(name);
     return name;
   }

@@ -1,0 +1,259 @@
+/** Generated handlers as source: how they read, and that the compiler has nothing to say about them. */
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { generateHandler } from '../../../src/import/handler-source/generate-handler.js';
+import type { Operation } from '../../../src/import/openapi/document.js';
+import { HOSTILE_TEXTS, hostileOperation, jsonBody, member, operation, parameter } from './operations.js';
+import { type CheckHandlers, openCompiler } from './rust.js';
+
+const UPDATE_PET = operation({
+  operationId: 'updatePet',
+  method: 'PUT',
+  path: '/pets/{petId}',
+  description: 'Changes a pet.\n\nIts kind stays.',
+  parameters: [
+    parameter('petId', { in: 'path', required: true, type: 'integer' }),
+    parameter('dryRun', { type: 'boolean' }),
+    parameter('reason'),
+    parameter('fields', { type: 'array', itemType: 'string' }),
+    parameter('If-Match', { in: 'header', required: true }),
+  ],
+  body: jsonBody([
+    member('name'),
+    member('type'),
+    member('bornOn', { required: false }),
+    member('owner', { nullable: true, type: 'object' }),
+    member('weight', { type: 'number' }),
+    member('tags', { type: 'array', required: false }),
+  ]),
+});
+
+const UPDATE_PET_SOURCE = `// PUT /pets/{petId}: Changes a pet. Its kind stays.
+//
+// updatePet of Pet store
+
+use rust_edge_gateway_sdk::prelude::*;
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// The JSON that clients send.
+#[derive(Deserialize, Serialize)]
+struct Body {
+    name: String,
+    #[serde(rename = "type")]
+    type_: String,
+    #[serde(rename = "bornOn")]
+    born_on: Option<String>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    owner: Option<HashMap<String, JsonValue>>,
+    weight: f64,
+    tags: Option<Vec<JsonValue>>,
+}
+
+fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
+    let invalid = |_| HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
+    text.parse().map_err(invalid)
+}
+
+/// A value that may be missing; one that is there has to be a \`T\`.
+fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, HandlerError> {
+    text.map(|text| parse(name, text)).transpose()
+}
+
+/// The values of \`1,2,3\`. Of a parameter that is repeated in a query, only the last value arrives.
+fn list<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>, HandlerError> {
+    text.split(',').map(|item| parse(name, item)).collect()
+}
+
+fn handle(req: Request) -> Result<Response, HandlerError> {
+    let pet_id: i64 = req.require_path_param("petId")?;
+    let dry_run: Option<bool> = optional("dryRun", req.query_param("dryRun"))?;
+    let reason = req.query_param("reason");
+    let fields: Option<Vec<String>> =
+        req.query_param("fields").map(|text| list("fields", text)).transpose()?;
+    let if_match = req.require_header("If-Match")?;
+    let body: Body = req.json()?;
+
+    // Left to write: what updatePet does with a request that is in order, and its answer.
+    let answer = json!({
+        "error": "updatePet is not implemented yet",
+        "operation": "PUT /pets/{petId}",
+        "left_to_write": "what updatePet does with a request that is in order, and its answer: Changes a pet. Its kind stays.",
+        "received": {
+            "path": {
+                "petId": pet_id,
+            },
+            "query": {
+                "dryRun": dry_run,
+                "reason": reason,
+                "fields": fields,
+            },
+            "header": {
+                "If-Match": if_match,
+            },
+            "body": body,
+        },
+    });
+    Ok(Response::json(501, answer))
+}
+
+handler_loop_result!(handle);
+`;
+
+const LIST_PETS_SOURCE = `// GET /pets
+//
+// listPets of Pet store
+
+use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_: Request) -> Result<Response, HandlerError> {
+    // Left to write: what listPets does with a request that is in order, and its answer.
+    let answer = json!({
+        "error": "listPets is not implemented yet",
+        "operation": "GET /pets",
+        "left_to_write": "what listPets does with a request that is in order, and its answer",
+    });
+    Ok(Response::json(501, answer))
+}
+
+handler_loop_result!(handle);
+`;
+
+const MANY = Array.from({ length: 1_000 }, (_, at) => `name-${at}`);
+
+describe('generated handlers', () => {
+  let check: CheckHandlers;
+
+  before(async function () {
+    // The SDK may have to be built first.
+    this.timeout(300_000);
+    check = await openCompiler();
+  });
+
+  const generated = (of: Operation) => generateHandler(of, 'Pet store');
+  const variables = (of: Operation) =>
+    [...generated(of).matchAll(/^ {4}let (\w+)/gm)].map(([, name]) => name);
+
+  it('reads as a person would begin it', () => {
+    expect(generated(UPDATE_PET)).to.equal(UPDATE_PET_SOURCE);
+    expect(generated(operation())).to.equal(LIST_PETS_SOURCE);
+  });
+
+  it('names variables in snake_case, each once, and none like a keyword or what is there already', () => {
+    const names = [
+      'petId',
+      'pet_id',
+      'HTTPStatus',
+      'X-Rate-Limit',
+      'ids[]',
+      '2fa',
+      '_',
+      'größe',
+      'Self',
+      'list',
+    ];
+    expect(variables(operation({ parameters: names.map((name) => parameter(name)) }))).to.deep.equal([
+      'pet_id',
+      'pet_id_2',
+      'http_status',
+      'x_rate_limit',
+      'ids',
+      'value_2fa',
+      'value',
+      'gr_e',
+      'self_',
+      'list_2',
+      'answer',
+    ]);
+  });
+
+  it('takes the parameters of the path from the path', () => {
+    const path = '/{owner}/{id}';
+    const parameters = ['id', 'elsewhere'].map((name) =>
+      parameter(name, { in: 'path', required: true, type: 'integer' }),
+    );
+    const source = generated(operation({ path, parameters }));
+    expect(source).to.include('let owner: String = req.require_path_param("owner")?;');
+    expect(source).to.include('let id: i64 = req.require_path_param("id")?;');
+    expect(source).not.to.include('elsewhere');
+  });
+
+  it('leaves out headers that are not parameters, and parameters described twice', () => {
+    const headers = ['Accept', 'content-type', 'AUTHORIZATION', 'X-Trace', 'x-trace'];
+    const parameters = headers.map((name) => parameter(name, { in: 'header' }));
+    expect(variables(operation({ parameters }))).to.deep.equal(['x_trace', 'answer']);
+  });
+
+  it('cuts what is too long, and says how much is left out', async () => {
+    const parameters = MANY.map((name) => parameter(name));
+    const body = jsonBody(MANY.map((name) => member(name)));
+    const source = generated(operation({ description: 'word '.repeat(10_000), parameters, body }));
+    expect(source).to.include('// Left out: 900 more parameters.').and.to.include('// Left out: 800 more.');
+    expect(source.length).to.be.below(50_000);
+    expect(await check([source])).to.deep.equal([]);
+  });
+
+  it('notices what the compiler has to say', async () => {
+    const unused = LIST_PETS_SOURCE.replace('(_: Request)', '(req: Request)');
+    expect((await check([LIST_PETS_SOURCE, unused])).join()).to.include('unused variable');
+  });
+
+  it('compiles without a warning, whatever the types', async () => {
+    const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
+    const places = ['path', 'query', 'header', 'cookie'] as const;
+    const media = ['application/json', 'application/problem+json', 'multipart/form-data', 'text/plain'];
+    const flags = [true, false];
+    const parameters = types.flatMap((type) =>
+      places.flatMap((place) =>
+        flags.map((required) => parameter('a', { type, in: place, required, itemType: 'integer' })),
+      ),
+    );
+    const bodies = types.flatMap((type) =>
+      media.flatMap((mediaType) =>
+        flags.map((required) => ({ type, mediaType, required, members: [] as const })),
+      ),
+    );
+    const members = types.flatMap((type) =>
+      flags.flatMap((required) =>
+        flags.map((nullable) => member(`${type}-${required}-${nullable}`, { type, required, nullable })),
+      ),
+    );
+    const sources = [
+      UPDATE_PET,
+      ...parameters.map((one) => operation({ path: one.in === 'path' ? '/{a}' : '/', parameters: [one] })),
+      ...[...bodies, jsonBody(members), jsonBody(members, { required: false })].map((body) =>
+        operation({ body }),
+      ),
+    ].map(generated);
+    expect(await check(sources)).to.deep.equal([]);
+  });
+
+  it('compiles without a warning, whatever a stranger writes', async function () {
+    this.timeout(180_000);
+    const everywhere = HOSTILE_TEXTS.map((text) =>
+      generateHandler(
+        operation({
+          operationId: text,
+          description: text,
+          parameters: [
+            parameter(text, { required: true }),
+            parameter(text, { in: 'cookie', required: true }),
+          ],
+          body: jsonBody([member(text), member('pet_id'), member(text)]),
+        }),
+        text,
+      ),
+    );
+    expect(await check(everywhere)).to.deep.equal([]);
+
+    const operations = fc.array(hostileOperation, { minLength: 200, maxLength: 200, size: 'max' });
+    await fc.assert(
+      fc.asyncProperty(operations, async (drawn) => {
+        const said = await check(drawn.map((one) => generateHandler(one, one.name)));
+        expect(said).to.deep.equal([]);
+      }),
+      // To make a failure smaller would take a run of the compiler for each step.
+      { numRuns: 3, endOnFailure: true },
+    );
+  });
+});

@@ -1,0 +1,182 @@
+/** Operations as a document may have them: plain ones to start from, and as hostile as they come. */
+import fc from 'fast-check';
+import type { Member, Operation, Parameter, RequestBody } from '../../../src/import/openapi/document.js';
+
+/** An operation without parameters and body, but for what is given. */
+export function operation(given: Partial<Operation> = {}): Operation {
+  const { method = 'GET', path = '/pets', operationId = 'listPets' } = given;
+  const name = operationId ?? `${method} ${path}`;
+  return { operationId, name, method, path, description: null, parameters: [], body: null, ...given };
+}
+
+export function parameter(name: string, given: Partial<Parameter> = {}): Parameter {
+  return { name, in: 'query', required: false, type: 'string', itemType: 'any', ...given };
+}
+
+export function member(name: string, given: Partial<Member> = {}): Member {
+  return { name, required: true, nullable: false, type: 'string', ...given };
+}
+
+export function jsonBody(members: readonly Member[], given: Partial<RequestBody> = {}): RequestBody {
+  return { required: true, mediaType: 'application/json', type: 'object', members, ...given };
+}
+
+/** Each would do harm, or not compile, if it became code as it is. */
+export const HOSTILE_TEXTS = [
+  '',
+  ' ',
+  '_',
+  '__',
+  '2fa',
+  '-1',
+  'pet id',
+  'petId',
+  'pet_id',
+  'PET-ID',
+  'ids[]',
+  'filter[a][b]',
+  '*/ compile_error!("out of a comment"); /*',
+  '\n compile_error!("on a new line");',
+  '\r compile_error!("behind a carriage return");',
+  '\u2028 compile_error!("behind a line separator");',
+  '\u0085 compile_error!("behind a next line");',
+  '"); compile_error!("out of a string"); ("',
+  '"#); compile_error!("out of a raw string"); r#"',
+  '\\"); compile_error!("behind a backslash"); //',
+  '\\',
+  '\\u{110000}',
+  '{', // for format strings
+  '{}{0}{name:?}',
+  '}}',
+  "'",
+  "'static",
+  '#![deny(warnings)]',
+  '//! no inner comment',
+  '/// no outer comment',
+  '\u202e txet desrever \u2066',
+  'zero\u200bwidth\ufeff',
+  'half \ud800 a pair',
+  '\ud83d\ude00 \ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67',
+  '\u0000\u0007\u001b[31m',
+  'größe',
+  'Größe',
+  '日本語',
+  'İstanbul',
+  'ſ',
+  'x'.repeat(256),
+  'x'.repeat(10_000),
+  'word '.repeat(2_000),
+  '\ud83d\ude00'.repeat(5_000),
+  ...[
+    'type',
+    'self',
+    'Self',
+    'super',
+    'crate',
+    'gen',
+    'async',
+    'union',
+    'try',
+    'macro_rules',
+    'static',
+    'dyn',
+  ],
+  ...['req', 'body', 'form', 'answer', 'parse', 'optional', 'list', 'cookie', 'handle', 'main', 'entry'],
+  ...[
+    'Response',
+    'Request',
+    'String',
+    'Option',
+    'Option<String>',
+    'Some',
+    'None',
+    'Ok',
+    'Body',
+    'HashMap',
+    'Vec',
+  ],
+  ...[
+    'json',
+    'std',
+    'core',
+    'i64',
+    'bool',
+    'FromStr',
+    'HandlerError',
+    'value',
+    'field',
+    'text',
+    'name',
+    'items',
+  ],
+  ...['__proto__', 'constructor', 'toString'],
+];
+
+const hostileText = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 30 }) },
+  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 30 }) },
+  {
+    weight: 1,
+    arbitrary: fc.array(fc.constantFrom(...HOSTILE_TEXTS), { maxLength: 3 }).map((all) => all.join('')),
+  },
+);
+
+const valueType = fc.constantFrom(
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'array',
+  'object',
+  'any' as const,
+);
+
+const hostileParameter: fc.Arbitrary<Parameter> = fc.record({
+  name: hostileText,
+  in: fc.constantFrom('path', 'query', 'header', 'cookie'),
+  required: fc.boolean(),
+  type: valueType,
+  itemType: valueType,
+});
+
+const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
+  required: fc.boolean(),
+  mediaType: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom('application/json', 'application/vnd.x+json; charset=utf-8') },
+    { weight: 1, arbitrary: fc.constant('multipart/form-data') },
+    { weight: 1, arbitrary: hostileText },
+  ),
+  type: fc.oneof(
+    { weight: 3, arbitrary: fc.constant('object' as const) },
+    { weight: 1, arbitrary: valueType },
+  ),
+  members: fc.array(
+    fc.record({ name: hostileText, required: fc.boolean(), nullable: fc.boolean(), type: valueType }),
+    { maxLength: 12 },
+  ),
+});
+
+/** As hostile as `parseRoute` lets a path be. */
+const hostilePath = fc.constantFrom(
+  '/',
+  '/{id}',
+  '/{type}/{Type}/{self}',
+  '/{a.b}/{a-b}/{a_b}',
+  '/"/{x}/\'',
+  '/%22%5C/*/'.replace('*', '-'),
+  '/\u202e/{_}',
+  '/compile_error!("x");/{req}',
+);
+
+/** An operation of a stranger. */
+export const hostileOperation: fc.Arbitrary<Operation> = fc
+  .record({
+    operationId: fc.option(hostileText),
+    method: fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE'),
+    path: hostilePath,
+    description: fc.option(hostileText),
+    parameters: fc.array(hostileParameter, { maxLength: 8 }),
+    body: fc.option(hostileBody),
+  })
+  .map((drawn) => operation(drawn));
