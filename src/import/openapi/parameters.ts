@@ -1,0 +1,89 @@
+/** The parameters of an operation: its own, and those of its path item that it does not override. */
+import type { Parameter } from './document.js';
+import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
+import type { References } from './references.js';
+import type { Schemas } from './schemas.js';
+
+const PLACES: readonly string[] = ['path', 'query', 'header', 'cookie'];
+/** The specification says that a parameter of these names is to be ignored: other parts of the document describe them. */
+const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
+
+export class Parameters {
+  constructor(
+    private readonly references: References,
+    private readonly schemas: Schemas,
+  ) {}
+
+  /**
+   * Reads the parameters of one operation.
+   * @param label the operation, for messages
+   * @param warn is told what the document says wrongly of the path's parameters
+   * @throws AppError invalid_spec
+   */
+  read(
+    label: string,
+    path: string,
+    item: JsonObject,
+    operation: JsonObject,
+    warn: (warning: string) => void,
+  ): readonly Parameter[] {
+    const merged = new Map([...this.list(item, label), ...this.list(operation, label)]);
+    const inPath = new Set([...path.matchAll(/\{([^{}/]+)\}/g)].map(([, name]) => name));
+    const parameters = [...merged.values()].filter((parameter) => {
+      if (parameter.in !== 'path' || inPath.delete(parameter.name)) return true;
+      warn(
+        `${label}: the path parameter "${shortened(parameter.name)}" is left out: the path does not have it`,
+      );
+      return false;
+    });
+    const missing = [...inPath].filter((name) => name !== undefined);
+    for (const name of missing) {
+      warn(`${label}: the path parameter "${shortened(name)}" is not described; it is taken for a string`);
+    }
+    return [
+      ...missing.map((name) => ({ name, in: 'path', required: true, ...PLAIN }) as const),
+      ...parameters,
+    ];
+  }
+
+  /** The list of an operation or a path item, by what identifies a parameter. */
+  private list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
+    const found = new Map<string, Parameter>();
+    itemsOf(own(holder, 'parameters')).forEach((item, at) => {
+      const place = `${label}: parameters/${at}`;
+      const parameter = this.parse(this.references.resolve(item, place), place);
+      if (parameter.in === 'header' && IGNORED_HEADERS.includes(parameter.name.toLowerCase())) return;
+      // Names of headers are the same in any case.
+      const name = parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name;
+      const key = `${parameter.in} ${name}`;
+      if (found.has(key)) {
+        throw specError(place, `a second ${parameter.in} parameter "${shortened(name)}"; keep one of them`);
+      }
+      found.set(key, parameter);
+    });
+    return found;
+  }
+
+  private parse(value: unknown, place: string): Parameter {
+    const parameter = isObject(value) ? value : {};
+    const name = own(parameter, 'name');
+    const where = own(parameter, 'in');
+    if (typeof name !== 'string' || name === '' || !isPlace(where)) {
+      throw specError(place, `is no parameter: it needs a "name", and "in" as one of ${PLACES.join(', ')}`);
+    }
+    const schema = own(parameter, 'schema');
+    return {
+      name,
+      in: where,
+      required: where === 'path' || own(parameter, 'required') === true,
+      type: this.schemas.typeOf(schema),
+      itemType: this.schemas.itemTypeOf(schema),
+    };
+  }
+}
+
+const PLAIN = { type: 'string', itemType: 'any' } as const;
+
+function isPlace(value: unknown): value is Parameter['in'] {
+  return typeof value === 'string' && PLACES.includes(value);
+}

@@ -1,0 +1,97 @@
+/** Reads OpenAPI documents: from text, which may be anything, to what this product needs to know of them. */
+import { AppError } from '../../errors.js';
+import { descriptionFrom } from './description.js';
+import type { OpenApiDocument } from './document.js';
+import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
+import { readOperations } from './operations.js';
+import { parseText } from './parse-text.js';
+import { References } from './references.js';
+import { basePathOf } from './servers.js';
+import { survey } from './survey.js';
+import { validateDocument } from './validate.js';
+
+/** As the collection has it that is made of it. */
+const MAX_TITLE_LENGTH = 255;
+
+/** What a document may have at most. */
+export interface OpenApiLimits {
+  readonly operations: number;
+}
+
+/**
+ * Reads an OpenAPI 3.0 or 3.1 document. Nothing is fetched or read from disk on its behalf.
+ * @param text YAML or JSON
+ * @throws AppError invalid_spec naming the place and what to do
+ */
+export async function readOpenApi(text: string, limits: OpenApiLimits): Promise<OpenApiDocument> {
+  try {
+    return await read(parseText(text), limits);
+  } catch (thrown) {
+    // The stack: the text is nested, or its schemas refer to each other, in thousands of steps.
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw specError('/', 'is nested too deeply, or refers to itself in too many steps', { cause: thrown });
+  }
+}
+
+async function read(document: unknown, limits: OpenApiLimits): Promise<OpenApiDocument> {
+  requireOpenApi(document);
+  const references = new References(document, survey(document));
+  requirePaths(document);
+  await validateDocument(document);
+
+  const warnings: string[] = [];
+  const warn = (warning: string) => warnings.push(warning);
+  const { title, version, description } = readInfo(document, warn);
+  const basePath = basePathOf(document);
+  const operations = readOperations(document, references, basePath, limits.operations, warn);
+  if (operations.length === 0) {
+    const reasons = warnings.slice(0, 5).join('; ');
+    throw specError('/paths', `has no operation that can be imported${reasons && `: ${reasons}`}`);
+  }
+  return { title, version, description, basePath, operations, warnings };
+}
+
+function requireOpenApi(document: unknown): asserts document is JsonObject {
+  if (!isObject(document)) throw specError('/', 'is not an OpenAPI document: it has no members');
+  const swagger = own(document, 'swagger');
+  if (swagger !== undefined) {
+    throw new AppError(
+      'invalid_spec',
+      'spec: is Swagger 2.0, which cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi or editor.swagger.io',
+    );
+  }
+  const version = own(document, 'openapi');
+  if (version === undefined) {
+    throw specError(
+      '/openapi',
+      'is missing: not an OpenAPI document; it names the version, for example "3.1.0"',
+    );
+  }
+  if (typeof version !== 'string' || !/^3\.[01]\.\d+(-.*)?$/.test(version)) {
+    const shown = shortened(JSON.stringify(version));
+    throw specError('/openapi', `must be a version 3.0.x or 3.1.x such as "3.1.0", not ${shown}`);
+  }
+}
+
+function requirePaths(document: JsonObject): void {
+  const wrong = entriesOf(own(document, 'paths')).find(([path]) => !/^(\/|x-)/.test(path));
+  if (wrong) throw specError(pointerOf(['paths', wrong[0]]), 'a path must begin with "/"');
+}
+
+function readInfo(document: JsonObject, warn: (warning: string) => void) {
+  const info = own(document, 'info');
+  if (!isObject(info)) throw specError('/info', 'must be an object with title and version');
+  const title = String(own(info, 'title')).trim().replace(/\s+/g, ' ');
+  if (title === '') throw specError('/info/title', 'must not be empty; it names the collection');
+  if (title.length > MAX_TITLE_LENGTH || /\p{Cc}/u.test(title)) {
+    throw specError(
+      '/info/title',
+      `must be at most ${MAX_TITLE_LENGTH} characters of text, without control characters`,
+    );
+  }
+  return {
+    title,
+    version: String(own(info, 'version')),
+    description: descriptionFrom([own(info, 'description'), own(info, 'summary')], '/info/description', warn),
+  };
+}

@@ -1,0 +1,47 @@
+/** The body an operation takes. */
+import type { RequestBody } from './document.js';
+import { entriesOf, isObject, type JsonObject, own, shortened, specError } from './json.js';
+import type { References } from './references.js';
+import type { Schemas } from './schemas.js';
+
+/** A handler takes so many members apart; larger objects it gets as a whole. */
+const MAX_MEMBERS = 200;
+const MAX_MEDIA_TYPE_LENGTH = 255;
+
+/** `application/json`, `application/problem+json`, with or without parameters. */
+const JSON_TYPE = /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i;
+
+export class RequestBodies {
+  constructor(
+    private readonly references: References,
+    private readonly schemas: Schemas,
+  ) {}
+
+  /**
+   * Reads the request body of one operation; null when it has none.
+   * @param label the operation, for messages
+   * @throws AppError invalid_spec
+   */
+  read(label: string, operation: JsonObject, warn: (warning: string) => void): RequestBody | null {
+    const place = `${label}: requestBody`;
+    const body = this.references.resolve(own(operation, 'requestBody'), place);
+    if (!isObject(body)) return null;
+    const offered = entriesOf(own(body, 'content'));
+    const [mediaType, media] = offered.find(([type]) => JSON_TYPE.test(type)) ?? offered[0] ?? [];
+    if (mediaType === undefined) return null;
+    if (mediaType.trim() === '' || mediaType.length > MAX_MEDIA_TYPE_LENGTH) {
+      throw specError(place, `"${shortened(mediaType)}" is no media type`);
+    }
+    const required = own(body, 'required') === true;
+    if (!JSON_TYPE.test(mediaType)) return { required, mediaType, type: 'any', members: [] };
+    const described = this.references.resolve(media, place);
+    const schema = isObject(described) ? own(described, 'schema') : undefined;
+    const type = this.schemas.typeOf(schema);
+    const members = type === 'object' ? this.schemas.membersOf(schema) : [];
+    if (members.length <= MAX_MEMBERS) return { required, mediaType, type, members };
+    warn(
+      `${label}: the body has ${members.length} members, more than the ${MAX_MEMBERS} that a handler takes apart; it gets the object as it is`,
+    );
+    return { required, mediaType, type, members: [] };
+  }
+}

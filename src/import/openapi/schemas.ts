@@ -1,0 +1,143 @@
+/** What a schema says of a value's type: as much as a generated handler tells apart. */
+import type { Member, ValueType } from './document.js';
+import { entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
+import type { References } from './references.js';
+
+interface Kind {
+  readonly type: ValueType;
+  readonly nullable: boolean;
+}
+
+const ANY: Kind = { type: 'any', nullable: false };
+const TYPES: readonly string[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
+
+/** Reads schemas. Each is read once, so that those that refer to each other in all ways take no longer than others. */
+export class Schemas {
+  private readonly kinds = new Map<JsonObject, Kind>();
+  private readonly memberMaps = new Map<JsonObject, ReadonlyMap<string, Member>>();
+
+  constructor(private readonly references: References) {}
+
+  /** The type of what a schema describes. */
+  typeOf(schema: unknown): ValueType {
+    return this.kindOf(schema).type;
+  }
+
+  /** The type of the items of an array; `any` for what is none. */
+  itemTypeOf(schema: unknown): ValueType {
+    for (const part of this.partsOf(schema)) {
+      const items = own(part, 'items');
+      if (items !== undefined) return this.typeOf(items);
+    }
+    return 'any';
+  }
+
+  /** The members of an object that clients send, in the order of the document. */
+  membersOf(schema: unknown): readonly Member[] {
+    return [...this.memberMapOf(schema).values()];
+  }
+
+  private kindOf(schema: unknown): Kind {
+    if (!isObject(schema)) return ANY;
+    const known = this.kinds.get(schema);
+    if (known) return known;
+    // What a schema that leads back to itself finds on its way.
+    this.kinds.set(schema, ANY);
+    const kind = this.findKind(schema);
+    this.kinds.set(schema, kind);
+    return kind;
+  }
+
+  private findKind(schema: JsonObject): Kind {
+    const kinds = [
+      ownKind(schema),
+      ...this.basesOf(schema).map((base) => this.kindOf(base)),
+      this.kindOfAlternatives(itemsOf(own(schema, 'oneOf'))),
+      this.kindOfAlternatives(itemsOf(own(schema, 'anyOf'))),
+    ].filter(({ type, nullable }) => type !== 'any' || nullable);
+    const types = new Set(kinds.map(({ type }) => type).filter((type) => type !== 'any'));
+    const [type = 'any'] = types;
+    return { type: types.size > 1 ? 'any' : type, nullable: kinds.some(({ nullable }) => nullable) };
+  }
+
+  /** What all alternatives have in common. */
+  private kindOfAlternatives(alternatives: readonly unknown[]): Kind {
+    const isNull = (alternative: unknown) => isObject(alternative) && own(alternative, 'type') === 'null';
+    const kinds = alternatives.filter((one) => !isNull(one)).map((one) => this.kindOf(one));
+    const [first] = kinds;
+    const isSame = kinds.every(({ type }) => type === first?.type);
+    return {
+      type: first && isSame ? first.type : 'any',
+      nullable: alternatives.some(isNull) || kinds.some(({ nullable }) => nullable),
+    };
+  }
+
+  private memberMapOf(schema: unknown): ReadonlyMap<string, Member> {
+    if (!isObject(schema)) return new Map();
+    const known = this.memberMaps.get(schema);
+    if (known) return known;
+    const members = new Map<string, Member>();
+    this.memberMaps.set(schema, members);
+    const required = new Set(itemsOf(own(schema, 'required')));
+    for (const base of this.basesOf(schema)) {
+      for (const [name, member] of this.memberMapOf(base)) {
+        const earlier = members.get(name);
+        members.set(name, earlier ? { ...member, required: earlier.required || member.required } : member);
+      }
+    }
+    for (const [name, property] of entriesOf(own(schema, 'properties'))) {
+      const described = { name, required: members.get(name)?.required ?? false, ...this.kindOf(property) };
+      if (this.isReadOnly(property)) members.delete(name);
+      else members.set(name, described);
+    }
+    for (const [name, member] of members) {
+      if (required.has(name)) members.set(name, { ...member, required: true });
+    }
+    return members;
+  }
+
+  /** Servers send these; clients do not. */
+  private isReadOnly(schema: unknown): boolean {
+    return this.partsOf(schema).some((part) => own(part, 'readOnly') === true);
+  }
+
+  /** The schemas that a schema builds upon. */
+  private basesOf(schema: JsonObject): readonly unknown[] {
+    const target = own(schema, '$ref') === undefined ? [] : [this.references.resolve(schema, 'a schema')];
+    return [...target, ...itemsOf(own(schema, 'allOf'))];
+  }
+
+  /** A schema and all it builds upon. */
+  private partsOf(schema: unknown): readonly JsonObject[] {
+    const parts = new Set<JsonObject>();
+    const add = (part: unknown) => {
+      if (!isObject(part) || parts.has(part)) return;
+      parts.add(part);
+      for (const base of this.basesOf(part)) add(base);
+    };
+    add(schema);
+    return [...parts];
+  }
+}
+
+/** What the keywords of a schema itself say. */
+function ownKind(schema: JsonObject): Kind {
+  const type = own(schema, 'type');
+  const types = typeof type === 'string' ? [type] : itemsOf(type);
+  const nullable = types.includes('null') || own(schema, 'nullable') === true;
+  const known = types.filter((name): name is ValueType => TYPES.includes(String(name)));
+  if (known.length === 0) return { type: impliedType(schema), nullable };
+  const [first = 'any'] = known;
+  if (known.length === 1) return { type: first, nullable };
+  const isNumeric = known.every((name) => name === 'integer' || name === 'number');
+  return { type: isNumeric ? 'number' : 'any', nullable };
+}
+
+/** Many documents leave `type` out where other keywords leave no doubt about what is meant. */
+function impliedType(schema: JsonObject): ValueType {
+  if (own(schema, 'type') !== undefined) return 'any';
+  if (isObject(own(schema, 'properties'))) return 'object';
+  if (own(schema, 'items') !== undefined) return 'array';
+  const values = itemsOf(own(schema, 'enum'));
+  return values.length > 0 && values.every((value) => typeof value === 'string') ? 'string' : 'any';
+}
