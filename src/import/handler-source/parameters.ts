@@ -13,8 +13,9 @@ export const HELPERS: Readonly<Record<Helper, { readonly needs: readonly Helper[
     cookie: {
       needs: [],
       code: `fn cookie(req: &Request, name: &str) -> Option<String> {
-    let mut cookies = req.header("cookie")?.split(';').filter_map(|pair| pair.trim().split_once('='));
-    cookies.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+    let cookies = req.header("cookie")?.split(';');
+    let mut pairs = cookies.filter_map(|cookie| cookie.trim().split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
 }`,
     },
     parse: {
@@ -73,11 +74,12 @@ function pathParameters({ path, parameters }: Operation): Parameter[] {
   const described = parameters.filter((parameter) => parameter.in === 'path');
   return parseRoute(path).segments.flatMap((segment): Parameter[] => {
     if (segment.kind !== 'param') return [];
-    const { name } = segment;
-    const undescribed = { name, in: 'path', required: true, type: 'string', itemType: 'any' } as const;
-    return [described.find((parameter) => parameter.name === name) ?? undescribed];
+    const { type, itemType } = described.find(({ name }) => name === segment.name) ?? UNDESCRIBED;
+    return [{ name: segment.name, in: 'path', required: true, type, itemType }];
   });
 }
+
+const UNDESCRIBED = { type: 'string', itemType: 'any' } as const;
 
 function otherParameters({ parameters }: Operation): Parameter[] {
   const seen = new Set<string>();
@@ -124,9 +126,8 @@ function expression(parameter: Parameter, name: string): Expression {
 function requiredScalar(parameter: Parameter, name: string, type: string): Expression {
   switch (parameter.in) {
     case 'path':
-      return { type, value: `req.require_path_param(${name})?`, helpers: [] };
     case 'query':
-      return { type, value: `req.require_query_param(${name})?`, helpers: [] };
+      return { type, value: `req.require_${parameter.in}_param(${name})?`, helpers: [] };
     default: {
       const text = requiredText(parameter, name);
       if (type === 'String') return { type: null, ...text };
@@ -156,9 +157,8 @@ function list(parameter: Parameter, name: string, itemType: string): Expression 
 function optionalText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
   switch (parameter.in) {
     case 'path':
-      return { value: `req.path_param(${name})`, helpers: [] };
     case 'query':
-      return { value: `req.query_param(${name})`, helpers: [] };
+      return { value: `req.${parameter.in}_param(${name})`, helpers: [] };
     case 'header':
       return { value: `req.header(${name})`, helpers: [] };
     case 'cookie':
@@ -170,9 +170,8 @@ function optionalText(parameter: Parameter, name: string): Omit<Expression, 'typ
 function requiredText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
   switch (parameter.in) {
     case 'path':
-      return { value: `req.require_path_param::<String>(${name})?`, helpers: [] };
     case 'query':
-      return { value: `req.require_query_param::<String>(${name})?`, helpers: [] };
+      return { value: `req.require_${parameter.in}_param::<String>(${name})?`, helpers: [] };
     case 'header':
       return { value: `req.require_header(${name})?`, helpers: [] };
     case 'cookie': {
