@@ -33,7 +33,7 @@ export function shortened(text: string): string {
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;
 }
 
-/** The error of a document that cannot be imported. */
+/** The error of a document that cannot be imported. Who reads the document puts its name before the message. */
 export function specError(place: string, message: string, options?: ErrorOptions): AppError {
-  return new AppError('invalid_spec', `spec: ${place}: ${message}`, {}, options);
+  return new AppError('invalid_spec', `${place}: ${message}`, {}, options);
 }

@@ -149,7 +149,7 @@ function requireUnique<T extends Found>(
     if (earlier !== undefined) {
       throw new AppError(
         'invalid_spec',
-        `spec: ${earlier} and ${one.label} have the same ${what} "${shortened(key)}"; change or remove one of them`,
+        `${earlier} and ${one.label} have the same ${what} "${shortened(key)}"; change or remove one of them`,
       );
     }
     labels.set(key, one.label);

@@ -57,5 +57,5 @@ function firstLine(message: string): string {
 }
 
 function textError(message: string, options?: ErrorOptions): AppError {
-  return new AppError('invalid_spec', `spec: ${message}`, {}, options);
+  return new AppError('invalid_spec', `The document ${message}`, {}, options);
 }

@@ -57,7 +57,7 @@ function requireOpenApi(document: unknown): asserts document is JsonObject {
   if (swagger !== undefined) {
     throw new AppError(
       'invalid_spec',
-      'spec: is Swagger 2.0, which cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi or editor.swagger.io',
+      'The document is Swagger 2.0, which cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi or editor.swagger.io',
     );
   }
   const version = own(document, 'openapi');

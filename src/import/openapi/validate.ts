@@ -45,7 +45,7 @@ export async function validateDocument(root: JsonObject): Promise<void> {
   const more = errors.length - shown.length + additionalErrors;
   throw new AppError(
     'invalid_spec',
-    `spec: is not valid OpenAPI: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
+    `The document is not valid OpenAPI: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
   );
 }
 

@@ -1,0 +1,86 @@
+/**
+ * The process that reads one document or bundle; `reader.ts` starts it. What is read comes from strangers and may be
+ * made to take for ever, or all memory: then it is this process that ends.
+ */
+import { Worker } from 'node:worker_threads';
+import { AppError, toError } from '../errors.js';
+import { readBundle } from './bundle/read-bundle.js';
+import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
+import { type ReadRequest, readRequest } from './read-request.js';
+import type { ReadAnswer, ReadJob } from './reader-messages.js';
+
+/** One message blocks the event loop of whoever takes it; this many endpoints or characters do for a millisecond. */
+const PIECE_ENDPOINTS = 50;
+const PIECE_CHARACTERS = 256 * 1024;
+/** All source code of one import, characters. Whoever takes it holds it in memory. */
+const CODE_LIMIT = 64 * 1024 * 1024;
+const SHOWN_WARNINGS = 200;
+
+process.once('message', (job: ReadJob) => void run(job));
+// Whoever started it decides when it ends, also when a signal goes to the whole group.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(0));
+new Worker(new URL('./reader-watchdog.js', import.meta.url)).unref();
+
+async function run(job: ReadJob): Promise<void> {
+  try {
+    const { fields, api } = await read(job);
+    const { endpoints, ...rest } = api;
+    requireBounded(job, endpoints);
+    for (const piece of piecesOf(endpoints)) await send({ type: 'endpoints', endpoints: piece });
+    await send({ type: 'end', fields, api: { ...rest, warnings: firstOf(rest.warnings) } });
+  } catch (thrown) {
+    if (thrown instanceof AppError) {
+      await send({ type: 'refused', code: thrown.code, message: thrown.message });
+    } else {
+      const error = toError(thrown);
+      await send({ type: 'failed', stack: error.stack ?? error.message });
+    }
+  }
+}
+
+async function read({ kind, file, limits }: ReadJob): Promise<ReadRequest> {
+  if (kind === 'request') return await readRequest(file, limits);
+  return { fields: {}, api: await readBundle(file, limits) };
+}
+
+function requireBounded({ kind }: ReadJob, endpoints: ImportedApi['endpoints']): void {
+  const total = endpoints.reduce((sum, endpoint) => sum + codeLength(endpoint), 0);
+  if (total <= CODE_LIMIT) return;
+  throw new AppError(
+    kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec',
+    `The handlers have ${total} characters in all, more than ${CODE_LIMIT}; import it in parts`,
+  );
+}
+
+function* piecesOf(endpoints: readonly ImportedEndpoint[]): Generator<readonly ImportedEndpoint[]> {
+  let piece: ImportedEndpoint[] = [];
+  let characters = 0;
+  for (const endpoint of endpoints) {
+    piece.push(endpoint);
+    characters += codeLength(endpoint);
+    if (piece.length < PIECE_ENDPOINTS && characters < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = [];
+    characters = 0;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+function codeLength({ generatedCode, handler, description }: ImportedEndpoint): number {
+  return generatedCode.length + (handler?.code.length ?? 0) + (description?.length ?? 0);
+}
+
+function firstOf(warnings: readonly string[]): readonly string[] {
+  const more = warnings.length - SHOWN_WARNINGS;
+  return more > 0 ? [...warnings.slice(0, SHOWN_WARNINGS), `… and ${more} more warnings`] : warnings;
+}
+
+/** Resolves when the message is on its way, so that not all of them wait in memory. */
+function send(message: ReadAnswer): Promise<void> {
+  return new Promise((resolve) => {
+    // When nobody listens any more, this process has no work left, and ends.
+    process.send?.(message, undefined, undefined, () => resolve());
+  });
+}

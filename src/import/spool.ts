@@ -1,0 +1,57 @@
+/**
+ * Takes the body of a request to disk as it comes. Only a body that is there whole gets one of the few processes that read:
+ * a client that sends slowly, or never, holds up nobody, and costs no memory.
+ */
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { AppError, toError } from '../errors.js';
+
+/** A body on disk. */
+export interface SpooledBody {
+  readonly file: string;
+  remove(): Promise<void>;
+}
+
+/**
+ * Takes in the whole body. When that fails, no file is left.
+ * @param dataDir its folder `uploads` has one folder for each process, and a new process removes those of processes that are gone
+ * @throws AppError body_too_large, or invalid_input when the body breaks off
+ */
+export async function spool(body: Readable, dataDir: string, limitBytes: number): Promise<SpooledBody> {
+  const folder = join(dataDir, 'uploads', `${hostname()}.${process.pid}`);
+  const file = join(folder, `${randomUUID()}.json`);
+  const remove = () => rm(file, { force: true });
+  try {
+    await mkdir(folder, { recursive: true });
+    await pipeline(body, counting(limitBytes), createWriteStream(file, { flags: 'wx' }));
+    return { file, remove };
+  } catch (thrown) {
+    await remove();
+    throw bodyError(thrown);
+  }
+}
+
+/** Lets through so many bytes. */
+function counting(limitBytes: number): Transform {
+  let count = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      count += chunk.length;
+      if (count <= limitBytes) done(null, chunk);
+      else done(new AppError('body_too_large', `The body is larger than ${limitBytes} bytes`));
+    },
+  });
+}
+
+function bodyError(thrown: unknown): Error {
+  const error = toError(thrown);
+  const code = 'code' in error ? error.code : undefined;
+  const isBrokenOff = code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ECONNRESET';
+  if (!isBrokenOff) return error;
+  return new AppError('invalid_input', 'body: broke off before its end', {}, { cause: error });
+}
