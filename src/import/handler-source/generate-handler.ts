@@ -5,7 +5,8 @@
  */
 import type { Operation, Parameter } from '../openapi/document.js';
 import { type ReadBody, readBody } from './body.js';
-import { HELPERS, type Helper, type ReadParameter, readParameters } from './parameters.js';
+import { HELPERS, type Helper, helperSource, withNeeds } from './helpers.js';
+import { type ReadParameter, readParameters } from './parameters.js';
 import { RustNames } from './rust-names.js';
 import { comment, oneLine, stringLiteral } from './rust-text.js';
 
@@ -21,7 +22,7 @@ const LOCALS = ['req', 'body', 'form', 'answer'];
  * @param title of the document
  */
 export function generateHandler(operation: Operation, title: string): string {
-  const names = new RustNames('value', [...LOCALS, ...Object.keys(HELPERS)]);
+  const names = new RustNames('value', [...LOCALS, ...HELPERS]);
   const { read, leftOut } = readParameters(operation, names);
   const body = operation.body && readBody(operation.body);
   const helpers = withNeeds(read.flatMap((parameter) => parameter.helpers));
@@ -29,9 +30,7 @@ export function generateHandler(operation: Operation, title: string): string {
     introduction(operation, title),
     uses(body, helpers),
     ...(body && body.definition.length > 0 ? [body.definition] : []),
-    ...(Object.keys(HELPERS) as Helper[])
-      .filter((name) => helpers.has(name))
-      .map((name) => [HELPERS[name].code]),
+    ...helpers.map((helper) => [helperSource(helper)]),
     handle(operation, read, leftOut, body),
     ['handler_loop_result!(handle);'],
   ];
@@ -48,12 +47,12 @@ function introduction(operation: Operation, title: string): string[] {
   ]);
 }
 
-function uses(body: ReadBody | null, helpers: ReadonlySet<Helper>): string[] {
+function uses(body: ReadBody | null, helpers: readonly Helper[]): string[] {
   const source = [...(body?.definition ?? []), ...(body?.statements ?? [])].join('\n');
   return [
     'use rust_edge_gateway_sdk::prelude::*;',
     ...(source.includes('HashMap<') ? ['use std::collections::HashMap;'] : []),
-    ...(helpers.has('parse') ? ['use std::str::FromStr;'] : []),
+    ...(helpers.includes('parse') ? ['use std::str::FromStr;'] : []),
   ];
 }
 
@@ -132,8 +131,4 @@ function receivedFrom(place: Parameter['in'], parameters: readonly ReadParameter
 
 function nameOf(operation: Operation): string {
   return oneLine(operation.name, MAX_NAME);
-}
-
-function withNeeds(helpers: readonly Helper[]): ReadonlySet<Helper> {
-  return new Set(helpers.flatMap((helper) => [helper, ...HELPERS[helper].needs]));
 }

@@ -1,45 +1,9 @@
 /** The part of a generated handler that takes path, query, headers and cookies apart. */
 import { parseRoute } from '../../route-pattern.js';
 import type { Operation, Parameter, ValueType } from '../openapi/document.js';
+import type { Helper } from './helpers.js';
 import type { RustNames } from './rust-names.js';
 import { letStatement, stringLiteral } from './rust-text.js';
-
-/** Functions that a handler has of its own, for what the SDK does not do. */
-export type Helper = 'parse' | 'optional' | 'list' | 'cookie';
-
-/** Their source, in the order in which they stand in a handler, and what each needs of the others. */
-export const HELPERS: Readonly<Record<Helper, { readonly needs: readonly Helper[]; readonly code: string }>> =
-  {
-    cookie: {
-      needs: [],
-      code: `fn cookie(req: &Request, name: &str) -> Option<String> {
-    let cookies = req.header("cookie")?.split(';');
-    let mut pairs = cookies.filter_map(|cookie| cookie.trim().split_once('='));
-    pairs.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
-}`,
-    },
-    parse: {
-      needs: [],
-      code: `fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
-    let invalid = |_| HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
-    text.parse().map_err(invalid)
-}`,
-    },
-    optional: {
-      needs: ['parse'],
-      code: `/// A value that may be missing; one that is there has to be a \`T\`.
-fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, HandlerError> {
-    text.map(|text| parse(name, text)).transpose()
-}`,
-    },
-    list: {
-      needs: ['parse'],
-      code: `/// The values of \`1,2,3\`. Of a parameter that is repeated in a query, only the last value arrives.
-fn list<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>, HandlerError> {
-    text.split(',').map(|item| parse(name, item)).collect()
-}`,
-    },
-  };
 
 /** A parameter in a handler. */
 export interface ReadParameter {
@@ -94,9 +58,10 @@ function otherParameters({ parameters }: Operation): Parameter[] {
 function read(parameter: Parameter, names: RustNames): ReadParameter {
   const variable = names.give(parameter.name);
   const name = stringLiteral(parameter.name);
-  const { type, value, helpers } = expression(parameter, name);
+  const { type, value, helpers, remark } = expression(parameter, name);
   const pattern = type === null ? variable : `${variable}: ${type}`;
-  return { parameter, variable, statements: letStatement(pattern, value), helpers };
+  const statements = [...(remark ? [`    // ${remark}`] : []), ...letStatement(pattern, value)];
+  return { parameter, variable, statements, helpers };
 }
 
 interface Expression {
@@ -104,12 +69,20 @@ interface Expression {
   readonly type: string | null;
   readonly value: string;
   readonly helpers: readonly Helper[];
+  /** What its reader should know. */
+  readonly remark?: string;
 }
 
 function expression(parameter: Parameter, name: string): Expression {
   const { type, itemType, required } = parameter;
-  // How an object is written into a query differs from document to document: its text is taken as it is, if there is one.
-  if (type === 'object' && parameter.in !== 'path') return { type: null, ...optionalText(parameter, name) };
+  // Which parameters its members become, and with which names, differs from document to document.
+  if (type === 'object' && parameter.in !== 'path') {
+    return {
+      type: null,
+      remark: 'An object: its text, if it is sent as one.',
+      ...optionalText(parameter, name),
+    };
+  }
   if (type === 'array') return list(parameter, name, rustType(itemType));
   const scalar = rustType(type);
   if (required) return requiredScalar(parameter, name, scalar);
@@ -153,8 +126,10 @@ function list(parameter: Parameter, name: string, itemType: string): Expression 
   };
 }
 
+type Text = Pick<Expression, 'value' | 'helpers'>;
+
 /** An `Option` of the text as it came. */
-function optionalText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
+function optionalText(parameter: Parameter, name: string): Text {
   switch (parameter.in) {
     case 'path':
     case 'query':
@@ -167,18 +142,15 @@ function optionalText(parameter: Parameter, name: string): Omit<Expression, 'typ
 }
 
 /** The text as it came; the handler fails without it. */
-function requiredText(parameter: Parameter, name: string): Omit<Expression, 'type'> {
+function requiredText(parameter: Parameter, name: string): Text {
   switch (parameter.in) {
     case 'path':
     case 'query':
       return { value: `req.require_${parameter.in}_param::<String>(${name})?`, helpers: [] };
     case 'header':
       return { value: `req.require_header(${name})?`, helpers: [] };
-    case 'cookie': {
-      const message = stringLiteral(`Missing required cookie: ${parameter.name}`);
-      const missing = `HandlerError::BadRequest(${message}.into())`;
-      return { value: `cookie(&req, ${name}).ok_or_else(|| ${missing})?`, helpers: ['cookie'] };
-    }
+    case 'cookie':
+      return { value: `require_cookie(&req, ${name})?`, helpers: ['require_cookie'] };
   }
 }
 

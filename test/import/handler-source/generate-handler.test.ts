@@ -184,6 +184,15 @@ describe('generated handlers', () => {
     expect(variables(operation({ parameters }))).to.deep.equal(['x_trace', 'answer']);
   });
 
+  it('takes objects among the parameters as text, required or not', () => {
+    const source = generated(
+      operation({ parameters: [parameter('filter', { type: 'object', required: true })] }),
+    );
+    expect(source).to.include(
+      '    // An object: its text, if it is sent as one.\n    let filter = req.query_param("filter");\n',
+    );
+  });
+
   it('cuts what is too long, and says how much is left out', async () => {
     const parameters = MANY.map((name) => parameter(name));
     const body = jsonBody(MANY.map((name) => member(name)));
