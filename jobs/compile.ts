@@ -5,7 +5,7 @@ import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
 import type { Builder } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
-import type { CompileJob } from '../src/queues/queues.js';
+import type { CompileJob } from '../src/queues/jobs.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import { type Build, type BuildResult, claimBuild, finishBuild } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';

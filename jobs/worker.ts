@@ -14,19 +14,37 @@ import { Limiter } from '../src/limiter.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
 import { startProcess } from '../src/process.js';
 import { isAlive } from '../src/process-liveness.js';
-import { COMPILE_QUEUE, type CompileJob, consume, openQueues } from '../src/queues/queues.js';
-import { Periodically } from '../src/reconcile/changes.js';
+import {
+  COMPILE_QUEUE,
+  type CompileJob,
+  HANDLER_QUEUE,
+  type HandlerJob,
+  IMPORT_QUEUE,
+  type ImportJob,
+} from '../src/queues/jobs.js';
+import { consume, openQueues } from '../src/queues/queues.js';
+import { Changes, Periodically } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/node.js';
 import { runDirectory } from '../src/run-directory.js';
 import { openDatabase } from '../src/store/database.js';
 import { compile } from './compile.js';
+import { runHandler } from './handler.js';
+import { endImport } from './import.js';
 import { recoverBuilds } from './recover.js';
+import { recoverImports } from './recover-imports.js';
 
 /**
  * While some builds compile, others read and write their rows, or wait for their crates to be built, which can take
  * minutes: no compiler has to wait for that. How many compile at a time is another limit.
  */
 const JOBS_PER_COMPILER = 16;
+/**
+ * Some handlers of a bundle compile while others are started. Not as many as there could be: what one worker holds and
+ * does not work on, another could.
+ */
+const HANDLERS_PER_COMPILER = 4;
+/** They only look whether their handlers have ended. */
+const IMPORTS_AT_A_TIME = 4;
 const RECOVER_EVERY_MS = 5_000;
 /** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
 const DRAIN_MS = 10_000;
@@ -105,6 +123,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const artifacts = await openArtifactStore(config);
   const slots = new Limiter(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits, slots });
+  const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
+  shutdown.add('changes', () => changes.stop());
   const context = {
     store,
     builder,
@@ -114,16 +134,34 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     log,
     durations,
   };
-  const consumer = consume<CompileJob>(
-    config,
-    COMPILE_QUEUE,
-    (job) => compile(job.data, context, interrupt.signal),
-    config.WORKER_CONCURRENCY * JOBS_PER_COMPILER,
-    log,
-  );
-  shutdown.add('builds', async () => {
+  const lifecycle = { store, changes, artifacts, config };
+  const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
+  const consumers = [
+    consume<CompileJob>(
+      config,
+      COMPILE_QUEUE,
+      (job) => compile(job.data, context, interrupt.signal),
+      slotsFor(JOBS_PER_COMPILER),
+      log,
+    ),
+    consume<HandlerJob>(
+      config,
+      HANDLER_QUEUE,
+      (job) => runHandler(job.data, context, lifecycle, interrupt.signal),
+      slotsFor(HANDLERS_PER_COMPILER),
+      log,
+    ),
+    consume<ImportJob>(
+      config,
+      IMPORT_QUEUE,
+      (job) => endImport(job.data, store, log),
+      IMPORTS_AT_A_TIME,
+      log,
+    ),
+  ];
+  shutdown.add('jobs', async () => {
     const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
-    await consumer.close();
+    await Promise.all(consumers.map((consumer) => consumer.close()));
     clearTimeout(timer);
   });
 
@@ -132,8 +170,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     async () => {
       await killLeftovers();
       await recoverBuilds(store, queues, log);
+      await recoverImports(store, queues, log);
     },
-    (error) => log.warn({ err: error }, 'looking for lost builds failed'),
+    (error) => log.warn({ err: error }, 'looking for lost work failed'),
   );
   shutdown.add('recovery', () => recovering.stop());
 

@@ -1,44 +1,23 @@
-/**
- * The job queues: BullMQ on Redis when REDIS_URL is set, on PostgreSQL otherwise.
- * Jobs carry ids only; what they are about, and what came of it, stands in tables.
- */
-import {
-  createPostgresBackend,
-  type PostgresConnectionOptions,
-  type Processor,
-  Queue,
-  runMigrations,
-  Worker,
-  withBackend,
-} from 'bullmq';
-import { Redis } from 'ioredis';
-import { AppError, toError } from '../errors.js';
+/** The job queues, as those see them who put jobs on them or take jobs off. */
+import { type Processor, type Queue, runMigrations } from 'bullmq';
+import { AppError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { BuildAttempt } from '../store/builds.js';
+import type { HandlerAttempt } from '../store/import-handlers.js';
 import { openQueuePool } from '../store/queue-pool.js';
+import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
+import {
+  buildJobId,
+  COMPILE_QUEUE,
+  type CompileJob,
+  HANDLER_QUEUE,
+  type HandlerJob,
+  handlerJobId,
+  IMPORT_QUEUE,
+  type ImportJob,
+} from './jobs.js';
 
-/** The queue of builds. */
-export const COMPILE_QUEUE = 'compile';
-
-/** A job of the compile queue. */
-export interface CompileJob {
-  readonly buildId: string;
-  readonly attempt: number;
-  /** Of the API call that asked for it. */
-  readonly requestId: string;
-}
-
-/** Where the queues live. */
-export interface QueueConfig {
-  readonly DATABASE_URL: string;
-  readonly REDIS_URL: string | undefined;
-}
-
-/** Finished jobs are kept for operators to look at, but not for ever. */
-const JOB_RETENTION = {
-  removeOnComplete: { age: 24 * 3600, count: 1_000 },
-  removeOnFail: { age: 7 * 24 * 3600, count: 1_000 },
-};
+export type { QueueConfig } from './backend.js';
 
 /** The jobs of one queue in one state. */
 export interface QueueDepth {
@@ -58,6 +37,18 @@ export interface Queues {
   enqueueCompile(build: BuildAttempt, requestId: string): Promise<void>;
   /** True while the queue knows a job for this attempt that is not finished. */
   hasCompileJob(build: BuildAttempt): Promise<boolean>;
+  /**
+   * Puts an import on the queue: a job for each handler, and one that is their parent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached: then there is no job at all.
+   */
+  enqueueImport(job: ImportJob, handlers: readonly HandlerAttempt[]): Promise<void>;
+  /**
+   * Puts an attempt of one handler on the queue, without a parent; doing so twice is the same as once.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  enqueueHandler(handler: HandlerAttempt, requestId: string): Promise<void>;
+  /** True while the queue knows a job for this attempt that is not finished. */
+  hasHandlerJob(handler: HandlerAttempt): Promise<boolean>;
   /** How many jobs there are; undefined (and logged) while the queue cannot be reached. */
   depths(): Promise<readonly QueueDepth[] | undefined>;
   close(): Promise<void>;
@@ -66,45 +57,54 @@ export interface Queues {
 /** Opens the producing side. Does not wait for a connection: while there is none, enqueueing fails at once. */
 export function openQueues(config: QueueConfig, log: Logger): Queues {
   const backend = openBackend(config, { failFast: true });
-  const queue = backend.queue(COMPILE_QUEUE);
-  queue.on(
-    'error',
-    rateLimited((error) => log.warn({ err: error, queue: COMPILE_QUEUE }, 'queue connection failed')),
-  );
   backend.onError(rateLimited((error) => log.warn({ err: error }, 'queue connection failed')));
+  const open = (name: string): Queue => {
+    const queue = backend.queue(name);
+    queue.on('error', rateLimited(warnFailed(log, name)));
+    return queue;
+  };
+  const compiling = open(COMPILE_QUEUE);
+  const handlers = open(HANDLER_QUEUE);
+  const all = [compiling, open(IMPORT_QUEUE), handlers];
+  const flows = backend.flowProducer();
+  flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
-    log.warn({ err: error, queue: COMPILE_QUEUE }, 'jobs of the queue could not be counted'),
+    log.warn({ err: error }, 'jobs of the queues could not be counted'),
   );
   return {
-    all: [queue],
+    all,
     enqueueCompile: async (build, requestId) => {
       const job: CompileJob = { buildId: build.id, attempt: build.attempt, requestId };
-      try {
-        await withTimeout(queue.add('compile', job, { ...JOB_RETENTION, jobId: jobId(build) }));
-      } catch (cause) {
-        throw new AppError(
-          'queue_unavailable',
-          'The job queue cannot be reached; try again in a moment.',
-          {},
-          { cause },
-        );
-      }
+      await reaching(compiling.add('compile', job, { ...JOB_RETENTION, jobId: buildJobId(build) }));
     },
-    hasCompileJob: async (build) => {
-      const job = await queue.getJob(jobId(build));
-      return job !== undefined && !(await job.isCompleted()) && !(await job.isFailed());
+    hasCompileJob: (build) => hasJob(compiling, buildJobId(build)),
+    enqueueImport: async (job, attempts) => {
+      const children = attempts.map((handler) => {
+        const data: HandlerJob = { ...handler, requestId: job.requestId };
+        // What becomes of a handler stands in its row; its parent must not wait for ever for one whose job fails.
+        const opts = { ...JOB_RETENTION, jobId: handlerJobId(handler), ignoreDependencyOnFailure: true };
+        return { name: 'handler', queueName: HANDLER_QUEUE, data, opts };
+      });
+      const opts = { ...JOB_RETENTION, jobId: job.importId };
+      const flow = { name: 'import', queueName: IMPORT_QUEUE, data: job, opts, children };
+      await reaching(flows.add(flow), ANSWER_TIMEOUT_MS + children.length * ANSWER_TIMEOUT_OF_CHILD_MS);
     },
+    enqueueHandler: async (handler, requestId) => {
+      const job: HandlerJob = { ...handler, requestId };
+      await reaching(handlers.add('handler', job, { ...JOB_RETENTION, jobId: handlerJobId(handler) }));
+    },
+    hasHandlerJob: (handler) => hasJob(handlers, handlerJobId(handler)),
     depths: async () => {
       try {
-        const counts = await withTimeout(queue.getJobCounts('waiting', 'active', 'delayed', 'failed'));
-        return Object.entries(counts).map(([state, jobs]) => ({ queue: COMPILE_QUEUE, state, jobs }));
+        return (await Promise.all(all.map(depthsOf))).flat();
       } catch (error) {
         warnUncounted(error);
         return undefined;
       }
     },
     close: async () => {
-      await queue.close();
+      await flows.close();
+      for (const queue of all) await queue.close();
       await backend.close();
     },
   };
@@ -126,10 +126,7 @@ export function consume<T>(
 ): Consumer {
   const backend = openBackend(config, { failFast: false });
   const worker = backend.worker(queueName, processor, concurrency);
-  worker.on(
-    'error',
-    rateLimited((error) => log.warn({ err: error, queue: queueName }, 'queue connection failed')),
-  );
+  worker.on('error', rateLimited(warnFailed(log, queueName)));
   worker.on('failed', (job, error) =>
     log.error({ err: error, queue: queueName, job_id: job?.id }, 'job failed'),
   );
@@ -152,69 +149,40 @@ export async function migrateQueues(config: QueueConfig): Promise<void> {
   }
 }
 
-// A custom job id may hold no ":" and not be a number.
-function jobId({ id, attempt }: BuildAttempt): string {
-  return `${id}-${attempt}`;
+async function hasJob(queue: Queue, id: string): Promise<boolean> {
+  const job = await queue.getJob(id);
+  return job !== undefined && !(await job.isCompleted()) && !(await job.isFailed());
 }
 
-interface Backend {
-  queue(name: string): Queue;
-  worker<T>(name: string, processor: Processor<T, void>, concurrency: number): Worker<T, void>;
-  onError(listener: (error: Error) => void): void;
-  close(): Promise<void>;
-}
-
-function openBackend(config: QueueConfig, { failFast }: { failFast: boolean }): Backend {
-  return config.REDIS_URL === undefined
-    ? postgresBackend(config.DATABASE_URL)
-    : redisBackend(config.REDIS_URL, failFast);
-}
-
-function postgresBackend(url: string): Backend {
-  const pool = openQueuePool(url);
-  // BullMQ describes the pools it takes with an index signature, which the real class does not declare.
-  const connection = pool as unknown as PostgresConnectionOptions;
-  const postgres = withBackend(createPostgresBackend);
-  return {
-    queue: (name) => new postgres.Queue(name, { connection }) as unknown as Queue,
-    worker: (name, processor, concurrency) =>
-      new postgres.Worker(name, processor as Processor, {
-        connection,
-        concurrency,
-        ...JOB_RETENTION,
-      }) as unknown as Worker,
-    onError: (listener) => pool.on('error', listener),
-    close: () => pool.end(),
-  };
-}
-
-function redisBackend(url: string, failFast: boolean): Backend {
-  const redis = new Redis(url, {
-    // Workers must wait for Redis however long it takes; producers must not keep their callers waiting.
-    maxRetriesPerRequest: failFast ? 1 : null,
-    enableOfflineQueue: !failFast,
-    retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
-  });
-  return {
-    queue: (name) => new Queue(name, { connection: redis }),
-    worker: (name, processor, concurrency) =>
-      new Worker(name, processor, { connection: redis, concurrency, ...JOB_RETENTION }),
-    onError: (listener) => redis.on('error', listener),
-    close: async () => {
-      redis.disconnect();
-    },
-  };
+async function depthsOf(queue: Queue): Promise<QueueDepth[]> {
+  const counts = await withTimeout(
+    queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
+    ANSWER_TIMEOUT_MS,
+  );
+  return Object.entries(counts).map(([state, jobs]) => ({ queue: queue.name, state, jobs }));
 }
 
 const ANSWER_TIMEOUT_MS = 2_000;
+const ANSWER_TIMEOUT_OF_CHILD_MS = 10;
 
-async function withTimeout<T>(work: Promise<T>): Promise<T> {
+/** @throws AppError queue_unavailable */
+async function reaching(work: Promise<unknown>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<void> {
+  try {
+    await withTimeout(work, timeoutMs);
+  } catch (cause) {
+    throw new AppError(
+      'queue_unavailable',
+      'The job queue cannot be reached; try again in a moment.',
+      {},
+      { cause },
+    );
+  }
+}
+
+async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`)),
-      ANSWER_TIMEOUT_MS,
-    );
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
   });
   try {
     return await Promise.race([work, timeout]);
@@ -223,15 +191,6 @@ async function withTimeout<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-const REPEAT_AFTER_MS = 5_000;
-
-/** The same errors come again and again while a server is away: one line every few seconds says as much. */
-function rateLimited(listener: (error: Error) => void): (error: unknown) => void {
-  let last = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    const now = performance.now();
-    if (now - last < REPEAT_AFTER_MS) return;
-    last = now;
-    listener(toError(error));
-  };
+function warnFailed(log: Logger, queue: string): (error: Error) => void {
+  return (error) => log.warn({ err: error, queue }, 'queue connection failed');
 }

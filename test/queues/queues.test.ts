@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
-import {
-  COMPILE_QUEUE,
-  type CompileJob,
-  type Consumer,
-  consume,
-  openQueues,
-  type Queues,
-} from '../../src/queues/queues.js';
+import { COMPILE_QUEUE, type CompileJob } from '../../src/queues/jobs.js';
+import { type Consumer, consume, openQueues, type Queues } from '../../src/queues/queues.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog, type TestLog } from '../support/log.js';
 import { createDatabase, freePort, type TestDatabase } from '../support/postgres.js';

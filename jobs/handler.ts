@@ -1,0 +1,79 @@
+/** The job `handler`: takes one handler of an imported bundle from its source to compiled or, if wanted, running. */
+import { AppError } from '../src/errors.js';
+import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
+import type { LifecycleDependencies } from '../src/lifecycle/dependencies.js';
+import { startEndpoint } from '../src/lifecycle/run.js';
+import type { HandlerJob } from '../src/queues/jobs.js';
+import {
+  advanceHandler,
+  claimHandler,
+  finishHandler,
+  type HandlerResult,
+  type HandlerStage,
+} from '../src/store/import-handlers.js';
+import { finishImport } from '../src/store/imports.js';
+import { type CompileContext, compile } from './compile.js';
+
+/**
+ * Works on a handler. Running it twice for one attempt does no harm: the second finds nothing to claim. When it fails
+ * for a reason of the service's own, the row stays, is found without a job, and is queued again.
+ * @param signal ends the work when the worker has to stop
+ */
+export async function runHandler(
+  job: HandlerJob,
+  context: CompileContext,
+  lifecycle: LifecycleDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { importId, endpointId, requestId } = job;
+  const { store, workerId } = context;
+  const log = context.log.child({ request_id: requestId, import_id: importId, endpoint_id: endpointId });
+  const claimed = await claimHandler(store, job, workerId);
+  if (!claimed) {
+    log.info({ attempt: job.attempt }, 'handler is no longer waiting for this job');
+    return;
+  }
+  const result = await resultOf(job, claimed.start, context, lifecycle, signal);
+  if (!result) {
+    // Its row is found without a worker, and is queued again.
+    log.warn('handler interrupted by the end of this worker');
+    return;
+  }
+  await finishHandler(store, job, result);
+  log.info(
+    { result: result.state, ...(result.state === 'failed' && { stage: result.stage }) },
+    'handler finished',
+  );
+  if (await finishImport(store, importId)) log.info('import finished');
+}
+
+/** @returns undefined when the worker has to stop first */
+async function resultOf(
+  job: HandlerJob,
+  start: boolean,
+  context: CompileContext,
+  lifecycle: LifecycleDependencies,
+  signal: AbortSignal,
+): Promise<HandlerResult | undefined> {
+  const { endpointId, requestId } = job;
+  const { store } = lifecycle;
+  let stage: HandlerStage = 'compile';
+  try {
+    const { id: buildId, toCarryOut } = await requestCompile(lifecycle, endpointId, requestId, false);
+    if (toCarryOut) {
+      await advanceHandler(store, job, { state: 'compiling', buildId });
+      await compile({ buildId, attempt: toCarryOut.attempt, requestId }, context, signal);
+    }
+    // However long it takes: builds end, one way or the other.
+    await awaitBuild(lifecycle, buildId, endpointId, Number.POSITIVE_INFINITY, signal);
+    await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });
+    if (!start) return { state: 'compiled' };
+    stage = 'start';
+    await startEndpoint(lifecycle, endpointId, requestId, signal);
+    return { state: 'started' };
+  } catch (thrown) {
+    if (signal.aborted) return undefined;
+    if (thrown instanceof AppError) return { state: 'failed', stage, message: thrown.message };
+    throw thrown;
+  }
+}

@@ -1,0 +1,91 @@
+/** Where the job queues live: BullMQ on Redis when REDIS_URL is set, on PostgreSQL otherwise. */
+import {
+  createPostgresBackend,
+  FlowProducer,
+  type PostgresConnectionOptions,
+  type Processor,
+  Queue,
+  Worker,
+  withBackend,
+} from 'bullmq';
+import { Redis } from 'ioredis';
+import { toError } from '../errors.js';
+import { openQueuePool } from '../store/queue-pool.js';
+
+/** Where the queues live. */
+export interface QueueConfig {
+  readonly DATABASE_URL: string;
+  readonly REDIS_URL: string | undefined;
+}
+
+/** Finished jobs are kept for operators to look at, but not for ever. */
+export const JOB_RETENTION = {
+  removeOnComplete: { age: 24 * 3600, count: 1_000 },
+  removeOnFail: { age: 7 * 24 * 3600, count: 1_000 },
+};
+
+/** BullMQ's classes on the server that the configuration names, sharing connections. */
+export interface Backend {
+  queue(name: string): Queue;
+  flowProducer(): FlowProducer;
+  worker<T>(name: string, processor: Processor<T, void>, concurrency: number): Worker<T, void>;
+  onError(listener: (error: Error) => void): void;
+  close(): Promise<void>;
+}
+
+export function openBackend(config: QueueConfig, { failFast }: { failFast: boolean }): Backend {
+  return config.REDIS_URL === undefined
+    ? postgresBackend(config.DATABASE_URL)
+    : redisBackend(config.REDIS_URL, failFast);
+}
+
+function postgresBackend(url: string): Backend {
+  const pool = openQueuePool(url);
+  // BullMQ describes the pools it takes with an index signature, which the real class does not declare.
+  const connection = pool as unknown as PostgresConnectionOptions;
+  const postgres = withBackend(createPostgresBackend);
+  return {
+    queue: (name) => new postgres.Queue(name, { connection }) as unknown as Queue,
+    flowProducer: () => new postgres.FlowProducer({ connection }) as unknown as FlowProducer,
+    worker: (name, processor, concurrency) =>
+      new postgres.Worker(name, processor as Processor, {
+        connection,
+        concurrency,
+        ...JOB_RETENTION,
+      }) as unknown as Worker,
+    onError: (listener) => pool.on('error', listener),
+    close: () => pool.end(),
+  };
+}
+
+function redisBackend(url: string, failFast: boolean): Backend {
+  const redis = new Redis(url, {
+    // Workers must wait for Redis however long it takes; producers must not keep their callers waiting.
+    maxRetriesPerRequest: failFast ? 1 : null,
+    enableOfflineQueue: !failFast,
+    retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
+  });
+  return {
+    queue: (name) => new Queue(name, { connection: redis }),
+    flowProducer: () => new FlowProducer({ connection: redis }),
+    worker: (name, processor, concurrency) =>
+      new Worker(name, processor, { connection: redis, concurrency, ...JOB_RETENTION }),
+    onError: (listener) => redis.on('error', listener),
+    close: async () => {
+      redis.disconnect();
+    },
+  };
+}
+
+const REPEAT_AFTER_MS = 5_000;
+
+/** The same errors come again and again while a server is away: one line every few seconds says as much. */
+export function rateLimited(listener: (error: Error) => void): (error: unknown) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    const now = performance.now();
+    if (now - last < REPEAT_AFTER_MS) return;
+    last = now;
+    listener(toError(error));
+  };
+}

@@ -1,0 +1,38 @@
+/** The queues and their jobs. Jobs carry ids only; what they are about, and what came of it, stands in tables. */
+import type { BuildAttempt } from '../store/builds.js';
+import type { HandlerAttempt } from '../store/import-handlers.js';
+
+/** The queue of builds. */
+export const COMPILE_QUEUE = 'compile';
+/** The queue of handlers of imported bundles: each is compiled and, if that is wanted, started. */
+export const HANDLER_QUEUE = 'handler';
+/** The queue of imports: each is the parent of the jobs of its handlers. */
+export const IMPORT_QUEUE = 'import';
+
+/** A job of the compile queue. */
+export interface CompileJob {
+  readonly buildId: string;
+  readonly attempt: number;
+  /** Of the API call that asked for it. */
+  readonly requestId: string;
+}
+
+/** A job of the handler queue. */
+export interface HandlerJob extends HandlerAttempt {
+  readonly requestId: string;
+}
+
+/** A job of the import queue. */
+export interface ImportJob {
+  readonly importId: string;
+  readonly requestId: string;
+}
+
+// A custom job id may hold no ":" and not be a number.
+export function buildJobId({ id, attempt }: BuildAttempt): string {
+  return `${id}-${attempt}`;
+}
+
+export function handlerJobId({ importId, endpointId, attempt }: HandlerAttempt): string {
+  return `${importId}-${endpointId}-${attempt}`;
+}

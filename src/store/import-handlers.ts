@@ -1,0 +1,191 @@
+/**
+ * The table `import_handlers`: the handlers of imported bundles on their way from source to running. Each change counts
+ * up the version of the import, in one statement, so that versions are seen in the order they were made.
+ */
+import type { Store } from './database.js';
+import type { ImportedRow } from './imported-endpoints.js';
+
+export type HandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
+export type HandlerStage = 'compile' | 'start';
+
+/** A row. */
+export interface ImportHandler {
+  readonly import_id: string;
+  readonly endpoint_id: string;
+  readonly position: number;
+  readonly name: string;
+  /** Its place in the bundle. */
+  readonly file: string;
+  readonly state: HandlerState;
+  /** Where and why it failed. */
+  readonly stage: HandlerStage | null;
+  readonly message: string | null;
+  readonly build_id: string | null;
+  readonly worker_id: string | null;
+  readonly attempt: number;
+  /** The version of the import that its last change made. */
+  readonly version: number;
+  readonly queued_at: Date;
+  readonly finished_at: Date | null;
+}
+
+/** One try of a handler, as the queue names it. */
+export interface HandlerAttempt {
+  readonly importId: string;
+  readonly endpointId: string;
+  readonly attempt: number;
+}
+
+/** What a worker needs to know of a handler it has taken. */
+export interface ClaimedHandler {
+  readonly start: boolean;
+  readonly request_id: string;
+}
+
+/** How a handler ended. */
+export type HandlerResult =
+  | { readonly state: 'compiled' | 'started' }
+  | { readonly state: 'failed'; readonly stage: HandlerStage; readonly message: string };
+
+/** How many handlers of an import are in which state. */
+export type HandlerCounts = Readonly<Record<HandlerState, number>>;
+
+/** Rows for those endpoints that a handler came with. */
+export async function insertHandlers(
+  tx: Store,
+  importId: string,
+  endpoints: readonly ImportedRow[],
+): Promise<void> {
+  const rows = endpoints.flatMap(({ id, name, handler }, position) =>
+    handler === null ? [] : [{ endpoint_id: id, position, name, file: handler }],
+  );
+  await tx.knex.raw(
+    `INSERT INTO import_handlers (import_id, endpoint_id, position, name, file)
+     SELECT ?, endpoint_id, position, name, file
+       FROM json_to_recordset(?::json) AS added (endpoint_id uuid, position integer, name text, file text)`,
+    [importId, JSON.stringify(rows)],
+  );
+}
+
+/** All handlers of an import, or those that changed after a version of it. */
+export async function handlersOf(store: Store, importId: string, after = 0): Promise<ImportHandler[]> {
+  return store
+    .knex<ImportHandler>('import_handlers')
+    .where({ import_id: importId })
+    .where('version', '>', after)
+    .orderBy('position');
+}
+
+export async function countHandlers(store: Store, importId: string): Promise<HandlerCounts> {
+  const rows = await store
+    .knex('import_handlers')
+    .where({ import_id: importId })
+    .groupBy('state')
+    .select<{ state: HandlerState; count: number }[]>('state', store.knex.raw('count(*) AS count'));
+  const none = { queued: 0, compiling: 0, compiled: 0, starting: 0, started: 0, failed: 0 };
+  return { ...none, ...Object.fromEntries(rows.map(({ state, count }) => [state, count])) };
+}
+
+/** Takes a queued handler for a worker; undefined when another took it, or it is not of this attempt any more. */
+export async function claimHandler(
+  store: Store,
+  attempt: HandlerAttempt,
+  workerId: string,
+): Promise<ClaimedHandler | undefined> {
+  const { rows } = await store.knex.raw<{ rows: ClaimedHandler[] }>(
+    `WITH changed AS (
+       UPDATE imports SET version = version + 1, state = 'running' WHERE id = ? AND finished_at IS NULL
+       RETURNING id, version, start, request_id)
+     UPDATE import_handlers SET state = 'compiling', worker_id = ?, version = changed.version FROM changed
+      WHERE import_id = changed.id AND endpoint_id = ? AND attempt = ? AND import_handlers.state = 'queued'
+     RETURNING changed.start, changed.request_id`,
+    [attempt.importId, workerId, attempt.endpointId, attempt.attempt],
+  );
+  if (rows[0]) store.announce('import', attempt.importId);
+  return rows[0];
+}
+
+/** Notes how far a handler is. */
+export async function advanceHandler(
+  store: Store,
+  attempt: HandlerAttempt,
+  progress: { readonly state: 'compiling' | 'compiled' | 'starting'; readonly buildId: string },
+): Promise<void> {
+  await change(store, attempt, 'state = ?, build_id = ?', [progress.state, progress.buildId]);
+}
+
+/** Ends a handler. @returns false when it had ended, or this attempt was given up */
+export async function finishHandler(
+  store: Store,
+  attempt: HandlerAttempt,
+  result: HandlerResult,
+): Promise<boolean> {
+  const { stage, message } = result.state === 'failed' ? result : { stage: null, message: null };
+  return change(store, attempt, 'state = ?, stage = ?, message = ?, finished_at = clock_timestamp()', [
+    result.state,
+    stage,
+    message,
+  ]);
+}
+
+/** Gives a handler that is nobody's any more a new attempt; undefined when it moved on in the meantime. */
+export async function requeueHandler(
+  store: Store,
+  attempt: HandlerAttempt,
+): Promise<HandlerAttempt | undefined> {
+  const isRequeued = await change(
+    store,
+    attempt,
+    "state = 'queued', attempt = attempt + 1, worker_id = NULL, queued_at = clock_timestamp()",
+    [],
+  );
+  return isRequeued ? { ...attempt, attempt: attempt.attempt + 1 } : undefined;
+}
+
+/** A handler that may have got lost on its way. */
+export interface UnfinishedHandler extends HandlerAttempt {
+  readonly requestId: string;
+  readonly state: HandlerState;
+  /** Its worker is gone. */
+  readonly isAbandoned: boolean;
+}
+
+/**
+ * Handlers that have not ended and whose worker is gone, or that were given to the queue longer ago than this; those
+ * that have waited longest, at most `limit`.
+ */
+export async function unfinishedHandlers(
+  store: Store,
+  liveWorkers: readonly string[],
+  olderThanMs: number,
+  limit: number,
+): Promise<UnfinishedHandler[]> {
+  const { rows } = await store.knex.raw<{ rows: UnfinishedHandler[] }>(
+    `SELECT * FROM (
+       SELECT import_id AS "importId", endpoint_id AS "endpointId", attempt, imports.request_id AS "requestId",
+              import_handlers.state, coalesce(worker_id <> ALL(?::uuid[]), false) AS "isAbandoned", queued_at
+         FROM import_handlers JOIN imports ON imports.id = import_id
+        WHERE import_handlers.finished_at IS NULL) AS unfinished
+      WHERE "isAbandoned" OR queued_at < clock_timestamp() - ? * interval '1 millisecond'
+      ORDER BY "isAbandoned" DESC, queued_at LIMIT ?`,
+    [[...liveWorkers], olderThanMs, limit],
+  );
+  return rows;
+}
+
+async function change(
+  store: Store,
+  { importId, endpointId, attempt }: HandlerAttempt,
+  assignments: string,
+  values: readonly (string | null)[],
+): Promise<boolean> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `WITH changed AS (
+       UPDATE imports SET version = version + 1 WHERE id = ? AND finished_at IS NULL RETURNING id, version)
+     UPDATE import_handlers SET ${assignments}, version = changed.version FROM changed
+      WHERE import_id = changed.id AND endpoint_id = ? AND attempt = ? AND import_handlers.finished_at IS NULL`,
+    [importId, ...values, endpointId, attempt] as never[],
+  );
+  if (rowCount > 0) store.announce('import', importId);
+  return rowCount > 0;
+}

@@ -1,0 +1,116 @@
+/** Where the endpoints of an import belong: a domain and, perhaps, a collection; locked until the commit. */
+import { AppError } from '../errors.js';
+import { type Collection, createCollection } from './collections.js';
+import type { Store } from './database.js';
+
+/** What the one who imports says about the place. */
+export interface ImportTarget {
+  /** A hostname in lower case, or `*`. */
+  readonly domain: string;
+  readonly domainId: string | null;
+  readonly collectionId: string | null;
+  /** Use the collection of the domain with the API's title, and make it when there is none; needs `domainId`. */
+  readonly createCollection: boolean;
+}
+
+/** The place itself. */
+export interface ImportScope {
+  readonly domain: string;
+  readonly collection: Collection | null;
+  /** What the routes of all endpoints begin with. */
+  readonly basePath: string | null;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Finds the place, or makes it.
+ * @throws AppError not_found, domain_mismatch, invalid_input
+ */
+export async function openScope(
+  tx: Store,
+  target: ImportTarget,
+  api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
+): Promise<ImportScope> {
+  // One import of a domain at a time: the second of two finds what the first has made. Taken before any row is locked.
+  await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('import ' || ?, 0))", [target.domain]);
+  const collection = await collectionOf(tx, target, api);
+  return {
+    domain: target.domain,
+    collection,
+    basePath: collection?.base_path ?? api.basePath,
+    warnings: collection ? basePathWarnings(collection, api.basePath) : [],
+  };
+}
+
+async function collectionOf(
+  tx: Store,
+  target: ImportTarget,
+  api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
+): Promise<Collection | null> {
+  const { domain, domainId, collectionId, createCollection: create } = target;
+  if (domainId !== null) await lockDomain(tx, domain, domainId);
+  if (collectionId !== null) return lockCollection(tx, domain, domainId, collectionId);
+  if (!create || domainId === null) return null;
+  const existing = await tx
+    .knex<Collection>('collections')
+    .where({ domain_id: domainId, name: api.title })
+    .orderBy(['created_at', 'id'])
+    .forShare()
+    .first();
+  if (existing) return existing;
+  return createCollection(tx, {
+    domain_id: domainId,
+    name: api.title,
+    description: api.description,
+    base_path: api.basePath,
+    enabled: true,
+  });
+}
+
+async function lockDomain(tx: Store, domain: string, id: string): Promise<void> {
+  const found = await tx.knex('domains').where({ id }).forShare().first<{ host: string } | undefined>('host');
+  if (!found) throw new AppError('not_found', `The domain ${id} does not exist`);
+  if (domain !== '*' && domain !== found.host) {
+    throw new AppError(
+      'domain_mismatch',
+      `\`domain\` is "${domain}", but the domain ${id} has the host "${found.host}"; they must be the same, or \`domain\` "*"`,
+    );
+  }
+}
+
+async function lockCollection(
+  tx: Store,
+  domain: string,
+  domainId: string | null,
+  id: string,
+): Promise<Collection> {
+  // What stands above first, as every change does.
+  const parent = await tx
+    .knex('domains')
+    .whereIn('id', tx.knex('collections').select('domain_id').where({ id }))
+    .forShare()
+    .first<{ id: string; host: string } | undefined>('id', 'host');
+  const collection = await tx.knex<Collection>('collections').where({ id }).forShare().first();
+  if (!parent || !collection) throw new AppError('not_found', `The collection ${id} does not exist`);
+  if (domainId !== null && domainId !== parent.id) {
+    throw new AppError(
+      'invalid_input',
+      `collection_id: the collection "${collection.name}" (${id}) belongs to the domain ${parent.id} ("${parent.host}"), not to the domain_id ${domainId}`,
+    );
+  }
+  if (domain !== '*' && domain !== parent.host) {
+    throw new AppError(
+      'domain_mismatch',
+      `\`domain\` is "${domain}", but the collection "${collection.name}" (${id}) belongs to "${parent.host}"; they must be the same, or \`domain\` "*"`,
+    );
+  }
+  return collection;
+}
+
+function basePathWarnings({ id, name, base_path }: Collection, basePath: string | null): string[] {
+  if (base_path === null || base_path === basePath) return [];
+  const theirs = basePath === null ? 'has none' : `has ${basePath}`;
+  return [
+    `The collection "${name}" keeps its base path ${base_path}, although the document ${theirs}; PUT /api/collections/${id} with another base_path changes it`,
+  ];
+}

@@ -1,0 +1,237 @@
+/**
+ * Writes the endpoints of an import: those whose route is there already, in the same place, are updated, the others
+ * created. Many rows in each statement; between two statements, the process has time for others.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import type { Dependencies } from '../dependencies.js';
+import { AppError } from '../errors.js';
+import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
+import { sourceKey } from '../source-key.js';
+import type { Store } from './database.js';
+import type { EndpointMethod, EndpointStatus } from './endpoints.js';
+import { type ExistingEndpoint, existingEndpoints, insertEndpoints, updateEndpoints } from './import-rows.js';
+import type { ImportScope } from './import-scope.js';
+import type { RouteClaim } from './routed-endpoints.js';
+
+/** An API to be stored, checked in itself: no two of its endpoints have the same route. */
+export interface ApiToImport {
+  readonly title: string;
+  readonly description: string | null;
+  readonly basePath: string | null;
+  readonly endpoints: readonly EndpointToImport[];
+  /** Of all handlers; null leaves those of existing endpoints as they are. */
+  readonly dependencies: Dependencies | null;
+}
+
+export interface EndpointToImport {
+  readonly name: string;
+  readonly method: EndpointMethod;
+  /** Without the base path. */
+  readonly path: string;
+  readonly description: string | null;
+  readonly generatedCode: string;
+  readonly handler: { readonly file: string; readonly code: string } | null;
+}
+
+/** An endpoint that was created or updated. */
+export interface ImportedRow {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly method: EndpointMethod;
+  readonly status: EndpointStatus;
+  /** File of its handler in the bundle. */
+  readonly handler: string | null;
+}
+
+export interface ImportedRows {
+  readonly created: number;
+  readonly updated: number;
+  /** In the order of the import. */
+  readonly endpoints: readonly ImportedRow[];
+}
+
+/** An endpoint and the route it is to have. */
+interface Placed {
+  readonly endpoint: EndpointToImport;
+  /** As it is stored: relative to the base path of the collection. */
+  readonly path: string;
+  readonly route: string;
+  readonly route_key: string;
+}
+
+/** Rows of one statement: few enough that making it does not hold up the process. */
+const CHUNK = 100;
+
+/**
+ * @param claim is told which routes are about to be written, for the message when one is taken after all
+ * @throws AppError route_taken, invalid_spec when a route cannot have the base path
+ */
+export async function writeEndpoints(
+  tx: Store,
+  scope: ImportScope,
+  api: ApiToImport,
+  claim: (claims: readonly RouteClaim[]) => void,
+): Promise<ImportedRows> {
+  const rows: ImportedRow[] = [];
+  let created = 0;
+  // Locks on several endpoints go in the order of their ids: all that exist are locked before any is written.
+  const placed: Placed[] = [];
+  for (const chunk of chunks(api.endpoints)) {
+    placed.push(...chunk.map((endpoint) => place(endpoint, scope)));
+    await nextTurn();
+  }
+  const existing = await existingEndpoints(tx, scope.domain, placed);
+  for (const owner of existing.values()) requireSameScope(owner, scope);
+
+  for (const chunk of chunks(placed)) {
+    claim(
+      chunk.map(({ endpoint: { method }, route, route_key }) => ({
+        id: existing.get(`${method} ${route_key}`)?.id ?? null,
+        domain: scope.domain,
+        method,
+        route,
+        route_key,
+      })),
+    );
+    const additions = [];
+    const changes = [];
+    for (const item of chunk) {
+      const before = existing.get(`${item.endpoint.method} ${item.route_key}`);
+      if (before) {
+        const change = changeOf(before, item, api);
+        if (change) changes.push(change);
+      } else {
+        additions.push(additionOf(item, scope, api));
+      }
+      rows.push(rowOf(item, before ?? additions.at(-1)));
+    }
+    created += additions.length;
+    await insertEndpoints(tx, additions);
+    await updateEndpoints(tx, changes);
+    for (const { id } of additions) tx.announce('endpoint', id);
+    for (const { id, rerouted } of changes) if (rerouted) tx.announce('endpoint', id);
+  }
+  return { created, updated: rows.length - created, endpoints: rows };
+}
+
+/**
+ * The route is base path and path, one after the other, as the document means it: also when the path begins like the
+ * base path, which for a path that somebody writes into a collection would be the same place.
+ */
+function place(endpoint: EndpointToImport, { basePath, collection }: ImportScope): Placed {
+  try {
+    const route = `${basePath ?? ''}${endpoint.path}`;
+    const key = routeKey(route);
+    const own = collection?.base_path ?? null;
+    const path = own === basePath && joinRoute(own, endpoint.path) === route ? endpoint.path : route;
+    return { endpoint, path, route: joinRoute(own, path), route_key: key };
+  } catch (thrown) {
+    if (!(thrown instanceof RouteSyntaxError)) throw thrown;
+    throw new AppError(
+      'invalid_spec',
+      `${endpoint.method} ${endpoint.path}: with the base path ${basePath ?? '/'}, the path ${thrown.message}`,
+      {},
+      { cause: thrown },
+    );
+  }
+}
+
+function requireSameScope(owner: ExistingEndpoint, { domain, collection }: ImportScope): void {
+  if (owner.collection_id === (collection?.id ?? null)) return;
+  const place = owner.collection_id === null ? 'no collection' : `the collection ${owner.collection_id}`;
+  throw new AppError(
+    'route_taken',
+    `${owner.method} ${owner.route} on domain "${domain}" is taken by the endpoint "${owner.name}" (${owner.id}), which is in ${place}; import into that, or delete the endpoint`,
+    { details: { endpoint_id: owner.id } },
+  );
+}
+
+function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiToImport) {
+  const { endpoint, path, route, route_key } = item;
+  const code = endpoint.handler?.code ?? endpoint.generatedCode;
+  const dependencies = endpoint.handler ? api.dependencies : null;
+  return {
+    id: randomUUID(),
+    name: endpoint.name,
+    path,
+    method: endpoint.method,
+    domain,
+    collection_id: collection?.id ?? null,
+    description: endpoint.description,
+    code,
+    dependencies,
+    route,
+    route_key,
+    source_key: sourceKey(code, dependencies),
+    imported_from: api.title,
+    generated_digest: endpoint.handler ? null : digest(code),
+    status: 'created' as const,
+  };
+}
+
+/** What the import changes of an endpoint; undefined when nothing. */
+function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
+  const { endpoint, path, route } = item;
+  const code = newCode(before, endpoint);
+  const dependencies = endpoint.handler && api.dependencies ? api.dependencies : before.dependencies;
+  const changesDependencies = sourceKey(null, dependencies) !== sourceKey(null, before.dependencies);
+  const rerouted = route !== before.route;
+  const isVisible =
+    endpoint.name !== before.name ||
+    endpoint.description !== before.description ||
+    path !== before.path ||
+    rerouted ||
+    changesDependencies ||
+    (code !== undefined && code.digest !== before.code_digest);
+  const isNoted =
+    before.imported_from !== api.title || (code !== undefined && code.generated !== before.generated_digest);
+  if (!isVisible && !isNoted) return undefined;
+  return {
+    id: before.id,
+    name: endpoint.name,
+    path,
+    description: endpoint.description,
+    route,
+    imported_from: api.title,
+    sets_code: code !== undefined,
+    code: code?.text ?? null,
+    generated_digest: code?.generated ?? null,
+    sets_dependencies: changesDependencies,
+    dependencies: changesDependencies ? dependencies : null,
+    source_key: code === undefined ? null : sourceKey(code.text, dependencies),
+    rerouted,
+    is_visible: isVisible,
+  };
+}
+
+/** Code that replaces what an endpoint has: a handler always, generated code only while nobody has written any. */
+function newCode(before: ExistingEndpoint, { handler, generatedCode }: EndpointToImport) {
+  if (handler) return { text: handler.code, digest: digest(handler.code), generated: null };
+  const isOwn = !before.is_blank && before.code_digest !== before.generated_digest;
+  if (isOwn) return undefined;
+  const generated = digest(generatedCode);
+  return { text: generatedCode, digest: generated, generated };
+}
+
+function rowOf(
+  { endpoint, path }: Placed,
+  stored: { readonly id: string; readonly status: EndpointStatus } | undefined,
+): ImportedRow {
+  if (!stored) throw new Error(`${endpoint.method} ${endpoint.path} was neither created nor updated`);
+  const { name, method, handler } = endpoint;
+  return { id: stored.id, name, path, method, status: stored.status, handler: handler?.file ?? null };
+}
+
+/** sha256 in hex, as PostgreSQL makes it of the stored text. */
+function digest(code: string): string {
+  return createHash('sha256').update(code).digest('hex');
+}
+
+function* chunks<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += CHUNK) yield items.slice(at, at + CHUNK);
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,102 @@
+/** The table `imports`: bundles that were imported, and what came of them. Their handlers are in `import-handlers.ts`. */
+import type { Store } from './database.js';
+import type { EndpointStatus } from './endpoints.js';
+import { insertHandlers } from './import-handlers.js';
+import type { ImportedRow } from './imported-endpoints.js';
+
+export type ImportState = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** What was written together with the row of an import. */
+export interface ImportOutcome {
+  readonly collection: {
+    readonly id: string;
+    readonly name: string;
+    readonly base_path: string | null;
+  } | null;
+  readonly created: number;
+  readonly updated: number;
+  readonly endpoints: readonly ImportedRow[];
+  /** Handlers and operations that could not be matched. */
+  readonly problems: readonly ImportProblem[];
+  readonly warnings: readonly string[];
+}
+
+export interface ImportProblem {
+  readonly endpoint_id: string | null;
+  readonly name: string | null;
+  readonly handler: string | null;
+  readonly message: string;
+}
+
+/** A row. */
+export interface Import {
+  readonly id: string;
+  /** Succeeded when all that was asked for came about, failed when some of it did not. */
+  readonly state: ImportState;
+  readonly title: string;
+  readonly compile: boolean;
+  readonly start: boolean;
+  readonly request_id: string;
+  readonly outcome: ImportOutcome;
+  /** The status of each endpoint when the import ended; endpoints deleted by then are left out. */
+  readonly statuses: Readonly<Record<string, EndpointStatus>> | null;
+  /** Grows with every change, those of its handlers included. */
+  readonly version: number;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+export type NewImport = Pick<Import, 'id' | 'title' | 'compile' | 'start' | 'request_id' | 'outcome'>;
+
+/** Ends every import whose handlers all have; counts up `version`. To be completed with a condition on imports. */
+const FINISH = `
+  UPDATE imports SET
+    state = CASE WHEN jsonb_array_length(outcome->'problems') > 0 OR EXISTS (
+      SELECT 1 FROM import_handlers WHERE import_id = imports.id AND state = 'failed') THEN 'failed' ELSE 'succeeded' END,
+    statuses = (SELECT coalesce(jsonb_object_agg(endpoints.id, endpoints.status), '{}') FROM endpoints
+      WHERE endpoints.id IN (SELECT (imported->>'id')::uuid FROM jsonb_array_elements(outcome->'endpoints') AS imported)),
+    version = version + 1,
+    finished_at = clock_timestamp()
+  WHERE finished_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM import_handlers WHERE import_id = imports.id AND finished_at IS NULL)`;
+
+/** Records an import. With `compile`, its handlers are left to jobs; without, this is the end of it. */
+export async function recordImport(tx: Store, added: NewImport): Promise<void> {
+  await tx.knex('imports').insert({ ...added, outcome: JSON.stringify(added.outcome), state: 'queued' });
+  if (added.compile) await insertHandlers(tx, added.id, added.outcome.endpoints);
+  await finishImport(tx, added.id);
+}
+
+export async function findImport(store: Store, id: string): Promise<Import | undefined> {
+  return store.knex<Import>('imports').where({ id }).first();
+}
+
+/** How far an import is, without what it is about. */
+export async function importProgress(
+  store: Store,
+  id: string,
+): Promise<Pick<Import, 'state' | 'version' | 'finished_at'> | undefined> {
+  return store.knex<Import>('imports').where({ id }).first('state', 'version', 'finished_at');
+}
+
+/** Ends an import if nothing of it is left to do. @returns whether this call did */
+export async function finishImport(store: Store, id: string): Promise<boolean> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(`${FINISH} AND id = ?`, [id]);
+  if (rowCount > 0) store.announce('import', id);
+  return rowCount > 0;
+}
+
+/** Ends the imports that nobody has ended although nothing of them is left to do. @returns their ids */
+export async function finishImports(store: Store): Promise<string[]> {
+  const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(`${FINISH} RETURNING id`);
+  for (const { id } of rows) store.announce('import', id);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes imports that ended longer ago than this. */
+export async function pruneImports(store: Store, olderThanMs: number): Promise<number> {
+  return store
+    .knex('imports')
+    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
+    .delete();
+}
