@@ -5,6 +5,7 @@ import { AppError, type ErrorCode, toError } from '../../errors.js';
 import type { EndpointMethod } from '../../store/endpoints.js';
 import { type Check, checkOf, describeProblem } from '../../validation/check.js';
 import { MANIFEST_NAME } from './contents.js';
+import { isNestedDeeperThan } from './yaml-depth.js';
 import { placeIn } from './yaml-place.js';
 
 export interface Manifest {
@@ -23,6 +24,8 @@ export interface ManifestRoute {
 
 /** Far more aliases than a person writes, far fewer than it takes to fill the memory. */
 const MAX_ALIASES = 100;
+/** Levels of nesting; a manifest has five, and its parser needs some two for each. */
+const MAX_DEPTH = 100;
 const METHODS: readonly EndpointMethod[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'];
 const KEYS = {
   root: ['bundle', 'dependencies', 'routes'],
@@ -106,6 +109,9 @@ function parse(text: string): { value: unknown; where: (path: readonly string[])
     const { line, col } = lines.linePos(offset);
     return `, line ${line}, column ${col}`;
   };
+  if (isNestedDeeperThan(MAX_DEPTH, text)) {
+    throw new AppError('invalid_bundle', `${MANIFEST_NAME}: is nested too deeply`);
+  }
   try {
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
     const [error] = document.errors;
@@ -114,8 +120,13 @@ function parse(text: string): { value: unknown; where: (path: readonly string[])
     return { value, where: (path) => at(placeIn(document.contents, path)) };
   } catch (thrown) {
     if (thrown instanceof AppError) throw thrown;
-    const reason = thrown instanceof RangeError ? 'is nested too deeply' : toError(thrown).message;
-    throw new AppError('invalid_bundle', `${MANIFEST_NAME}: ${reason}`, {}, { cause: thrown });
+    // Aliases that stand for nothing, or for too much.
+    throw new AppError(
+      'invalid_bundle',
+      `${MANIFEST_NAME}: ${toError(thrown).message}`,
+      {},
+      { cause: thrown },
+    );
   }
 }
 

@@ -1,0 +1,163 @@
+/** The manifest of a bundle. */
+import { expect } from 'chai';
+import type { ErrorCode } from '../../../src/errors.js';
+import { AppError } from '../../../src/errors.js';
+import { readManifest } from '../../../src/import/bundle/manifest.js';
+
+function expectRefused(text: string, message: RegExp, code: ErrorCode = 'invalid_bundle'): void {
+  let error: unknown;
+  try {
+    readManifest(text);
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).to.be.instanceOf(AppError);
+  expect((error as AppError).message).to.match(message);
+  expect((error as AppError).code).to.equal(code);
+}
+
+describe('manifest of a bundle', () => {
+  it('says the name, the crates and the routes', () => {
+    const manifest = readManifest(`
+bundle:
+  name: " Pets "
+  version: "1.0"
+dependencies:
+  regex: "1.10"
+  chrono: { version: "0.4", features: [serde], default-features: false }
+routes:
+  - { method: GET, path: "/pets/{id}", handler: get_pet }
+  - { method: post, path: /pets, handler: create-pet.rs }
+`);
+    expect(manifest).to.deep.equal({
+      name: 'Pets',
+      dependencies: {
+        regex: '1.10',
+        chrono: { version: '0.4', features: ['serde'], 'default-features': false },
+      },
+      routes: [
+        { method: 'GET', path: '/pets/{id}', handler: 'get_pet' },
+        { method: 'POST', path: '/pets', handler: 'create-pet' },
+      ],
+      warnings: [],
+    });
+  });
+
+  const nothing = { name: null, dependencies: null, routes: [], warnings: [] };
+  for (const text of [
+    '',
+    '# nothing yet\n',
+    '{}',
+    'bundle:\ndependencies:\nroutes:\n',
+    'bundle: {version: 1.0}',
+  ]) {
+    it(`may say nothing: ${JSON.stringify(text)}`, () => {
+      expect(readManifest(text)).to.deep.equal(nothing);
+    });
+  }
+
+  it('may be JSON', () => {
+    expect(readManifest('{"bundle": {"name": "Pets"}}')).to.deep.equal({ ...nothing, name: 'Pets' });
+  });
+
+  it('may use aliases', () => {
+    const { dependencies } = readManifest('dependencies:\n  rand: &v "0.9"\n  rand_core: *v\n');
+    expect(dependencies).to.deep.equal({ rand: '0.9', rand_core: '0.9' });
+  });
+
+  it('is told of keys that mean nothing, with their places', () => {
+    const { warnings } = readManifest(
+      'bundle:\n  name: Pets\n  author: me\nroute: []\nroutes:\n  - { method: GET, path: /, handler: a, code: 1 }\n',
+    );
+    expect(warnings).to.deep.equal([
+      'bundle.yaml, line 4, column 1: route means nothing here and is ignored.',
+      'bundle.yaml, line 3, column 3: bundle.author means nothing here and is ignored.',
+      'bundle.yaml, line 6, column 41: routes.0.code means nothing here and is ignored.',
+    ]);
+  });
+
+  const refused: Record<string, [text: string, message: RegExp, code?: ErrorCode]> = {
+    'when it is a list': [
+      '- bundle',
+      /^bundle\.yaml, line 1, column 1: the manifest: must be an object, not an array/,
+    ],
+    'when it is text': ['bundle', /the manifest: must be an object, not a string/],
+    'when it is no YAML': ['bundle:\n  name: "Pets\n', /^bundle\.yaml, line \d, column \d+: .*quote/],
+    'with a key twice': [
+      'bundle: {}\nbundle: {}\n',
+      /^bundle\.yaml, line 2, column 1: Map keys must be unique/,
+    ],
+    'with two documents': [
+      'bundle: {}\n---\nbundle: {}\n',
+      /^bundle\.yaml, line 2, column 1: .*multiple documents/,
+    ],
+    'with an alias of nothing': ['bundle: *b', /^bundle\.yaml: Unresolved alias/],
+    'with an alias bomb': [
+      `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'.replace(/./g, (to, at: number) => {
+        const from = 'abcdefgh'[at];
+        return `${to}: &${to} [${Array(9).fill(`*${from}`).join(',')}]\n`;
+      })}`,
+      /^bundle\.yaml: Excessive alias count/,
+    ],
+    'nested without end': ['['.repeat(100_000), /^bundle\.yaml: is nested too deeply/],
+    'with a name that is a number': [
+      'bundle:\n  name: 5',
+      /^bundle\.yaml, line 2, column 3: bundle\.name: must be a string/,
+    ],
+    'with an empty name': ['bundle: { name: " " }', /bundle\.name: must not be empty/],
+    'with a name without end': [
+      `bundle: { name: ${'x'.repeat(256)} }`,
+      /bundle\.name: must have at most 255/,
+    ],
+    'with routes that are no list': [
+      'routes: { a: 1 }',
+      /^bundle\.yaml, line 1, column 1: routes: must be an array/,
+    ],
+    'with a route without handler': [
+      'routes:\n  - { method: GET, path: /a, handler: a }\n  - method: GET\n    path: /b\n',
+      /^bundle\.yaml, line 3, column 5: routes\.1\.handler: is required/,
+    ],
+    'with another method': [
+      'routes:\n  - method: HEAD\n    path: /a\n    handler: a\n',
+      /^bundle\.yaml, line 2, column 5: routes\.0\.method: must be one of GET, POST, PUT, DELETE, PATCH, not "HEAD"/,
+    ],
+    'with a path that is no route': [
+      'routes:\n  - method: GET\n    path: pets\n    handler: a\n',
+      /^bundle\.yaml, line 3, column 5: routes\.0\.path: must start with "\/"/,
+    ],
+    'with a path that leads out': [
+      'routes: [{ method: GET, path: /a/../b, handler: a }]',
+      /must not have "\." or "\.\."/,
+    ],
+    'with crates as a list': [
+      'dependencies: [serde]',
+      /dependencies: must be an object or null, not an array/,
+    ],
+    'with a crate that is a number': [
+      'dependencies:\n  rand: "0.9"\n  regex: 1.10\n',
+      /^bundle\.yaml, line 3, column 3: dependencies\.regex: must be a string or an object, not a number/,
+      'invalid_dependency',
+    ],
+    'with a crate from elsewhere': [
+      'dependencies:\n  mine:\n    version: "1"\n    path: ../mine\n',
+      /^bundle\.yaml, line 4, column 5: dependencies\.mine\.path: is not accepted/,
+      'invalid_dependency',
+    ],
+    'with a crate named __proto__': [
+      'dependencies:\n  __proto__: "1"\n',
+      /dependencies\.__proto__: is not a crate name/,
+      'invalid_dependency',
+    ],
+  };
+  for (const [what, [text, message, code]] of Object.entries(refused)) {
+    it(`is refused ${what}`, () => expectRefused(text, message, code));
+  }
+
+  it('cannot change what other objects have', () => {
+    const { warnings } = readManifest(
+      '__proto__: { polluted: true }\nconstructor: { prototype: { polluted: true } }\n',
+    );
+    expect(warnings).to.have.length(2);
+    expect({}).not.to.have.property('polluted');
+  });
+});
