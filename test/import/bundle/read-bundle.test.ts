@@ -1,0 +1,482 @@
+/** Bundles as a whole: which files are read, what becomes of them, and what is said about the rest. */
+import { expect } from 'chai';
+import type { ErrorCode } from '../../../src/errors.js';
+import { AppError } from '../../../src/errors.js';
+import { type BundleLimits, readBundle } from '../../../src/import/bundle/read-bundle.js';
+import type { ImportedApi } from '../../../src/import/imported-api.js';
+import { ZipFolder, zipOf } from '../../support/zip.js';
+
+type Files = Record<string, string | Uint8Array>;
+
+const LIMITS: BundleLimits = {
+  entries: 1000,
+  unpackedBytes: 10_000_000,
+  specBytes: 1_000_000,
+  operations: 100,
+  codeBytes: 100_000,
+};
+
+/** A document with these operations: `METHOD /path` and operationId. */
+function spec(operations: Record<string, string | null>, { title = 'Pets', server = '/' } = {}): string {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const [route, operationId] of Object.entries(operations)) {
+    const [method = '', path = ''] = route.split(' ');
+    const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    }));
+    paths[path] = {
+      ...paths[path],
+      [method.toLowerCase()]: {
+        ...(operationId === null ? {} : { operationId }),
+        parameters,
+        responses: { 200: { description: 'Fine' } },
+      },
+    };
+  }
+  return JSON.stringify({
+    openapi: '3.0.3',
+    info: { title, version: '1', description: `All of ${title}` },
+    servers: [{ url: server }],
+    paths,
+  });
+}
+
+const PETS = spec({ 'GET /pets': 'listPets', 'GET /pets/{id}': 'getPet' });
+const BOTH = { 'handlers/list_pets.rs': '// list', 'handlers/get_pet.rs': '// get' };
+
+describe('bundle', () => {
+  let zips: ZipFolder;
+  before(async () => {
+    zips = await ZipFolder.open();
+  });
+  after(() => zips.remove());
+
+  async function read(files: Files, limits: Partial<BundleLimits> = {}): Promise<ImportedApi> {
+    return readBundle(await zips.write(zipOf(files)), { ...LIMITS, ...limits });
+  }
+
+  async function expectRefused(
+    files: Files,
+    message: RegExp,
+    { code = 'invalid_bundle', ...limits }: Partial<BundleLimits> & { code?: ErrorCode } = {},
+  ): Promise<void> {
+    const outcome = await read(files, limits).catch((thrown: unknown) => thrown);
+    expect(outcome).to.be.instanceOf(AppError);
+    const error = outcome as AppError;
+    expect(error.message).to.match(message);
+    expect(error.code).to.equal(code);
+  }
+
+  /** Each endpoint's name and the file of its handler. */
+  function handlers({ endpoints }: ImportedApi): Record<string, string | null> {
+    return Object.fromEntries(endpoints.map(({ name, handler }) => [name, handler?.file ?? null]));
+  }
+
+  it('is an API with its handlers', async () => {
+    const api = await read({ 'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }), ...BOTH });
+    const [endpoint] = api.endpoints;
+    expect(endpoint).to.deep.include({
+      name: 'listPets',
+      method: 'GET',
+      path: '/pets',
+      handler: { file: 'handlers/list_pets.rs', code: '// list' },
+    });
+    expect(endpoint?.generatedCode).to.include('handler_loop_result!');
+    expect(api).to.deep.include({
+      title: 'Pets',
+      description: 'All of Pets',
+      basePath: '/v1',
+      dependencies: null,
+      problems: [],
+      warnings: ['handlers/get_pet.rs is the handler of no operation.'],
+    });
+  });
+
+  describe('finds the document', () => {
+    const order = ['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'];
+    for (const [index, name] of order.entries()) {
+      it(`${name}, before those after it`, async () => {
+        const later = order.slice(index + 1);
+        const others = Object.fromEntries(later.map((other) => [other, 'not read']));
+        const api = await read({ ...others, [name]: PETS, ...BOTH });
+        expect(api.title).to.equal('Pets');
+        expect(api.warnings).to.deep.equal(
+          later.map((other) => `${other} is not read: ${name} is there too and comes first.`),
+        );
+      });
+    }
+
+    it('but not under another name, and says so', async () => {
+      for (const name of ['openapi.yml', 'OpenAPI.yaml', 'swagger.json', 'api.json', 'docs/openapi.yaml']) {
+        const hint = name.includes('/')
+          ? /or list routes in bundle\.yaml\.$/
+          : new RegExp(`It has ${name}, which`);
+        await expectRefused({ [name]: PETS, 'README.md': '' }, hint);
+      }
+      const { warnings } = await read({ 'openapi.yaml': PETS, 'api.yml': '', 'bundle.yml': '', ...BOTH });
+      expect(warnings).to.deep.equal([
+        'api.yml is not read: a document is named openapi.yaml, openapi.json, api.yaml, spec.yaml.',
+        'bundle.yml is not read: the manifest is named bundle.yaml.',
+      ]);
+    });
+
+    it('and says what is wrong with it', async () => {
+      await expectRefused({ 'api.yaml': 'swagger: "2.0"' }, /^api\.yaml: .*Swagger 2\.0/, {
+        code: 'invalid_spec',
+      });
+      await expectRefused({ 'openapi.json': '{' }, /^openapi\.json: /, { code: 'invalid_spec' });
+      const twice = spec({ 'GET /a': 'same', 'GET /b': 'same' });
+      await expectRefused({ 'openapi.yaml': twice }, /^openapi\.yaml: GET \/a and GET \/b .*"same"/, {
+        code: 'invalid_spec',
+      });
+    });
+  });
+
+  describe('has no document and no routes', () => {
+    const names =
+      /no OpenAPI document and no routes: put openapi\.yaml, openapi\.json, api\.yaml, spec\.yaml at its root/;
+    it('when it has handlers only', () => expectRefused(BOTH, names));
+    it('when its manifest lists none', () =>
+      expectRefused({ ...BOTH, 'bundle.yaml': 'bundle: { name: Pets }' }, names));
+    it('when it has litter only', () =>
+      expectRefused({ '__MACOSX/._openapi.yaml': PETS, '.DS_Store': '' }, names));
+  });
+
+  describe('may be in a single folder', () => {
+    const inFolder = (folder: string, files: Files) =>
+      Object.fromEntries(Object.entries(files).map(([name, data]) => [`${folder}/${name}`, data]));
+
+    it('with all its files', async () => {
+      const api = await read(inFolder('petstore', { 'openapi.yaml': PETS, ...BOTH }));
+      expect(handlers(api)).to.deep.equal({
+        listPets: 'handlers/list_pets.rs',
+        getPet: 'handlers/get_pet.rs',
+      });
+    });
+
+    it('beside what macOS adds', async () => {
+      const files = { ...inFolder('petstore', { 'openapi.yaml': PETS, '.DS_Store': 'x', ...BOTH }) };
+      const api = await read({ ...files, '__MACOSX/petstore/._openapi.yaml': 'x', '.DS_Store': 'x' });
+      expect(api.warnings).to.deep.equal([]);
+      expect(api.endpoints).to.have.length(2);
+    });
+
+    it('of any name', async () => {
+      const api = await read(inFolder('handlers', { 'openapi.yaml': PETS, ...BOTH }));
+      expect(handlers(api)).to.deep.equal({
+        listPets: 'handlers/list_pets.rs',
+        getPet: 'handlers/get_pet.rs',
+      });
+    });
+
+    it('but not with another beside it', () =>
+      expectRefused(
+        { ...inFolder('petstore', { 'openapi.yaml': PETS }), 'other/README.md': '' },
+        /no OpenAPI document/,
+      ));
+    it('nor in a folder of that folder', () =>
+      expectRefused(inFolder('a/b', { 'openapi.yaml': PETS }), /no OpenAPI document/));
+  });
+
+  describe('finds handlers', () => {
+    for (const folder of ['handlers/', '', 'src/']) {
+      it(`in ${folder || 'its root'}`, async () => {
+        const api = await read({
+          'openapi.yaml': PETS,
+          [`${folder}list_pets.rs`]: '',
+          [`${folder}getPet.rs`]: '',
+        });
+        expect(handlers(api)).to.deep.equal({
+          listPets: `${folder}list_pets.rs`,
+          getPet: `${folder}getPet.rs`,
+        });
+        expect(api.warnings).to.deep.equal([]);
+      });
+    }
+
+    it('of one name in handlers/ first, then in the root', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        'src/list_pets.rs': 'src',
+        'list_pets.rs': 'root',
+        'handlers/list_pets.rs': 'handlers',
+        'src/get_pet.rs': 'src',
+        'get_pet.rs': 'root',
+      });
+      expect(handlers(api)).to.deep.equal({ listPets: 'handlers/list_pets.rs', getPet: 'get_pet.rs' });
+      expect(api.warnings).to.deep.equal([
+        'list_pets.rs is not read: handlers/list_pets.rs has the same name and comes first.',
+        'src/list_pets.rs is not read: handlers/list_pets.rs has the same name and comes first.',
+        'src/get_pet.rs is not read: get_pet.rs has the same name and comes first.',
+      ]);
+    });
+
+    it('nowhere deeper, and says so', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...BOTH,
+        'handlers/v2/get_pet.rs': '',
+        'tests/get_pet.rs': '',
+      });
+      expect(handlers(api)).to.include({ getPet: 'handlers/get_pet.rs' });
+      expect(api.warnings).to.deep.equal(
+        ['handlers/v2/get_pet.rs', 'tests/get_pet.rs'].map(
+          (path) => `${path} is not read: handlers stand in handlers/, in src/ or beside the document.`,
+        ),
+      );
+    });
+
+    it('whose names mean something to cargo, as any others', async () => {
+      const api = await read({
+        'openapi.yaml': spec({ 'GET /': 'main' }),
+        'src/main.rs': '',
+        'src/lib.rs': '',
+      });
+      expect(handlers(api)).to.deep.equal({ main: 'src/main.rs' });
+      expect(api.warnings).to.deep.equal(['src/lib.rs is the handler of no operation.']);
+    });
+
+    it('and tells of operations that have none', async () => {
+      const files = { 'openapi.yaml': spec({ 'GET /pets': 'listPets', 'POST /pets': null }) };
+      const api = await read(files);
+      expect(handlers(api)).to.deep.equal({ listPets: null, 'POST /pets': null });
+      expect(api.warnings).to.deep.equal([
+        'listPets has no handler; a generated one answers 501.',
+        'POST /pets has no handler; a generated one answers 501.',
+      ]);
+    });
+
+    it('and tells once of those in doubt', async () => {
+      const api = await read({ 'openapi.yaml': PETS, ...BOTH, 'src/list-pets.rs': '' });
+      expect(handlers(api)).to.deep.equal({ listPets: null, getPet: 'handlers/get_pet.rs' });
+      expect(api.warnings).to.deep.equal([]);
+      expect(api.problems.map(({ name, handler }) => ({ name, handler }))).to.deep.equal([
+        { name: 'listPets', handler: null },
+      ]);
+    });
+
+    it('with a byte order mark, and drops it', async () => {
+      const api = await read({
+        'openapi.yaml': `\ufeff${PETS}`,
+        ...BOTH,
+        'handlers/get_pet.rs': '\ufeff// get',
+      });
+      expect(api.endpoints[1]?.handler?.code).to.equal('// get');
+    });
+  });
+
+  describe('refuses a handler', () => {
+    const withHandler = (data: string | Uint8Array, name = 'handlers/get_pet.rs') => ({
+      'openapi.yaml': PETS,
+      [name]: data,
+    });
+    it('that is not UTF-8', () =>
+      expectRefused(
+        withHandler(Uint8Array.of(0x2f, 0x2f, 0xf6)),
+        /^handlers\/get_pet\.rs is not UTF-8; save it/,
+      ));
+    it('that is UTF-16', () =>
+      expectRefused(withHandler(Buffer.from('\ufeff// get', 'utf16le')), /is not UTF-8/));
+    it('that is not UTF-8, even when no operation has its name', () =>
+      expectRefused(withHandler(Uint8Array.of(0xff), 'other.rs'), /^other\.rs is not UTF-8/));
+    it('with NUL characters', () =>
+      expectRefused(withHandler('a\0b'), /^handlers\/get_pet\.rs has NUL characters/));
+    it('over the limit', () =>
+      expectRefused(
+        withHandler('x'.repeat(100_001)),
+        /^handlers\/get_pet\.rs has 100001 bytes; at most 100000/,
+        {
+          code: 'body_too_large',
+        },
+      ));
+  });
+
+  it('refuses a document over the limit', () =>
+    expectRefused(
+      { 'openapi.yaml': PETS },
+      /^openapi\.yaml has \d+ bytes; at most 100 are allowed \(SPEC_LIMIT_BYTES\)/,
+      {
+        code: 'body_too_large',
+        specBytes: 100,
+      },
+    ));
+
+  it('refuses a document that is not UTF-8', () =>
+    expectRefused({ 'openapi.yaml': Uint8Array.of(0xff, 0xfe) }, /^openapi\.yaml is not UTF-8/));
+
+  it('refuses a manifest over 1 MiB', () =>
+    expectRefused({ 'bundle.yaml': '#'.repeat(2 ** 20 + 1) }, /^bundle\.yaml has \d+ bytes/, {
+      code: 'body_too_large',
+    }));
+
+  describe('with a manifest', () => {
+    const route = (method: string, path: string, handler: string) => ({ method, path, handler });
+    const manifest = (routes: object[], rest: object = { bundle: { name: 'Pets' } }) => ({
+      'bundle.yaml': JSON.stringify({ ...rest, routes }),
+    });
+
+    it('has the crates of all handlers', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...BOTH,
+        ...manifest([], { dependencies: { regex: '1.10' } }),
+      });
+      expect(api.dependencies).to.deep.equal({ regex: '1.10' });
+    });
+
+    it('needs no document', async () => {
+      const api = await read({
+        ...manifest([route('get', '/pets', 'all'), route('GET', '/pets/{id}', 'one.rs')]),
+        'all.rs': '// all',
+        'src/one.rs': '// one',
+      });
+      expect(api).to.deep.include({
+        title: 'Pets',
+        description: null,
+        basePath: null,
+        warnings: [],
+        problems: [],
+      });
+      expect(api.endpoints.map(({ generatedCode, ...rest }) => rest)).to.deep.equal([
+        {
+          name: 'GET /pets',
+          method: 'GET',
+          path: '/pets',
+          description: null,
+          handler: { file: 'all.rs', code: '// all' },
+        },
+        {
+          name: 'GET /pets/{id}',
+          method: 'GET',
+          path: '/pets/{id}',
+          description: null,
+          handler: { file: 'src/one.rs', code: '// one' },
+        },
+      ]);
+      expect(api.endpoints[1]?.generatedCode).to.include('"id"');
+    });
+
+    it('needs a name when there is no document', () =>
+      expectRefused(
+        { ...manifest([route('GET', '/', 'a')], {}), 'a.rs': '' },
+        /^bundle\.yaml: bundle\.name: is required in a bundle without an OpenAPI document/,
+      ));
+
+    it('names handlers before their names do', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...manifest([route('GET', '/pets', 'get_pet'), route('GET', '/pets/{pet}', 'list_pets')], {}),
+        ...BOTH,
+      });
+      expect(handlers(api)).to.deep.equal({
+        listPets: 'handlers/get_pet.rs',
+        getPet: 'handlers/list_pets.rs',
+      });
+      expect(api.warnings).to.deep.equal([]);
+    });
+
+    it('can use one handler many times', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...manifest([route('POST', '/pets', 'list_pets'), route('GET', '/animals', 'list_pets')], {}),
+        ...BOTH,
+      });
+      expect(handlers(api)).to.deep.equal({
+        listPets: 'handlers/list_pets.rs',
+        getPet: 'handlers/get_pet.rs',
+        'POST /pets': 'handlers/list_pets.rs',
+        'GET /animals': 'handlers/list_pets.rs',
+      });
+    });
+
+    it('can give an operation without operationId its handler', async () => {
+      const api = await read({
+        'openapi.yaml': spec({ 'GET /pets': null }),
+        ...manifest([route('GET', '/pets', 'all')], {}),
+        'all.rs': '',
+      });
+      expect(handlers(api)).to.deep.equal({ 'GET /pets': 'all.rs' });
+    });
+
+    it('can end a doubt', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...manifest([route('GET', '/pets', 'list-pets')], {}),
+        ...BOTH,
+        'src/list-pets.rs': '',
+      });
+      expect(handlers(api)).to.include({ listPets: 'src/list-pets.rs' });
+      expect(api.problems).to.deep.equal([]);
+      expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
+    });
+
+    it('may write routes with the base path of the document or without', async () => {
+      const files = {
+        'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: 'https://a.example/v1' }),
+        'a.rs': '',
+      };
+      for (const path of ['/pets', '/v1/pets', '/pets/']) {
+        const api = await read({ ...files, ...manifest([route('GET', path, 'a')], {}) });
+        expect(handlers(api), path).to.deep.equal({ listPets: 'a.rs' });
+      }
+    });
+
+    it('reports a handler that is not there', async () => {
+      const api = await read({
+        'openapi.yaml': PETS,
+        ...BOTH,
+        ...manifest([route('GET', '/pets', 'all')], {}),
+      });
+      expect(handlers(api)).to.include({ listPets: null });
+      expect(api.problems).to.deep.equal([
+        {
+          name: 'listPets',
+          handler: 'all.rs',
+          message:
+            'bundle.yaml names all.rs as the handler of listPets, but there is no such file in handlers/, at the root or in src/.',
+        },
+      ]);
+      expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
+    });
+
+    it('is refused with two routes for the same requests', () =>
+      expectRefused(
+        {
+          ...manifest([route('GET', '/{a}', 'a'), route('PUT', '/{a}', 'a'), route('GET', '/{b}/', 'a')]),
+          'a.rs': '',
+        },
+        /^bundle\.yaml: routes\.2 \(GET \/\{b\}\/\) answers the same requests as routes\.0 \(GET \/\{a\}\)/,
+      ));
+
+    it('is refused with a route that is too long after the base path', () =>
+      expectRefused(
+        {
+          'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: `/${'b'.repeat(1500)}` }),
+          ...manifest([route('GET', `/${'x'.repeat(600)}`, 'a')], {}),
+        },
+        /^bundle\.yaml: routes\.0: the route \/x+ after the base path \/b+ must have at most 2048 characters/,
+      ));
+
+    it('is refused with a route whose name an operation has', () =>
+      expectRefused(
+        { 'openapi.yaml': spec({ 'GET /a': 'GET /b' }), ...manifest([route('GET', '/b', 'a')], {}) },
+        /^bundle\.yaml: GET \/b is the operationId of another operation too/,
+      ));
+
+    it('is refused with a route too long for a name', () =>
+      expectRefused(
+        manifest([route('GET', `/${'x'.repeat(255)}`, 'a')]),
+        /^bundle\.yaml: the route GET \/x+ is too long/,
+      ));
+
+    it('is refused with too many operations, those of the document counted', () =>
+      expectRefused(
+        { 'openapi.yaml': PETS, ...manifest([route('GET', '/a', 'a'), route('GET', '/b', 'a')], {}) },
+        /^The bundle has 4 operations; at most 3 are allowed \(IMPORT_OPERATIONS_LIMIT\)/,
+        { operations: 3 },
+      ));
+  });
+});
