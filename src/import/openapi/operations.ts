@@ -56,7 +56,7 @@ export function readOperations(
   limit: number,
   warn: Warn,
 ): readonly Operation[] {
-  const found = findOperations(document, references, limit);
+  const found = findOperations(document, references, limit, warn);
   requireUnique(found, 'operationId', ({ operationId }) => operationId);
   if (
     found.some(({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'))
@@ -86,8 +86,14 @@ export function readOperations(
   });
 }
 
-function findOperations(document: JsonObject, references: References, limit: number): readonly Found[] {
+function findOperations(
+  document: JsonObject,
+  references: References,
+  limit: number,
+  warn: Warn,
+): readonly Found[] {
   const found: Found[] = [];
+  const named = new Map<JsonObject, string>();
   for (const [path, value] of entriesOf(own(document, 'paths'))) {
     if (path.startsWith('x-') || !isObject(value)) continue;
     requirePath(path);
@@ -95,21 +101,24 @@ function findOperations(document: JsonObject, references: References, limit: num
     for (const [key, operation] of Object.entries(item)) {
       const method = METHODS.get(key);
       if (method === undefined || !isObject(operation)) continue;
-      const id = own(operation, 'operationId');
-      found.push({
-        label: `${key.toUpperCase()} ${shortened(path)}`,
-        method,
-        path,
-        operationId: typeof id === 'string' && id !== '' ? id : null,
-        item,
-        operation,
-      });
+      const label = `${key.toUpperCase()} ${shortened(path)}`;
+      const first = named.get(operation);
+      const operationId = first === undefined ? operationIdOf(operation) : null;
+      // A reference to another path makes two operations of one, and one name cannot stand for both.
+      if (first === undefined) named.set(operation, label);
+      else warn(`${label}: is the operation of ${first} by reference, and is named by its method and path`);
+      found.push({ label, method, path, operationId, item, operation });
       if (found.length > limit) {
         throw specError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
       }
     }
   }
   return found;
+}
+
+function operationIdOf(operation: JsonObject): string | null {
+  const id = own(operation, 'operationId');
+  return typeof id === 'string' && id !== '' ? id : null;
 }
 
 function requirePath(path: string): void {

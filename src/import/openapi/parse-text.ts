@@ -31,6 +31,7 @@ function parseYaml(content: string): unknown {
     throw notYaml(thrown);
   }
   const [error] = document.errors;
+  if (error && /call stack/i.test(error.message)) throw tooDeep(error);
   if (error) throw textError(`is neither JSON nor YAML: ${firstLine(error.message)}`, { cause: error });
   try {
     return document.toJS({ maxAliasCount: MAX_ALIASES });
@@ -41,7 +42,7 @@ function parseYaml(content: string): unknown {
 
 function notYaml(thrown: unknown): AppError {
   const error = toError(thrown);
-  if (error instanceof RangeError) return textError('is nested too deeply', { cause: error });
+  if (error instanceof RangeError) return tooDeep(error);
   if (/alias count/i.test(error.message)) {
     return textError(
       `repeats too much by aliases (*name): at most ${MAX_ALIASES} times may they stand for something`,
@@ -49,6 +50,10 @@ function notYaml(thrown: unknown): AppError {
     );
   }
   return textError(`cannot be read as YAML: ${firstLine(error.message)}`, { cause: error });
+}
+
+function tooDeep(cause: Error): AppError {
+  return textError('is nested too deeply', { cause });
 }
 
 /** The library goes on with an extract of the text. */

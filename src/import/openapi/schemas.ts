@@ -14,7 +14,7 @@ const TYPES: readonly string[] = ['string', 'integer', 'number', 'boolean', 'arr
 /** Reads schemas. Each is read once, so that those that refer to each other in all ways take no longer than others. */
 export class Schemas {
   private readonly kinds = new Map<JsonObject, Kind>();
-  private readonly memberMaps = new Map<JsonObject, ReadonlyMap<string, Member>>();
+  private readonly members = new Map<JsonObject, readonly Member[]>();
 
   constructor(private readonly references: References) {}
 
@@ -34,7 +34,10 @@ export class Schemas {
 
   /** The members of an object that clients send, in the order of the document. */
   membersOf(schema: unknown): readonly Member[] {
-    return [...this.memberMapOf(schema).values()];
+    if (!isObject(schema)) return [];
+    const members = this.members.get(schema) ?? this.findMembers(schema);
+    this.members.set(schema, members);
+    return members;
   }
 
   private kindOf(schema: unknown): Kind {
@@ -72,28 +75,23 @@ export class Schemas {
     };
   }
 
-  private memberMapOf(schema: unknown): ReadonlyMap<string, Member> {
-    if (!isObject(schema)) return new Map();
-    const known = this.memberMaps.get(schema);
-    if (known) return known;
+  private findMembers(schema: JsonObject): readonly Member[] {
+    const parts = this.partsOf(schema);
+    // What one part describes another may require.
+    const required = new Set(parts.flatMap((part) => itemsOf(own(part, 'required'))));
     const members = new Map<string, Member>();
-    this.memberMaps.set(schema, members);
-    const required = new Set(itemsOf(own(schema, 'required')));
-    for (const base of this.basesOf(schema)) {
-      for (const [name, member] of this.memberMapOf(base)) {
-        const earlier = members.get(name);
-        members.set(name, earlier ? { ...member, required: earlier.required || member.required } : member);
-      }
+    const readOnly = new Set<string>();
+    for (const [name, property] of parts.flatMap((part) => entriesOf(own(part, 'properties')))) {
+      if (this.isReadOnly(property)) readOnly.add(name);
+      const kind = this.kindOf(property);
+      const earlier = members.get(name);
+      members.set(name, {
+        name,
+        required: required.has(name),
+        ...(earlier && kind.type === 'any' ? { type: earlier.type, nullable: earlier.nullable } : kind),
+      });
     }
-    for (const [name, property] of entriesOf(own(schema, 'properties'))) {
-      const described = { name, required: members.get(name)?.required ?? false, ...this.kindOf(property) };
-      if (this.isReadOnly(property)) members.delete(name);
-      else members.set(name, described);
-    }
-    for (const [name, member] of members) {
-      if (required.has(name)) members.set(name, { ...member, required: true });
-    }
-    return members;
+    return [...members.values()].filter(({ name }) => !readOnly.has(name));
   }
 
   /** Servers send these; clients do not. */
@@ -107,16 +105,18 @@ export class Schemas {
     return [...target, ...itemsOf(own(schema, 'allOf'))];
   }
 
-  /** A schema and all it builds upon. */
+  /** A schema and all it builds upon, which comes first. */
   private partsOf(schema: unknown): readonly JsonObject[] {
-    const parts = new Set<JsonObject>();
+    const seen = new Set<unknown>();
+    const parts: JsonObject[] = [];
     const add = (part: unknown) => {
-      if (!isObject(part) || parts.has(part)) return;
-      parts.add(part);
+      if (!isObject(part) || seen.has(part)) return;
+      seen.add(part);
       for (const base of this.basesOf(part)) add(base);
+      parts.push(part);
     };
     add(schema);
-    return [...parts];
+    return parts;
   }
 }
 
