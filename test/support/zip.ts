@@ -22,6 +22,8 @@ export interface RawEntry {
   readonly name: string | Buffer;
   /** What it unpacks to. */
   readonly data?: string | Uint8Array;
+  /** The data as it is packed, instead of `data`; `size` and `crc` say what it unpacks to. */
+  readonly packed?: Buffer;
   /** 0 stored, 8 deflated; others are only written down, the data is stored. */
   readonly method?: number;
   readonly flags?: number;
@@ -162,7 +164,12 @@ function endRecords(
   return Buffer.concat([...(zip64 ? [long, locator] : []), end, Buffer.from(comment)]);
 }
 
-function describe({ data = '', method = 8 }: RawEntry): { packed: Buffer; crc: number; size: number } {
+function describe({ data = '', method = 8, ...entry }: RawEntry): {
+  packed: Buffer;
+  crc: number;
+  size: number;
+} {
+  if (entry.packed) return { packed: entry.packed, crc: entry.crc ?? 0, size: entry.size ?? 0 };
   const plain = Buffer.from(data);
   return { packed: method === 8 ? deflateRawSync(plain) : plain, crc: crc32(plain), size: plain.length };
 }

@@ -72,9 +72,7 @@ async function readDocument(spec: ArchiveFile, limits: BundleLimits): Promise<Op
     return await readOpenApi(text, limits);
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
-    // In a request the document is the field `spec`; here it is a file.
-    const message = `${spec.path}: ${thrown.message.replace(/^spec: /, '')}`;
-    throw new AppError(thrown.code, message, thrown.extras, { cause: thrown });
+    throw new AppError(thrown.code, `${spec.path}: ${thrown.message}`, thrown.extras, { cause: thrown });
   }
 }
 
