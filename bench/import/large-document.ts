@@ -1,0 +1,96 @@
+/** How long does the import of a large real document take, what does it cost the process, and whom does it hold up? */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { call } from '../../test/support/http.js';
+import { must, type Stack } from '../../test/support/processes.js';
+import { median, type Row, round, timed } from '../support/report.js';
+import { type Probe, startProbe, type Waits } from './probe.js';
+import { peakMegabytes } from './process-figures.js';
+
+const DOCUMENT = new URL(
+  '../../../node_modules/@octokit/openapi/generated/api.github.com.json',
+  import.meta.url,
+);
+const ROUNDS = 3;
+const LEAST_OPERATIONS = 1_000;
+/** As long as an import takes, about. */
+const IDLE_MS = 2_000;
+
+/** Imports the document into a new domain each round, while a probe asks for the health of the API. */
+export async function largeDocument(stack: Stack): Promise<Row[]> {
+  const webPid = stack.processes.get('web')?.pid;
+  if (webPid === undefined) throw new Error('web does not run');
+  const spec = await readFile(DOCUMENT, 'utf8');
+  const before = await peakMegabytes(webPid);
+  const probe = await startProbe(`${stack.apiUrl}/api/health`);
+  try {
+    const imports: Imported[] = [];
+    for (let number = 1; number <= ROUNDS; number++) {
+      imports.push(await importOnce(stack, `document-${number}.bench`, spec, probe));
+    }
+    return rows(imports, { before, after: await peakMegabytes(webPid) });
+  } finally {
+    await probe.stop();
+  }
+}
+
+interface Imported {
+  readonly seconds: number;
+  readonly operations: number;
+  readonly idle: Waits;
+  readonly waits: Waits;
+}
+
+async function importOnce(stack: Stack, host: string, spec: string, probe: Probe): Promise<Imported> {
+  const domain = (await must(stack.api.post('/api/domains', { name: host, host }))) as { id: string };
+  const body = Buffer.from(
+    JSON.stringify({ spec, domain: host, domain_id: domain.id, create_collection: true }),
+  );
+  await probe.take();
+  await delay(IDLE_MS);
+  const idle = await probe.take();
+  let operations = 0;
+  const milliseconds = await timed(async () => {
+    operations = await importDocument(stack, body);
+  });
+  const waits = await probe.take();
+  if (operations < LEAST_OPERATIONS) throw new Error(`only ${operations} endpoints were created`);
+  return { seconds: milliseconds / 1000, operations, idle, waits };
+}
+
+async function importDocument({ apiUrl }: Stack, body: Buffer): Promise<number> {
+  const headers = { 'content-type': 'application/json', 'content-length': body.length };
+  const { status, text } = await call(`${apiUrl}/api/import/openapi`, { method: 'POST', headers, body });
+  if (status !== 200) throw new Error(`The import was answered with ${status}: ${text.slice(0, 1_000)}`);
+  return (JSON.parse(text) as { data: { endpoints_created: number } }).data.endpoints_created;
+}
+
+function rows(imports: readonly Imported[], memory: { before: number; after: number }): Row[] {
+  const seconds = imports.map((each) => each.seconds);
+  const longest = Math.max(...imports.map(({ waits }) => waits.longest));
+  const idle = Math.max(...imports.map((each) => each.idle.longest));
+  const typical = median(imports.map(({ waits }) => waits.median));
+  return [
+    {
+      question: `import of a document of 13 MB and ${imports[0]?.operations} operations, request to answer`,
+      measured: `median of ${ROUNDS}, slowest ${round(Math.max(...seconds))} s`,
+      value: median(seconds),
+      unit: 's',
+      bar: { atMost: 3 },
+    },
+    {
+      question: 'the same: peak memory of the web process',
+      measured: `VmHWM after ${ROUNDS} imports, ${round(memory.before)} MB before`,
+      value: memory.after,
+      unit: 'MB',
+      bar: { atMost: 300 },
+    },
+    {
+      question: 'the same: longest that another request of the API waits meanwhile',
+      measured: `\`GET /api/health\` every 2 ms: median ${round(typical)} ms; longest when idle ${round(idle)} ms`,
+      value: longest,
+      unit: 'ms',
+      bar: { atMost: 50 },
+    },
+  ];
+}
