@@ -3,6 +3,7 @@
  * answers 501 with what it has received and what is left to write. Documents come from strangers: their text reaches the
  * source only through `rust-text.ts` and `rust-names.ts`.
  */
+import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
 import type { Operation, Parameter } from '../openapi/document.js';
 import { type ReadBody, readBody } from './body.js';
 import { HELPERS, type Helper, helperSource, withNeeds } from './helpers.js';
@@ -38,12 +39,13 @@ export function generateHandler(operation: Operation, title: string): string {
 }
 
 function introduction(operation: Operation, title: string): string[] {
-  const route = `${operation.method} ${operation.path}`;
-  const described = oneLine(operation.description ?? '', MAX_DESCRIPTION);
+  const route = routeOf(operation);
   const name = nameOf(operation);
+  const description = descriptionOf(operation);
+  const origin = [...(name === route ? [] : [name]), oneLine(title, MAX_NAME)].filter((text) => text !== '');
   return comment([
-    oneLine(described === '' ? route : `${route}: ${described}`, route.length + MAX_DESCRIPTION + 2),
-    name === route ? oneLine(title, MAX_NAME) : `${name} of ${oneLine(title, MAX_NAME)}`,
+    description === '' ? route : `${route}: ${description}`,
+    ...(origin.length > 0 ? [origin.join(' of ')] : []),
   ]);
 }
 
@@ -80,7 +82,7 @@ function handle(
 /** The 501. That it shows all values leaves none of them unused. */
 function answer(operation: Operation, parameters: readonly ReadParameter[], body: ReadBody | null): string[] {
   const name = nameOf(operation);
-  const description = oneLine(operation.description ?? '', MAX_DESCRIPTION);
+  const description = descriptionOf(operation);
   const leftToWrite = `what ${name} does with a request that is in order, and its answer`;
   const received = [
     ...PLACES.flatMap((place) => receivedFrom(place, parameters)),
@@ -129,6 +131,15 @@ function receivedFrom(place: Parameter['in'], parameters: readonly ReadParameter
   ];
 }
 
+/** As it is written in texts, without characters that do not show. */
 function nameOf(operation: Operation): string {
-  return oneLine(operation.name, MAX_NAME);
+  return oneLine(operation.name, MAX_NAME) || routeOf(operation);
+}
+
+function routeOf({ method, path }: Operation): string {
+  return `${method} ${oneLine(path, MAX_ROUTE_LENGTH)}`;
+}
+
+function descriptionOf({ description }: Operation): string {
+  return oneLine(description ?? '', MAX_DESCRIPTION);
 }

@@ -167,6 +167,12 @@ describe('generated handlers', () => {
     ]);
   });
 
+  it('calls an operation whose name does not show by its route', () => {
+    const source = generateHandler(operation({ operationId: '\u202e', description: '\u200b' }), ' \n ');
+    expect(source).to.match(/^\/\/ GET \/pets\n\nuse /);
+    expect(source).to.include('"error": "GET /pets is not implemented yet"');
+  });
+
   it('takes the parameters of the path from the path', () => {
     const path = '/{owner}/{id}';
     const parameters = ['id', 'elsewhere'].map((name) =>
