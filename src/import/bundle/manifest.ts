@@ -1,12 +1,10 @@
 /** The manifest of a bundle, `bundle.yaml`: what it is called, the crates of its handlers, and routes. */
-import { LineCounter, parseDocument } from 'yaml';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
-import { AppError, type ErrorCode, toError } from '../../errors.js';
+import { AppError, type ErrorCode } from '../../errors.js';
 import type { EndpointMethod } from '../../store/endpoints.js';
 import { type Check, checkOf, describeProblem } from '../../validation/check.js';
 import { MANIFEST_NAME } from './contents.js';
-import { isNestedDeeperThan } from './yaml-depth.js';
-import { placeIn } from './yaml-place.js';
+import { readYaml } from './read-yaml.js';
 
 export interface Manifest {
   readonly name: string | null;
@@ -22,10 +20,6 @@ export interface ManifestRoute {
   readonly handler: string;
 }
 
-/** Far more aliases than a person writes, far fewer than it takes to fill the memory. */
-const MAX_ALIASES = 100;
-/** Levels of nesting; a manifest has five, and its parser needs some two for each. */
-const MAX_DEPTH = 100;
 const METHODS: readonly EndpointMethod[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'];
 const KEYS = {
   root: ['bundle', 'dependencies', 'routes'],
@@ -70,7 +64,7 @@ const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
 /** @throws AppError invalid_bundle, invalid_dependency naming the key, the line and the column */
 export function readManifest(text: string): Manifest {
-  const { value, where } = parse(text);
+  const { value = {}, where } = readYaml(text, MANIFEST_NAME);
   const refuse = (code: ErrorCode, path: readonly string[], message: string) =>
     new AppError(code, `${MANIFEST_NAME}${where(path)}: ${message}`);
   const verify = (checking: Check, checked: unknown, code: ErrorCode, root: readonly string[]) => {
@@ -101,33 +95,6 @@ export function readManifest(text: string): Manifest {
       (path) => `${MANIFEST_NAME}${where(path)}: ${path.join('.')} means nothing here and is ignored.`,
     ),
   };
-}
-
-function parse(text: string): { value: unknown; where: (path: readonly string[]) => string } {
-  const lines = new LineCounter();
-  const at = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return `, line ${line}, column ${col}`;
-  };
-  if (isNestedDeeperThan(MAX_DEPTH, text)) {
-    throw new AppError('invalid_bundle', `${MANIFEST_NAME}: is nested too deeply`);
-  }
-  try {
-    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
-    const [error] = document.errors;
-    if (error) throw new AppError('invalid_bundle', `${MANIFEST_NAME}${at(error.pos[0])}: ${error.message}`);
-    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
-    return { value, where: (path) => at(placeIn(document.contents, path)) };
-  } catch (thrown) {
-    if (thrown instanceof AppError) throw thrown;
-    // Aliases that stand for nothing, or for too much.
-    throw new AppError(
-      'invalid_bundle',
-      `${MANIFEST_NAME}: ${toError(thrown).message}`,
-      {},
-      { cause: thrown },
-    );
-  }
 }
 
 function unknownKeys({ bundle, routes, ...root }: Written): string[][] {

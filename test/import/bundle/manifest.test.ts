@@ -85,7 +85,11 @@ routes:
     'when it is no YAML': ['bundle:\n  name: "Pets\n', /^bundle\.yaml, line \d, column \d+: .*quote/],
     'with a key twice': [
       'bundle: {}\nbundle: {}\n',
-      /^bundle\.yaml, line 2, column 1: Map keys must be unique/,
+      /^bundle\.yaml, line 2, column 1: the key bundle is there twice/,
+    ],
+    'with a key twice, among very many': [
+      `dependencies:\n${Array.from({ length: 50_000 }, (_, index) => `  c${index}: "1"\n`).join('')}  c7: "1"\n`,
+      /^bundle\.yaml, line 50002, column 3: the key c7 is there twice/,
     ],
     'with two documents': [
       'bundle: {}\n---\nbundle: {}\n',
