@@ -8,6 +8,7 @@ import { dashboard } from './dashboard.js';
 import type { ApiDependencies } from './dependencies.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
+import { importRoutes } from './imports/routes.js';
 import { lifecycleRoutes } from './lifecycle/routes.js';
 import { metrics } from './metrics.js';
 import { accessLog } from './middleware/access-log.js';
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...bindingRoutes,
   ...serviceRoutes,
   ...objectRoutes,
+  ...importRoutes,
   openApiRoute(() => ROUTES),
 ];
 

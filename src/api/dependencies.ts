@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { ArtifactStore } from '../artifacts/artifact-store.js';
 import type { Config } from '../config.js';
+import type { ImportReader } from '../import/reader.js';
 import type { Logger } from '../log.js';
 import type { Queues } from '../queues/queues.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -57,10 +58,13 @@ export interface ApiDependencies {
   readonly log: Logger;
   readonly secrets: SecretBox;
   readonly queues: Queues;
-  /** Announcements of builds and observations. */
+  /** Announcements of builds, imports and observations. */
   readonly changes: Changes;
   readonly artifacts: ArtifactStore;
   /** Where the processes of this machine offer their metrics. */
   readonly runDir: string;
   readonly actorHosts: ActorHosts;
+  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle'>;
+  /** Aborted when the process begins to stop: answers that could go on for long end then. */
+  readonly stopping: AbortSignal;
 }

@@ -26,6 +26,8 @@ export const FilePart = Type.Unsafe<FormFile>({ type: 'string', format: 'binary'
 export interface ReadForm {
   /** Fields and files by the names of their parts. */
   readonly parts: Record<string, unknown>;
+  /** Names of fields the form does not have; they were ignored. */
+  readonly unknown: readonly string[];
   /** Removes the files. */
   remove(): Promise<void>;
 }
@@ -34,6 +36,8 @@ export interface FormOptions {
   readonly dataDir: string;
   /** Of one file. */
   readonly limitBytes: number;
+  /** As many as the schema has parts for, unless given. */
+  readonly maxFiles?: number;
 }
 
 export type FormReader = (context: ApiContext, options: FormOptions) => Promise<ReadForm>;
@@ -57,14 +61,22 @@ export function formReader(schema: TObject): FormReader {
 
   return async (context, options) => {
     requireForm(context, options.limitBytes);
-    const received = await receive(context, files.length, options);
+    const received = await receive(context, options.maxFiles ?? files.length, options);
     const remove = async () => {
       await Promise.all(received.files.map(({ path }) => rm(path, { force: true })));
     };
     try {
+      const notFile = files.find((name) => Object.hasOwn(received.fields, name));
+      if (notFile !== undefined) {
+        throw new AppError('invalid_input', `form.${notFile}: must be a file: a part with a file name`);
+      }
       const problem = checkFields(received.fields);
       if (problem) throw new AppError('invalid_input', describeProblem('form', problem));
-      return { parts: { ...received.fields, ...filesByName(received.files, files, required) }, remove };
+      return {
+        parts: { ...received.fields, ...filesByName(received.files, files, required) },
+        unknown: Object.keys(received.fields).filter((name) => !Object.hasOwn(fields, name)),
+        remove,
+      };
     } catch (thrown) {
       await remove();
       throw thrown;
@@ -162,7 +174,7 @@ function formError(thrown: unknown, limitBytes: number): Error {
   if (error instanceof MulterError) {
     if (error.code === 'LIMIT_FILE_SIZE') return tooLarge(limitBytes);
     if (error.code === 'LIMIT_FILE_COUNT') {
-      return new AppError('invalid_input', 'form: has more files than it may have', {}, { cause: error });
+      return new AppError('invalid_input', 'form: has more files than this form takes', {}, { cause: error });
     }
     const place = error.field === undefined ? 'form' : `form.${error.field}`;
     return new AppError('invalid_input', `${place}: ${error.message}`, {}, { cause: error });

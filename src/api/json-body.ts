@@ -11,15 +11,7 @@ const parsers = new Map<number, ReturnType<typeof bodyParser>>();
  * @throws AppError when there is none, or when it is too large or something else than a JSON object
  */
 export async function readJsonBody(context: ApiContext, limitBytes: number): Promise<object> {
-  // `is` answers null when there is no body at all, false when it is of another type.
-  const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
-  if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
-  if (type === false) {
-    throw new AppError(
-      'unsupported_media_type',
-      `The body must be sent as application/json, not ${context.request.type || 'without a Content-Type'}`,
-    );
-  }
+  requireJsonType(context);
   try {
     await parserFor(limitBytes)(context, async () => undefined);
   } catch (thrown) {
@@ -30,6 +22,19 @@ export async function readJsonBody(context: ApiContext, limitBytes: number): Pro
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
   return body;
+}
+
+/** @throws AppError when there is no body, or one that is not said to be JSON */
+export function requireJsonType(context: ApiContext): void {
+  // `is` answers null when there is no body at all, false when it is of another type.
+  const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
+  if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
+  if (type === false) {
+    throw new AppError(
+      'unsupported_media_type',
+      `The body must be sent as application/json, not ${context.request.type || 'without a Content-Type'}`,
+    );
+  }
 }
 
 function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {

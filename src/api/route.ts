@@ -11,15 +11,17 @@ import type { ApiContext } from './context.js';
 import type { ApiDependencies } from './dependencies.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
-import { readJsonBody } from './json-body.js';
+import { readJsonBody, requireJsonType } from './json-body.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** A request whose parts have passed their schemas. */
-export interface ApiRequest<Params, Query, Body, Form> {
+export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** What was made of the member of the body that is not held; see `StreamedBody`. */
+  readonly content: Content;
   /** Fields, and files on disk. */
   readonly form: Form;
   /** The request id, to be stored with work that outlives the request. */
@@ -31,13 +33,27 @@ export interface ApiRequest<Params, Query, Body, Form> {
   readonly raw: IncomingMessage;
 }
 
-/** An answer that differs from the one the route is defined with: another status, more headers, a stream. */
+/** An answer that differs from the one the route is defined with: another status, more headers, warnings, a stream. */
 export class Reply {
   constructor(
     readonly status: number,
     readonly data: unknown,
     readonly headers: Readonly<Record<string, string>> = {},
+    readonly warnings: readonly string[] = [],
   ) {}
+}
+
+/** A JSON body with one member that may be too large to be held: the route reads it by itself. */
+export interface StreamedBody<Content> {
+  /** Its name. */
+  readonly member: string;
+  /** Describes it; `read` is what checks it. */
+  readonly schema: TSchema;
+  /** Reads the whole body; `fields` are the other members, still to be checked. */
+  read(
+    context: ApiContext,
+    deps: ApiDependencies,
+  ): Promise<{ readonly fields: Readonly<Record<string, unknown>>; readonly content: Content }>;
 }
 
 /** An answer a route may give beside its usual one. */
@@ -65,6 +81,10 @@ interface Description {
   readonly alternatives?: Readonly<Record<number, Alternative>>;
   /** Parts of a multipart body; see `form.ts`. */
   readonly form?: TObject;
+  /** The setting that limits its files, bytes; UPLOAD_LIMIT_BYTES unless given. */
+  readonly formLimit?: 'UPLOAD_LIMIT_BYTES' | 'BUNDLE_LIMIT_BYTES';
+  /** Files it may have; as many as the schema has parts for, unless given. */
+  readonly formFiles?: number;
   /** Media type of the usual answer when it is not JSON. */
   readonly produces?: string;
   /** Members of the body whose problems have an error code of their own. */
@@ -78,15 +98,17 @@ export interface RouteDefinition<
   Body extends TObject,
   Form extends TObject,
   Data extends TSchema,
+  Content,
 > extends Description {
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
+  readonly streamedBody?: StreamedBody<Content>;
   readonly form?: Form;
   /** What `data` of the usual answer is. */
   readonly data: Data;
   handle(
-    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>>,
+    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>, Content>,
     deps: ApiDependencies,
   ): Promise<Static<Data> | Reply>;
 }
@@ -111,8 +133,9 @@ export function defineRoute<
   Query extends TObject = Nothing,
   Body extends TObject = Nothing,
   Form extends TObject = Nothing,
->(definition: RouteDefinition<Params, Query, Body, Form, Data>): Route {
-  const { params = NOTHING, query = NOTHING, body } = definition;
+  Content = undefined,
+>(definition: RouteDefinition<Params, Query, Body, Form, Data, Content>): Route {
+  const { params = NOTHING, query = NOTHING, body, streamedBody } = definition;
   const checkParams = coercingCheckOf(params);
   const checkQuery = coercingCheckOf(query);
   const checkBody = body && checkOf(body);
@@ -124,22 +147,32 @@ export function defineRoute<
     ...definition,
     params,
     query,
-    body,
+    body: body && (streamedBody ? withMember(body, streamedBody) : body),
     async serve(context, pathParameters, deps) {
       requireValid('path', pathParameters, checkParams);
       const queryInput: Record<string, unknown> = { ...context.query };
       requireValid('query', queryInput, checkQuery);
       const warnings = dropUnknown('query', queryInput, query);
       const bodyInput: Record<string, unknown> = {};
+      let content: Content | undefined;
       if (body && checkBody) {
-        Object.assign(bodyInput, await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES));
+        if (streamedBody) {
+          requireJsonType(context);
+          const read = await streamedBody.read(context, deps);
+          Object.assign(bodyInput, read.fields);
+          content = read.content;
+        } else {
+          Object.assign(bodyInput, await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES));
+        }
         requireValid('body', bodyInput, checkBody, definition.bodyErrors);
         warnings.push(...dropUnknown('body', bodyInput, body));
       }
       const form = await readForm?.(context, {
         dataDir: deps.config.DATA_DIR,
-        limitBytes: deps.config.UPLOAD_LIMIT_BYTES,
+        limitBytes: deps.config[definition.formLimit ?? 'UPLOAD_LIMIT_BYTES'],
+        ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
       });
+      warnings.push(...(form?.unknown ?? []).map((name) => ignored('form', name)));
       const result = await definition
         .handle(
           {
@@ -148,6 +181,7 @@ export function defineRoute<
             query: queryInput as Static<Query>,
             body: bodyInput as Static<Body>,
             form: (form?.parts ?? {}) as Static<Form>,
+            content: content as Content,
             id: context.state.requestId,
             log: context.state.log,
             header: (name) => context.get(name) || undefined,
@@ -159,7 +193,7 @@ export function defineRoute<
       const reply = result instanceof Reply ? result : new Reply(status, result);
       context.status = reply.status;
       context.set(reply.headers);
-      context.body = wrapSuccess(envelope, reply.data, warnings);
+      context.body = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
     },
   };
 }
@@ -182,5 +216,14 @@ function requireValid(
 function dropUnknown(root: string, value: Record<string, unknown>, schema: TObject): string[] {
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(schema.properties, key));
   for (const key of unknown) delete value[key];
-  return unknown.map((key) => `${root}.${key}: is not a known field and was ignored`);
+  return unknown.map((key) => ignored(root, key));
+}
+
+function ignored(root: string, key: string): string {
+  return `${root}.${key}: is not a known field and was ignored`;
+}
+
+/** The whole body, for the description of the route. */
+function withMember(body: TObject, { member, schema }: StreamedBody<unknown>): TObject {
+  return Type.Object({ [member]: schema, ...body.properties });
 }

@@ -4,6 +4,7 @@ import { createApp } from '../api/app.js';
 import { removeLeftUploads } from '../api/form.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
+import { ImportReader } from '../import/reader.js';
 import { startProcess } from '../process.js';
 import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
@@ -13,6 +14,7 @@ import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 
 const POOL_SIZE = 16;
+const TOPICS = ['build', 'import', 'observation', 'service_observation'] as const;
 
 await startProcess('web', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);
@@ -25,17 +27,33 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   shutdown.add('database', () => store.close());
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
-  const changes = new Changes(config.DATABASE_URL, ['build', 'observation', 'service_observation'], log);
+  const changes = new Changes(config.DATABASE_URL, TOPICS, log);
   shutdown.add('changes', () => changes.stop());
 
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });
   shutdown.add('actor hosts', async () => actorHosts.close());
 
-  const server = await serveApp(
-    createApp({ store, config, log, secrets, queues, changes, artifacts, runDir, actorHosts }),
+  const importReader = new ImportReader(config);
+  shutdown.add('import reader', () => importReader.close());
+
+  const stop = new AbortController();
+  const app = createApp({
+    store,
     config,
     log,
-  );
-  shutdown.add('server', () => server.close());
+    secrets,
+    queues,
+    changes,
+    artifacts,
+    runDir,
+    actorHosts,
+    importReader,
+    stopping: stop.signal,
+  });
+  const server = await serveApp(app, config, log);
+  shutdown.add('server', () => {
+    stop.abort();
+    return server.close();
+  });
   log.info({ url: server.url }, 'management API listening');
 });

@@ -5,6 +5,7 @@ import type { ApiDependencies } from '../../src/api/dependencies.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
 import { type Config, loadConfig } from '../../src/config.js';
+import { ImportReader } from '../../src/import/reader.js';
 import { openQueues } from '../../src/queues/queues.js';
 import { Changes } from '../../src/reconcile/changes.js';
 import { runDirectory } from '../../src/run-directory.js';
@@ -43,14 +44,18 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
   const secrets = createSecretBox('a key for the tests');
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log: logged.log });
+  const importReader = new ImportReader(config);
+  const stop = new AbortController();
   const deps: ApiDependencies = {
     store,
     config,
     log: logged.log,
     secrets,
     actorHosts,
+    importReader,
+    stopping: stop.signal,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
-    changes: new Changes(database.url, ['build', 'observation', 'service_observation'], logged.log),
+    changes: new Changes(database.url, ['build', 'import', 'observation', 'service_observation'], logged.log),
     artifacts: await openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };
@@ -63,7 +68,9 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     config,
     logged,
     close: async () => {
+      stop.abort();
       await server.close();
+      await importReader.close();
       actorHosts.close();
       await deps.changes.stop();
       await deps.queues.close();

@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { awaitBuild } from '../../lifecycle/compile.js';
 import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
+import { acceptedHeaders, prefersAsync } from '../prefer.js';
 import { defineRoute, Reply } from '../route.js';
 import { Id, IdParams } from '../schemas.js';
 import { startCompile } from './compile.js';
@@ -38,14 +39,11 @@ export const lifecycleRoutes = [
       'wait_timeout',
     ],
     handle: async ({ params, id: requestId, header }, deps) => {
-      const isAwaited = !/\brespond-async\b/i.test(header('prefer') ?? '');
+      const isAwaited = !prefersAsync(header);
       const buildId = await startCompile(deps, params.id, requestId, isAwaited);
       if (!isAwaited) {
-        return new Reply(
-          202,
-          { build_id: buildId, status: 'queued' },
-          { Location: `/api/builds/${buildId}`, 'Preference-Applied': 'respond-async' },
-        );
+        const accepted = { build_id: buildId, status: 'queued' };
+        return new Reply(202, accepted, acceptedHeaders(`/api/builds/${buildId}`));
       }
       const { cached, diagnostics } = await awaitBuild(deps, buildId, params.id, deps.config.COMPILE_WAIT_MS);
       const message = cached

@@ -1,0 +1,74 @@
+/** The progress of an import as server-sent events, read from what is stored: a client may come late, and come back. */
+import { Readable } from 'node:stream';
+import type { Logger } from '../../log.js';
+import { countHandlers, handlersOf } from '../../store/import-handlers.js';
+import { findImport, importProgress } from '../../store/imports.js';
+import type { ApiDependencies } from '../dependencies.js';
+import { presentHandler, presentResult } from './present.js';
+import type { ProgressEvent } from './schema.js';
+
+/** So that nobody on the way takes a silent connection for a dead one. */
+const COMMENT_EVERY_MS = 15_000;
+/** A client that has lost its connection comes back after this. */
+const RETRY_MS = 2_000;
+
+/**
+ * The events of an import after a version of it. The stream ends after the event `done`, and when the process stops.
+ * Errors end it too: the client comes back.
+ */
+export function importEvents(deps: ApiDependencies, id: string, after: number, log: Logger): Readable {
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  const stream = Readable.from(untilGone(events(deps, id, after, gone.signal), gone.signal, log));
+  if (deps.stopping.aborted) leave();
+  deps.stopping.addEventListener('abort', leave);
+  stream.once('close', () => {
+    deps.stopping.removeEventListener('abort', leave);
+    leave();
+  });
+  return stream;
+}
+
+async function* untilGone(source: AsyncGenerator<string>, gone: AbortSignal, log: Logger) {
+  try {
+    yield* source;
+  } catch (error) {
+    if (!gone.aborted) log.warn({ err: error }, 'the events of an import ended early');
+  }
+}
+
+async function* events(
+  { store, changes }: ApiDependencies,
+  id: string,
+  after: number,
+  gone: AbortSignal,
+): AsyncGenerator<string> {
+  yield `retry: ${RETRY_MS}\n\n`;
+  let seen = after;
+  for (;;) {
+    const read = async () => {
+      const current = await importProgress(store, id);
+      if (!current) throw new Error(`The import ${id} is gone`);
+      return current.version > seen || current.finished_at ? current : undefined;
+    };
+    const current = await changes.waitFor('import', id, COMMENT_EVERY_MS, read, gone);
+    if (!current) {
+      yield ': going on\n\n';
+      continue;
+    }
+    const [counts, handlers] = await Promise.all([countHandlers(store, id), handlersOf(store, id, seen)]);
+    const progress: ProgressEvent = { state: current.state, counts, handlers: handlers.map(presentHandler) };
+    yield event('progress', current.version, progress);
+    seen = current.version;
+    if (!current.finished_at) continue;
+    const imported = await findImport(store, id);
+    if (!imported) throw new Error(`The import ${id} is gone`);
+    const result = presentResult(imported, await handlersOf(store, id));
+    yield event('done', seen, { state: imported.state, result });
+    return;
+  }
+}
+
+function event(name: string, id: number, data: unknown): string {
+  return `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,97 @@
+/** Imports: from rows to answers. */
+import type { Static } from '@sinclair/typebox';
+import type { HandlerCounts, ImportHandler } from '../../store/import-handlers.js';
+import type { Import, ImportOutcome } from '../../store/imports.js';
+import type { BundleImported, HandlerView, ImportView, OpenApiImported } from './schema.js';
+
+type ImportErrors = Static<typeof BundleImported>['errors'];
+
+export function presentOpenApiImport(outcome: ImportOutcome): Static<typeof OpenApiImported> {
+  return {
+    collection: outcome.collection,
+    endpoints_created: outcome.created,
+    endpoints_updated: outcome.updated,
+    endpoints: outcome.endpoints.map(({ id, name, path, method }) => ({ id, name, path, method })),
+  };
+}
+
+/** The answer to the import of a bundle, as it is once the import has ended. */
+export function presentResult(
+  { id, outcome, statuses }: Import,
+  handlers: readonly ImportHandler[],
+): Static<typeof BundleImported> {
+  return {
+    import_id: id,
+    collection: outcome.collection,
+    endpoints_created: outcome.created,
+    endpoints_updated: outcome.updated,
+    handlers_matched: outcome.endpoints.filter(({ handler }) => handler !== null).length,
+    compiled: handlers.filter(wasCompiled).length,
+    started: handlers.filter(({ state }) => state === 'started').length,
+    // One that was deleted while the import went on is in `errors` only.
+    endpoints: outcome.endpoints.flatMap((endpoint) => {
+      const status = statuses?.[endpoint.id];
+      return status === undefined ? [] : [{ ...presentEndpoint(endpoint), status }];
+    }),
+    errors: presentErrors(outcome, handlers),
+  };
+}
+
+export function presentImport(
+  imported: Import,
+  handlers: readonly ImportHandler[],
+  counts: HandlerCounts,
+): Static<typeof ImportView> {
+  return {
+    id: imported.id,
+    state: imported.state,
+    title: imported.title,
+    compile: imported.compile,
+    start: imported.start,
+    counts,
+    handlers: handlers.map(presentHandler),
+    warnings: [...imported.outcome.warnings],
+    errors: presentErrors(imported.outcome, handlers),
+    result: imported.finished_at && presentResult(imported, handlers),
+    request_id: imported.request_id,
+    created_at: imported.created_at.toISOString(),
+    finished_at: imported.finished_at?.toISOString() ?? null,
+  };
+}
+
+export function presentHandler(handler: ImportHandler): Static<typeof HandlerView> {
+  return {
+    endpoint_id: handler.endpoint_id,
+    name: handler.name,
+    handler: handler.file,
+    state: handler.state,
+    stage: handler.stage,
+    message: handler.message,
+    build_id: handler.build_id,
+    attempt: handler.attempt,
+  };
+}
+
+function presentEndpoint({ id, name, path, method, handler }: ImportOutcome['endpoints'][number]) {
+  return { id, name, path, method, handler };
+}
+
+function presentErrors(outcome: ImportOutcome, handlers: readonly ImportHandler[]): ImportErrors {
+  const unmatched = outcome.problems.map(({ endpoint_id, name, handler, message }) => ({
+    stage: 'match' as const,
+    endpoint_id,
+    name,
+    handler,
+    message,
+  }));
+  const failed = handlers.flatMap(({ state, stage, endpoint_id, name, file, message }) =>
+    state === 'failed' && stage !== null
+      ? [{ stage, endpoint_id, name, handler: file, message: message ?? 'It failed.' }]
+      : [],
+  );
+  return [...unmatched, ...failed];
+}
+
+function wasCompiled({ state, stage }: ImportHandler): boolean {
+  return state === 'compiled' || state === 'starting' || state === 'started' || stage === 'start';
+}

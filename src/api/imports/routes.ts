@@ -1,0 +1,152 @@
+/** Bulk import: OpenAPI documents, bundles of a spec and handlers, and how far an import is. */
+import { Type } from '@sinclair/typebox';
+import { AppError } from '../../errors.js';
+import { found } from '../../found.js';
+import { applyImport } from '../../store/apply-import.js';
+import { countHandlers, handlersOf } from '../../store/import-handlers.js';
+import { findImport } from '../../store/imports.js';
+import type { FormFile } from '../form.js';
+import { acceptedHeaders, prefersAsync } from '../prefer.js';
+import { defineRoute, Reply } from '../route.js';
+import { IdParams } from '../schemas.js';
+import { readUnpacked } from '../unpacked-body.js';
+import { awaitImport, startBundleImport } from './bundle.js';
+import { importEvents } from './events.js';
+import { presentImport, presentOpenApiImport } from './present.js';
+import {
+  BundleForm,
+  BundleImported,
+  BundleQuery,
+  ImportAccepted,
+  ImportView,
+  OpenApiImport,
+  OpenApiImported,
+  Spec,
+} from './schema.js';
+import { targetOf } from './target.js';
+
+const tag = 'Import';
+
+export const importRoutes = [
+  defineRoute({
+    method: 'POST',
+    path: '/api/import/openapi',
+    summary: 'Create or update the endpoints of an OpenAPI document, all or none',
+    tag,
+    body: OpenApiImport,
+    streamedBody: {
+      member: 'spec',
+      schema: Spec,
+      read: async (context, { importReader }) => {
+        const { fields, api } = await readUnpacked(context, (body) => importReader.readRequest(body));
+        return { fields, content: api };
+      },
+    },
+    data: OpenApiImported,
+    errors: ['invalid_spec', 'not_found', 'domain_mismatch', 'route_taken'],
+    handle: async ({ body, content: api }, { store }) => {
+      const target = targetOf('body', body, body.create_collection ?? false);
+      const outcome = await applyImport(store, target, api);
+      return new Reply(200, presentOpenApiImport(outcome), {}, outcome.warnings);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/import/bundle',
+    summary:
+      'Create or update the endpoints of a ZIP bundle, compile and start its handlers; with `Prefer: respond-async`, do not wait for these',
+    tag,
+    query: BundleQuery,
+    form: BundleForm,
+    formLimit: 'BUNDLE_LIMIT_BYTES',
+    formFiles: 1,
+    data: BundleImported,
+    alternatives: { 202: { description: 'The import goes on; `Location` shows it', data: ImportAccepted } },
+    errors: [
+      'invalid_bundle',
+      'invalid_spec',
+      'invalid_dependency',
+      'not_found',
+      'domain_mismatch',
+      'route_taken',
+      'body_too_large',
+      'unsupported_media_type',
+      'no_worker',
+      'no_gateway',
+      'wait_timeout',
+    ],
+    handle: async ({ query, form, id: requestId, header, log }, deps) => {
+      const target = targetOf('query', query, isSet(query.create_collection));
+      const compile = isSet(query.compile);
+      const start = isSet(query.start);
+      if (start && !compile) {
+        throw new AppError(
+          'invalid_input',
+          'query.start: needs compile=true; only what is compiled can start',
+        );
+      }
+      const isAwaited = !(compile && prefersAsync(header));
+      const api = await deps.importReader.readBundle(bundleFile(form).path);
+      const options = { compile, start, isAwaited };
+      const id = await startBundleImport(deps, target, api, options, { id: requestId, log });
+      if (!isAwaited) {
+        const accepted = { import_id: id, status: 'queued' };
+        return new Reply(202, accepted, acceptedHeaders(`/api/imports/${id}`));
+      }
+      const { result, warnings } = await awaitImport(deps, id);
+      return new Reply(200, result, {}, warnings);
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/imports/{id}',
+    summary: 'Show how far the import of a bundle is, and what came of it',
+    tag,
+    params: IdParams,
+    data: ImportView,
+    handle: async ({ params: { id } }, { store }) => {
+      const imported = found(await findImport(store, id), 'import', id);
+      return presentImport(imported, await handlersOf(store, id), await countHandlers(store, id));
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/imports/{id}/events',
+    summary:
+      'Follow the import of a bundle: server-sent events `progress`, with the handlers that changed, then `done`',
+    tag,
+    params: IdParams,
+    envelope: 'bare',
+    data: Type.String({ description: 'Server-sent events' }),
+    produces: 'text/event-stream',
+    handle: async ({ params: { id }, header, log }, deps) => {
+      found(await findImport(deps.store, id), 'import', id);
+      const last = Number(header('last-event-id') ?? 0);
+      const after = Number.isSafeInteger(last) && last > 0 ? last : 0;
+      return new Reply(200, importEvents(deps, id, after, log), {
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'Cache-Control': 'no-store',
+        // Proxies of the nginx kind hold answers back otherwise.
+        'X-Accel-Buffering': 'no',
+      });
+    },
+  }),
+];
+
+function bundleFile({ bundle, file, zip }: { bundle?: FormFile; file?: FormFile; zip?: FormFile }): FormFile {
+  const sent = bundle ?? file ?? zip;
+  if (!sent) {
+    throw new AppError(
+      'invalid_input',
+      'form.bundle: is required, a part with a ZIP file and its name; `file` and `zip` are other names for it',
+    );
+  }
+  return sent;
+}
+
+function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {
+  return flag === 'true' || flag === '1';
+}

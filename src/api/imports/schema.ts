@@ -1,0 +1,161 @@
+/** Imports as the contract shows them, and how far one is. */
+import { type Static, Type } from '@sinclair/typebox';
+import { FilePart } from '../form.js';
+import { Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
+
+const Domain = Type.String({
+  format: 'hostname-or-any',
+  description: 'Hostname to attach the endpoints to, or "*" for all domains',
+});
+const domainId = { ...Id, description: 'Needed with `create_collection`; its host must be `domain`' };
+const collectionId = { ...Id, description: 'Existing collection to add the endpoints to' };
+
+/** A boolean in a query. */
+const Flag = (description: string) => Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
+
+export const Spec = Type.String({ description: 'OpenAPI 3.0 or 3.1 document, the text of it, YAML or JSON' });
+
+export const OpenApiImport = Type.Object({
+  domain: Domain,
+  domain_id: Type.Optional(nullable(Type.Unsafe<string>(domainId))),
+  collection_id: Type.Optional(nullable(Type.Unsafe<string>(collectionId))),
+  create_collection: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: "Use the domain's collection with the title of the document; make it when there is none",
+    }),
+  ),
+});
+
+export const BundleQuery = Type.Object({
+  domain: Domain,
+  domain_id: Type.Optional(Type.Unsafe<string>(domainId)),
+  collection_id: Type.Optional(Type.Unsafe<string>(collectionId)),
+  create_collection: Flag(
+    "Use the domain's collection with the title of the spec; make it when there is none",
+  ),
+  compile: Flag('Compile the handlers of the bundle; generated ones are not compiled'),
+  start: Flag('Start the handlers that were compiled; needs `compile`'),
+});
+
+/** The ZIP file stands in one of them. */
+export const BundleForm = Type.Object({
+  bundle: Type.Optional(FilePart),
+  file: Type.Optional(FilePart),
+  zip: Type.Optional(FilePart),
+});
+
+const ImportedCollection = nullable(
+  Type.Object({ id: Id, name: Name, base_path: nullable(Type.String()) }, { title: 'ImportedCollection' }),
+);
+const endpoint = {
+  id: Id,
+  name: Type.String({ description: 'The operationId, else `METHOD /path`' }),
+  path: Type.String({ description: 'Relative to the base path of the collection' }),
+  method: oneOf(['GET', 'POST', 'PUT', 'DELETE', 'PATCH']),
+};
+const HandlerFile = Type.String({ description: 'File in the bundle' });
+
+export const OpenApiImported = Type.Object(
+  {
+    collection: ImportedCollection,
+    endpoints_created: Type.Integer(),
+    endpoints_updated: Type.Integer(),
+    endpoints: Type.Array(Type.Object(endpoint)),
+  },
+  { title: 'OpenApiImported' },
+);
+
+const ImportError = Type.Object(
+  {
+    stage: oneOf(['match', 'compile', 'start']),
+    endpoint_id: nullable(Id),
+    name: nullable(Type.String()),
+    handler: nullable(HandlerFile),
+    message: Type.String(),
+  },
+  { title: 'ImportError' },
+);
+
+export const BundleImported = Type.Object(
+  {
+    import_id: Id,
+    collection: ImportedCollection,
+    endpoints_created: Type.Integer(),
+    endpoints_updated: Type.Integer(),
+    handlers_matched: Type.Integer(),
+    compiled: Type.Integer(),
+    started: Type.Integer(),
+    endpoints: Type.Array(
+      Type.Object({
+        ...endpoint,
+        status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
+        handler: nullable(HandlerFile),
+      }),
+    ),
+    errors: Type.Array(ImportError),
+  },
+  { title: 'BundleImported' },
+);
+
+export const ImportAccepted = Type.Object(
+  { import_id: Id, status: Type.Literal('queued') },
+  { title: 'ImportAccepted' },
+);
+
+const HandlerCounts = Type.Object(
+  {
+    queued: Type.Integer(),
+    compiling: Type.Integer(),
+    compiled: Type.Integer(),
+    starting: Type.Integer(),
+    started: Type.Integer(),
+    failed: Type.Integer(),
+  },
+  { title: 'ImportCounts', description: 'Handlers by state' },
+);
+
+export const HandlerView = Type.Object(
+  {
+    endpoint_id: Id,
+    name: Type.String(),
+    handler: HandlerFile,
+    state: oneOf(['queued', 'compiling', 'compiled', 'starting', 'started', 'failed']),
+    stage: nullable(oneOf(['compile', 'start'], { description: 'Where it failed' })),
+    message: nullable(Type.String({ description: 'Why it failed' })),
+    build_id: nullable(Id),
+    attempt: Type.Integer({ description: 'Above 1 when a lost handler was queued again' }),
+  },
+  { title: 'ImportHandler' },
+);
+
+const state = oneOf(['queued', 'running', 'succeeded', 'failed'], {
+  description: '`succeeded` when all that was asked for came about, `failed` when `errors` names something',
+});
+
+export const ImportView = Type.Object(
+  {
+    id: Id,
+    state,
+    title: Type.String(),
+    compile: Type.Boolean(),
+    start: Type.Boolean(),
+    counts: HandlerCounts,
+    handlers: Type.Array(HandlerView),
+    warnings: Type.Array(Type.String()),
+    errors: Type.Array(ImportError),
+    result: nullable(BundleImported),
+    request_id: Type.String({ description: 'Of the API call that asked for it' }),
+    created_at: Timestamp,
+    finished_at: nullable(Timestamp),
+  },
+  { title: 'Import' },
+);
+
+/** The `data` of the event `progress`. */
+export interface ProgressEvent {
+  readonly state: Static<typeof state>;
+  readonly counts: Static<typeof HandlerCounts>;
+  /** Those that have changed since the event before. */
+  readonly handlers: readonly Static<typeof HandlerView>[];
+}
