@@ -4,9 +4,9 @@ import { expect } from 'chai';
 import type { ServiceType } from '../../src/service-configs.js';
 import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
 import type { HttpClient, HttpResponse } from '../support/client.js';
-import { deployExample, EXAMPLES_FOLDER } from '../support/examples.js';
+import { deployExample, EXAMPLES_FOLDER, importExample } from '../support/examples.js';
 import { type Stack, startStack } from '../support/processes.js';
-import { type Activity, createService } from '../support/test-services.js';
+import { type Activity, bind, createService } from '../support/test-services.js';
 
 type Call = (gateway: HttpClient) => Promise<HttpResponse>;
 
@@ -105,7 +105,9 @@ describe('examples', function () {
 
   it('are all called here', async () => {
     const called = [...Object.keys(PLAIN), ...Object.values(WITH_SERVICE).map(({ example }) => example)];
-    expect(await readdir(EXAMPLES_FOLDER)).to.have.same.members([...called, 'petstore']);
+    const entries = await readdir(EXAMPLES_FOLDER, { withFileTypes: true });
+    const examples = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    expect(examples).to.have.same.members([...called, 'petstore']);
   });
 
   describe('without services', () => {
@@ -151,12 +153,21 @@ describe('examples', function () {
   });
 
   for (const type of ['sqlite', 'postgres', 'mysql'] as const) {
-    it(`petstore keeps pets in ${type}`, async () => {
+    it(`petstore, a bundle, keeps pets in ${type}`, async () => {
       const id = await service(type);
       for (const { id: endpoint } of await endpointsOf('/pets')) {
         await stack.api.delete(`/api/endpoints/${endpoint}`);
       }
-      await deployExample(stack, 'petstore', async () => id);
+      const imported = await importExample(stack, 'petstore');
+      expect(imported).to.deep.include({
+        endpoints_created: 5,
+        endpoints_updated: 0,
+        handlers_matched: 5,
+        compiled: 5,
+        started: 5,
+        errors: [],
+      });
+      for (const endpoint of imported.endpoints) await bind(stack.api, endpoint.id, id, 'db');
       await activity(id, 'activate');
       const { gateway } = stack;
       const created = await gateway.post('/pets', { name: 'Tom', kind: 'cat' });

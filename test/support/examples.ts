@@ -1,20 +1,37 @@
-/** The handlers in `examples/`, deployed as they are. */
+/** The examples in `examples/`, deployed as they are: folders with `endpoint.json` endpoint by endpoint, others as bundles. */
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
 import type { ServiceType } from '../../src/service-configs.js';
+import { expectData } from './expect.js';
+import { multipart } from './form.js';
 import type { Stack } from './processes.js';
+import { tempDir } from './temp.js';
 import { bind } from './test-services.js';
 
 export const EXAMPLES_FOLDER = new URL('../../../examples/', import.meta.url);
+const BUNDLE_SCRIPT = fileURLToPath(new URL('../../../scripts/bundle.mjs', import.meta.url));
 
 interface Definition {
-  readonly endpoint?: { readonly path: string };
-  readonly endpoints?: readonly { readonly path: string }[];
+  readonly endpoint: { readonly path: string };
   /** What has to be bound for it to work. */
   readonly services?: readonly { readonly pool_id: string; readonly service_type: ServiceType }[];
 }
 
+/** What the import of a bundle answers, as far as tests look at it. */
+export interface BundleImport {
+  readonly endpoints_created: number;
+  readonly endpoints_updated: number;
+  readonly handlers_matched: number;
+  readonly compiled: number;
+  readonly started: number;
+  readonly endpoints: readonly { readonly id: string; readonly name: string; readonly status: string }[];
+  readonly errors: readonly unknown[];
+}
+
 /**
- * Deploys all endpoints of an example, and binds the services it needs.
+ * Deploys the endpoint of an example, and binds the services it needs.
  * @param serviceOf the id of a service of this type; called once for each that has to be bound
  */
 export async function deployExample(
@@ -23,12 +40,31 @@ export async function deployExample(
   serviceOf: (type: ServiceType) => Promise<string>,
 ): Promise<void> {
   const read = (file: string) => readFile(new URL(`${name}/${file}`, EXAMPLES_FOLDER), 'utf8');
-  const { endpoint, endpoints = [], services = [] } = JSON.parse(await read('endpoint.json')) as Definition;
+  const { endpoint, services = [] } = JSON.parse(await read('endpoint.json')) as Definition;
   const code = await read('handler.rs');
   const bound: [poolId: string, serviceId: string][] = [];
   for (const { pool_id, service_type } of services) bound.push([pool_id, await serviceOf(service_type)]);
-  for (const each of endpoint ? [endpoint] : endpoints) {
-    const id = await stack.deploy({ ...each, code });
-    for (const [poolId, serviceId] of bound) await bind(stack.api, id, serviceId, poolId);
+  const id = await stack.deploy({ ...endpoint, code });
+  for (const [poolId, serviceId] of bound) await bind(stack.api, id, serviceId, poolId);
+}
+
+/** Makes the bundle of an example, imports it for all domains, has it compiled and started. */
+export async function importExample(stack: Stack, name: string): Promise<BundleImport> {
+  const { headers, body } = multipart([
+    { name: 'bundle', filename: `${name}.zip`, content: await bundleOf(name) },
+  ]);
+  const query = 'domain=*&compile=true&start=true';
+  return expectData(await stack.api.post(`/api/import/bundle?${query}`, body, { headers }));
+}
+
+/** The bytes of the bundle that an example makes. */
+export async function bundleOf(name: string): Promise<Buffer> {
+  const folder = await tempDir('bundle');
+  try {
+    const out = join(folder.path, `${name}.zip`);
+    await execa(process.execPath, [BUNDLE_SCRIPT, fileURLToPath(new URL(name, EXAMPLES_FOLDER)), out]);
+    return await readFile(out);
+  } finally {
+    await folder.remove();
   }
 }
