@@ -9,7 +9,7 @@ import { call } from '../support/http.js';
 import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
-import { numbered } from './sources.js';
+import { numbered, slowToCompile } from './sources.js';
 
 interface Compiled {
   readonly status: string;
@@ -43,15 +43,6 @@ interface EndpointView {
   readonly pid: number | null;
 }
 
-/** Compiles for as many seconds as it has millions of steps, give or take. */
-function slowToCompile(steps: number, number: number): string {
-  return `#![allow(long_running_const_eval)]
-const X: u64 = { let mut i = 0u64; while i < ${steps} { i += 1; } i + ${number} };
-use rust_edge_gateway_sdk::prelude::*;
-fn handle(_: Request) -> Response { Response::text(200, X.to_string()) }
-handler_loop!(handle);
-`;
-}
 /** In the life of this test it does not end. */
 const ENDLESS = slowToCompile(1_000_000_000_000, 0);
 

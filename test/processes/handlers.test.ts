@@ -9,7 +9,7 @@ import { expectFailure } from '../support/expect.js';
 import { type Answer, call } from '../support/http.js';
 import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { ANYTHING, numbered } from './sources.js';
+import { ANYTHING, DIES_AT_START, numbered } from './sources.js';
 
 interface EndpointView {
   readonly id: string;
@@ -27,18 +27,6 @@ fn handle(_: Request) -> Response {
     std::process::exit(7)
 }
 handler_loop!(handle);
-`;
-
-/** Never ready. */
-const DIES_AT_START = `
-use rust_edge_gateway_sdk::prelude::*;
-fn handle(_: Request) -> Response { Response::ok("ready") }
-mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
-fn main() {
-    if std::env::var("NO_SUCH_VARIABLE").is_ok() { real::run() }
-    eprintln!("the config is missing");
-    std::process::exit(9)
-}
 `;
 
 const NOT_A_HANDLER = `// Without read_request, it would not even compile.\nfn main() { println!("hello, world"); }`;

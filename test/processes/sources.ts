@@ -67,3 +67,25 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 }
+
+/** Compiles for as many seconds as it has millions of steps, give or take. */
+export function slowToCompile(steps: number, number: number): string {
+  return `#![allow(long_running_const_eval)]
+const X: u64 = { let mut i = 0u64; while i < ${steps} { i += 1; } i + ${number} };
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::text(200, X.to_string()) }
+handler_loop!(handle);
+`;
+}
+
+/** Never ready. */
+export const DIES_AT_START = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::ok("ready") }
+mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
+fn main() {
+    if std::env::var("NO_SUCH_VARIABLE").is_ok() { real::run() }
+    eprintln!("the config is missing");
+    std::process::exit(9)
+}
+`;
