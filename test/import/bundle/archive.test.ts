@@ -1,6 +1,7 @@
 /** ZIP archives, good ones of several makers and hostile ones. */
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
 import { type ArchiveLimits, openArchive } from '../../../src/import/bundle/archive.js';
@@ -265,6 +266,30 @@ describe('archive of a bundle', () => {
         },
       );
     });
+  });
+
+  it('is read or refused, whatever bytes of it are changed', async () => {
+    const sound = [
+      rawZip([
+        FILE,
+        { name: 'src/a.rs', data: '// a', dataDescriptor: true },
+        { name: 'b', method: 0, data: 'b' },
+      ]),
+      rawZip([FILE, { name: 'src/a.rs', data: '// a' }], { zip64: true, comment: 'made by hand' }),
+    ];
+    const changes = fc.array(fc.tuple(fc.nat(), fc.constantFrom(0, 1, 2, 8, 0x2e, 0x7f, 0x80, 0xff)), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...sound), changes, async (archive, places) => {
+        const changed = Buffer.from(archive);
+        for (const [place, byte] of places) changed[place % changed.length] = byte;
+        const outcome = await contentsOf(changed).catch((thrown: unknown) => thrown);
+        if (outcome instanceof Error) expect(outcome).to.be.instanceOf(AppError);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('leaves nothing on disk but the archive', async () => {
