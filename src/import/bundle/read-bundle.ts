@@ -104,7 +104,7 @@ async function readHandlers(
 ): Promise<Map<HandlerFile, ImportedHandler>> {
   const sources = new Map<HandlerFile, ImportedHandler>();
   for (const handler of handlers) {
-    const code = await readText(handler, limit);
+    const code = await readText(handler, limit, 'API_BODY_LIMIT_BYTES');
     if (used.has(handler)) sources.set(handler, { file: handler.path, code });
   }
   return sources;

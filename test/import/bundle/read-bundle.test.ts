@@ -287,7 +287,7 @@ describe('bundle', () => {
     it('over the limit', () =>
       expectRefused(
         withHandler('x'.repeat(100_001)),
-        /^handlers\/get_pet\.rs has 100001 bytes; at most 100000/,
+        /^handlers\/get_pet\.rs has 100001 bytes; at most 100000 are allowed \(API_BODY_LIMIT_BYTES\)/,
         {
           code: 'body_too_large',
         },
