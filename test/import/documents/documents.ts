@@ -1,0 +1,45 @@
+/** Documents for tests: real ones from files, and small ones made here. */
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { AppError, type ErrorCode } from '../../../src/errors.js';
+import type { OpenApiDocument } from '../../../src/import/openapi/document.js';
+import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
+
+/** GitHub's API, about 1,200 operations. */
+export const GITHUB = 'node_modules/@octokit/openapi/generated/api.github.com.json';
+
+/** The text of a document of this folder. */
+export function documentText(name: string): string {
+  return readFileSync(`test/import/documents/${name}`, 'utf8');
+}
+
+export const RESPONSES = { default: { description: 'Any' } };
+
+/** A document with these members beside a title and, unless given, one path. */
+export function documentWith(members: object, version = '3.0.3'): string {
+  return JSON.stringify({
+    openapi: version,
+    info: { title: 'Test', version: '1' },
+    paths: { '/a': { get: { responses: RESPONSES } } },
+    ...members,
+  });
+}
+
+export function read(text: string, operations = 100): Promise<OpenApiDocument> {
+  return readOpenApi(text, { operations });
+}
+
+/** The document is refused, with a message like this. */
+export async function refuses(
+  reading: Promise<unknown>,
+  message: RegExp,
+  code: ErrorCode = 'invalid_spec',
+): Promise<void> {
+  const error = await reading.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error, 'nothing was refused').to.be.instanceOf(AppError);
+  expect(error).to.have.property('message').that.matches(message);
+  expect(error).to.include({ code });
+}

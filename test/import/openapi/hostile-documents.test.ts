@@ -1,0 +1,177 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { AppError } from '../../../src/errors.js';
+import { documentWith, RESPONSES, read, refuses } from '../documents/documents.js';
+
+const HEAD = 'openapi: 3.0.0\ninfo: {title: x, version: "1"}\npaths: {}\n';
+
+/** Each level repeats the one before ten times. */
+function aliasBomb(repeat: (alias: string) => string): string {
+  const names = [...'abcdefghij'];
+  const levels = names.slice(1).map((name, at) => `  ${name}: &${name} ${repeat(`*${names[at]}`)}`);
+  return `${HEAD}x-bomb:\n  a: &a {x: 1}\n${levels.join('\n')}\n`;
+}
+
+describe('OpenAPI: hostile documents', () => {
+  it('alias bombs', async () => {
+    await refuses(
+      read(aliasBomb((alias) => `[${Array(10).fill(alias).join()}]`)),
+      /repeats too much by aliases/,
+    );
+    await refuses(read(`${HEAD}x-a: &a [*a]`), /cannot be read as YAML/);
+    const leaf = `[${Array(5_000).fill(1).join()}]`;
+    await refuses(
+      read(`${HEAD}x-a: &a ${leaf}\nx-b: [${Array(1_000).fill('*a').join()}]`),
+      /more than \d+ values/,
+    );
+  });
+
+  it('aliases that real documents have', async () => {
+    const text = `${HEAD.replace('{}', '{/a: {get: {responses: &any {default: &one {description: x}}}}}')}x-a: [${Array(500).fill('*one').join()}]`;
+    expect((await read(text)).operations).to.have.lengthOf(1);
+  });
+
+  it('merge keys', async () => {
+    const text = `${HEAD.replace('{}', '')}  /a:\n    get: &get\n      summary: First\n      responses: {default: {description: x}}\n    put: {<<: *get, summary: Second}\n`;
+    expect((await read(text)).operations.map(({ description }) => description)).to.deep.equal([
+      'First',
+      'Second',
+    ]);
+  });
+
+  it('deep nesting', async () => {
+    const deep = 100_000;
+    await refuses(read('['.repeat(deep)), /nested too deeply|neither/);
+    await refuses(
+      read(`{"openapi": "3.0.0", "x": ${'['.repeat(deep)}${']'.repeat(deep)}}`),
+      /nested more than/,
+    );
+    await refuses(
+      read(`{"openapi": "3.0.0", "a": ${'{"a":'.repeat(deep)}1${'}'.repeat(deep + 1)}`),
+      /nested more than/,
+    );
+    await refuses(
+      read(`${HEAD}${Array.from({ length: 400 }, (_, at) => `${' '.repeat(at)}a:`).join('\n')}`),
+      /nested/,
+    );
+  });
+
+  it('chains of thousands of schemas', async () => {
+    const schemas = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, at) => [
+        `S${at}`,
+        { allOf: [{ $ref: `#/components/schemas/S${at + 1}` }] },
+      ]),
+    );
+    const content = { 'application/json': { schema: { $ref: '#/components/schemas/S0' } } };
+    const text = documentWith({
+      paths: { '/a': { post: { requestBody: { content }, responses: RESPONSES } } },
+      components: { schemas: { ...schemas, S20000: {} } },
+    });
+    await refuses(read(text), /too many steps/);
+  });
+
+  it('names of JavaScript', async () => {
+    await refuses(
+      read(
+        `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {}, "__proto__": {"polluted": 1}}`,
+      ),
+      /"__proto__" cannot be used/,
+    );
+    await refuses(read(`${HEAD}__proto__: {polluted: 1}`), /"__proto__" cannot be used/);
+    expect({}).to.not.have.property('polluted');
+    const properties = { constructor: { type: 'string' }, toString: { type: 'integer' }, hasOwnProperty: {} };
+    const content = { 'application/json': { schema: { type: 'object', properties } } };
+    const text = documentWith({
+      paths: { '/a': { post: { requestBody: { content }, responses: RESPONSES } } },
+    });
+    const [operation] = (await read(text)).operations;
+    expect(operation?.body?.members.map(({ name, type }) => [name, type])).to.deep.equal([
+      ['constructor', 'string'],
+      ['toString', 'integer'],
+      ['hasOwnProperty', 'any'],
+    ]);
+  });
+
+  it('arbitrary JSON is read or refused, nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 6 }), async (text) => readOrRefuse(text)),
+      { numRuns: 300 },
+    );
+  });
+
+  it('documents with anything anywhere are read or refused, nothing else', async () => {
+    const anything = fc.jsonValue({ maxDepth: 3 });
+    const key = fc.constantFrom(
+      'get',
+      'post',
+      'parameters',
+      '$ref',
+      'requestBody',
+      'servers',
+      'x-a',
+      'summary',
+    );
+    const reference = fc.constantFrom(
+      '#',
+      '#/paths',
+      '#/paths/~1a',
+      '#/components/schemas/A',
+      '#/info',
+      '#A',
+      'x.json',
+    );
+    const item = fc.dictionary(key, fc.oneof(anything, reference, fc.constant({ responses: RESPONSES })));
+    const schema = fc.dictionary(
+      fc.constantFrom(
+        'type',
+        'allOf',
+        'properties',
+        '$ref',
+        'items',
+        'required',
+        'oneOf',
+        'nullable',
+        'enum',
+      ),
+      fc.oneof(anything, reference, fc.array(fc.record({ $ref: reference }))),
+    );
+    const content = fc.dictionary(
+      fc.constantFrom('application/json', 'text/plain', ''),
+      fc.record({ schema }),
+    );
+    const document = fc.record({
+      openapi: fc.constantFrom('3.0.0', '3.1.0'),
+      info: fc.oneof({ weight: 5, arbitrary: fc.constant({ title: 'x', version: '1' }) }, anything),
+      paths: fc.dictionary(
+        fc.constantFrom('/a', '/b/{x}', '/c.{d}', '/b/{y}'),
+        fc.oneof(
+          item,
+          fc.record({
+            post: fc.record({
+              responses: fc.constant(RESPONSES),
+              requestBody: fc.record({ content }),
+              parameters: fc.array(
+                fc.record({ name: fc.string(), in: fc.constantFrom('query', 'path'), schema }),
+              ),
+            }),
+          }),
+        ),
+      ),
+      components: fc.record({ schemas: fc.record({ A: schema }) }),
+      servers: fc.oneof(fc.constant([]), fc.array(fc.record({ url: fc.webPath() })), anything),
+    });
+    await fc.assert(
+      fc.asyncProperty(document, async (value) => readOrRefuse(JSON.stringify(value))),
+      { numRuns: 500 },
+    );
+  });
+});
+
+async function readOrRefuse(text: string): Promise<void> {
+  try {
+    await read(text);
+  } catch (error) {
+    expect(error, text).to.be.instanceOf(AppError);
+  }
+}
