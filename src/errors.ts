@@ -55,7 +55,7 @@ const kinds = {
   },
   domain_mismatch: {
     status: 409,
-    meaning: "The endpoint's domain and the host of its collection's domain differ.",
+    meaning: "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
   },
   pool_id_taken: { status: 409, meaning: 'The endpoint already has a service bound under this pool_id.' },
   service_disabled: { status: 409, meaning: 'The service cannot be activated: it is disabled.' },
@@ -108,7 +108,7 @@ const kinds = {
   },
   wait_timeout: {
     status: 504,
-    meaning: 'The work goes on, but the request waited long enough; `details` names the build.',
+    meaning: 'The work goes on, but the request waited long enough; `details` names the build or the import.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

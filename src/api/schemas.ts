@@ -3,7 +3,12 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 
 /** A value or null. A list of types instead of alternatives: the messages about a wrong value stay short. */
 export function nullable<T extends TSchema>(schema: T) {
-  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema['type'], 'null'] });
+  const { type, enum: values } = schema as { readonly type?: unknown; readonly enum?: readonly unknown[] };
+  return Type.Unsafe<Static<T> | null>({
+    ...schema,
+    type: [type, 'null'],
+    ...(values && { enum: [...values, null] }),
+  });
 }
 
 export const Id = Type.String({ format: 'uuid' });

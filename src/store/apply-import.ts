@@ -38,6 +38,7 @@ export async function applyImport(
       const { created, updated, endpoints } = await writeEndpoints(tx, scope, api, (next) => {
         claims = next;
       });
+      const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
       const outcome: ImportOutcome = {
         collection: scope.collection && {
           id: scope.collection.id,
@@ -47,17 +48,18 @@ export async function applyImport(
         created,
         updated,
         endpoints,
-        problems: api.problems.map((problem) => ({ endpoint_id: idOf(problem.name, endpoints), ...problem })),
+        problems: api.problems.map(({ name, handler, message }) => ({
+          endpoint_id: (name !== null && ids.get(name)) || null,
+          name,
+          handler,
+          message,
+        })),
         warnings: [...api.warnings, ...scope.warnings, ...(await lossWarnings(tx, scope, api, endpoints))],
       };
       if (record) await recordImport(tx, { ...record, title: api.title, outcome });
       return outcome;
     }),
   );
-}
-
-function idOf(name: string | null, endpoints: readonly ImportedRow[]): string | null {
-  return endpoints.find((endpoint) => endpoint.name === name)?.id ?? null;
 }
 
 async function lossWarnings(

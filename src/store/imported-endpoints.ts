@@ -60,8 +60,9 @@ interface Placed {
   readonly route_key: string;
 }
 
-/** Rows of one statement: few enough that making it does not hold up the process. */
-const CHUNK = 100;
+/** Rows and characters of code in one statement: few enough that making it does not hold up the process. */
+const CHUNK_ROWS = 100;
+const CHUNK_CODE = 512 * 1024;
 
 /**
  * @param claim is told which routes are about to be written, for the message when one is taken after all
@@ -77,14 +78,14 @@ export async function writeEndpoints(
   let created = 0;
   // Locks on several endpoints go in the order of their ids: all that exist are locked before any is written.
   const placed: Placed[] = [];
-  for (const chunk of chunks(api.endpoints)) {
+  for (const chunk of chunks(api.endpoints, (endpoint) => endpoint)) {
     placed.push(...chunk.map((endpoint) => place(endpoint, scope)));
     await nextTurn();
   }
   const existing = await existingEndpoints(tx, scope.domain, placed);
   for (const owner of existing.values()) requireSameScope(owner, scope);
 
-  for (const chunk of chunks(placed)) {
+  for (const chunk of chunks(placed, ({ endpoint }) => endpoint)) {
     claim(
       chunk.map(({ endpoint: { method }, route, route_key }) => ({
         id: existing.get(`${method} ${route_key}`)?.id ?? null,
@@ -228,8 +229,21 @@ function digest(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 
-function* chunks<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < items.length; at += CHUNK) yield items.slice(at, at + CHUNK);
+function* chunks<T>(items: readonly T[], endpointOf: (item: T) => EndpointToImport): Generator<readonly T[]> {
+  let chunk: T[] = [];
+  let code = 0;
+  for (const item of items) {
+    const { handler, generatedCode } = endpointOf(item);
+    const length = (handler?.code ?? generatedCode).length;
+    if (chunk.length > 0 && (chunk.length >= CHUNK_ROWS || code + length > CHUNK_CODE)) {
+      yield chunk;
+      chunk = [];
+      code = 0;
+    }
+    chunk.push(item);
+    code += length;
+  }
+  if (chunk.length > 0) yield chunk;
 }
 
 function nextTurn(): Promise<void> {

@@ -19,22 +19,27 @@ const RETRY_MS = 2_000;
 export function importEvents(deps: ApiDependencies, id: string, after: number, log: Logger): Readable {
   const gone = new AbortController();
   const leave = () => gone.abort();
-  const stream = Readable.from(untilGone(events(deps, id, after, gone.signal), gone.signal, log));
+  const source = events(deps, id, after, gone.signal);
+  // Not `Readable.from`: when that is destroyed, it waits for the event it has asked for.
+  const stream = new Readable({
+    read: () => {
+      source.next().then(
+        ({ value }) => stream.push(value ?? null),
+        (error: unknown) => {
+          if (!gone.signal.aborted) log.warn({ err: error }, 'the events of an import ended early');
+          stream.push(null);
+        },
+      );
+    },
+    destroy: (error, done) => {
+      deps.stopping.removeEventListener('abort', leave);
+      leave();
+      done(error);
+    },
+  });
   if (deps.stopping.aborted) leave();
   deps.stopping.addEventListener('abort', leave);
-  stream.once('close', () => {
-    deps.stopping.removeEventListener('abort', leave);
-    leave();
-  });
   return stream;
-}
-
-async function* untilGone(source: AsyncGenerator<string>, gone: AbortSignal, log: Logger) {
-  try {
-    yield* source;
-  } catch (error) {
-    if (!gone.aborted) log.warn({ err: error }, 'the events of an import ended early');
-  }
 }
 
 async function* events(
@@ -42,7 +47,7 @@ async function* events(
   id: string,
   after: number,
   gone: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<string, undefined, void> {
   yield `retry: ${RETRY_MS}\n\n`;
   let seen = after;
   for (;;) {
@@ -65,7 +70,7 @@ async function* events(
     if (!imported) throw new Error(`The import ${id} is gone`);
     const result = presentResult(imported, await handlersOf(store, id));
     yield event('done', seen, { state: imported.state, result });
-    return;
+    return undefined;
   }
 }
 
