@@ -60,21 +60,29 @@ export interface EndpointChange {
   readonly is_visible: boolean;
 }
 
-/** Locks the endpoints of a domain that have one of these routes; by `METHOD routeKey`. */
-export async function existingEndpoints(
+/** Locks the endpoints of a domain that have one of these routes, in the order of their ids, which it returns. */
+export async function lockRoutes(
   tx: Store,
   domain: string,
   wanted: readonly { readonly endpoint: { readonly method: string }; readonly route_key: string }[],
-): Promise<ReadonlyMap<string, ExistingEndpoint>> {
+): Promise<readonly string[]> {
+  const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
+    `SELECT id FROM endpoints JOIN unnest(?::text[], ?::text[]) AS wanted (method, route_key) USING (method, route_key)
+      WHERE domain = ? ORDER BY id FOR UPDATE OF endpoints`,
+    [wanted.map(({ endpoint }) => endpoint.method), wanted.map(({ route_key }) => route_key), domain],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function existingEndpoints(tx: Store, ids: readonly string[]): Promise<ExistingEndpoint[]> {
   const { rows } = await tx.knex.raw<{ rows: ExistingEndpoint[] }>(
     `SELECT id, collection_id, name, path, method, description, dependencies, route, route_key, status,
             imported_from, generated_digest, encode(sha256(convert_to(code, 'UTF8')), 'hex') AS code_digest,
             coalesce(code, '') !~ '\\S' AS is_blank
-       FROM endpoints JOIN unnest(?::text[], ?::text[]) AS wanted (method, route_key) USING (method, route_key)
-      WHERE domain = ? ORDER BY id FOR UPDATE OF endpoints`,
-    [wanted.map(({ endpoint }) => endpoint.method), wanted.map(({ route_key }) => route_key), domain],
+       FROM endpoints WHERE id = ANY(?::uuid[])`,
+    [[...ids]],
   );
-  return new Map(rows.map((row) => [`${row.method} ${row.route_key}`, row]));
+  return rows;
 }
 
 export async function insertEndpoints(tx: Store, additions: readonly EndpointAddition[]): Promise<void> {

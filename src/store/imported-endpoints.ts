@@ -9,7 +9,13 @@ import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
 import type { Store } from './database.js';
 import type { EndpointMethod, EndpointStatus } from './endpoints.js';
-import { type ExistingEndpoint, existingEndpoints, insertEndpoints, updateEndpoints } from './import-rows.js';
+import {
+  type ExistingEndpoint,
+  existingEndpoints,
+  insertEndpoints,
+  lockRoutes,
+  updateEndpoints,
+} from './import-rows.js';
 import type { ImportScope } from './import-scope.js';
 import type { RouteClaim } from './routed-endpoints.js';
 
@@ -76,14 +82,20 @@ export async function writeEndpoints(
 ): Promise<ImportedRows> {
   const rows: ImportedRow[] = [];
   let created = 0;
-  // Locks on several endpoints go in the order of their ids: all that exist are locked before any is written.
   const placed: Placed[] = [];
   for (const chunk of chunks(api.endpoints, (endpoint) => endpoint)) {
     placed.push(...chunk.map((endpoint) => place(endpoint, scope)));
     await nextTurn();
   }
-  const existing = await existingEndpoints(tx, scope.domain, placed);
-  for (const owner of existing.values()) requireSameScope(owner, scope);
+  // All that exist are locked before any is written: locks on several endpoints go in the order of their ids.
+  const locked = await lockRoutes(tx, scope.domain, placed);
+  const existing = new Map<string, ExistingEndpoint>();
+  for (let at = 0; at < locked.length; at += CHUNK_ROWS) {
+    for (const owner of await existingEndpoints(tx, locked.slice(at, at + CHUNK_ROWS))) {
+      requireSameScope(owner, scope);
+      existing.set(`${owner.method} ${owner.route_key}`, owner);
+    }
+  }
 
   for (const chunk of chunks(placed, ({ endpoint }) => endpoint)) {
     claim(
@@ -112,6 +124,8 @@ export async function writeEndpoints(
     await updateEndpoints(tx, changes);
     for (const { id } of additions) tx.announce('endpoint', id);
     for (const { id, rerouted } of changes) if (rerouted) tx.announce('endpoint', id);
+    // Nothing to write is nothing to wait for.
+    await nextTurn();
   }
   return { created, updated: rows.length - created, endpoints: rows };
 }
