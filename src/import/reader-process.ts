@@ -4,9 +4,8 @@
  */
 import { Worker } from 'node:worker_threads';
 import { AppError, toError } from '../errors.js';
-import { readBundle } from './bundle/read-bundle.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
-import { type ReadRequest, readRequest } from './read-request.js';
+import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
 
 /** One message blocks the event loop of whoever takes it; this many endpoints or characters do for a millisecond. */
@@ -41,7 +40,9 @@ async function run(job: ReadJob): Promise<void> {
 }
 
 async function read({ kind, file, limits }: ReadJob): Promise<ReadRequest> {
-  if (kind === 'request') return await readRequest(file, limits);
+  // Loading what is not needed would take as long as reading a small document.
+  if (kind === 'request') return await (await import('./read-request.js')).readRequest(file, limits);
+  const { readBundle } = await import('./bundle/read-bundle.js');
   return { fields: {}, api: await readBundle(file, limits) };
 }
 

@@ -1,5 +1,5 @@
 /** The text of a document as data: JSON or YAML 1.2 (with merge keys, which many documents use). */
-import { type Document, parseDocument } from 'yaml';
+import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { AppError, toError } from '../../errors.js';
 import { shortened } from './json.js';
 
@@ -24,9 +24,12 @@ export function parseText(text: string): unknown {
 }
 
 function parseYaml(content: string): unknown {
+  const lineCounter = new LineCounter();
   let document: Document;
   try {
-    document = parseDocument(content, { merge: true, logLevel: 'silent' });
+    // The library would compare each key with all others, which takes minutes for a large map.
+    document = parseDocument(content, { merge: true, uniqueKeys: false, lineCounter });
+    requireUniqueKeys(document, lineCounter);
   } catch (thrown) {
     throw notYaml(thrown);
   }
@@ -40,7 +43,28 @@ function parseYaml(content: string): unknown {
   }
 }
 
+function requireUniqueKeys(document: Document, lines: LineCounter): void {
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        // Merge keys may come several times.
+        if (seen.has(name) && name !== '<<') {
+          const { line, col } = lines.linePos(key.range?.[0] ?? 0);
+          throw textError(
+            `has the key "${shortened(name)}" twice in one map, again at line ${line}, column ${col}`,
+          );
+        }
+        seen.add(name);
+      }
+    },
+  });
+}
+
 function notYaml(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
   const error = toError(thrown);
   if (error instanceof RangeError) return tooDeep(error);
   if (/alias count/i.test(error.message)) {

@@ -8,6 +8,8 @@ import { isObject, pointerOf, specError } from './json.js';
 const MAX_DEPTH = 256;
 /** Objects, arrays and scalars. The largest public documents have about a million. */
 const MAX_VALUES = 4_000_000;
+/** In one list: each is compared with all others. */
+const MAX_PARAMETERS = 500;
 
 /** A reference, and where it stands. */
 export interface FoundReference {
@@ -88,6 +90,7 @@ class Surveyor implements Survey {
         this.path.push(key);
         this.checkKey(key);
         const member = value[key];
+        if (key === 'parameters' && Array.isArray(member)) this.checkParameters(member);
         if (isData(key, member, isMap)) this.visitData(member);
         else this.visit(member, isMapOfNames(key, isMap));
         this.path.pop();
@@ -134,6 +137,11 @@ class Surveyor implements Survey {
     if (this.values > MAX_VALUES) {
       throw specError('/', `has more than ${MAX_VALUES} values, what aliases repeat counted each time`);
     }
+  }
+
+  private checkParameters(list: readonly unknown[]): void {
+    if (list.length <= MAX_PARAMETERS) return;
+    throw specError(pointerOf(this.path), `has more than ${MAX_PARAMETERS} parameters`);
   }
 
   private checkKey(key: string): void {

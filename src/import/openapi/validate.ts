@@ -8,6 +8,7 @@
  */
 import { validate } from '@readme/openapi-parser';
 import { AppError, toError } from '../../errors.js';
+import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
 import { isObject, type JsonObject, pointerOf, shortened, specError } from './json.js';
 import { isData, isMapOfNames } from './survey.js';
 
@@ -62,11 +63,14 @@ function describe(message: string, copy: JsonObject): string {
 function withoutReferences(root: JsonObject): JsonObject {
   const copy = copyMembers(root, false);
   const paths = copy['paths'];
-  // The specification allows extensions among the paths; the parser does not.
+  // The specification allows extensions among the paths; the parser does not. What is too long for a route is left out
+  // later, and would take the parser minutes.
   if (!isObject(paths)) return copy;
   return {
     ...copy,
-    paths: Object.fromEntries(Object.entries(paths).filter(([path]) => !path.startsWith('x-'))),
+    paths: Object.fromEntries(
+      Object.entries(paths).filter(([path]) => !path.startsWith('x-') && path.length <= MAX_ROUTE_LENGTH),
+    ),
   };
 }
 

@@ -1,0 +1,212 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { expect } from 'chai';
+import { loadConfig } from '../../src/config.js';
+import { ImportReader } from '../../src/import/reader.js';
+import { eventually } from '../support/eventually.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+import { documentText, documentWith, GITHUB, RESPONSES, refuses } from './documents/documents.js';
+
+/** Takes minutes to read: the parser compares each of its problems with all others. */
+const ENDLESS = documentWith({
+  components: { schemas: Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`S${at}`, 5])) },
+});
+
+const bodyOf = (value: unknown) => Readable.from([Buffer.from(JSON.stringify(value))]);
+
+describe('import reader', () => {
+  let folder: TempDir;
+  const readers: ImportReader[] = [];
+
+  const startReader = (settings: Record<string, string> = {}): ImportReader => {
+    const reader = new ImportReader(loadConfig({ DATA_DIR: folder.path, ...settings }));
+    readers.push(reader);
+    return reader;
+  };
+  const spooled = async () => {
+    const files = await readdir(join(folder.path, 'uploads'), { recursive: true }).catch(() => []);
+    return files.filter((name) => name.endsWith('.json'));
+  };
+
+  before(async () => {
+    folder = await tempDir('reader');
+  });
+  afterEach(async () => {
+    await Promise.all(readers.splice(0).map((reader) => reader.close()));
+    expect(await spooled()).to.deep.equal([]);
+    await eventually(async () => expect(await readerProcesses()).to.deep.equal([]));
+  });
+  after(() => folder?.remove());
+
+  it('returns what the document describes, and the other members', async () => {
+    const body = { spec: documentText('petstore-3.0.yaml'), domain: 'a.example', create_collection: true };
+    const { fields, api } = await startReader().readRequest(bodyOf(body));
+    expect(fields).to.deep.equal({ domain: 'a.example', create_collection: true });
+    expect(api).to.include({ title: 'Swagger Petstore', basePath: '/v1', dependencies: null });
+    expect(api.endpoints.map(({ name }) => name)).to.deep.equal(['listPets', 'createPets', 'showPetById']);
+    for (const { generatedCode, handler } of api.endpoints) {
+      expect(generatedCode).to.include('handler_loop');
+      expect(handler).to.equal(null);
+    }
+  });
+
+  it('returns large documents whole, in order', async () => {
+    const spec = await readFile(GITHUB, 'utf8');
+    const { api } = await startReader().readRequest(bodyOf({ spec }));
+    const { paths } = JSON.parse(spec) as { paths: Record<string, Record<string, { operationId: string }>> };
+    const names = Object.values(paths).flatMap((item) =>
+      Object.values(item).map(({ operationId }) => operationId),
+    );
+    expect(api.endpoints.map(({ name }) => name)).to.deep.equal(
+      names.filter((name) => name !== 'repos/compare-commits'),
+    );
+    expect(new Set(api.endpoints.map(({ generatedCode }) => generatedCode)))
+      .to.have.property('size')
+      .above(1_000);
+  });
+
+  it('serves many requests at once, each its own', async function () {
+    this.timeout(180_000);
+    const reader = startReader();
+    const titles = Array.from({ length: 30 }, (_, at) => `API ${at}`);
+    const results = await Promise.all(
+      titles.map((title) =>
+        reader.readRequest(bodyOf({ spec: documentWith({ info: { title, version: '1' } }), title })),
+      ),
+    );
+    expect(results.map(({ api }) => api.title)).to.deep.equal(titles);
+    expect(results.map(({ fields }) => fields['title'])).to.deep.equal(titles);
+  });
+
+  it('says what is wrong with a body', async () => {
+    const reader = startReader();
+    const read = (text: string | Buffer) => reader.readRequest(Readable.from([Buffer.from(text)]));
+    await refuses(reader.readRequest(Readable.from([])), /body: is required/, 'invalid_input');
+    await refuses(read('{"spec": '), /not valid JSON/, 'invalid_json');
+    await refuses(read(Buffer.from([0x22, 0xff, 0x22])), /not valid JSON/, 'invalid_json');
+    await refuses(read('[]'), /body: must be a JSON object/, 'invalid_input');
+    await refuses(read('{}'), /body\.spec: is required/, 'invalid_input');
+    await refuses(read('{"spec": {"openapi": "3.0.0"}}'), /body\.spec: must be a string/, 'invalid_input');
+    await refuses(
+      read(JSON.stringify({ spec: '', x: 'y'.repeat(70_000) })),
+      /beside "spec"/,
+      'invalid_input',
+    );
+    await refuses(read('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
+  });
+
+  it('refuses documents over the limit, also while they come', async () => {
+    const reader = startReader({ SPEC_LIMIT_BYTES: '10000' });
+    const spec = documentWith({ info: { title: 'x', version: '1', description: 'y'.repeat(10_000) } });
+    await refuses(reader.readRequest(bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
+    // It has no end: it is refused before it is whole.
+    const endless = new PassThrough();
+    const pour = () => {
+      while (endless.writable && endless.write(Buffer.alloc(16_384, 32)));
+    };
+    endless.on('drain', pour).on('error', () => undefined);
+    pour();
+    await refuses(reader.readRequest(endless), /larger than \d+ bytes/, 'body_too_large');
+    endless.destroy();
+  });
+
+  it('takes a body that breaks off for an error', async () => {
+    const body = new PassThrough();
+    body.write('{"spec": "');
+    const reading = startReader().readRequest(body);
+    body.destroy();
+    await refuses(reading, /broke off/, 'invalid_input');
+  });
+
+  it('is not held up by bodies that do not come', async () => {
+    const reader = startReader();
+    const silent = Array.from({ length: 5 }, () => new PassThrough());
+    const waiting = silent.map((body) => refuses(reader.readRequest(body), /broke off/, 'invalid_input'));
+    const { api } = await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    expect(api.title).to.equal('Test');
+    for (const body of silent) body.destroy();
+    await Promise.all(waiting);
+  });
+
+  it('ends reading that takes too long', async () => {
+    const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1500' });
+    await refuses(
+      reader.readRequest(bodyOf({ spec: ENDLESS })),
+      /takes longer than 1500 ms \(IMPORT_READ_TIMEOUT_MS\)/,
+    );
+    // The place is free again.
+    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+  });
+
+  it('ends reading that needs too much memory', async () => {
+    const reader = startReader({ IMPORT_READ_MEMORY_MB: '64' });
+    const spec = await readFile(GITHUB, 'utf8');
+    await refuses(
+      reader.readRequest(bodyOf({ spec })),
+      /needs more memory than 64 MiB \(IMPORT_READ_MEMORY_MB\)/,
+    );
+    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+  });
+
+  it('says when its process was killed, and goes on', async () => {
+    const reader = startReader();
+    const reading = reader.readRequest(bodyOf({ spec: ENDLESS })).catch((error: unknown) => error);
+    const [pid] = await eventually(async () => {
+      const pids = await readerProcesses();
+      expect(pids).to.have.lengthOf(1);
+      return pids;
+    });
+    process.kill(pid ?? 0, 'SIGKILL');
+    expect(await reading)
+      .to.be.instanceOf(Error)
+      .with.property('message')
+      .that.matches(/ended \(SIGKILL\)/);
+    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+  });
+
+  it('ends what is under way, and what waits, when it is closed', async () => {
+    const reader = startReader();
+    const readings = Array.from({ length: 4 }, () =>
+      reader.readRequest(bodyOf({ spec: ENDLESS })).catch((error: unknown) => error),
+    );
+    await eventually(async () => expect(await readerProcesses()).to.have.lengthOf(2));
+    await reader.close();
+    for (const error of await Promise.all(readings)) {
+      expect(error)
+        .to.be.instanceOf(Error)
+        .with.property('message')
+        .that.matches(/stopping/);
+    }
+  });
+
+  it('reads bundles', async () => {
+    const file = join(folder.path, 'bundle.zip');
+    await writeFile(file, 'no archive');
+    await refuses(startReader().readBundle(file), /ZIP/, 'invalid_bundle');
+    expect(existsSync(file)).to.equal(true);
+  });
+
+  it('refuses documents whose handlers would be too large in all', async () => {
+    const description = 'x'.repeat(60_000);
+    const paths = Object.fromEntries(
+      Array.from({ length: 1_200 }, (_, at) => [`/p${at}`, { get: { description, responses: RESPONSES } }]),
+    );
+    const reader = startReader({ SPEC_LIMIT_BYTES: '100000000' });
+    await refuses(reader.readRequest(bodyOf({ spec: documentWith({ paths }) })), /characters in all/);
+  });
+});
+
+/** The ids of the processes that this one has started to read imports. */
+async function readerProcesses(): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    const isReader = command.startsWith(process.execPath) && command.includes('reader-process');
+    if (isReader && Number(parent) === process.pid && state !== 'Z') found.push(Number(name));
+  }
+  return found;
+}
