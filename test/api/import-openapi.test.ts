@@ -330,13 +330,6 @@ paths:
         'not_found',
         /collection 0000/,
       ],
-      'with a base path and a path that have the same parameter': [
-        () => ({
-          spec: spec({ '/items/{id}': { get: {} } }, { servers: [{ url: '/{id}' }] }),
-        }),
-        'invalid_spec',
-        /./,
-      ],
       'of Swagger 2.0': [
         () => ({ spec: JSON.stringify({ swagger: '2.0', info: { title: 'Old', version: '1' }, paths: {} }) }),
         'invalid_spec',
@@ -351,6 +344,31 @@ paths:
         expect(await uploads()).to.deep.equal([]);
       });
     }
+
+    it('with a path that does not go with the base path of the collection', async () => {
+      const base_path = '/{id}';
+      const collection_id = await created('/api/collections', { domain_id: domainId, name: 'C', base_path });
+      const before = await rows();
+      const refusal = await post({ spec: spec(SHOP), domain: host, collection_id });
+      expectFailure(
+        refusal,
+        'invalid_spec',
+        /GET \/items\/\{id\}: with the base path \/\{id\}.*\{id\} twice/,
+      );
+      expect(await rows()).to.deep.equal(before);
+    });
+
+    it('with text that no database can hold', async () => {
+      const before = await rows();
+      for (const text of ['a\u0000b', 'a\ud800b']) {
+        const answer = await post({
+          spec: spec({ '/a': { get: { operationId: 'a', summary: text } } }),
+          domain: host,
+        });
+        expectFailure(answer, 'invalid_spec', /summary/);
+      }
+      expect(await rows()).to.deep.equal(before);
+    });
 
     it('with a collection of another domain', async () => {
       const other = await created('/api/domains', { name: 'O', host: `o${count}.example` });

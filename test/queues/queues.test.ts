@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
-import { COMPILE_QUEUE, type CompileJob } from '../../src/queues/jobs.js';
+import {
+  COMPILE_QUEUE,
+  type CompileJob,
+  HANDLER_QUEUE,
+  type HandlerJob,
+  IMPORT_QUEUE,
+  type ImportJob,
+} from '../../src/queues/jobs.js';
 import { type Consumer, consume, openQueues, type Queues } from '../../src/queues/queues.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog, type TestLog } from '../support/log.js';
@@ -121,9 +128,80 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(logged.lines.some(({ msg }) => msg === 'job failed')).to.equal(true);
   });
 
+  describe('an import', () => {
+    const handlersOf = (importId: string, number: number) =>
+      Array.from({ length: number }, () => ({ importId, endpointId: randomUUID(), attempt: 1 }));
+
+    /** Works on handlers and imports; tells what it has seen, in order. */
+    const workOnImports = (failing: readonly string[] = []) => {
+      const seen: string[] = [];
+      const handler = async ({ data }: { data: HandlerJob }) => {
+        seen.push(data.endpointId);
+        if (failing.includes(data.endpointId)) throw new Error('this one fails');
+      };
+      const parent = async ({ data }: { data: ImportJob }) => {
+        seen.push(`${data.importId} ${data.requestId}`);
+      };
+      consumers.push(
+        consume<HandlerJob>(location, HANDLER_QUEUE, handler, 3, logged.log),
+        consume<ImportJob>(location, IMPORT_QUEUE, parent, 3, logged.log),
+      );
+      return seen;
+    };
+
+    it('comes after its handlers', async () => {
+      const importId = randomUUID();
+      const handlers = handlersOf(importId, 12);
+      await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
+      const [first] = handlers;
+      if (!first) throw new Error('no handlers');
+      expect(await queues.hasHandlerJob(first)).to.equal(true);
+      expect(await queues.hasHandlerJob({ ...first, attempt: 2 })).to.equal(false);
+      const seen = workOnImports();
+      await eventually(() => expect(seen).to.include(`${importId} r`));
+      expect(seen.slice(0, -1)).to.have.members(handlers.map(({ endpointId }) => endpointId));
+      await eventually(async () => expect(await queues.hasHandlerJob(first)).to.equal(false));
+    });
+
+    it('comes although some of them, or all, fail', async () => {
+      logged.expectErrors(/job failed/);
+      const importId = randomUUID();
+      const handlers = handlersOf(importId, 3);
+      const other = randomUUID();
+      const failing = [...handlers.slice(1), ...handlersOf(other, 2)];
+      await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
+      await queues.enqueueImport({ importId: other, requestId: 'r' }, failing.slice(2));
+      const seen = workOnImports(failing.map(({ endpointId }) => endpointId));
+      await eventually(() => expect(seen).to.include.members([`${importId} r`, `${other} r`]));
+      expect(seen).to.have.length(7);
+    });
+
+    it('needs not wait for a handler that was queued again', async () => {
+      const importId = randomUUID();
+      const [handler] = handlersOf(importId, 1);
+      if (!handler) throw new Error('no handler');
+      for (let time = 0; time < 3; time++) await queues.enqueueHandler({ ...handler, attempt: 2 }, 'again');
+      expect(await queues.hasHandlerJob({ ...handler, attempt: 2 })).to.equal(true);
+      const seen = workOnImports();
+      await queues.enqueueImport({ importId, requestId: 'r' }, [handler]);
+      await eventually(() => expect(seen).to.include(`${importId} r`));
+      expect(seen.filter((id) => id === handler.endpointId)).to.have.length(2);
+    });
+
+    it('may have many handlers', async () => {
+      const importId = randomUUID();
+      const handlers = handlersOf(importId, 1_500);
+      await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
+      const last = handlers.at(-1);
+      expect(last && (await queues.hasHandlerJob(last))).to.equal(true);
+      const depths = await queues.depths();
+      expect(depths).to.deep.include({ queue: HANDLER_QUEUE, state: 'waiting', jobs: 1_500 });
+    });
+  });
+
   it('shows its queues to operators', async () => {
     await queues.enqueueCompile(attempt(), 'waiting');
-    expect(queues.all.map(({ name }) => name)).to.deep.equal([COMPILE_QUEUE]);
+    expect(queues.all.map(({ name }) => name)).to.deep.equal([COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE]);
     const counts = await queues.all[0]?.getJobCounts('waiting');
     expect(counts?.['waiting']).to.equal(1);
   });
@@ -153,6 +231,10 @@ describe('queues on Redis', () => {
       const failure = await queues.enqueueCompile(build, 'away').catch((error: unknown) => error);
       expect(failure).to.be.instanceOf(AppError);
       expect(failure).to.include({ code: 'queue_unavailable', status: 503 });
+      const job = { importId: randomUUID(), requestId: 'away' };
+      const handlers = [{ importId: job.importId, endpointId: randomUUID(), attempt: 1 }];
+      const other = await queues.enqueueImport(job, handlers).catch((error: unknown) => error);
+      expect(other).to.include({ code: 'queue_unavailable' });
       await redis.start();
       await eventually(() => queues.enqueueCompile(build, 'back'));
       expect(await queues.hasCompileJob(build)).to.equal(true);
