@@ -2,10 +2,10 @@
  * `node scripts/bundle.mjs FOLDER [OUT.zip]`: packs a folder into a bundle for `POST /api/import/bundle`. The same files
  * make the same bytes, whenever and wherever they are packed.
  */
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ensurePackages, fail, requireNode } from './prepare.mjs';
+import { ensurePackages, fail, ROOT, requireNode } from './prepare.mjs';
 
 const USAGE = `Usage: node scripts/bundle.mjs FOLDER [OUT.zip]
 
@@ -27,7 +27,8 @@ const paths = filesIn(folder);
 if (!ROOTS.some((root) => paths.includes(root))) {
   fail(`${folder} is no bundle: it has neither ${ROOTS.slice(0, -1).join(', ')} nor ${ROOTS.at(-1)}.`);
 }
-await ensurePackages();
+// Only when it is missing: who packs a folder does not ask for other packages to be brought up to date.
+if (!existsSync(join(ROOT, 'node_modules', 'fflate'))) await ensurePackages();
 const { zipSync } = await import('fflate');
 const files = Object.fromEntries(
   paths.map((path) => [path, new Uint8Array(readFileSync(join(folder, path)))]),
