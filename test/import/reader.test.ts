@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -5,6 +7,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
 import { loadConfig } from '../../src/config.js';
 import { ImportReader } from '../../src/import/reader.js';
+import { isAlive } from '../../src/process-liveness.js';
 import { eventually } from '../support/eventually.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 import { documentText, documentWith, GITHUB, RESPONSES, refuses } from './documents/documents.js';
@@ -131,13 +134,12 @@ describe('import reader', () => {
   });
 
   it('ends reading that takes too long', async () => {
-    const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1500' });
-    await refuses(
-      reader.readRequest(bodyOf({ spec: ENDLESS })),
-      /takes longer than 1500 ms \(IMPORT_READ_TIMEOUT_MS\)/,
+    const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1000' });
+    // More than are read at a time: the last gets the place of one that was ended.
+    const readings = Array.from({ length: 3 }, () => reader.readRequest(bodyOf({ spec: ENDLESS })));
+    await Promise.all(
+      readings.map((reading) => refuses(reading, /takes longer than 1000 ms \(IMPORT_READ_TIMEOUT_MS\)/)),
     );
-    // The place is free again.
-    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
   });
 
   it('ends reading that needs too much memory', async () => {
@@ -164,6 +166,28 @@ describe('import reader', () => {
       .with.property('message')
       .that.matches(/ended \(SIGKILL\)/);
     await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+  });
+
+  it('does not outlive who has started it', async () => {
+    const body = join(folder.path, 'endless.body');
+    await writeFile(body, JSON.stringify({ spec: ENDLESS }));
+    const script = `
+      import { createReadStream } from 'node:fs';
+      import { loadConfig } from ${JSON.stringify(new URL('../../src/config.js', import.meta.url).href)};
+      import { ImportReader } from ${JSON.stringify(new URL('../../src/import/reader.js', import.meta.url).href)};
+      const reader = new ImportReader(loadConfig({ DATA_DIR: ${JSON.stringify(join(folder.path, 'other'))} }));
+      await reader.readRequest(createReadStream(${JSON.stringify(body)}));
+    `;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+    const [pid = 0] = await eventually(async () => {
+      const pids = await readerProcesses(parent.pid);
+      expect(pids).to.have.lengthOf(1);
+      return pids;
+    });
+    const exit = once(parent, 'exit');
+    parent.kill('SIGKILL');
+    await exit;
+    await eventually(() => expect(isAlive(pid)).to.equal(false));
   });
 
   it('ends what is under way, and what waits, when it is closed', async () => {
@@ -198,15 +222,15 @@ describe('import reader', () => {
   });
 });
 
-/** The ids of the processes that this one has started to read imports. */
-async function readerProcesses(): Promise<number[]> {
+/** The ids of the processes that a process, this one by default, has started to read imports. */
+async function readerProcesses(starter = process.pid): Promise<number[]> {
   const found: number[] = [];
   for (const name of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
     const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
     const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
     const isReader = command.startsWith(process.execPath) && command.includes('reader-process');
-    if (isReader && Number(parent) === process.pid && state !== 'Z') found.push(Number(name));
+    if (isReader && Number(parent) === starter && state !== 'Z') found.push(Number(name));
   }
   return found;
 }

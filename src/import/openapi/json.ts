@@ -22,9 +22,11 @@ export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The JSON pointer of a place; the whole document is `/`. Long keys are cut: a message has to be readable. */
+/** The JSON pointer of a place; the whole document is `/`. Long ones are cut: a message has to be readable. */
 export function pointerOf(path: readonly string[]): string {
-  return `/${path.map((key) => shortened(key).replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
+  const keys = path.map((key) => shortened(key).replaceAll('~', '~0').replaceAll('/', '~1'));
+  const pointer = `/${keys.join('/')}`;
+  return pointer.length > 500 ? `${pointer.slice(0, 500)}…` : pointer;
 }
 
 /** Text of the document for a message: short, on one line. */

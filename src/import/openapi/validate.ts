@@ -9,7 +9,7 @@
 import { validate } from '@readme/openapi-parser';
 import { AppError, toError } from '../../errors.js';
 import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
-import { isObject, type JsonObject, pointerOf, shortened, specError } from './json.js';
+import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
 import { isData, isMapOfNames } from './survey.js';
 
 const SHOWN_PROBLEMS = 5;
@@ -32,6 +32,7 @@ const OWN_RULES = {
  * @throws AppError invalid_spec with the first few problems and their places
  */
 export async function validateDocument(root: JsonObject): Promise<void> {
+  requireSecuritySchemes(root);
   const copy = withoutReferences(root);
   const result = await validate(copy as unknown as Parameters<typeof validate>[0], {
     resolve: { external: false, file: false },
@@ -48,6 +49,16 @@ export async function validateDocument(root: JsonObject): Promise<void> {
     'invalid_spec',
     `The document is not valid OpenAPI: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
   );
+}
+
+/** The parser looks into them before it checks that they are objects. */
+function requireSecuritySchemes(root: JsonObject): void {
+  const components = own(root, 'components');
+  const schemes = isObject(components) ? own(components, 'securitySchemes') : undefined;
+  const path = ['components', 'securitySchemes'];
+  if (schemes !== undefined && !isObject(schemes)) throw specError(pointerOf(path), 'must be an object');
+  const wrong = entriesOf(schemes).find(([, scheme]) => !isObject(scheme));
+  if (wrong) throw specError(pointerOf([...path, wrong[0]]), 'must be an object');
 }
 
 /** A problem without the extract of the document that the parser draws, but with the place this extract shows. */

@@ -53,6 +53,14 @@ describe('OpenAPI: documents that are refused', () => {
       Array.from({ length: 9 }, (_, at) => [`/p${at}`, { get: { responses: 5 } }]),
     );
     await refuses(read(withPaths(many)), /\/paths\/~1p0\/get\/responses: must be object; .*; and 4 more$/);
+    for (const schemes of [null, 'text', []]) {
+      const text = documentWith({ components: { securitySchemes: schemes } });
+      await refuses(read(text), /^\/components\/securitySchemes: must be an object/);
+    }
+    await refuses(
+      read(documentWith({ components: { securitySchemes: { key: 5 } } })),
+      /^\/components\/securitySchemes\/key: must be an object/,
+    );
     await refuses(read(withPaths({ a: {} })), /^\/paths\/a: a path must begin with "\/"/);
     await refuses(read(withPaths({ '/a': 5 })), /^\/paths\/~1a: must be an object/);
   });
