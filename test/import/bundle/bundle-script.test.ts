@@ -102,8 +102,12 @@ describe('bundle script', () => {
     await writeFile(file, await bundleOf('petstore'));
     const { title, endpoints, warnings, problems } = await readBundle(file, LIMITS);
     expect({ title, warnings, problems }).to.deep.equal({ title: 'Petstore', warnings: [], problems: [] });
-    expect(endpoints.map(({ name, handler }) => [name, handler?.file])).to.deep.equal(
-      ['listPets', 'createPet', 'getPet', 'updatePet', 'deletePet'].map((name) => [name, 'handler.rs']),
-    );
+    expect(Object.fromEntries(endpoints.map(({ name, handler }) => [name, handler?.file]))).to.deep.equal({
+      listPets: 'handlers/list_pets.rs',
+      createPet: 'handlers/save_pet.rs',
+      getPet: 'handlers/get_pet.rs',
+      updatePet: 'handlers/save_pet.rs',
+      deletePet: 'handlers/delete_pet.rs',
+    });
   });
 });
