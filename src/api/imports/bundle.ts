@@ -7,10 +7,11 @@ import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
 import type { Logger } from '../../log.js';
 import { applyImport } from '../../store/apply-import.js';
-import { handlersOf } from '../../store/import-handlers.js';
+import { type HandlerAttempt, handlersOf } from '../../store/import-handlers.js';
 import type { ImportTarget } from '../../store/import-scope.js';
 import { findImport, importProgress } from '../../store/imports.js';
 import { liveNodes } from '../../store/nodes.js';
+import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { ApiDependencies } from '../dependencies.js';
 import { presentResult } from './present.js';
 
@@ -34,7 +35,7 @@ export async function startBundleImport(
   { compile, start, isAwaited }: BundleOptions,
   request: { readonly id: string; readonly log: Logger },
 ): Promise<string> {
-  const { store, queues } = deps;
+  const { store } = deps;
   const hasJobs = compile && api.endpoints.some(({ handler }) => handler !== null);
   if (hasJobs && isAwaited) {
     if ((await liveNodes(store, 'worker')).length === 0) throw noWorker();
@@ -48,17 +49,36 @@ export async function startBundleImport(
     request_id: request.id,
   });
   if (hasJobs) {
+    const settled = start ? await settleUnchanged(deps, id) : new Set<string>();
     const handlers = endpoints
-      .filter(({ handler }) => handler !== null)
+      .filter((endpoint) => endpoint.handler !== null && !settled.has(endpoint.id))
       .map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
-    try {
-      await queues.enqueueImport({ importId: id, requestId: request.id }, handlers);
-    } catch (error) {
-      // The bundle is stored: a worker finds its handlers and puts them on the queue.
-      request.log.warn({ err: error, import_id: id }, 'an import could not be queued; a worker will do so');
-    }
+    if (handlers.length > 0) await enqueue(deps, id, handlers, request);
   }
   return id;
+}
+
+/** Handlers that run already, as they are, need no jobs. @returns the ids of their endpoints */
+async function settleUnchanged({ store, artifacts }: ApiDependencies, id: string): Promise<Set<string>> {
+  const candidates = await unchangedHandlers(store, id);
+  const isKept = await Promise.all(candidates.map(({ artifact }) => artifacts.has(artifact)));
+  const settled = candidates.filter((_, at) => isKept[at]);
+  await settleHandlers(store, id, settled);
+  return new Set(settled.map(({ endpointId }) => endpointId));
+}
+
+async function enqueue(
+  { queues }: ApiDependencies,
+  id: string,
+  handlers: readonly HandlerAttempt[],
+  request: { readonly id: string; readonly log: Logger },
+): Promise<void> {
+  try {
+    await queues.enqueueImport({ importId: id, requestId: request.id }, handlers);
+  } catch (error) {
+    // The bundle is stored: a worker finds its handlers and puts them on the queue.
+    request.log.warn({ err: error, import_id: id }, 'an import could not be queued; a worker will do so');
+  }
 }
 
 /**
