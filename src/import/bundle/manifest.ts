@@ -3,8 +3,8 @@ import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
 import { AppError, type ErrorCode } from '../../errors.js';
 import type { EndpointMethod } from '../../store/endpoints.js';
 import { type Check, checkOf, describeProblem } from '../../validation/check.js';
+import { readYaml, YamlProblem, type YamlText } from '../yaml/read-yaml.js';
 import { MANIFEST_NAME } from './contents.js';
-import { readYaml } from './read-yaml.js';
 
 export interface Manifest {
   readonly name: string | null;
@@ -62,11 +62,14 @@ const check = checkOf({
 });
 const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
+/** Far more than a person writes. */
+const YAML_LIMITS = { depth: 100, aliases: 100 };
+
 /** @throws AppError invalid_bundle, invalid_dependency naming the key, the line and the column */
 export function readManifest(text: string): Manifest {
-  const { value = {}, where } = readYaml(text, MANIFEST_NAME);
+  const { value = {}, where } = parse(text);
   const refuse = (code: ErrorCode, path: readonly string[], message: string) =>
-    new AppError(code, `${MANIFEST_NAME}${where(path)}: ${message}`);
+    new AppError(code, `${MANIFEST_NAME}, ${where(path)}: ${message}`);
   const verify = (checking: Check, checked: unknown, code: ErrorCode, root: readonly string[]) => {
     const problem = checking(checked);
     if (!problem) return;
@@ -92,9 +95,20 @@ export function readManifest(text: string): Manifest {
     dependencies: written.dependencies ?? null,
     routes,
     warnings: unknownKeys(written).map(
-      (path) => `${MANIFEST_NAME}${where(path)}: ${path.join('.')} means nothing here and is ignored.`,
+      (path) => `${MANIFEST_NAME}, ${where(path)}: ${path.join('.')} means nothing here and is ignored.`,
     ),
   };
+}
+
+function parse(text: string): YamlText {
+  try {
+    return readYaml(text, YAML_LIMITS);
+  } catch (thrown) {
+    if (!(thrown instanceof YamlProblem)) throw thrown;
+    const { message, place } = thrown;
+    const file = place === undefined ? MANIFEST_NAME : `${MANIFEST_NAME}, ${place}`;
+    throw new AppError('invalid_bundle', `${file}: ${message}`, {}, { cause: thrown });
+  }
 }
 
 function unknownKeys({ bundle, routes, ...root }: Written): string[][] {

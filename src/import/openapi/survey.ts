@@ -5,7 +5,7 @@
 import { isObject, pointerOf, specError } from './json.js';
 
 /** Levels of nesting. Documents have some twenty or thirty. */
-const MAX_DEPTH = 256;
+export const MAX_DEPTH = 256;
 /** Objects, arrays and scalars. The largest public documents have about a million. */
 const MAX_VALUES = 4_000_000;
 /** In one list: each is compared with all others. */

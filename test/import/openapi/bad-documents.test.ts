@@ -16,7 +16,7 @@ describe('OpenAPI: documents that are refused', () => {
     await refuses(read('{"openapi": "3.0.0",'), /neither JSON nor YAML: .*line 1, column \d+/);
     await refuses(
       read('openapi: 3.0.0\nopenapi: 3.0.1'),
-      /the key "openapi" twice in one map, again at line 2, column 1$/,
+      /the key "openapi" twice in one map \(line 2, column 1\)$/,
     );
     await refuses(read('a: 1\n---\nb: 2'), /multiple documents/);
   });

@@ -41,7 +41,7 @@ describe('OpenAPI: hostile documents', () => {
 
   it('deep nesting', async () => {
     const deep = 100_000;
-    await refuses(read('['.repeat(deep)), /nested too deeply|neither/);
+    await refuses(read('['.repeat(deep)), /nested more than 256 levels deep/);
     await refuses(
       read(`{"openapi": "3.0.0", "x": ${'['.repeat(deep)}${']'.repeat(deep)}}`),
       /nested more than/,
