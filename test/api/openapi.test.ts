@@ -53,6 +53,8 @@ const CONTRACT = [
   'POST /api/minio/objects',
   'GET /api/minio/objects/{key}',
   'DELETE /api/minio/objects/{key}',
+  'POST /api/import/openapi',
+  'POST /api/import/bundle',
 ];
 
 describe('/api/openapi.json', () => {

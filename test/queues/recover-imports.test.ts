@@ -1,0 +1,174 @@
+/** What becomes of handlers whose job or worker is gone: looked at one look at a time, with nobody who works. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { recoverImports } from '../../jobs/recover-imports.js';
+import { openQueues, type Queues } from '../../src/queues/queues.js';
+import { applyImport } from '../../src/store/apply-import.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import {
+  claimHandler,
+  finishHandler,
+  type HandlerAttempt,
+  handlersOf,
+} from '../../src/store/import-handlers.js';
+import { findImport, type Import } from '../../src/store/imports.js';
+import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { createTestLog, type TestLog } from '../support/log.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+describe('imports that got lost', () => {
+  let database: TestDatabase;
+  let store: Database;
+  let queues: Queues;
+  let logged: TestLog;
+  const worker = randomUUID();
+
+  before(async () => {
+    database = await createDatabase();
+    logged = createTestLog();
+    store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
+    queues = openQueues({ DATABASE_URL: database.url, REDIS_URL: undefined }, logged.log);
+    await registerNode(store, { id: worker, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+  });
+  after(async () => {
+    await queues.close();
+    await store.close();
+    await database.drop();
+  });
+
+  /** A stored bundle with so many handlers, all queued, and without a job. */
+  async function stored(handlers: number): Promise<HandlerAttempt[]> {
+    const title = `Bundle ${randomUUID()}`;
+    const id = randomUUID();
+    const { endpoints } = await applyImport(
+      store,
+      { domain: '*', domainId: null, collectionId: null, createCollection: false },
+      {
+        title,
+        description: null,
+        basePath: `/${id}`,
+        dependencies: null,
+        warnings: [],
+        problems: [],
+        endpoints: Array.from({ length: handlers }, (_, number) => ({
+          name: `h${number}`,
+          method: 'GET' as const,
+          path: `/h${number}`,
+          description: null,
+          generatedCode: '',
+          handler: { file: `h${number}.rs`, code: `// ${number}` },
+        })),
+      },
+      { id, compile: true, start: false, request_id: 'request' },
+    );
+    return endpoints.map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
+  }
+
+  const look = () => recoverImports(store, queues, logged.log);
+  const age = (importId: string, seconds = 10) =>
+    store
+      .knex('import_handlers')
+      .where({ import_id: importId })
+      .update({ queued_at: store.knex.raw("clock_timestamp() - ? * interval '1 second'", [seconds]) });
+  const attempts = async (importId: string) =>
+    (await handlersOf(store, importId)).map(({ attempt }) => attempt);
+  const importOf = async (id: string) => (await findImport(store, id)) as Import;
+  const idOf = ([handler]: readonly HandlerAttempt[]) => handler?.importId ?? '';
+  const next = (handler: HandlerAttempt) => ({ ...handler, attempt: handler.attempt + 1 });
+
+  it('are queued again when the queue does not know them, once they have waited', async () => {
+    const handlers = await stored(2);
+    const id = idOf(handlers);
+    await look();
+    expect(await attempts(id)).to.deep.equal([1, 1]);
+    await age(id);
+    await look();
+    expect(await attempts(id)).to.deep.equal([2, 2]);
+    for (const handler of handlers) expect(await queues.hasHandlerJob(next(handler))).to.equal(true);
+    // Known now, however long they wait.
+    await age(id);
+    await look();
+    expect(await attempts(id)).to.deep.equal([2, 2]);
+  });
+
+  it('are left alone while the queue has their jobs', async () => {
+    const handlers = await stored(2);
+    const id = idOf(handlers);
+    await queues.enqueueImport({ importId: id, requestId: 'request' }, handlers);
+    await age(id);
+    await look();
+    expect(await attempts(id)).to.deep.equal([1, 1]);
+  });
+
+  it('are queued again at once when their worker is gone', async () => {
+    const handlers = await stored(2);
+    const [first, second] = handlers;
+    if (!first || !second) throw new Error('no handlers');
+    const gone = randomUUID();
+    await registerNode(store, { id: gone, kind: 'worker', hostname: 'here', pid: 1, info: {} });
+    await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
+    expect(await claimHandler(store, first, gone)).to.deep.equal({ start: false, request_id: 'request' });
+    expect(await claimHandler(store, first, worker)).to.equal(undefined);
+    expect(await claimHandler(store, second, worker)).not.to.equal(undefined);
+    await look();
+    expect(await attempts(first.importId)).to.deep.equal([1, 1]);
+    await removeNode(store, gone);
+    await look();
+    expect(await attempts(first.importId)).to.deep.equal([2, 1]);
+    // What the lost worker still says does not count.
+    expect(await finishHandler(store, first, { state: 'compiled' })).to.equal(false);
+    expect((await importOf(first.importId)).state).to.equal('running');
+  });
+
+  it('are given up after some tries, and the import ends', async () => {
+    logged.expectErrors(/handler given up/);
+    const handlers = await stored(1);
+    const id = idOf(handlers);
+    for (let time = 0; time < 5; time++) {
+      await age(id);
+      // As if the queue had forgotten everything.
+      await queues.all[2]?.obliterate({ force: true });
+      await look();
+    }
+    const [row] = await handlersOf(store, id);
+    expect(row).to.include({ state: 'failed', stage: 'compile', attempt: 5 });
+    expect(row?.message).to.match(/was lost 5 times/);
+    expect(await importOf(id)).to.include({ state: 'failed' });
+  });
+
+  it('end when nobody has ended them', async () => {
+    const handlers = await stored(2);
+    const id = idOf(handlers);
+    for (const handler of handlers) {
+      await claimHandler(store, handler, worker);
+      await finishHandler(store, handler, { state: 'compiled' });
+    }
+    expect((await importOf(id)).finished_at).to.equal(null);
+    await look();
+    const ended = await importOf(id);
+    expect(ended.state).to.equal('succeeded');
+    expect(Object.keys(ended.statuses ?? {})).to.have.members(handlers.map(({ endpointId }) => endpointId));
+    expect(ended.version).to.equal(6);
+  });
+
+  it('are forgotten after a month', async () => {
+    const handlers = await stored(0);
+    expect(handlers).to.deep.equal([]);
+    const finished = store.knex('imports').whereNotNull('finished_at');
+    const [{ id } = { id: '' }] = await finished.clone().orderBy('created_at', 'desc').select('id');
+    const kept = Number((await store.knex('imports').count())[0]?.['count']);
+    await store
+      .knex('imports')
+      .where({ id })
+      .update({ finished_at: store.knex.raw("now() - interval '29 days'") });
+    await look();
+    expect(await findImport(store, id)).not.to.equal(undefined);
+    await store
+      .knex('imports')
+      .where({ id })
+      .update({ finished_at: store.knex.raw("now() - interval '31 days'") });
+    await look();
+    expect(await findImport(store, id)).to.equal(undefined);
+    expect(Number((await store.knex('imports').count())[0]?.['count'])).to.equal(kept - 1);
+  });
+});
