@@ -2,14 +2,12 @@
  * Reads multipart forms: files go to disk as they come, fields are checked by the schema of the route. A schema says
  * which parts are files by `FilePart`.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { type TObject, Type } from '@sinclair/typebox';
 import multer, { MulterError } from 'multer';
 import { AppError, toError } from '../errors.js';
-import { isAlive } from '../process-liveness.js';
+import { uploadsFolder } from '../uploads.js';
 import { coercingCheckOf, describeProblem } from '../validation/check.js';
 import type { ApiContext } from './context.js';
 
@@ -84,16 +82,6 @@ export function formReader(schema: TObject): FormReader {
   };
 }
 
-/** Removes what uploads of processes that are gone have left. */
-export async function removeLeftUploads(dataDir: string): Promise<void> {
-  const folder = uploadsFolder(dataDir);
-  for (const name of await readdir(folder).catch(() => [])) {
-    const [, host, pid] = /^(.+)\.(\d+)$/.exec(name) ?? [];
-    const isOurs = host === hostname() && (Number(pid) === process.pid || !isAlive(Number(pid)));
-    if (isOurs) await rm(join(folder, name), { recursive: true, force: true });
-  }
-}
-
 function requireForm(context: ApiContext, limitBytes: number): void {
   const type = context.request.is('multipart/form-data');
   // `is` answers null when there is no body at all, false when it is of another type.
@@ -120,8 +108,7 @@ async function receive(
   maxFiles: number,
   { dataDir, limitBytes }: FormOptions,
 ): Promise<Received> {
-  const folder = join(uploadsFolder(dataDir), `${hostname()}.${process.pid}`);
-  await mkdir(folder, { recursive: true });
+  const folder = await uploadsFolder(dataDir);
   const take = multer({
     storage: multer.diskStorage({ destination: (_request, _file, use) => use(null, folder) }),
     limits: {
@@ -191,8 +178,4 @@ function formError(thrown: unknown, limitBytes: number): Error {
 
 function tooLarge(limitBytes: number): AppError {
   return new AppError('body_too_large', `The file is larger than ${limitBytes} bytes`);
-}
-
-function uploadsFolder(dataDir: string): string {
-  return join(dataDir, 'uploads');
 }

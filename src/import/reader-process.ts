@@ -2,8 +2,8 @@
  * The process that reads one document or bundle; `reader.ts` starts it. What is read comes from strangers and may be
  * made to take for ever, or all memory: then it is this process that ends.
  */
-import { Worker } from 'node:worker_threads';
 import { AppError, toError } from '../errors.js';
+import { startParentWatchdog } from '../parent-watchdog.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
@@ -20,7 +20,7 @@ process.once('message', (job: ReadJob) => void run(job));
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit(0));
-new Worker(new URL('./reader-watchdog.js', import.meta.url)).unref();
+startParentWatchdog();
 
 async function run(job: ReadJob): Promise<void> {
   try {

@@ -4,12 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
+import { uploadsFolder } from '../uploads.js';
 
 /** A body on disk. */
 export interface SpooledBody {
@@ -19,15 +19,12 @@ export interface SpooledBody {
 
 /**
  * Takes in the whole body. When that fails, no file is left.
- * @param dataDir its folder `uploads` has one folder for each process, and a new process removes those of processes that are gone
  * @throws AppError body_too_large, or invalid_input when the body breaks off
  */
 export async function spool(body: Readable, dataDir: string, limitBytes: number): Promise<SpooledBody> {
-  const folder = join(dataDir, 'uploads', `${hostname()}.${process.pid}`);
-  const file = join(folder, `${randomUUID()}.json`);
+  const file = join(await uploadsFolder(dataDir), `${randomUUID()}.json`);
   const remove = () => rm(file, { force: true });
   try {
-    await mkdir(folder, { recursive: true });
     await pipeline(body, counting(limitBytes), createWriteStream(file, { flags: 'wx' }));
     return { file, remove };
   } catch (thrown) {

@@ -1,7 +1,6 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
-import { removeLeftUploads } from '../api/form.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { ImportReader } from '../import/reader.js';
@@ -12,6 +11,7 @@ import { runDirectory } from '../run-directory.js';
 import { loadSecretBox } from '../secrets.js';
 import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
+import { removeLeftUploads } from '../uploads.js';
 
 const POOL_SIZE = 16;
 const TOPICS = ['build', 'import', 'observation', 'service_observation'] as const;

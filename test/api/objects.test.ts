@@ -112,7 +112,7 @@ describe('object files', () => {
         [[file('x'), file('y'), key], /more files than/],
         [[file('x'), key, key], /^form\.key: must be a string/],
         [[file('x', 'upload'), key], /^form\.upload: is no file of this form; it has file/],
-        [[field('file', 'x'), key], /^form\.file: is required/],
+        [[field('file', 'x'), key], /^form\.file: must be a file: a part with a file name/],
         [[file('x'), field('key', '')], /^form\.key: must not be empty/],
         [[file('x'), field('key', 'k'.repeat(1_025))], /^form\.key: must have at most 1024/],
         [[file('x'), field('key', 'ä'.repeat(600))], /^form\.key: must have at most 1024 bytes/],

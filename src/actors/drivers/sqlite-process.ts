@@ -2,9 +2,9 @@
  * The process that has the file of one sqlite service open; `sqlite-channel.ts` starts it. A process and not a thread,
  * because SQLite cannot be interrupted here: a statement that runs over its deadline ends with the process it runs in.
  */
-import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { toError } from '../../errors.js';
+import { startParentWatchdog } from '../../parent-watchdog.js';
 import { ServiceError } from '../service-error.js';
 import { parseStatement } from '../sql/statement.js';
 import { SqliteDatabase, type SqliteResult } from './sqlite-database.js';
@@ -120,7 +120,7 @@ function toServiceError(thrown: unknown): ServiceError {
 
 let server: Server | undefined;
 
-new Worker(new URL('./sqlite-watchdog.js', import.meta.url)).unref();
+startParentWatchdog();
 
 process.on('message', (message: OpenRequest | readonly Request[]) => {
   if (!('path' in message)) {
