@@ -69,7 +69,7 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   const flows = backend.flowProducer();
   flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
-    log.warn({ err: error }, 'jobs of the queues could not be counted'),
+    log.warn({ err: error }, 'jobs of the queue could not be counted'),
   );
   return {
     all,

@@ -123,7 +123,21 @@ function importSuite(): void {
     const again = await imported(zip);
     expect(again).to.include({ endpoints_created: 0, endpoints_updated: 3, compiled: 3, started: 3 });
     expect(performance.now() - began - took).to.be.lessThan(took);
-    expect(await view(again.import_id)).to.deep.include({ state: 'succeeded', result: again });
+    const shown = await view(again.import_id);
+    expect(shown).to.deep.include({ state: 'succeeded', result: again });
+    expect(shown.handlers.map(({ build_id }) => build_id)).not.to.include(null);
+
+    // What does not run any more is started again; what has changed is compiled.
+    const [one, two] = again.endpoints.map(({ id }) => id);
+    const pidOf = async (id: string | undefined) =>
+      ((await must(stack.api.get(`/api/endpoints/${id}`))) as { pid: number | null }).pid;
+    const pids = await Promise.all([one, two].map(pidOf));
+    await must(stack.api.post(`/api/endpoints/${two}/stop`));
+    const changed = bundle(base, { one: numbered(9101), two: numbered(9102), three: numbered(9101) });
+    expect(await imported(changed)).to.include({ endpoints_updated: 3, compiled: 3, started: 3 });
+    expect(await pidOf(one)).to.equal(pids[0]);
+    expect(await pidOf(two)).not.to.be.oneOf([pids[1], null]);
+    expect(await answerOf(`/${base}/three`)).to.equal('9101 ');
   });
 
   it('goes on when one handler does not compile and another does not start', async () => {
