@@ -3,15 +3,15 @@ import { AppError } from '../errors.js';
 import { notFound } from '../found.js';
 import {
   confirmRun,
-  currentWish,
   type DesiredRun,
   desireRun,
   desireStop,
+  observedRun,
+  type RunObservation,
   revertRun,
 } from '../store/endpoint-runs.js';
 import { findEndpoint } from '../store/endpoints.js';
-import { liveNodes, type Node } from '../store/nodes.js';
-import { type Observation, observationsOf } from '../store/observations.js';
+import { liveNodes } from '../store/nodes.js';
 import type { LifecycleDependencies } from './dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
@@ -35,7 +35,7 @@ export async function startEndpoint(
   if (run.artifact === null) {
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
   }
-  const isDone = (observation: Observation) => hasActedOn(observation, run);
+  const isDone = (observation: RunObservation) => hasActedOn(observation, run);
   const seen = await awaitGateways(deps, id, isDone, run.artifact, signal);
   const failure = failureOf(seen);
   if (failure) {
@@ -48,7 +48,7 @@ export async function startEndpoint(
   return pid;
 }
 
-function failureOf(seen: readonly Observation[] | undefined): AppError | undefined {
+function failureOf(seen: readonly RunObservation[] | undefined): AppError | undefined {
   if (!seen)
     return new AppError(
       'handler_start_failed',
@@ -75,7 +75,7 @@ export async function stopEndpoint(deps: LifecycleDependencies, id: string): Pro
     );
 }
 
-function hasActedOn(observation: Observation, { version, artifact }: DesiredRun): boolean {
+function hasActedOn(observation: RunObservation, { version, artifact }: DesiredRun): boolean {
   if (observation.version < version) return false;
   return (
     observation.state === 'failed' || (observation.state === 'running' && observation.artifact === artifact)
@@ -104,24 +104,20 @@ function noGateway(): AppError {
 function awaitGateways(
   { changes, store, config }: LifecycleDependencies,
   endpointId: string,
-  isDone: (observation: Observation) => boolean,
+  isDone: (observation: RunObservation) => boolean,
   wanted: string | null,
   signal?: AbortSignal,
-): Promise<readonly Observation[] | undefined> {
+): Promise<readonly RunObservation[] | undefined> {
   // Requests in flight are waited for before a handler is ended.
   const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
   const read = async () => {
-    const [nodes, observations, wish] = await Promise.all([
-      liveNodes(store, 'gateway'),
-      observationsOf(store, endpointId),
-      currentWish(store, endpointId),
-    ]);
-    if (!wish) throw notFound('endpoint', endpointId);
-    const seen = nodes.map((node) => observationBy(node, observations));
-    if (seen.every((observation) => observation !== undefined && isDone(observation))) {
-      return seen as Observation[];
+    const run = await observedRun(store, endpointId);
+    if (!run) throw notFound('endpoint', endpointId);
+    const { observations, desired_artifact } = run;
+    if (observations.every((observation) => observation !== undefined && isDone(observation))) {
+      return observations as RunObservation[];
     }
-    if (wanted !== null && wish.desired_artifact !== wanted) {
+    if (wanted !== null && desired_artifact !== wanted) {
       throw new AppError(
         'start_overtaken',
         'The endpoint was stopped, or something else was started, before it ran.',
@@ -130,8 +126,4 @@ function awaitGateways(
     return undefined;
   };
   return changes.waitFor('observation', endpointId, timeoutMs, read, signal);
-}
-
-function observationBy(node: Node, observations: readonly Observation[]): Observation | undefined {
-  return observations.find(({ node_id }) => node_id === node.id);
 }

@@ -77,18 +77,24 @@ export async function requestBuild(
   store: Store,
   request: BuildRequest,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
-  return transaction(store, async (tx) => {
-    const { rows } = await tx.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
-      `INSERT INTO builds (source_key, code, dependencies, state, request_id) VALUES (?, ?, ?, 'queued', ?)
+  const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
+    `WITH build AS (
+       INSERT INTO builds (source_key, code, dependencies, state, request_id) VALUES (?, ?, ?, 'queued', ?)
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
-       RETURNING id, attempt, xmax = 0 AS "isNew"`,
-      [request.sourceKey, request.code, JSON.stringify(request.dependencies), request.requestId],
-    );
-    const build = rows[0];
-    if (!build) throw new Error('INSERT ... RETURNING returned no row');
-    await tx.knex('endpoints').where({ id: request.endpointId }).update({ build_id: build.id });
-    return build;
-  });
+       RETURNING id, attempt, xmax = 0 AS "isNew"),
+     latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
+     SELECT * FROM build`,
+    [
+      request.sourceKey,
+      request.code,
+      JSON.stringify(request.dependencies),
+      request.requestId,
+      request.endpointId,
+    ],
+  );
+  const build = rows[0];
+  if (!build) throw new Error('INSERT ... RETURNING returned no row');
+  return build;
 }
 
 /** Records a build that needed no compiler: the artifact of the same source is known. */
@@ -97,30 +103,28 @@ export async function recordCachedBuild(
   request: BuildRequest,
   known: { digest: string; diagnostics: readonly unknown[] },
 ): Promise<string> {
-  return transaction(store, async (tx) => {
-    const now = tx.knex.raw('clock_timestamp()');
-    const [build] = await tx
-      .knex('builds')
-      .insert({
-        source_key: request.sourceKey,
-        code: request.code,
-        dependencies: JSON.stringify(request.dependencies),
-        state: 'succeeded',
-        cached: true,
-        request_id: request.requestId,
-        artifact: known.digest,
-        diagnostics: JSON.stringify(known.diagnostics),
-        started_at: now,
-        finished_at: now,
-      })
-      .returning<{ id: string }[]>('id');
-    if (!build) throw new Error('INSERT ... RETURNING returned no row');
-    await tx
-      .knex('endpoints')
-      .where({ id: request.endpointId })
-      .update({ build_id: build.id, ...compiledEndpoint(known.digest, request.sourceKey) });
-    return build.id;
-  });
+  const { status, last_error, artifact, artifact_source_key } = compiledEndpoint(
+    known.digest,
+    request.sourceKey,
+  );
+  const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
+    `WITH build AS (
+       INSERT INTO builds (source_key, code, dependencies, state, cached, request_id, artifact, diagnostics,
+                           started_at, finished_at)
+       VALUES (?, ?, ?, 'succeeded', true, ?, ?, ?, clock_timestamp(), clock_timestamp()) RETURNING id),
+     latest AS (
+       UPDATE endpoints SET build_id = build.id, status = ?, last_error = ?, artifact = ?, artifact_source_key = ?
+         FROM build WHERE endpoints.id = ?)
+     SELECT id FROM build`,
+    [
+      ...[request.sourceKey, request.code, JSON.stringify(request.dependencies)],
+      ...[request.requestId, known.digest, JSON.stringify(known.diagnostics)],
+      ...[status, last_error, artifact, artifact_source_key, request.endpointId],
+    ] as never[],
+  );
+  const build = rows[0];
+  if (!build) throw new Error('INSERT ... RETURNING returned no row');
+  return build.id;
 }
 
 export async function findBuild(store: Store, id: string): Promise<Build | undefined> {
@@ -170,8 +174,9 @@ export async function finishBuild(
           ? { artifact: result.artifact, cached: result.cached }
           : { error_code: result.errorCode, error: result.error }),
       })
-      .returning('*');
+      .returning<{ source_key: string }[]>('source_key');
     if (!build) return;
+    // A statement of its own: it has to see the endpoints that joined while this one waited for the row.
     const outcome = outcomeForEndpoints(result, build.source_key);
     if (outcome) await tx.knex('endpoints').where({ build_id: id }).update(outcome);
     tx.announce('build', id);

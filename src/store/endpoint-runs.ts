@@ -1,5 +1,7 @@
 /** The run state of endpoints: what should run (desired), and the status that follows from what was observed. */
-import { type Store, transaction } from './database.js';
+import type { Store } from './database.js';
+import { NODE_EXPIRY_MS } from './nodes.js';
+import type { Observation } from './observations.js';
 
 /** What a gateway needs to know of an endpoint. */
 export interface RoutedEndpoint {
@@ -68,36 +70,69 @@ export async function desireRun(
   id: string,
   requestId: string,
 ): Promise<DesiredRun | { readonly artifact: null } | undefined> {
-  return transaction(store, async (tx) => {
-    const endpoint = await tx
-      .knex('endpoints')
-      .where({ id })
-      .forUpdate()
-      .first<
-        | { artifact: string | null; desired_artifact: string | null; version: number; status: string }
-        | undefined
-      >('artifact', 'desired_artifact', 'version', 'status');
-    if (!endpoint) return undefined;
-    const { artifact, desired_artifact, version, status } = endpoint;
-    if (artifact === null) return { artifact };
-    const isNew = desired_artifact !== artifact;
-    if (!isNew && status !== 'error') return { version, artifact, isNew };
-    await tx
-      .knex('endpoints')
-      .where({ id })
-      .update({ desired_artifact: artifact, desired_by: requestId, version: version + 1 });
-    tx.announce('endpoint', id);
-    return { version: version + 1, artifact, isNew };
-  });
+  const { rows } = await store.knex.raw<{ rows: DesiredRow[] }>(
+    `WITH wanted AS (SELECT id, artifact, desired_artifact, version, status FROM endpoints WHERE id = ? FOR UPDATE),
+     changed AS (
+       UPDATE endpoints SET desired_artifact = wanted.artifact, desired_by = ?, version = endpoints.version + 1
+         FROM wanted
+        WHERE endpoints.id = wanted.id AND wanted.artifact IS NOT NULL
+          AND (wanted.desired_artifact IS DISTINCT FROM wanted.artifact OR wanted.status = 'error')
+       RETURNING endpoints.version)
+     SELECT wanted.artifact, wanted.desired_artifact, wanted.version, changed.version AS changed_version
+       FROM wanted LEFT JOIN changed ON true`,
+    [id, requestId],
+  );
+  const endpoint = rows[0];
+  if (!endpoint) return undefined;
+  const { artifact, desired_artifact, version, changed_version } = endpoint;
+  if (artifact === null) return { artifact };
+  if (changed_version !== null) store.announce('endpoint', id);
+  return { version: changed_version ?? version, artifact, isNew: desired_artifact !== artifact };
 }
 
-/** What is wanted now; undefined when the endpoint is gone. */
-export async function currentWish(
-  store: Store,
-  id: string,
-): Promise<{ readonly version: number; readonly desired_artifact: string | null } | undefined> {
-  return store.knex('endpoints').where({ id }).first('version', 'desired_artifact');
+interface DesiredRow {
+  readonly artifact: string | null;
+  readonly desired_artifact: string | null;
+  readonly version: number;
+  /** Null when nothing had to be changed. */
+  readonly changed_version: number | null;
 }
+
+/** What the live gateways make of a wish. */
+export interface ObservedRun {
+  /** What is wanted now. */
+  readonly desired_artifact: string | null;
+  /** One for each live gateway, the longest-lived first; undefined for one that has not looked yet. */
+  readonly observations: readonly (RunObservation | undefined)[];
+}
+
+export type RunObservation = Pick<Observation, 'state' | 'artifact' | 'version' | 'pid' | 'error'>;
+
+/** @returns undefined when the endpoint is gone */
+export async function observedRun(store: Store, id: string): Promise<ObservedRun | undefined> {
+  const { rows } = await store.knex.raw<{ rows: ObservedRow[] }>(
+    `SELECT endpoints.desired_artifact, gateways.id AS node_id, state, observations.artifact, observations.version,
+            observations.pid, error
+       FROM endpoints
+       LEFT JOIN (SELECT id, started_at FROM nodes WHERE kind = 'gateway'
+         AND heartbeat_at > clock_timestamp() - interval '${NODE_EXPIRY_MS} milliseconds') AS gateways ON true
+       LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
+      WHERE endpoints.id = ? ORDER BY gateways.started_at`,
+    [id],
+  );
+  const first = rows[0];
+  if (!first) return undefined;
+  const ofGateways = rows.filter(({ node_id }) => node_id !== null);
+  return {
+    desired_artifact: first.desired_artifact,
+    observations: ofGateways.map((row) => (row.state === null ? undefined : (row as RunObservation))),
+  };
+}
+
+type ObservedRow = { readonly [Key in keyof RunObservation]: RunObservation[Key] | null } & {
+  readonly desired_artifact: string | null;
+  readonly node_id: string | null;
+};
 
 /** A start was seen on all gateways. Does nothing if something else was asked for in the meantime. */
 export async function confirmRun(store: Store, id: string, { artifact }: DesiredRun): Promise<void> {

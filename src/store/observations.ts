@@ -33,7 +33,3 @@ export async function saveObservation(store: Store, observation: Observation): P
   );
   store.announce('observation', endpoint_id);
 }
-
-export async function observationsOf(store: Store, endpointId: string): Promise<Observation[]> {
-  return store.knex<Observation>('observations').where({ endpoint_id: endpointId });
-}
