@@ -26,27 +26,33 @@ export interface CompileContext {
 /**
  * Compiles. Running it twice for one attempt does no harm: the second finds nothing to claim.
  * @param signal ends the compiler when the worker has to stop
+ * @returns true when it was this attempt that has succeeded
  */
-export async function compile(job: CompileJob, context: CompileContext, signal?: AbortSignal): Promise<void> {
+export async function compile(
+  job: CompileJob,
+  context: CompileContext,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const { store, workerId, durations } = context;
   const attempt = { id: job.buildId, attempt: job.attempt };
   const log = context.log.child({ request_id: job.requestId, build_id: job.buildId });
   const build = await claimBuild(store, attempt, workerId);
   if (!build) {
     log.info({ attempt: job.attempt }, 'build is no longer waiting for this job');
-    return;
+    return false;
   }
   const started = performance.now();
   const result = await resultOf(build, context, signal);
   if (signal?.aborted) {
     // Not the handler's fault: it stays running in the table, is found without a worker, and is queued again.
     log.warn('build interrupted by the end of this worker');
-    return;
+    return false;
   }
-  await finishBuild(store, attempt, result);
+  const counts = await finishBuild(store, attempt, result);
   const label = result.state === 'succeeded' ? (result.cached ? 'cached' : 'succeeded') : result.errorCode;
   durations.observe({ result: label }, (performance.now() - started) / 1000);
   log.info({ result: label, ...result.timings }, 'build finished');
+  return counts && result.state === 'succeeded';
 }
 
 async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {

@@ -1,9 +1,11 @@
 /** The job `handler`: takes one handler of an imported bundle from its source to compiled or, if wanted, running. */
 import { AppError } from '../src/errors.js';
+import { found } from '../src/found.js';
 import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
 import type { LifecycleDependencies } from '../src/lifecycle/dependencies.js';
 import { startEndpoint } from '../src/lifecycle/run.js';
 import type { HandlerJob } from '../src/queues/jobs.js';
+import { findEndpoint } from '../src/store/endpoints.js';
 import {
   advanceHandler,
   claimHandler,
@@ -59,15 +61,22 @@ async function resultOf(
   const { store } = lifecycle;
   let stage: HandlerStage = 'compile';
   try {
-    const { id: buildId, toCarryOut } = await requestCompile(lifecycle, endpointId, requestId, false);
-    if (toCarryOut) {
+    const capacity = { toolchains: [context.toolchain], canBuild: true };
+    const build = await requestCompile(lifecycle, endpointId, requestId, capacity);
+    const { id: buildId, attempt } = build;
+    let hasSucceeded = build.state === 'known';
+    if (build.state === 'new') {
       await advanceHandler(store, job, { state: 'compiling', buildId });
-      await compile({ buildId, attempt: toCarryOut.attempt, requestId }, context, signal);
+      hasSucceeded = await compile({ buildId, attempt, requestId }, context, signal);
     }
     // However long it takes: builds end, one way or the other.
-    await awaitBuild(lifecycle, buildId, endpointId, Number.POSITIVE_INFINITY, signal);
+    if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, Number.POSITIVE_INFINITY, signal);
     await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });
-    if (!start) return { state: 'compiled' };
+    if (!start) {
+      // Deleted while it was compiled: the build is of no use to it any more. A start sees that by itself.
+      found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+      return { state: 'compiled' };
+    }
     stage = 'start';
     await startEndpoint(lifecycle, endpointId, requestId, signal);
     return { state: 'started' };

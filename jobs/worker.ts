@@ -140,7 +140,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     consume<CompileJob>(
       config,
       COMPILE_QUEUE,
-      (job) => compile(job.data, context, interrupt.signal),
+      async (job) => {
+        await compile(job.data, context, interrupt.signal);
+      },
       slotsFor(JOBS_PER_COMPILER),
       log,
     ),

@@ -4,33 +4,36 @@ import { found } from '../found.js';
 import { findArtifact } from '../store/artifacts.js';
 import {
   type Build,
-  type BuildAttempt,
   type BuildRequest,
   findBuild,
   recordCachedBuild,
   requestBuild,
 } from '../store/builds.js';
 import { findEndpoint } from '../store/endpoints.js';
-import { liveNodes, type Node } from '../store/nodes.js';
 import type { LifecycleDependencies } from './dependencies.js';
 
 /** A build that was asked for. */
 export interface RequestedBuild {
   readonly id: string;
-  /** Set when somebody has to carry it out: it is neither known nor under way. */
-  readonly toCarryOut: BuildAttempt | undefined;
+  /** `known`: it has succeeded already; `joined`: it is under way for somebody else; `new`: nobody carries it out yet. */
+  readonly state: 'known' | 'joined' | 'new';
+  readonly attempt: number;
 }
 
-/**
- * Asks for an endpoint's code to be compiled, unless the same code was compiled before.
- * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
- *   queued for a worker that is yet to come
- */
+/** Who could build. */
+export interface BuildCapacity {
+  /** Fingerprints of the toolchains whose artifacts are as good as a new one. */
+  readonly toolchains: readonly string[];
+  /** False when a build that is not known would have to wait for a worker that is yet to come, and must not. */
+  readonly canBuild: boolean;
+}
+
+/** Asks for an endpoint's code to be compiled, unless the same code was compiled before. */
 export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
   requestId: string,
-  isAwaited: boolean,
+  { toolchains, canBuild }: BuildCapacity,
 ): Promise<RequestedBuild> {
   const { store } = deps;
   const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -47,12 +50,11 @@ export async function requestCompile(
     dependencies: endpoint.dependencies ?? {},
     requestId,
   };
-  const workers = await liveNodes(store, 'worker');
-  const known = await knownArtifact(deps, workers, request.sourceKey);
-  if (known) return { id: await recordCachedBuild(store, request, known), toCarryOut: undefined };
-  if (isAwaited && workers.length === 0) throw noWorker();
-  const build = await requestBuild(store, request);
-  return { id: build.id, toCarryOut: build.isNew ? build : undefined };
+  const known = await knownArtifact(deps, toolchains, request.sourceKey);
+  if (known) return { id: await recordCachedBuild(store, request, known), state: 'known', attempt: 1 };
+  if (!canBuild) throw noWorker();
+  const { id, attempt, isNew } = await requestBuild(store, request);
+  return { id, state: isNew ? 'new' : 'joined', attempt };
 }
 
 export function noWorker(): AppError {
@@ -91,15 +93,14 @@ export async function awaitBuild(
   return build;
 }
 
-/** What a toolchain of a living worker has already made of the source, if the store still has it. */
+/** What one of the toolchains has already made of the source, if the store still has it. */
 async function knownArtifact(
   { store, artifacts }: LifecycleDependencies,
-  workers: readonly Node[],
+  toolchains: readonly string[],
   sourceKey: string,
 ) {
-  for (const { info } of workers) {
-    const known =
-      typeof info['toolchain'] === 'string' && (await findArtifact(store, sourceKey, info['toolchain']));
+  for (const toolchain of toolchains) {
+    const known = await findArtifact(store, sourceKey, toolchain);
     if (known && (await artifacts.has(known.digest))) return known;
   }
   return undefined;

@@ -14,7 +14,7 @@ import { openDatabase } from '../store/database.js';
 import { removeLeftUploads } from '../uploads.js';
 
 const POOL_SIZE = 16;
-const TOPICS = ['build', 'import', 'observation', 'service_observation'] as const;
+const TOPICS = ['build', 'import', 'import_end', 'observation', 'service_observation'] as const;
 
 await startProcess('web', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);

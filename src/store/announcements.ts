@@ -11,6 +11,8 @@ export type Topic =
   | 'endpoint'
   | 'build'
   | 'import'
+  /** An import has ended; `import` announces that too. */
+  | 'import_end'
   | 'observation'
   | 'service'
   | 'service_observation'

@@ -154,13 +154,16 @@ export async function claimBuild(
   return build;
 }
 
-/** Ends a build and carries its outcome to the endpoints that wait for it. Does nothing if the attempt was given up. */
+/**
+ * Ends a build and carries its outcome to the endpoints that wait for it.
+ * @returns false, and does nothing, when the attempt was given up
+ */
 export async function finishBuild(
   store: Store,
   { id, attempt }: BuildAttempt,
   result: BuildResult,
-): Promise<void> {
-  await transaction(store, async (tx) => {
+): Promise<boolean> {
+  return transaction(store, async (tx) => {
     const [build] = await tx
       .knex<Build>('builds')
       .where({ id, attempt })
@@ -175,11 +178,12 @@ export async function finishBuild(
           : { error_code: result.errorCode, error: result.error }),
       })
       .returning<{ source_key: string }[]>('source_key');
-    if (!build) return;
+    if (!build) return false;
     // A statement of its own: it has to see the endpoints that joined while this one waited for the row.
     const outcome = outcomeForEndpoints(result, build.source_key);
     if (outcome) await tx.knex('endpoints').where({ build_id: id }).update(outcome);
     tx.announce('build', id);
+    return true;
   });
 }
 

@@ -82,14 +82,14 @@ export async function importProgress(
 /** Ends an import if nothing of it is left to do. @returns whether this call did */
 export async function finishImport(store: Store, id: string): Promise<boolean> {
   const { rowCount } = await store.knex.raw<{ rowCount: number }>(`${FINISH} AND id = ?`, [id]);
-  if (rowCount > 0) store.announce('import', id);
+  if (rowCount > 0) announceEnd(store, id);
   return rowCount > 0;
 }
 
 /** Ends the imports that nobody has ended although nothing of them is left to do. @returns their ids */
 export async function finishImports(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(`${FINISH} RETURNING id`);
-  for (const { id } of rows) store.announce('import', id);
+  for (const { id } of rows) announceEnd(store, id);
   return rows.map(({ id }) => id);
 }
 
@@ -99,4 +99,10 @@ export async function pruneImports(store: Store, olderThanMs: number): Promise<n
     .knex('imports')
     .whereRaw("finished_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
     .delete();
+}
+
+/** Who only waits for the end need not be told about every handler on the way. */
+function announceEnd(store: Store, id: string): void {
+  store.announce('import', id);
+  store.announce('import_end', id);
 }

@@ -231,21 +231,30 @@ describe('importing bundles', () => {
 
   importSuite();
 
-  it('says when an endpoint is deleted before its handler is done, and goes on', async () => {
-    const base = prefix();
-    const id = await accepted(bundle(base, { slow: slowToCompile(1_500_000, 4), other: numbered(9101) }));
-    const { handlers } = await view(id);
-    const slow = handlers.find(({ name }) => name === 'slow');
-    await must(stack.api.delete(`/api/endpoints/${slow?.endpoint_id}`));
-    const { state, result } = await ended(id);
-    expect(state).to.equal('failed');
-    expect(result?.errors.map(({ stage, name, message }) => ({ stage, name, message }))).to.deep.equal([
-      { stage: 'compile', name: 'slow', message: `The endpoint ${slow?.endpoint_id} does not exist` },
-    ]);
-    expect(result?.endpoints.map(({ name, status }) => ({ name, status }))).to.deep.equal([
-      { name: 'other', status: 'running' },
-    ]);
-  });
+  for (const [query, stage] of [
+    ['compile=true', 'compile'],
+    ['compile=true&start=true', 'start'],
+  ] as const) {
+    it(`says when an endpoint is deleted before its handler is done, and goes on (${query})`, async () => {
+      const slowly = slowToCompile(1_500_000, 4 + stage.length);
+      const id = await accepted(bundle(prefix(), { slow: slowly, other: numbered(9101) }), query);
+      const { handlers } = await view(id);
+      const slow = handlers.find(({ name }) => name === 'slow');
+      await must(stack.api.delete(`/api/endpoints/${slow?.endpoint_id}`));
+      const { state, result } = await ended(id);
+      expect(state).to.equal('failed');
+      expect(result?.errors).to.deep.equal([
+        {
+          stage,
+          endpoint_id: slow?.endpoint_id,
+          name: 'slow',
+          handler: 'handlers/slow.rs',
+          message: `The endpoint ${slow?.endpoint_id} does not exist`,
+        },
+      ]);
+      expect(result?.endpoints.map(({ name }) => name)).to.deep.equal(['other']);
+    });
+  }
 
   it('finishes although its worker is killed in the middle of it', async () => {
     const base = prefix();

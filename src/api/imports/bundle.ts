@@ -89,7 +89,7 @@ export async function awaitImport(deps: ApiDependencies, id: string) {
   const { changes, store, config, stopping } = deps;
   const read = async () => ((await importProgress(store, id))?.finished_at ? true : undefined);
   const hasEnded = await changes
-    .waitFor('import', id, config.IMPORT_WAIT_MS, read, stopping)
+    .waitFor('import_end', id, config.IMPORT_WAIT_MS, read, stopping)
     .catch((error) => {
       if (stopping.aborted) return undefined;
       throw error;

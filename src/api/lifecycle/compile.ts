@@ -1,11 +1,13 @@
 /** Compiling on request: a build that nobody carries out yet goes onto the queue. */
 import { requestCompile } from '../../lifecycle/compile.js';
 import { finishBuild } from '../../store/builds.js';
+import { liveNodes } from '../../store/nodes.js';
 import type { ApiDependencies } from '../dependencies.js';
 
 /**
  * Starts to compile an endpoint's code, unless the same code was compiled before.
- * @param isAwaited whether the caller will wait; see `requestCompile`
+ * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
+ *   queued for a worker that is yet to come
  * @returns the id of the build, which may have ended already
  */
 export async function startCompile(
@@ -14,12 +16,18 @@ export async function startCompile(
   requestId: string,
   isAwaited: boolean,
 ): Promise<string> {
-  const { id, toCarryOut } = await requestCompile(deps, endpointId, requestId, isAwaited);
-  if (!toCarryOut) return id;
+  const workers = await liveNodes(deps.store, 'worker');
+  const build = await requestCompile(deps, endpointId, requestId, {
+    toolchains: workers.flatMap(({ info: { toolchain } }) =>
+      typeof toolchain === 'string' ? toolchain : [],
+    ),
+    canBuild: !isAwaited || workers.length > 0,
+  });
+  if (build.state !== 'new') return build.id;
   try {
-    await deps.queues.enqueueCompile(toCarryOut, requestId);
+    await deps.queues.enqueueCompile(build, requestId);
   } catch (error) {
-    await finishBuild(deps.store, toCarryOut, {
+    await finishBuild(deps.store, build, {
       state: 'failed',
       errorCode: 'queue_unavailable',
       error: 'The job queue could not be reached; compile again.',
@@ -28,5 +36,5 @@ export async function startCompile(
     });
     throw error;
   }
-  return id;
+  return build.id;
 }
