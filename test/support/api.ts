@@ -55,7 +55,11 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     importReader,
     stopping: stop.signal,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
-    changes: new Changes(database.url, ['build', 'import', 'import_end', 'observation', 'service_observation'], logged.log),
+    changes: new Changes(
+      database.url,
+      ['build', 'import', 'import_end', 'observation', 'service_observation'],
+      logged.log,
+    ),
     artifacts: await openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };
