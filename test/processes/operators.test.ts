@@ -110,7 +110,7 @@ describe('operating', () => {
           jobs: { data: { buildId: string; requestId: string } }[];
         }[];
       };
-      expect(queues.map(({ name }) => name)).to.deep.equal(['compile']);
+      expect(queues.map(({ name }) => name)).to.deep.equal(['compile', 'import', 'handler']);
       expect(queues[0]?.counts).to.include({ completed: 2, failed: 0 });
       expect(queues[0]?.jobs.map(({ data }) => data)).to.deep.include({
         buildId,
