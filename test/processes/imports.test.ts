@@ -238,8 +238,12 @@ describe('importing bundles', () => {
     it(`says when an endpoint is deleted before its handler is done, and goes on (${query})`, async () => {
       const slowly = slowToCompile(1_500_000, 4 + stage.length);
       const id = await accepted(bundle(prefix(), { slow: slowly, other: numbered(9101) }), query);
-      const { handlers } = await view(id);
-      const slow = handlers.find(({ name }) => name === 'slow');
+      // Under way: its endpoint was there when its build began.
+      const slow = await eventually(async () => {
+        const found = (await view(id)).handlers.find(({ name }) => name === 'slow');
+        expect(found?.build_id).to.be.a('string');
+        return found;
+      });
       await must(stack.api.delete(`/api/endpoints/${slow?.endpoint_id}`));
       const { state, result } = await ended(id);
       expect(state).to.equal('failed');
@@ -257,6 +261,9 @@ describe('importing bundles', () => {
   }
 
   it('finishes although its worker is killed in the middle of it', async () => {
+    // However many cores there are: some handlers are done while others compile.
+    await stack.processes.get('worker')?.end();
+    await stack.start('worker', { WORKER_CONCURRENCY: '2' });
     const base = prefix();
     const names = Array.from({ length: 8 }, (_, number) => `h${number}`);
     const zip = bundle(
@@ -297,7 +304,9 @@ describe('importing bundles', () => {
   }).timeout(120_000);
 
   it('spreads a bundle over all workers', async () => {
-    const other = stack.launch('worker');
+    await stack.processes.get('worker')?.end();
+    await stack.start('worker', { WORKER_CONCURRENCY: '1' });
+    const other = stack.launch('worker', { WORKER_CONCURRENCY: '1' });
     try {
       await other.ready;
       const sources = Array.from({ length: 24 }, (_, number) => [`h${number}`, numbered(9200 + number)]);
