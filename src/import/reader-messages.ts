@@ -1,9 +1,9 @@
-/** What `reader.ts` and the process it starts (`reader-process.ts`) say to each other. */
+/** What `reader-child.ts` and the process it starts (`reader-process.ts`) say to each other. */
 import type { ErrorCode } from '../errors.js';
 import type { BundleLimits } from './bundle/read-bundle.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
-/** What to read: the first and only message to the process. */
+/** What to read. The next comes when the one before was answered. */
 export interface ReadJob {
   /** A request body with a document in it, or a ZIP archive. */
   readonly kind: 'request' | 'bundle';
@@ -15,7 +15,13 @@ export interface ReadJob {
 /** The answer: some pieces and the end, or an error, which may come after pieces. */
 export type ReadAnswer =
   | { readonly type: 'endpoints'; readonly endpoints: readonly ImportedEndpoint[] }
-  | { readonly type: 'end'; readonly fields: Fields; readonly api: Omit<ImportedApi, 'endpoints'> }
+  | {
+      readonly type: 'end';
+      readonly fields: Fields;
+      readonly api: Omit<ImportedApi, 'endpoints'>;
+      /** Resident memory of the process, MiB. */
+      readonly memoryMb: number;
+    }
   /** Something in what was sent. */
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
   /** A fault of our own. */

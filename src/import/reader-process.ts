@@ -1,6 +1,6 @@
 /**
- * The process that reads one document or bundle; `reader.ts` starts it. What is read comes from strangers and may be
- * made to take for ever, or all memory: then it is this process that ends.
+ * The process that reads documents and bundles, one after the other; `reader-child.ts` starts it. What is read comes from
+ * strangers and may be made to take for ever, or all memory: then it is this process that ends.
  */
 import { AppError, toError } from '../errors.js';
 import { startParentWatchdog } from '../parent-watchdog.js';
@@ -15,7 +15,7 @@ const PIECE_CHARACTERS = 256 * 1024;
 const CODE_LIMIT = 64 * 1024 * 1024;
 const SHOWN_WARNINGS = 200;
 
-process.once('message', (job: ReadJob) => void run(job));
+process.on('message', (job: ReadJob) => void run(job));
 // Whoever started it decides when it ends, also when a signal goes to the whole group.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
@@ -28,7 +28,8 @@ async function run(job: ReadJob): Promise<void> {
     const { endpoints, ...rest } = api;
     requireBounded(job, endpoints);
     for (const piece of piecesOf(endpoints)) await send({ type: 'endpoints', endpoints: piece });
-    await send({ type: 'end', fields, api: { ...rest, warnings: firstOf(rest.warnings) } });
+    const memoryMb = Math.round(process.memoryUsage.rss() / 1024 ** 2);
+    await send({ type: 'end', fields, api: { ...rest, warnings: firstOf(rest.warnings) }, memoryMb });
   } catch (thrown) {
     if (thrown instanceof AppError) {
       await send({ type: 'refused', code: thrown.code, message: thrown.message });

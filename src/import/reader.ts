@@ -1,31 +1,23 @@
 /**
- * Reads documents and bundles in processes of their own, one each and a few at a time: hostile input can take neither the
- * memory of this process nor its time, and large input does not hold up its other requests.
+ * Reads documents and bundles in other processes, a few at a time: hostile input can take neither the memory of this process
+ * nor its time, and large input does not hold up its other requests.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.js';
-import { AppError } from '../errors.js';
 import { Limiter } from '../limiter.js';
-import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
+import type { ImportedApi } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
-import type { ReadAnswer, ReadJob } from './reader-messages.js';
+import { ReaderChild } from './reader-child.js';
+import type { ReadJob } from './reader-messages.js';
 import { spool } from './spool.js';
 
-const PROGRAM = fileURLToPath(new URL('./reader-process.js', import.meta.url));
-
 const CONCURRENT_READS = 2;
+/** A process that has read well is kept so long for the next import: starting one takes longer than reading most. */
+const KEEP_IDLE_MS = 60_000;
 /** In JSON a document takes more bytes: quotes, line ends and, with some encoders, all that is not ASCII. */
 const ESCAPES_FACTOR = 2;
 /** The members of a body beside the document. */
 const OTHER_MEMBERS_BYTES = 65_536;
-/** Of what the process says when it crashes. */
-const KEPT_OUTPUT = 16_384;
-
-// The process of a document that needs too much memory aborts; what it held is not to be left on disk.
-const START_SCRIPT = 'ulimit -c 0 && exec "$@"';
 
 export type ReaderConfig = Pick<
   Config,
@@ -40,9 +32,11 @@ export type ReaderConfig = Pick<
 >;
 
 export class ImportReader {
-  private readonly places = new Limiter(CONCURRENT_READS);
-  private readonly children = new Set<ChildProcess>();
-  private isClosed = false;
+  readonly #places = new Limiter(CONCURRENT_READS);
+  /** All that run. */
+  readonly #children = new Set<ReaderChild>();
+  #idle: { readonly child: ReaderChild; readonly timer: NodeJS.Timeout } | undefined;
+  #isClosed = false;
 
   constructor(private readonly config: ReaderConfig) {}
 
@@ -55,7 +49,7 @@ export class ImportReader {
     const { DATA_DIR, SPEC_LIMIT_BYTES } = this.config;
     const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
     try {
-      return await this.read('request', spooled.file);
+      return await this.#read('request', spooled.file);
     } finally {
       await spooled.remove();
     }
@@ -67,75 +61,60 @@ export class ImportReader {
    * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large
    */
   async readBundle(file: string): Promise<ImportedApi> {
-    const { api } = await this.read('bundle', file);
+    const { api } = await this.#read('bundle', file);
     return api;
   }
 
   /** Ends all reading at once; who waits for it gets an error. */
   async close(): Promise<void> {
-    this.isClosed = true;
-    await Promise.all([...this.children].map(end));
+    this.#isClosed = true;
+    clearTimeout(this.#idle?.timer);
+    await Promise.all([...this.#children].map((child) => child.end()));
   }
 
-  private async read(kind: ReadJob['kind'], file: string): Promise<ReadRequest> {
-    return await this.places.run(async () => {
-      if (this.isClosed) throw closedError();
-      const child = this.start();
-      this.children.add(child);
+  #read(kind: ReadJob['kind'], file: string): Promise<ReadRequest> {
+    return this.#places.run(async () => {
+      if (this.#isClosed) throw closedError();
+      const child = this.#take();
       try {
-        return await this.result(child, { kind, file, limits: this.limits() });
+        return await child.read({ kind, file, limits: this.#limits() });
+      } catch (thrown) {
+        throw this.#isClosed ? closedError() : thrown;
       } finally {
-        await end(child);
-        this.children.delete(child);
+        await this.#giveBack(child);
       }
     });
   }
 
-  private start(): ChildProcess {
-    const heap = `--max-old-space-size=${this.config.IMPORT_READ_MEMORY_MB}`;
-    return spawn('/bin/sh', ['-c', START_SCRIPT, 'sh', process.execPath, heap, PROGRAM], {
-      // Nothing of what this process is configured with is its business.
-      env: {},
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
+  #take(): ReaderChild {
+    const idle = this.#idle;
+    this.#idle = undefined;
+    clearTimeout(idle?.timer);
+    if (idle?.child.isReusable) return idle.child;
+    const { IMPORT_READ_MEMORY_MB: memoryMb, IMPORT_READ_TIMEOUT_MS: timeoutMs } = this.config;
+    const child = new ReaderChild({ memoryMb, timeoutMs });
+    this.#children.add(child);
+    return child;
   }
 
-  private result(child: ChildProcess, job: ReadJob): Promise<ReadRequest> {
-    const endpoints: ImportedEndpoint[] = [];
-    const outputOf = collectOutput(child);
-    return new Promise((resolve, reject) => {
-      const { IMPORT_READ_TIMEOUT_MS: limit } = this.config;
-      const timer = setTimeout(() => {
-        reject(refusal(job, `takes longer than ${limit} ms (IMPORT_READ_TIMEOUT_MS) to read`));
-      }, limit);
-      child.on('message', (answer: ReadAnswer) => {
-        if (answer.type === 'endpoints') endpoints.push(...answer.endpoints);
-        else if (answer.type === 'end') resolve({ fields: answer.fields, api: { ...answer.api, endpoints } });
-        else if (answer.type === 'refused') reject(new AppError(answer.code, answer.message));
-        else reject(new Error(`Reading an import failed: ${answer.stack}`));
-      });
-      child.on('error', (error) => reject(error));
-      // After its end there may still be output to come; `close` is when all has come.
-      child.on('close', (code, signal) => {
-        clearTimeout(timer);
-        reject(this.isClosed ? closedError() : this.crash(job, outputOf(), code, signal));
-      });
-      child.send(job, (error) => {
-        if (error) child.kill('SIGKILL');
-      });
-    });
-  }
-
-  private crash(job: ReadJob, output: string, code: number | null, signal: string | null): Error {
-    const { IMPORT_READ_MEMORY_MB: limit } = this.config;
-    if (/heap out of memory|allocation failed/i.test(output)) {
-      return refusal(job, `needs more memory than ${limit} MiB (IMPORT_READ_MEMORY_MB) to read`);
+  async #giveBack(child: ReaderChild): Promise<void> {
+    if (!child.isReusable || this.#idle || this.#isClosed) {
+      await this.#end(child);
+      return;
     }
-    return new Error(`The process that reads imports ended (${signal ?? `exit code ${code}`}): ${output}`);
+    const timer = setTimeout(() => {
+      this.#idle = undefined;
+      void this.#end(child);
+    }, KEEP_IDLE_MS).unref();
+    this.#idle = { child, timer };
   }
 
-  private limits(): ReadJob['limits'] {
+  async #end(child: ReaderChild): Promise<void> {
+    await child.end();
+    this.#children.delete(child);
+  }
+
+  #limits(): ReadJob['limits'] {
     return {
       entries: this.config.BUNDLE_ENTRIES_LIMIT,
       unpackedBytes: this.config.BUNDLE_UNPACKED_LIMIT_BYTES,
@@ -145,29 +124,6 @@ export class ImportReader {
       codeBytes: this.config.API_BODY_LIMIT_BYTES,
     };
   }
-}
-
-/** Ends a process, and resolves when it is gone. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
-
-/** Keeps the last of what a process prints. */
-function collectOutput(child: ChildProcess): () => string {
-  let output = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    output = (output + text).slice(-KEPT_OUTPUT);
-  });
-  return () => output;
-}
-
-function refusal({ kind }: ReadJob, message: string): AppError {
-  return kind === 'bundle'
-    ? new AppError('invalid_bundle', `The bundle ${message}`)
-    : new AppError('invalid_spec', `body.spec: The document ${message}`);
 }
 
 function closedError(): Error {

@@ -190,6 +190,28 @@ describe('import reader', () => {
     await eventually(() => expect(isAlive(pid)).to.equal(false));
   });
 
+  it('keeps a process for the next import, unless it failed or grew large', async () => {
+    const reader = startReader();
+    const small = () => reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    await small();
+    const [first] = await readerProcesses();
+    await small();
+    expect(await readerProcesses()).to.deep.equal([first]);
+    await refuses(reader.readRequest(bodyOf({ spec: 'a: 1' })), /body\.spec/);
+    expect(await readerProcesses()).to.deep.equal([]);
+    await reader.readRequest(bodyOf({ spec: await readFile(GITHUB, 'utf8') }));
+    expect(await readerProcesses()).to.deep.equal([]);
+  });
+
+  it('does without the process it has kept when that is gone', async () => {
+    const reader = startReader();
+    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    const [pid = 0] = await readerProcesses();
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => expect(isAlive(pid)).to.equal(false));
+    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+  });
+
   it('ends what is under way, and what waits, when it is closed', async () => {
     const reader = startReader();
     const readings = Array.from({ length: 4 }, () =>
