@@ -6,6 +6,7 @@ import { execa } from 'execa';
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
+import { imports } from './import.js';
 import { manyEndpoints } from './many-endpoints.js';
 import { services } from './services.js';
 import { start } from './start.js';
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   start,
   creates,
   services,
+  import: imports,
 };
 
 const rows: Row[] = [];

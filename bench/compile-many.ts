@@ -1,16 +1,14 @@
 /** Do many builds at once use the cores well? 50 different handlers, against the CPU time their compilers need. */
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { must } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
 import { jsonHandler, uniqueVariant } from './support/handlers.js';
 import { type Benchmark, runAlone } from './support/main.js';
+import { childSeconds } from './support/process-figures.js';
 import { median, round, timed } from './support/report.js';
 
 const HANDLERS = 50;
 const ROUNDS = 3;
-/** Clock ticks of /proc, a constant of the Linux interface to programs. */
-const TICKS_PER_SECOND = 100;
 
 export const compileMany: Benchmark = () =>
   withStacks([{ processes: ['web', 'worker'] }], async (stack) => {
@@ -51,12 +49,5 @@ export const compileMany: Benchmark = () =>
       },
     ];
   });
-
-/** CPU seconds, user and system, of all children a process has waited for: see proc(5), cutime and cstime. */
-async function childSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
-}
 
 await runAlone(import.meta.url, compileMany);

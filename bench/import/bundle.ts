@@ -5,9 +5,9 @@ import { multipart } from '../../test/support/form.js';
 import { call } from '../../test/support/http.js';
 import { must, type Stack } from '../../test/support/processes.js';
 import { uniqueVariant } from '../support/handlers.js';
+import { childSeconds } from '../support/process-figures.js';
 import { median, type Row, round, timed } from '../support/report.js';
 import { type BundleHandler, bundleHandlers } from './handlers.js';
-import { childSeconds } from './process-figures.js';
 
 const ROUNDS = 3;
 

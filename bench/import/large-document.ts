@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '../../test/support/http.js';
 import { must, type Stack } from '../../test/support/processes.js';
+import { peakMegabytes } from '../support/process-figures.js';
 import { median, type Row, round, timed } from '../support/report.js';
 import { type Probe, startProbe, type Waits } from './probe.js';
-import { peakMegabytes } from './process-figures.js';
 
 const DOCUMENT = new URL(
   '../../../node_modules/@octokit/openapi/generated/api.github.com.json',

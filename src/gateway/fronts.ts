@@ -1,6 +1,5 @@
 /** The fronts of a gateway as the supervisor sees them: kept alive, kept up to date, asked and told things. */
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../log.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
@@ -78,7 +77,10 @@ export class Fronts {
   /** Lets all fronts finish what is in flight; resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    const ended = [...this.#fronts.values()].map(({ worker }) => once(worker, 'exit'));
+    // Not `once`, which an `error` would end: one that cannot be told any more is about to exit.
+    const ended = [...this.#fronts.values()].map(
+      ({ worker }) => new Promise((resolve) => worker.once('exit', resolve)),
+    );
     await this.#all({ type: 'stop' });
     await Promise.all(ended);
   }

@@ -13,8 +13,14 @@ import { bind } from './test-services.js';
 export const EXAMPLES_FOLDER = new URL('../../../examples/', import.meta.url);
 const BUNDLE_SCRIPT = fileURLToPath(new URL('../../../scripts/bundle.mjs', import.meta.url));
 
+interface EndpointDefinition {
+  readonly path: string;
+}
+
+/** Content of `endpoint.json`: one endpoint, or several with the same handler. */
 interface Definition {
-  readonly endpoint: { readonly path: string };
+  readonly endpoint?: EndpointDefinition;
+  readonly endpoints?: readonly EndpointDefinition[];
   /** What has to be bound for it to work. */
   readonly services?: readonly { readonly pool_id: string; readonly service_type: ServiceType }[];
 }
@@ -31,7 +37,7 @@ export interface BundleImport {
 }
 
 /**
- * Deploys the endpoint of an example, and binds the services it needs.
+ * Deploys the endpoints of an example, and binds the services they need.
  * @param serviceOf the id of a service of this type; called once for each that has to be bound
  */
 export async function deployExample(
@@ -40,12 +46,14 @@ export async function deployExample(
   serviceOf: (type: ServiceType) => Promise<string>,
 ): Promise<void> {
   const read = (file: string) => readFile(new URL(`${name}/${file}`, EXAMPLES_FOLDER), 'utf8');
-  const { endpoint, services = [] } = JSON.parse(await read('endpoint.json')) as Definition;
+  const { endpoint, endpoints = [], services = [] } = JSON.parse(await read('endpoint.json')) as Definition;
   const code = await read('handler.rs');
   const bound: [poolId: string, serviceId: string][] = [];
   for (const { pool_id, service_type } of services) bound.push([pool_id, await serviceOf(service_type)]);
-  const id = await stack.deploy({ ...endpoint, code });
-  for (const [poolId, serviceId] of bound) await bind(stack.api, id, serviceId, poolId);
+  for (const each of endpoint ? [endpoint, ...endpoints] : endpoints) {
+    const id = await stack.deploy({ ...each, code });
+    for (const [poolId, serviceId] of bound) await bind(stack.api, id, serviceId, poolId);
+  }
 }
 
 /** Makes the bundle of an example, imports it for all domains, has it compiled and started. */
