@@ -1,6 +1,6 @@
 /** What an import brings, whether it came as an OpenAPI document or as a bundle. Pure data. */
 import type { Dependencies } from '../dependencies.js';
-import type { EndpointMethod } from '../store/endpoints.js';
+import type { EndpointMethod } from '../endpoint-method.js';
 
 /** A whole API, read and checked, before anything of it is stored. */
 export interface ImportedApi {

@@ -1,5 +1,6 @@
 /** The table `endpoints`: a route and the code behind it. What runs of it is in `endpoint-runs.ts`. */
 import type { Dependencies } from '../dependencies.js';
+import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
@@ -8,7 +9,6 @@ import { insertInto } from './insert.js';
 import { NODE_EXPIRY_MS } from './nodes.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
-export type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
 export type EndpointStatus = 'created' | 'compiled' | 'running' | 'stopped' | 'error';
 
 /** What a user says of an endpoint. */

@@ -1,7 +1,8 @@
 /** The SQL of imported endpoints: many rows in each statement, sent as one JSON text. */
 import type { Dependencies } from '../dependencies.js';
+import type { EndpointMethod } from '../endpoint-method.js';
 import type { Store } from './database.js';
-import type { EndpointMethod, EndpointStatus } from './endpoints.js';
+import type { EndpointStatus } from './endpoints.js';
 
 /** What an import needs to know of an endpoint that has a route of its. */
 export interface ExistingEndpoint {

@@ -4,11 +4,12 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Dependencies } from '../dependencies.js';
+import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
 import type { Store } from './database.js';
-import type { EndpointMethod, EndpointStatus } from './endpoints.js';
+import type { EndpointStatus } from './endpoints.js';
 import {
   type ExistingEndpoint,
   existingEndpoints,

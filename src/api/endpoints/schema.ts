@@ -1,13 +1,14 @@
 /** Endpoints as the contract shows them, and what else is worth knowing of one. */
 import { Type } from '@sinclair/typebox';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
+import { ENDPOINT_METHODS } from '../../endpoint-method.js';
 import { Description, Enabled, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
 const Path = Type.String({
   format: 'route-path',
   description: 'URL path pattern; a {parameter} fills a whole segment, e.g. /items/{id}',
 });
-const EndpointMethod = oneOf(['GET', 'POST', 'PUT', 'DELETE', 'PATCH']);
+const EndpointMethod = oneOf(ENDPOINT_METHODS);
 const DomainName = Type.String({
   format: 'hostname-or-any',
   description: 'Hostname, or "*" for all domains',

@@ -1,5 +1,6 @@
 /** Imports as the contract shows them, and how far one is. */
 import { type Static, Type } from '@sinclair/typebox';
+import { ENDPOINT_METHODS } from '../../endpoint-method.js';
 import { FilePart } from '../form.js';
 import { Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
@@ -52,7 +53,7 @@ const endpoint = {
   id: Id,
   name: Type.String({ description: 'The operationId, else `METHOD /path`' }),
   path: Type.String({ description: 'Relative to the base path of the collection' }),
-  method: oneOf(['GET', 'POST', 'PUT', 'DELETE', 'PATCH']),
+  method: oneOf(ENDPOINT_METHODS),
 };
 const HandlerFile = Type.String({ description: 'File in the bundle' });
 

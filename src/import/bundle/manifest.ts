@@ -1,7 +1,7 @@
 /** The manifest of a bundle, `bundle.yaml`: what it is called, the crates of its handlers, and routes. */
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
+import { ENDPOINT_METHODS, type EndpointMethod } from '../../endpoint-method.js';
 import { AppError, type ErrorCode } from '../../errors.js';
-import type { EndpointMethod } from '../../store/endpoints.js';
 import { type Check, checkOf, describeProblem } from '../../validation/check.js';
 import { readYaml, YamlProblem, type YamlText } from '../yaml/read-yaml.js';
 import { MANIFEST_NAME } from './contents.js';
@@ -20,7 +20,6 @@ export interface ManifestRoute {
   readonly handler: string;
 }
 
-const METHODS: readonly EndpointMethod[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'];
 const KEYS = {
   root: ['bundle', 'dependencies', 'routes'],
   bundle: ['name', 'version'],
@@ -81,13 +80,13 @@ export function readManifest(text: string): Manifest {
   const written = value as Written;
   verify(checkDependencies, written.dependencies ?? {}, 'invalid_dependency', ['dependencies']);
   const routes = (written.routes ?? []).map(({ method: text, path, handler }, index) => {
-    const method = METHODS.find((known) => known === text.toUpperCase());
+    const method = ENDPOINT_METHODS.find((known) => known === text.toUpperCase());
     if (method) return { method, path, handler: handler.replace(/\.rs$/, '') };
     const place = ['routes', String(index), 'method'];
     throw refuse(
       'invalid_bundle',
       place,
-      `${place.join('.')}: must be one of ${METHODS.join(', ')}, not ${JSON.stringify(text)}`,
+      `${place.join('.')}: must be one of ${ENDPOINT_METHODS.join(', ')}, not ${JSON.stringify(text)}`,
     );
   });
   return {

@@ -1,5 +1,5 @@
 /** What this product needs to know of an OpenAPI document, references resolved. Pure data. */
-import type { EndpointMethod } from '../../store/endpoints.js';
+import type { EndpointMethod } from '../../endpoint-method.js';
 
 export interface OpenApiDocument {
   readonly title: string;

@@ -1,7 +1,8 @@
 /** The operations of a document, as routes of ours. */
+
+import type { EndpointMethod } from '../../endpoint-method.js';
 import { AppError } from '../../errors.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../../route-pattern.js';
-import type { EndpointMethod } from '../../store/endpoints.js';
 import { descriptionFrom } from './description.js';
 import type { Operation } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
