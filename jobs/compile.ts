@@ -3,38 +3,50 @@
 import type { Logger } from 'pino';
 import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
-import type { Builder } from '../src/build/builder.js';
+import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
-import type { CompileJob } from '../src/queues/jobs.js';
+import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
-import { type Build, type BuildResult, claimBuild, finishBuild } from '../src/store/builds.js';
+import {
+  type Build,
+  type BuildAttempt,
+  type BuildResult,
+  claimBuild,
+  finishBuild,
+} from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
+import type { OwnWork } from './at-work.js';
 
 /** What the processor works with. */
-export interface CompileContext {
+export interface CompileContext extends OwnWork {
   readonly store: Store;
   readonly builder: Builder;
   readonly artifacts: ArtifactStore;
   /** Fingerprint of the toolchain the builder uses. */
   readonly toolchain: string;
-  readonly workerId: string;
   readonly log: Logger;
   /** Seconds of builds by result. */
   readonly durations: Histogram<'result'>;
 }
 
 /**
- * Compiles. Running it twice for one attempt does no harm: the second finds nothing to claim.
+ * Compiles. Running it twice for one attempt does no harm: the second finds nothing to claim. When it throws, the build
+ * stays running in the table, is found without anybody at work on it, and is queued again.
  * @param signal ends the compiler when the worker has to stop
  * @returns true when it was this attempt that has succeeded
  */
-export async function compile(
+export function compile(job: CompileJob, context: CompileContext, signal?: AbortSignal): Promise<boolean> {
+  const attempt = { id: job.buildId, attempt: job.attempt };
+  return context.atWork.on(buildJobId(attempt), () => carryOut(attempt, job, context, signal));
+}
+
+async function carryOut(
+  attempt: BuildAttempt,
   job: CompileJob,
   context: CompileContext,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { store, workerId, durations } = context;
-  const attempt = { id: job.buildId, attempt: job.attempt };
   const log = context.log.child({ request_id: job.requestId, build_id: job.buildId });
   const build = await claimBuild(store, attempt, workerId);
   if (!build) {
@@ -67,16 +79,9 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
       timings: {},
     };
   }
+  let built: Built;
   try {
-    const built = await builder.build(build.code, build.dependencies, signal);
-    const { diagnostics, timings } = built;
-    if (!built.ok) {
-      const errorCode = built.timedOut ? 'compile_timeout' : 'compile_failed';
-      return { state: 'failed', errorCode, error: renderDiagnostics(diagnostics), diagnostics, timings };
-    }
-    const { digest, size } = built;
-    await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
-    return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
+    built = await builder.build(build.code, build.dependencies, signal);
   } catch (error) {
     // Disk full, artifact store away ...: the caller learns that it was not the handler, the log learns why.
     context.log.error(
@@ -91,4 +96,13 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
       timings: {},
     };
   }
+  const { diagnostics, timings } = built;
+  if (!built.ok) {
+    const errorCode = built.timedOut ? 'compile_timeout' : 'compile_failed';
+    return { state: 'failed', errorCode, error: renderDiagnostics(diagnostics), diagnostics, timings };
+  }
+  const { digest, size } = built;
+  // PostgreSQL away for a moment is no outcome of the build: it is tried again.
+  await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
+  return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
 }

@@ -4,7 +4,7 @@ import { found } from '../src/found.js';
 import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
 import type { LifecycleDependencies } from '../src/lifecycle/dependencies.js';
 import { startEndpoint } from '../src/lifecycle/run.js';
-import type { HandlerJob } from '../src/queues/jobs.js';
+import { type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
 import { findEndpoint } from '../src/store/endpoints.js';
 import {
   advanceHandler,
@@ -17,11 +17,26 @@ import { finishImport } from '../src/store/imports.js';
 import { type CompileContext, compile } from './compile.js';
 
 /**
+ * A build that others asked for may stand behind many, and be queued again with its worker gone; it ends within this, or
+ * something is wrong that waiting does not help.
+ */
+const BUILD_WAIT_MS = 3600_000;
+
+/**
  * Works on a handler. Running it twice for one attempt does no harm: the second finds nothing to claim. When it fails
- * for a reason of the service's own, the row stays, is found without a job, and is queued again.
+ * for a reason of the service's own, the row stays, is found without anybody at work on it, and is queued again.
  * @param signal ends the work when the worker has to stop
  */
-export async function runHandler(
+export function runHandler(
+  job: HandlerJob,
+  context: CompileContext,
+  lifecycle: LifecycleDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  return context.atWork.on(handlerJobId(job), () => carryOut(job, context, lifecycle, signal));
+}
+
+async function carryOut(
   job: HandlerJob,
   context: CompileContext,
   lifecycle: LifecycleDependencies,
@@ -69,8 +84,7 @@ async function resultOf(
       await advanceHandler(store, job, { state: 'compiling', buildId });
       hasSucceeded = await compile({ buildId, attempt, requestId }, context, signal);
     }
-    // However long it takes: builds end, one way or the other.
-    if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, Number.POSITIVE_INFINITY, signal);
+    if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, BUILD_WAIT_MS, signal);
     await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });
     if (!start) {
       // Deleted while it was compiled: the build is of no use to it any more. A start sees that by itself.

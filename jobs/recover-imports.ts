@@ -1,5 +1,6 @@
 /** Finds handlers of imports that got lost on the way, and puts them on the queue again. */
 import type { Logger } from '../src/log.js';
+import { handlerJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import type { Store } from '../src/store/database.js';
 import {
@@ -7,9 +8,11 @@ import {
   requeueHandler,
   type UnfinishedHandler,
   unfinishedHandlers,
+  unfinishedHandlersOf,
 } from '../src/store/import-handlers.js';
 import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
 import { liveNodes } from '../src/store/nodes.js';
+import type { OwnWork } from './at-work.js';
 
 /** An unfinished handler is looked after once it was queued this long ago. */
 const SUSPICIOUS_AFTER_MS = 5_000;
@@ -19,9 +22,21 @@ const LOOK_AT = 200;
 const MAX_ATTEMPTS = 5;
 const KEEP_IMPORTS_MS = 30 * 24 * 3600 * 1000;
 
-/** One look: handlers whose worker or job is gone, imports that nobody has ended; and old imports are forgotten. */
-export async function recoverImports(store: Store, queues: Queues, log: Logger): Promise<void> {
-  const workers = (await liveNodes(store, 'worker')).map(({ id }) => id);
+/**
+ * One look: handlers whose worker is gone, or is this one and does not work on them, handlers whose job is gone, imports
+ * that nobody has ended; and old imports are forgotten.
+ */
+export async function recoverImports(
+  store: Store,
+  queues: Queues,
+  log: Logger,
+  { workerId, atWork }: OwnWork,
+): Promise<void> {
+  for (const handler of await unfinishedHandlersOf(store, workerId)) {
+    if (!atWork.has(handlerJobId(handler))) await enqueueAgain(store, queues, handler, log);
+  }
+  const others = (await liveNodes(store, 'worker')).map(({ id }) => id);
+  const workers = [...others, workerId];
   for (const handler of await unfinishedHandlers(store, workers, SUSPICIOUS_AFTER_MS, LOOK_AT)) {
     const isLost = handler.isAbandoned || !(await queues.hasHandlerJob(handler));
     if (isLost) await enqueueAgain(store, queues, handler, log);

@@ -1,5 +1,6 @@
 /** Finds builds that were accepted but got lost on the way, and puts them on the queue again. */
 import type { Logger } from 'pino';
+import { buildJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import {
   abandonedBuilds,
@@ -8,9 +9,11 @@ import {
   longQueuedBuilds,
   pruneBuilds,
   requeueBuild,
+  runningBuildsOf,
 } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
 import { liveNodes } from '../src/store/nodes.js';
+import type { OwnWork } from './at-work.js';
 
 /** A queued build is looked after once it has waited this long. */
 const SUSPICIOUS_AFTER_MS = 5_000;
@@ -18,10 +21,22 @@ const SUSPICIOUS_AFTER_MS = 5_000;
 const MAX_ATTEMPTS = 5;
 const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
 
-/** One look: builds whose worker is gone, builds whose job is gone; and old builds are forgotten. */
-export async function recoverBuilds(store: Store, queues: Queues, log: Logger): Promise<void> {
-  const workers = (await liveNodes(store, 'worker')).map(({ id }) => id);
-  const lost = await abandonedBuilds(store, workers);
+/**
+ * One look: builds whose worker is gone, or is this one and does not work on them, builds whose job is gone; and old
+ * builds are forgotten.
+ */
+export async function recoverBuilds(
+  store: Store,
+  queues: Queues,
+  log: Logger,
+  { workerId, atWork }: OwnWork,
+): Promise<void> {
+  // What this worker does it knows better than its row, which others may have taken for that of a dead one.
+  const others = (await liveNodes(store, 'worker')).map(({ id }) => id);
+  const lost = await abandonedBuilds(store, [...others, workerId]);
+  for (const build of await runningBuildsOf(store, workerId)) {
+    if (!atWork.has(buildJobId(build))) lost.push(build);
+  }
   for (const build of await longQueuedBuilds(store, SUSPICIOUS_AFTER_MS)) {
     if (!(await queues.hasCompileJob(build))) lost.push(build);
   }

@@ -27,6 +27,7 @@ import { Changes, Periodically } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/node.js';
 import { runDirectory } from '../src/run-directory.js';
 import { openDatabase } from '../src/store/database.js';
+import { AtWork } from './at-work.js';
 import { compile } from './compile.js';
 import { runHandler } from './handler.js';
 import { endImport } from './import.js';
@@ -131,6 +132,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     artifacts,
     toolchain: toolchain.fingerprint,
     workerId: node.id,
+    atWork: new AtWork(),
     log,
     durations,
   };
@@ -171,8 +173,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     RECOVER_EVERY_MS,
     async () => {
       await killLeftovers();
-      await recoverBuilds(store, queues, log);
-      await recoverImports(store, queues, log);
+      await recoverBuilds(store, queues, log, context);
+      await recoverImports(store, queues, log, context);
     },
     (error) => log.warn({ err: error }, 'looking for lost work failed'),
   );

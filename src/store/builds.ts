@@ -181,7 +181,12 @@ export async function finishBuild(
     if (!build) return false;
     // A statement of its own: it has to see the endpoints that joined while this one waited for the row.
     const outcome = outcomeForEndpoints(result, build.source_key);
-    if (outcome) await tx.knex('endpoints').where({ build_id: id }).update(outcome);
+    if (outcome) {
+      // Locks on several endpoints go in the order of their ids: with another order, this and an import could block
+      // each other.
+      await tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().select('id');
+      await tx.knex('endpoints').where({ build_id: id }).update(outcome);
+    }
     tx.announce('build', id);
     return true;
   });
@@ -199,6 +204,14 @@ export async function requeueBuild(
     .update({ state: 'queued', attempt: attempt + 1, worker_id: null, started_at: null })
     .returning<(BuildAttempt & { request_id: string })[]>(['id', 'attempt', 'request_id']);
   return build;
+}
+
+/** The builds that a worker has taken and not ended. */
+export async function runningBuildsOf(store: Store, workerId: string): Promise<BuildAttempt[]> {
+  return store
+    .knex('builds')
+    .select<BuildAttempt[]>('id', 'attempt')
+    .where({ state: 'running', worker_id: workerId });
 }
 
 /** Running builds whose worker is gone. */

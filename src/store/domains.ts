@@ -68,16 +68,15 @@ export async function updateDomain(
         .returning('*');
       if (!after) return undefined;
       if (after.host === before.host && after.enabled === before.enabled) return after;
-      const affected = await lockEndpointsOfDomain(tx, before);
+      // Those that have named the new host before it had a domain, too: in one go, as locks on several endpoints are.
+      const affected = await lockEndpointsOfDomain(tx, before, after.host);
       if (after.host !== before.host) {
         await tx
           .knex('endpoints')
           .where({ domain: before.host })
           .update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
-        // Endpoints may have named the new host before it had a domain.
-        affected.push(...(await lockEndpointsOfDomain(tx, after)));
       }
-      await touchEndpoints(tx, [...new Set(affected)]);
+      await touchEndpoints(tx, affected);
       return after;
     });
   const { host } = changes;

@@ -150,6 +150,18 @@ export interface UnfinishedHandler extends HandlerAttempt {
   readonly isAbandoned: boolean;
 }
 
+/** The handlers that a worker has taken and not ended. */
+export async function unfinishedHandlersOf(store: Store, workerId: string): Promise<UnfinishedHandler[]> {
+  const { rows } = await store.knex.raw<{ rows: UnfinishedHandler[] }>(
+    `SELECT import_id AS "importId", endpoint_id AS "endpointId", attempt, imports.request_id AS "requestId",
+            import_handlers.state, false AS "isAbandoned"
+       FROM import_handlers JOIN imports ON imports.id = import_id
+      WHERE import_handlers.finished_at IS NULL AND worker_id = ?`,
+    [workerId],
+  );
+  return rows;
+}
+
 /**
  * Handlers that have not ended and whose worker is gone, or that were given to the queue longer ago than this; those
  * that have waited longest, at most `limit`.

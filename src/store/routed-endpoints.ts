@@ -6,16 +6,18 @@ import { AppError } from '../errors.js';
 import { type Store, violatedConstraint } from './database.js';
 
 /**
- * Locks the endpoints that are routed depending on a domain: those in its collections, and those that name its host.
+ * Locks the endpoints that are routed depending on a domain: those in its collections, and those that name its host,
+ * or that which it is about to get.
  * Every lock on several endpoints goes in the order of their ids, so that no two changes wait for each other.
  */
 export async function lockEndpointsOfDomain(
   tx: Store,
   domain: { readonly id: string; readonly host: string },
+  nextHost = domain.host,
 ): Promise<string[]> {
   return tx
     .knex('endpoints')
-    .where({ domain: domain.host })
+    .whereIn('domain', [domain.host, nextHost])
     .orWhereIn('collection_id', tx.knex('collections').select('id').where({ domain_id: domain.id }))
     .orderBy('id')
     .forUpdate()

@@ -1,7 +1,9 @@
 /** What becomes of handlers whose job or worker is gone: looked at one look at a time, with nobody who works. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { AtWork } from '../../jobs/at-work.js';
 import { recoverImports } from '../../jobs/recover-imports.js';
+import { handlerJobId } from '../../src/queues/jobs.js';
 import { openQueues, type Queues } from '../../src/queues/queues.js';
 import { applyImport } from '../../src/store/apply-import.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
@@ -21,7 +23,9 @@ describe('imports that got lost', () => {
   let store: Database;
   let queues: Queues;
   let logged: TestLog;
+  /** Another one, which is alive; this one, which looks, does not. */
   const worker = randomUUID();
+  const own = { workerId: randomUUID(), atWork: new AtWork() };
 
   before(async () => {
     database = await createDatabase();
@@ -64,7 +68,7 @@ describe('imports that got lost', () => {
     return endpoints.map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
   }
 
-  const look = () => recoverImports(store, queues, logged.log);
+  const look = () => recoverImports(store, queues, logged.log, own);
   const age = (importId: string, seconds = 10) =>
     store
       .knex('import_handlers')
@@ -118,6 +122,22 @@ describe('imports that got lost', () => {
     // What the lost worker still says does not count.
     expect(await finishHandler(store, first, { state: 'compiled' })).to.equal(false);
     expect((await importOf(first.importId)).state).to.equal('running');
+  });
+
+  it('are queued again at once when this worker has taken them and does not work on them', async () => {
+    const handlers = await stored(2);
+    const [first, second] = handlers;
+    if (!first || !second) throw new Error('no handlers');
+    await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
+    await own.atWork.on(handlerJobId(first), async () => {
+      for (const handler of handlers) await claimHandler(store, handler, own.workerId);
+      await look();
+      expect(await attempts(first.importId)).to.deep.equal([1, 2]);
+      expect(await queues.hasHandlerJob(next(second))).to.equal(true);
+    });
+    await look();
+    expect(await attempts(first.importId)).to.deep.equal([2, 2]);
+    for (const handler of handlers) expect(await claimHandler(store, handler, worker)).to.equal(undefined);
   });
 
   it('are given up after some tries, and the import ends', async () => {

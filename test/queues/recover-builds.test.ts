@@ -1,0 +1,134 @@
+/** What becomes of builds whose worker cannot say how they ended, and of the endpoints that share one. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { AtWork } from '../../jobs/at-work.js';
+import { recoverBuilds } from '../../jobs/recover.js';
+import { buildJobId } from '../../src/queues/jobs.js';
+import { openQueues, type Queues } from '../../src/queues/queues.js';
+import { applyImport } from '../../src/store/apply-import.js';
+import {
+  type BuildAttempt,
+  claimBuild,
+  findBuild,
+  finishBuild,
+  requestBuild,
+} from '../../src/store/builds.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { eventually } from '../support/eventually.js';
+import { createTestLog, type TestLog } from '../support/log.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const FAILED = {
+  state: 'failed',
+  errorCode: 'compile_failed',
+  error: 'no',
+  diagnostics: [],
+  timings: {},
+} as const;
+
+describe('builds that got lost', () => {
+  let database: TestDatabase;
+  let store: Database;
+  let queues: Queues;
+  let logged: TestLog;
+  const own = { workerId: randomUUID(), atWork: new AtWork() };
+
+  before(async () => {
+    database = await createDatabase();
+    logged = createTestLog();
+    store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
+    queues = openQueues({ DATABASE_URL: database.url, REDIS_URL: undefined }, logged.log);
+  });
+  after(async () => {
+    await queues.close();
+    await store.close();
+    await database.drop();
+  });
+
+  const look = () => recoverBuilds(store, queues, logged.log, own);
+  const attemptOf = async ({ id }: BuildAttempt) => (await findBuild(store, id))?.attempt;
+
+  /** Endpoints that an import has made, with one build. */
+  async function sharedBuild(paths: readonly string[]) {
+    const { endpoints } = await applyImport(
+      store,
+      { domain: '*', domainId: null, collectionId: null, createCollection: false },
+      {
+        title: 'Shared',
+        description: null,
+        basePath: null,
+        dependencies: null,
+        warnings: [],
+        problems: [],
+        endpoints: paths.map((path) => ({
+          name: path,
+          method: 'GET' as const,
+          path,
+          description: null,
+          generatedCode: '// same',
+          handler: null,
+        })),
+      },
+    );
+    const sourceKey = randomUUID();
+    let build: BuildAttempt | undefined;
+    for (const { id: endpointId } of endpoints) {
+      const request = { endpointId, sourceKey, code: '// same', dependencies: {}, requestId: 'request' };
+      build = await requestBuild(store, request);
+    }
+    if (!build) throw new Error('no endpoints');
+    return { build, ids: endpoints.map(({ id }) => id).sort() };
+  }
+
+  it('are queued again when this worker has taken them and does not work on them', async () => {
+    const { build } = await sharedBuild(['/lost']);
+    await own.atWork.on(buildJobId(build), async () => {
+      await claimBuild(store, build, own.workerId);
+      // At work: left alone, although no row says that this worker is alive.
+      await look();
+      expect(await attemptOf(build)).to.equal(1);
+      // Delivered twice: the second finds nothing to do, and takes nothing away from the first.
+      await own.atWork.on(buildJobId(build), async () => undefined);
+      await look();
+      expect(await attemptOf(build)).to.equal(1);
+    });
+    await look();
+    const next = { ...build, attempt: 2 };
+    expect(await findBuild(store, build.id)).to.include({ state: 'queued', attempt: 2, worker_id: null });
+    expect(await queues.hasCompileJob(next)).to.equal(true);
+    expect(await finishBuild(store, build, FAILED)).to.equal(false);
+    expect(await finishBuild(store, next, FAILED)).to.equal(true);
+  });
+
+  it('end for all their endpoints, locked in the order of their ids', async () => {
+    const { build, ids } = await sharedBuild(['/a', '/b', '/c', '/d']);
+    const [first] = ids;
+    const last = ids.at(-1);
+    if (!first || !last) throw new Error('no endpoints');
+    // Moves the row with the lowest id behind the others in the table, where an update without order comes to it last.
+    await store.knex('endpoints').where({ id: first }).update({ description: 'moved' });
+    const finished = await store.knex.transaction(async (held) => {
+      await held('endpoints').where({ id: first }).forUpdate().select('id');
+      const finishing = finishBuild(store, build, FAILED);
+      await untilBlocked();
+      // Waits for the first, so it cannot have any of the others.
+      await held.raw("SET LOCAL lock_timeout = '2s'");
+      await held('endpoints').where({ id: last }).forUpdate().select('id');
+      return { finishing };
+    });
+    expect(await finished.finishing).to.equal(true);
+    const states = await store.knex('endpoints').whereIn('id', ids).pluck('status');
+    expect(states).to.deep.equal(ids.map(() => 'error'));
+  });
+
+  /** Waits until a statement waits for a lock. */
+  async function untilBlocked(): Promise<void> {
+    await eventually(async () => {
+      const blocked = await store
+        .knex('pg_stat_activity')
+        .where({ wait_event_type: 'Lock' })
+        .whereRaw('datname = current_database()');
+      expect(blocked).to.have.length(1);
+    });
+  }
+});
