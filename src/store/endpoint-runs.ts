@@ -1,6 +1,6 @@
 /** The run state of endpoints: what should run (desired), and the status that follows from what was observed. */
 import type { Store } from './database.js';
-import { NODE_EXPIRY_MS } from './nodes.js';
+import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
 
 /** What a gateway needs to know of an endpoint. */
@@ -114,8 +114,8 @@ export async function observedRun(store: Store, id: string): Promise<ObservedRun
     `SELECT endpoints.desired_artifact, gateways.id AS node_id, state, observations.artifact, observations.version,
             observations.pid, error
        FROM endpoints
-       LEFT JOIN (SELECT id, started_at FROM nodes WHERE kind = 'gateway'
-         AND heartbeat_at > clock_timestamp() - interval '${NODE_EXPIRY_MS} milliseconds') AS gateways ON true
+       LEFT JOIN (SELECT id, started_at FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
+         AS gateways ON true
        LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
       WHERE endpoints.id = ? ORDER BY gateways.started_at`,
     [id],

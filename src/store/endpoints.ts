@@ -6,7 +6,7 @@ import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
-import { NODE_EXPIRY_MS } from './nodes.js';
+import { IS_LIVE_NODE } from './nodes.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 export type EndpointStatus = 'created' | 'compiled' | 'running' | 'stopped' | 'error';
@@ -51,7 +51,7 @@ export interface EndpointFilter {
 const RUNNING_PIDS = `ARRAY(
   SELECT observations.pid FROM observations JOIN nodes ON nodes.id = observations.node_id
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
-     AND nodes.heartbeat_at > now() - interval '${NODE_EXPIRY_MS} milliseconds'
+     AND ${IS_LIVE_NODE}
    ORDER BY nodes.started_at, nodes.id) AS running_pids`;
 
 /** Reads back only what the database adds: the rest, the code above all, need not come back. */

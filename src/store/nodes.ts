@@ -16,7 +16,9 @@ export interface Node {
 }
 
 /** A node counts as dead when it has not been heard of for this long. */
-export const NODE_EXPIRY_MS = 10_000;
+const NODE_EXPIRY_MS = 10_000;
+/** SQL, true for rows of `nodes` that are alive. */
+export const IS_LIVE_NODE = `heartbeat_at > clock_timestamp() - interval '${NODE_EXPIRY_MS} milliseconds'`;
 
 export async function registerNode(
   store: Store,
@@ -42,11 +44,7 @@ export async function removeNode(store: Store, id: string): Promise<void> {
 }
 
 export async function liveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
-  return store
-    .knex<Node>('nodes')
-    .where({ kind })
-    .whereRaw("heartbeat_at > clock_timestamp() - ? * interval '1 millisecond'", [NODE_EXPIRY_MS])
-    .orderBy('started_at');
+  return store.knex<Node>('nodes').where({ kind }).whereRaw(IS_LIVE_NODE).orderBy('started_at');
 }
 
 /** Nodes that ran on this machine, so that it can tell which of their processes are gone. */

@@ -1,6 +1,6 @@
 /** Counts over several tables. */
 import type { Store } from './database.js';
-import { NODE_EXPIRY_MS } from './nodes.js';
+import { IS_LIVE_NODE } from './nodes.js';
 
 export interface Statistics {
   readonly endpoints_total: number;
@@ -16,9 +16,8 @@ export async function readStatistics(store: Store): Promise<Statistics> {
          WHERE desired_artifact IS NOT NULL AND EXISTS (
            SELECT FROM observations JOIN nodes ON nodes.id = observations.node_id
             WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
-              AND nodes.heartbeat_at > now() - ? * interval '1 millisecond')) AS endpoints_running,
+              AND ${IS_LIVE_NODE})) AS endpoints_running,
        (SELECT coalesce(sum(requests), 0)::bigint FROM request_counters) AS requests_handled`,
-    [NODE_EXPIRY_MS],
   );
   return rows[0];
 }

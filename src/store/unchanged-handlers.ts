@@ -4,7 +4,7 @@
  */
 import type { Store } from './database.js';
 import { finishImport } from './imports.js';
-import { NODE_EXPIRY_MS } from './nodes.js';
+import { IS_LIVE_NODE } from './nodes.js';
 
 /** A handler whose endpoint runs it everywhere. */
 export interface UnchangedHandler {
@@ -13,8 +13,6 @@ export interface UnchangedHandler {
   readonly artifact: string;
   readonly buildId: string | null;
 }
-
-const IS_LIVE = `heartbeat_at > clock_timestamp() - interval '${NODE_EXPIRY_MS} milliseconds'`;
 
 /** Queued handlers whose endpoint runs, on all live gateways, what a live worker's toolchain has made of its source. */
 export async function unchangedHandlers(store: Store, importId: string): Promise<UnchangedHandler[]> {
@@ -25,12 +23,12 @@ export async function unchangedHandlers(store: Store, importId: string): Promise
         AND status = 'running' AND artifact_source_key = source_key
         AND desired_artifact = artifact AND confirmed_artifact = artifact
         AND EXISTS (
-          SELECT 1 FROM artifacts JOIN nodes ON kind = 'worker' AND ${IS_LIVE} AND info->>'toolchain' = toolchain
+          SELECT 1 FROM artifacts JOIN nodes ON kind = 'worker' AND ${IS_LIVE_NODE} AND info->>'toolchain' = toolchain
            WHERE artifacts.source_key = endpoints.source_key AND artifacts.digest = endpoints.artifact)
-        AND EXISTS (SELECT 1 FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE})
+        AND EXISTS (SELECT 1 FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
         AND NOT EXISTS (
           SELECT 1 FROM nodes LEFT JOIN observations ON node_id = nodes.id AND endpoint_id = endpoints.id
-           WHERE kind = 'gateway' AND ${IS_LIVE}
+           WHERE kind = 'gateway' AND ${IS_LIVE_NODE}
              AND (state = 'running' AND observations.artifact = endpoints.artifact
                   AND observations.version >= endpoints.version) IS NOT TRUE)`,
     [importId],
