@@ -69,12 +69,31 @@ export function normalizeBasePath(basePath: string): string | null {
  * @throws RouteSyntaxError when the two do not make a route, e.g. because both have the same parameter
  */
 export function joinRoute(basePath: string | null, path: string): string {
+  return withoutBasePath(basePath, path) === undefined ? routeBelow(basePath, path) : path;
+}
+
+/**
+ * The route of a path below a base path: one after the other, also when the path begins like the base path. That is
+ * what an API description means by its paths.
+ * @throws RouteSyntaxError when the two do not make a route
+ */
+export function routeBelow(basePath: string | null, path: string): string {
+  const base = splitSegments(basePath ?? '/').map((segment) => `/${segment}`);
+  const route = `${base.join('')}${path}`;
+  parseRoute(path);
+  parseRoute(route);
+  return route;
+}
+
+/**
+ * What of a path comes after the base path; undefined when it does not begin with it, whole segments.
+ * @throws RouteSyntaxError
+ */
+export function withoutBasePath(basePath: string | null, path: string): string | undefined {
   const base = parseRoute(basePath ?? '/').segments;
   const own = parseRoute(path).segments;
   const begins = own.length >= base.length && base.every((segment, at) => sameSegment(segment, own[at]));
-  const route = base.length === 0 || begins ? path : `/${splitSegments(basePath ?? '/').join('/')}${path}`;
-  parseRoute(route);
-  return route;
+  return begins ? `/${splitSegments(path).slice(base.length).join('/')}` : undefined;
 }
 
 /** What two routes have in common when they match the same requests. */

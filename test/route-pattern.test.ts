@@ -7,7 +7,9 @@ import {
   parseRoute,
   pathProblem,
   RouteSyntaxError,
+  routeBelow,
   routeKey,
+  withoutBasePath,
 } from '../src/route-pattern.js';
 
 const parameterName = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_.-]{0,8}$/);
@@ -128,6 +130,32 @@ describe('joining base path and path', () => {
     expect(() => joinRoute(`/${'a'.repeat(1500)}`, `/${'b'.repeat(1500)}`)).to.throw(
       RouteSyntaxError,
       /at most/,
+    );
+  });
+
+  it('below a base path begins with it twice when the path begins with it already', () => {
+    expect(routeBelow('/v1', '/v1/x')).to.equal('/v1/v1/x');
+    expect(routeBelow('/v1', '/x')).to.equal('/v1/x');
+    expect(routeBelow(null, '/x')).to.equal('/x');
+    expect(routeBelow('/', '/x')).to.equal('/x');
+    expect(() => routeBelow('/v1', 'x')).to.throw(RouteSyntaxError, /must start with/);
+    expect(() => routeBelow('/{id}', '/{id}')).to.throw(RouteSyntaxError, /twice/);
+  });
+
+  it('can be undone', () => {
+    expect(withoutBasePath('/v1', '/v1/x')).to.equal('/x');
+    expect(withoutBasePath('/v1', '/v1')).to.equal('/');
+    expect(withoutBasePath('/v1', '/%761/x/')).to.equal('/x');
+    expect(withoutBasePath('/v1', '/v10/x')).to.equal(undefined);
+    expect(withoutBasePath(null, '/x')).to.equal('/x');
+    fc.assert(
+      fc.property(segments, segments, (base, path) => {
+        const basePath = normalizeBasePath(sourceOf(base));
+        const route = `${basePath ?? ''}${sourceOf(path)}`;
+        fc.pre(pathProblem(route) === undefined);
+        expect(routeBelow(basePath, sourceOf(path))).to.equal(route);
+        expect(routeKey(withoutBasePath(basePath, route) ?? '')).to.equal(routeKey(sourceOf(path)));
+      }),
     );
   });
 

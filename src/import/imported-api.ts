@@ -11,7 +11,7 @@ export interface ImportedApi {
   readonly basePath: string | null;
   /** No two have the same method and route key. */
   readonly endpoints: readonly ImportedEndpoint[];
-  /** Crates for all handlers of a bundle; null for a document and for a bundle that names none. */
+  /** Crates for all handlers of a bundle, perhaps none; null for a document and for a bundle that says nothing of crates. */
   readonly dependencies: Dependencies | null;
   /** What was left out or looks wrong, in words for the person who sent it. */
   readonly warnings: readonly string[];

@@ -4,16 +4,14 @@
  */
 import { AppError, toError } from '../errors.js';
 import { startParentWatchdog } from '../parent-watchdog.js';
-import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
+import { checkedApi, codeLength } from './check-api.js';
+import type { ImportedEndpoint } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
 
 /** One message blocks the event loop of whoever takes it; this many endpoints or characters do for a millisecond. */
 const PIECE_ENDPOINTS = 50;
 const PIECE_CHARACTERS = 256 * 1024;
-/** All source code of one import, characters. Whoever takes it holds it in memory. */
-const CODE_LIMIT = 64 * 1024 * 1024;
-const SHOWN_WARNINGS = 200;
 
 process.on('message', (job: ReadJob) => void run(job));
 // Whoever started it decides when it ends, also when a signal goes to the whole group.
@@ -25,11 +23,10 @@ startParentWatchdog();
 async function run(job: ReadJob): Promise<void> {
   try {
     const { fields, api } = await read(job);
-    const { endpoints, ...rest } = api;
-    requireBounded(job, endpoints);
+    const { endpoints, ...rest } = checkedApi(api, job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec');
     for (const piece of piecesOf(endpoints)) await send({ type: 'endpoints', endpoints: piece });
     const memoryMb = Math.round(process.memoryUsage.rss() / 1024 ** 2);
-    await send({ type: 'end', fields, api: { ...rest, warnings: firstOf(rest.warnings) }, memoryMb });
+    await send({ type: 'end', fields, api: rest, memoryMb });
   } catch (thrown) {
     if (thrown instanceof AppError) {
       await send({ type: 'refused', code: thrown.code, message: thrown.message });
@@ -47,15 +44,6 @@ async function read({ kind, file, limits }: ReadJob): Promise<ReadRequest> {
   return { fields: {}, api: await readBundle(file, limits) };
 }
 
-function requireBounded({ kind }: ReadJob, endpoints: ImportedApi['endpoints']): void {
-  const total = endpoints.reduce((sum, endpoint) => sum + codeLength(endpoint), 0);
-  if (total <= CODE_LIMIT) return;
-  throw new AppError(
-    kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec',
-    `The handlers have ${total} characters in all, more than ${CODE_LIMIT}; import it in parts`,
-  );
-}
-
 function* piecesOf(endpoints: readonly ImportedEndpoint[]): Generator<readonly ImportedEndpoint[]> {
   let piece: ImportedEndpoint[] = [];
   let characters = 0;
@@ -68,15 +56,6 @@ function* piecesOf(endpoints: readonly ImportedEndpoint[]): Generator<readonly I
     characters = 0;
   }
   if (piece.length > 0) yield piece;
-}
-
-function codeLength({ generatedCode, handler, description }: ImportedEndpoint): number {
-  return generatedCode.length + (handler?.code.length ?? 0) + (description?.length ?? 0);
-}
-
-function firstOf(warnings: readonly string[]): readonly string[] {
-  const more = warnings.length - SHOWN_WARNINGS;
-  return more > 0 ? [...warnings.slice(0, SHOWN_WARNINGS), `… and ${more} more warnings`] : warnings;
 }
 
 /** Resolves when the message is on its way, so that not all of them wait in memory. */

@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Dependencies } from '../dependencies.js';
 import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
-import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
+import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../route-pattern.js';
 import { sourceKey } from '../source-key.js';
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
@@ -26,7 +26,7 @@ export interface ApiToImport {
   readonly description: string | null;
   readonly basePath: string | null;
   readonly endpoints: readonly EndpointToImport[];
-  /** Of all handlers; null leaves those of existing endpoints as they are. */
+  /** Of all handlers, `{}` for none; null leaves those of existing endpoints as they are. */
   readonly dependencies: Dependencies | null;
 }
 
@@ -51,11 +51,21 @@ export interface ImportedRow {
   readonly handler: string | null;
 }
 
+/** An endpoint that the import has no handler for. */
+export interface UnhandledEndpoint {
+  readonly name: string;
+  /** It has code that a user wrote, or an earlier import brought; otherwise it has generated code. */
+  readonly keepsCode: boolean;
+}
+
 export interface ImportedRows {
   readonly created: number;
   readonly updated: number;
   /** In the order of the import. */
   readonly endpoints: readonly ImportedRow[];
+  readonly unhandled: readonly UnhandledEndpoint[];
+  /** Titles of the APIs that the updated endpoints were imported from last. */
+  readonly formerTitles: readonly string[];
 }
 
 /** An endpoint and the route it is to have. */
@@ -82,6 +92,7 @@ export async function writeEndpoints(
   claim: (claims: readonly RouteClaim[]) => void,
 ): Promise<ImportedRows> {
   const rows: ImportedRow[] = [];
+  const unhandled: UnhandledEndpoint[] = [];
   let created = 0;
   const placed: Placed[] = [];
   for (const chunk of chunks(api.endpoints, (endpoint) => endpoint)) {
@@ -119,6 +130,8 @@ export async function writeEndpoints(
         additions.push(additionOf(item, scope, api));
       }
       rows.push(rowOf(item, before ?? additions.at(-1)));
+      const { name, handler } = item.endpoint;
+      if (!handler) unhandled.push({ name, keepsCode: before !== undefined && hasOwnCode(before) });
     }
     created += additions.length;
     await insertEndpoints(tx, additions);
@@ -128,20 +141,26 @@ export async function writeEndpoints(
     // Nothing to write is nothing to wait for.
     await nextTurn();
   }
-  return { created, updated: rows.length - created, endpoints: rows };
+  const formerTitles = new Set([...existing.values()].flatMap(({ imported_from }) => imported_from ?? []));
+  return {
+    created,
+    updated: rows.length - created,
+    endpoints: rows,
+    unhandled,
+    formerTitles: [...formerTitles],
+  };
 }
 
 /**
- * The route is base path and path, one after the other, as the document means it: also when the path begins like the
- * base path, which for a path that somebody writes into a collection would be the same place.
+ * Where an endpoint goes. A path of the document that begins like the base path is stored as its whole route: as a path
+ * that somebody writes into the collection, it would be taken for the route.
  */
 function place(endpoint: EndpointToImport, { basePath, collection }: ImportScope): Placed {
   try {
-    const route = `${basePath ?? ''}${endpoint.path}`;
-    const key = routeKey(route);
+    const route = routeBelow(basePath, endpoint.path);
     const own = collection?.base_path ?? null;
     const path = own === basePath && joinRoute(own, endpoint.path) === route ? endpoint.path : route;
-    return { endpoint, path, route: joinRoute(own, path), route_key: key };
+    return { endpoint, path, route: joinRoute(own, path), route_key: routeKey(route) };
   } catch (thrown) {
     if (!(thrown instanceof RouteSyntaxError)) throw thrown;
     throw new AppError(
@@ -166,7 +185,7 @@ function requireSameScope(owner: ExistingEndpoint, { domain, collection }: Impor
 function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiToImport) {
   const { endpoint, path, route, route_key } = item;
   const code = endpoint.handler?.code ?? endpoint.generatedCode;
-  const dependencies = endpoint.handler ? api.dependencies : null;
+  const dependencies = endpoint.handler && noneAsNull(api.dependencies);
   return {
     id: randomUUID(),
     name: endpoint.name,
@@ -190,7 +209,8 @@ function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiT
 function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
   const { endpoint, path, route } = item;
   const code = newCode(before, endpoint);
-  const dependencies = endpoint.handler && api.dependencies ? api.dependencies : before.dependencies;
+  const dependencies =
+    endpoint.handler && api.dependencies ? noneAsNull(api.dependencies) : before.dependencies;
   const changesDependencies = sourceKey(null, dependencies) !== sourceKey(null, before.dependencies);
   const rerouted = route !== before.route;
   const isVisible =
@@ -224,10 +244,18 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
 /** Code that replaces what an endpoint has: a handler always, generated code only while nobody has written any. */
 function newCode(before: ExistingEndpoint, { handler, generatedCode }: EndpointToImport) {
   if (handler) return { text: handler.code, digest: digest(handler.code), generated: null };
-  const isOwn = !before.is_blank && before.code_digest !== before.generated_digest;
-  if (isOwn) return undefined;
+  if (hasOwnCode(before)) return undefined;
   const generated = digest(generatedCode);
   return { text: generatedCode, digest: generated, generated };
+}
+
+/** Code that was not generated by an import. */
+function hasOwnCode({ is_blank, code_digest, generated_digest }: ExistingEndpoint): boolean {
+  return !is_blank && code_digest !== generated_digest;
+}
+
+function noneAsNull(dependencies: Dependencies | null): Dependencies | null {
+  return dependencies && Object.keys(dependencies).length > 0 ? dependencies : null;
 }
 
 function rowOf(

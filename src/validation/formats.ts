@@ -25,10 +25,11 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   /** One line of text with something on it. */
   line: (text) => {
     if (text.trim() === '') return 'must not be empty';
-    return CONTROL_CHARACTER.test(text) ? 'must be one line, without control characters' : undefined;
+    if (CONTROL_CHARACTER.test(text)) return 'must be one line, without control characters';
+    return textProblem(text);
   },
   /** Any text the database can store. */
-  text: (text) => (text.includes('\u0000') ? 'must not have NUL characters' : undefined),
+  text: textProblem,
   hostname: hostnameProblem,
   'hostname-or-any': (text) => {
     if (text === '*') return undefined;
@@ -50,6 +51,12 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       ? undefined
       : `must be the name of a crate feature, not "${text}"`,
 };
+
+/** What the database cannot store as it is. */
+export function textProblem(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not have NUL characters';
+  return /\p{Surrogate}/u.test(text) ? 'must be Unicode text without lone surrogates' : undefined;
+}
 
 function hostnameProblem(text: string): string | undefined {
   if (NON_ASCII.test(text)) {

@@ -7,8 +7,8 @@ import type { PlannedOperation } from './plan-operations.js';
 export interface Assignment {
   readonly handlerOf: ReadonlyMap<PlannedOperation, HandlerFile>;
   readonly problems: readonly MatchProblem[];
-  /** Operations without a handler, and handlers without an operation. */
-  readonly warnings: readonly string[];
+  /** Handlers without an operation. */
+  readonly unused: readonly HandlerFile[];
 }
 
 /**
@@ -34,14 +34,7 @@ export function assignHandlers(
   return {
     handlerOf,
     problems: [...problems, ...doubts],
-    warnings: [
-      ...unrouted
-        .filter((operation) => !matched.has(operation) && !doubtful.has(operation))
-        .map(({ name }) => `${name} has no handler; a generated one answers 501.`),
-      ...handlers
-        .filter((handler) => !used.has(handler) && !doubtful.has(handler))
-        .map(({ path }) => `${path} is the handler of no operation.`),
-    ],
+    unused: handlers.filter((handler) => !used.has(handler) && !doubtful.has(handler)),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Which file of a bundle is what: the document, the manifest, the handlers, and what looks like one but is not read. */
+import { type Warn, Warnings } from '../warnings.js';
 import type { ArchiveFile } from './archive.js';
 
 export interface Contents {
@@ -31,24 +32,17 @@ export function sortContents(archive: readonly ArchiveFile[]): Contents {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const specs = SPEC_NAMES.flatMap((name) => byPath.get(name) ?? []);
   const manifest = byPath.get(MANIFEST_NAME) ?? null;
-  const { handlers, warnings } = sortHandlers(files);
+  const warnings = new Warnings();
   const misnamed = files
     .filter((file) => !specs.includes(file) && file !== manifest)
     .map(({ path }) => path)
     .filter((path) => LIKE_SPEC.test(path) || LIKE_MANIFEST.test(path));
-  return {
-    spec: specs[0] ?? null,
-    manifest,
-    handlers,
-    misnamed,
-    warnings: [
-      ...specs
-        .slice(1)
-        .map(({ path }) => `${path} is not read: ${specs[0]?.path} is there too and comes first.`),
-      ...misnamed.map((path) => `${path} is not read: ${acceptedNames(path)}.`),
-      ...warnings,
-    ],
-  };
+  for (const { path } of specs.slice(1)) {
+    warnings.add('files', `${path} is not read: ${specs[0]?.path} is there too and comes first.`);
+  }
+  for (const path of misnamed) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
+  const handlers = sortHandlers(files, warnings.add);
+  return { spec: specs[0] ?? null, manifest, handlers, misnamed, warnings: warnings.list() };
 }
 
 function acceptedNames(path: string): string {
@@ -70,24 +64,23 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
   return files.map((file) => ({ ...file, path: file.path.slice(prefix.length) }));
 }
 
-function sortHandlers(files: readonly ArchiveFile[]): { handlers: HandlerFile[]; warnings: string[] } {
+function sortHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
   const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
   const taken = new Map<string, HandlerFile>();
-  const warnings: string[] = [];
   for (const folder of HANDLER_FOLDERS) {
     for (const file of sources.filter(({ path }) => folderOf(path) === folder)) {
       const base = file.path.slice(folder.length, -HANDLER_SUFFIX.length);
       const earlier = taken.get(base);
       if (earlier)
-        warnings.push(`${file.path} is not read: ${earlier.path} has the same name and comes first.`);
+        warn('files', `${file.path} is not read: ${earlier.path} has the same name and comes first.`);
       else taken.set(base, { ...file, base });
     }
   }
   for (const { path } of sources) {
     if (HANDLER_FOLDERS.includes(folderOf(path))) continue;
-    warnings.push(`${path} is not read: handlers stand in handlers/, in src/ or beside the document.`);
+    warn('files', `${path} is not read: handlers stand in handlers/, in src/ or beside the document.`);
   }
-  return { handlers: [...taken.values()], warnings };
+  return [...taken.values()];
 }
 
 /** With its slash; empty for the root. */

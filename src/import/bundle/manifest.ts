@@ -3,11 +3,13 @@ import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
 import { ENDPOINT_METHODS, type EndpointMethod } from '../../endpoint-method.js';
 import { AppError, type ErrorCode } from '../../errors.js';
 import { type Check, checkOf, describeProblem } from '../../validation/check.js';
+import { Warnings } from '../warnings.js';
 import { readYaml, YamlProblem, type YamlText } from '../yaml/read-yaml.js';
 import { MANIFEST_NAME } from './contents.js';
 
 export interface Manifest {
   readonly name: string | null;
+  /** Null when the manifest says nothing of them. */
   readonly dependencies: Dependencies | null;
   readonly routes: readonly ManifestRoute[];
   readonly warnings: readonly string[];
@@ -89,13 +91,17 @@ export function readManifest(text: string): Manifest {
       `${place.join('.')}: must be one of ${ENDPOINT_METHODS.join(', ')}, not ${JSON.stringify(text)}`,
     );
   });
+  const warnings = new Warnings();
+  warnings.addEach(
+    'manifest',
+    unknownKeys(written),
+    (path) => `${MANIFEST_NAME}, ${where(path)}: ${path.join('.')} means nothing here and is ignored.`,
+  );
   return {
     name: written.bundle?.name?.trim() ?? null,
     dependencies: written.dependencies ?? null,
     routes,
-    warnings: unknownKeys(written).map(
-      (path) => `${MANIFEST_NAME}, ${where(path)}: ${path.join('.')} means nothing here and is ignored.`,
-    ),
+    warnings: warnings.list(),
   };
 }
 

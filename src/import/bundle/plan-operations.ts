@@ -1,7 +1,9 @@
 /** The operations of a bundle: those of its document, and what the routes of its manifest say about them or add. Pure. */
+import type { EndpointMethod } from '../../endpoint-method.js';
 import { AppError } from '../../errors.js';
-import { joinRoute, parseRoute, RouteSyntaxError, routeKey } from '../../route-pattern.js';
-import type { OpenApiDocument, Operation, Parameter } from '../openapi/document.js';
+import { RouteSyntaxError, routeBelow, routeKey, withoutBasePath } from '../../route-pattern.js';
+import type { OpenApiDocument, Operation } from '../openapi/document.js';
+import { pathParameters } from '../openapi/path-parameters.js';
 import { MANIFEST_NAME } from './contents.js';
 import type { ManifestRoute } from './manifest.js';
 
@@ -13,9 +15,18 @@ export interface PlannedOperation {
 
 const MAX_NAME_LENGTH = 255;
 
+/** A route of the manifest, and where it belongs. */
+interface PlacedRoute {
+  readonly route: ManifestRoute;
+  /** Below the base path, as the paths of operations are. */
+  readonly path: string;
+}
+
 /**
  * A route of the manifest is the operation that answers the same requests, whatever its parameters are called; one that
- * the document does not have becomes an operation of its own.
+ * the document does not have becomes an operation of its own. Its path may be written as the document writes paths, or
+ * with the base path before it: it is the operation with exactly this path if there is one, else what comes after
+ * the base path if it begins with that.
  * @throws AppError invalid_bundle
  */
 export function planOperations(
@@ -23,10 +34,14 @@ export function planOperations(
   routes: readonly ManifestRoute[],
 ): PlannedOperation[] {
   const basePath = document?.basePath ?? null;
-  const byKey = new Map<string, ManifestRoute>();
+  const operations = document?.operations ?? [];
+  const described = new Set(operations.map(keyOf));
+  const byKey = new Map<string, PlacedRoute>();
   for (const [index, route] of routes.entries()) {
-    const key = keyOf(basePath, route, `${MANIFEST_NAME}: routes.${index}`);
-    const earlier = byKey.get(key);
+    const placed = { route, path: pathBelow(basePath, route, described) };
+    requireRoute(basePath, placed, index);
+    const key = keyOf({ method: route.method, path: placed.path });
+    const earlier = byKey.get(key)?.route;
     if (earlier) {
       throw new AppError(
         'invalid_bundle',
@@ -34,57 +49,61 @@ export function planOperations(
           `routes.${routes.indexOf(earlier)} (${nameOf(earlier)}); remove one of them.`,
       );
     }
-    byKey.set(key, route);
+    byKey.set(key, placed);
   }
-  const described = (document?.operations ?? []).map((operation) => {
-    const key = keyOf(basePath, operation, operation.name);
-    const route = byKey.get(key) ?? null;
-    byKey.delete(key);
-    return { operation, route };
-  });
   const planned = [
-    ...described,
-    ...[...byKey.values()].map((route) => ({ operation: operationOf(route), route })),
+    ...operations.map((operation) => ({ operation, route: byKey.get(keyOf(operation))?.route ?? null })),
+    ...[...byKey]
+      .filter(([key]) => !described.has(key))
+      .map(([, placed]) => ({ operation: operationOf(placed), route: placed.route })),
   ];
   checkNames(planned.map(({ operation }) => operation.name));
   return planned;
 }
 
-function keyOf(
-  basePath: string | null,
-  { method, path }: { readonly method: string; readonly path: string },
-  where: string,
-): string {
+interface MethodAndPath {
+  readonly method: EndpointMethod;
+  readonly path: string;
+}
+
+/** What two have in common that answer the same requests, wherever they are below. */
+function keyOf({ method, path }: MethodAndPath): string {
+  return `${method} ${routeKey(path)}`;
+}
+
+function pathBelow(basePath: string | null, route: ManifestRoute, described: ReadonlySet<string>): string {
+  if (basePath === null || described.has(keyOf(route))) return route.path;
+  return withoutBasePath(basePath, route.path) ?? route.path;
+}
+
+function requireRoute(basePath: string | null, { route, path }: PlacedRoute, index: number): void {
   try {
-    return `${method} ${routeKey(joinRoute(basePath, path))}`;
+    routeBelow(basePath, path);
   } catch (thrown) {
     if (!(thrown instanceof RouteSyntaxError)) throw thrown;
     throw new AppError(
       'invalid_bundle',
-      `${where}: the route ${path} after the base path ${basePath ?? '/'} ${thrown.message}.`,
+      `${MANIFEST_NAME}: routes.${index}: the route ${route.path} after the base path ${basePath ?? '/'} ${thrown.message}.`,
+      {},
+      { cause: thrown },
     );
   }
 }
 
-/** Without a document, nothing is known but the parameters in the path: texts, all of them there. */
-function operationOf(route: ManifestRoute): Operation {
-  const parameters = parseRoute(route.path).segments.flatMap((segment): Parameter[] =>
-    segment.kind === 'param'
-      ? [{ name: segment.name, in: 'path', required: true, type: 'string', itemType: 'any' }]
-      : [],
-  );
+/** Without a document, nothing is known but the parameters in the path. */
+function operationOf({ route: { method }, path }: PlacedRoute): Operation {
   return {
     operationId: null,
-    name: nameOf(route),
-    method: route.method,
-    path: route.path,
+    name: nameOf({ method, path }),
+    method,
+    path,
     description: null,
-    parameters,
+    parameters: pathParameters(path, []),
     body: null,
   };
 }
 
-function nameOf({ method, path }: ManifestRoute): string {
+function nameOf({ method, path }: MethodAndPath): string {
   return `${method} ${path}`;
 }
 

@@ -2,12 +2,12 @@
  * Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. What comes out
  * is whole and checked; the archive is left as it is, and nothing else is written.
  */
-import type { Dependencies } from '../../dependencies.js';
 import { AppError } from '../../errors.js';
 import { generateHandler } from '../handler-source/generate-handler.js';
 import type { ImportedApi, ImportedEndpoint, ImportedHandler } from '../imported-api.js';
 import type { OpenApiDocument, Operation } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
+import { Warnings } from '../warnings.js';
 import { type ArchiveFile, openArchive } from './archive.js';
 import { assignHandlers } from './assign-handlers.js';
 import { type Contents, type HandlerFile, MANIFEST_NAME, SPEC_NAMES, sortContents } from './contents.js';
@@ -41,8 +41,10 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
   const title = document?.title ?? titleOf(manifest, contents);
   const planned = planOperations(document, manifest?.routes ?? []);
   if (planned.length > limits.operations) throw tooManyOperations(planned.length, limits.operations);
-  const { handlerOf, problems, warnings } = assignHandlers(planned, contents.handlers);
+  const { handlerOf, problems, unused } = assignHandlers(planned, contents.handlers);
   const sources = await readHandlers(contents.handlers, new Set(handlerOf.values()), limits.codeBytes);
+  const warnings = new Warnings();
+  warnings.addEach('handlers', unused, ({ path }) => `${path} is the handler of no operation.`);
   return {
     title,
     description: document?.description ?? null,
@@ -55,12 +57,12 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
         handler && sources.get(handler),
       );
     }),
-    dependencies: nonEmpty(manifest?.dependencies ?? null),
+    dependencies: manifest?.dependencies ?? null,
     warnings: [
-      ...contents.warnings,
+      ...warnings.list(),
       ...(manifest?.warnings ?? []),
+      ...contents.warnings,
       ...(document?.warnings ?? []),
-      ...warnings,
     ],
     problems,
   };
@@ -116,10 +118,6 @@ function endpointOf(
   handler: ImportedHandler | undefined,
 ): ImportedEndpoint {
   return { name, method, path, description, generatedCode, handler: handler ?? null };
-}
-
-function nonEmpty(dependencies: Dependencies | null): Dependencies | null {
-  return dependencies && Object.keys(dependencies).length > 0 ? dependencies : null;
 }
 
 function tooManyOperations(count: number, limit: number): AppError {

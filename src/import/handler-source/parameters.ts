@@ -1,9 +1,9 @@
 /** The part of a generated handler that takes path, query, headers and cookies apart. */
-import { parseRoute } from '../../route-pattern.js';
-import type { Operation, Parameter, ValueType } from '../openapi/document.js';
+import type { Operation, Parameter } from '../openapi/document.js';
 import type { Helper } from './helpers.js';
 import type { RustNames } from './rust-names.js';
 import { letStatement, stringLiteral } from './rust-text.js';
+import { separator, textType } from './text-values.js';
 
 /** A parameter in a handler. */
 export interface ReadParameter {
@@ -18,41 +18,16 @@ export interface ReadParameter {
 const MAX_PARAMETERS = 100;
 const MAX_NAME_LENGTH = 256;
 
-/** Not parameters, whatever a document says (OpenAPI, Parameter Object). */
-const OTHER_HEADERS = new Set(['accept', 'content-type', 'authorization']);
-
 /** The parameters that a handler reads, and how many it leaves out. */
 export function readParameters(
   operation: Operation,
   names: RustNames,
 ): { readonly read: readonly ReadParameter[]; readonly leftOut: number } {
-  const all = [...pathParameters(operation), ...otherParameters(operation)];
-  const fit = all
+  const { parameters } = operation;
+  const fit = parameters
     .filter(({ name }) => name !== '' && name.length <= MAX_NAME_LENGTH)
     .slice(0, MAX_PARAMETERS);
-  return { read: fit.map((parameter) => read(parameter, names)), leftOut: all.length - fit.length };
-}
-
-/** The path has the say: what it names is there, whether or not it is described, and nothing else is. */
-function pathParameters({ path, parameters }: Operation): Parameter[] {
-  const described = parameters.filter((parameter) => parameter.in === 'path');
-  return parseRoute(path).segments.flatMap((segment): Parameter[] => {
-    if (segment.kind !== 'param') return [];
-    const { type, itemType } = described.find(({ name }) => name === segment.name) ?? UNDESCRIBED;
-    return [{ name: segment.name, in: 'path', required: true, type, itemType }];
-  });
-}
-
-const UNDESCRIBED = { type: 'string', itemType: 'any' } as const;
-
-function otherParameters({ parameters }: Operation): Parameter[] {
-  const seen = new Set<string>();
-  return parameters.filter((parameter) => {
-    const key = `${parameter.in} ${parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name}`;
-    if (parameter.in === 'path' || seen.has(key)) return false;
-    seen.add(key);
-    return parameter.in !== 'header' || !OTHER_HEADERS.has(parameter.name.toLowerCase());
-  });
+  return { read: fit.map((parameter) => read(parameter, names)), leftOut: parameters.length - fit.length };
 }
 
 function read(parameter: Parameter, names: RustNames): ReadParameter {
@@ -74,17 +49,14 @@ interface Expression {
 }
 
 function expression(parameter: Parameter, name: string): Expression {
-  const { type, itemType, required } = parameter;
-  // Which parameters its members become, and with which names, differs from document to document.
-  if (type === 'object' && parameter.in !== 'path') {
-    return {
-      type: null,
-      remark: 'An object: its text, if it is sent as one.',
-      ...optionalText(parameter, name),
-    };
+  const { type, itemType, required, rawStyle, style } = parameter;
+  // Of such a value there need be nothing under its own name.
+  if (rawStyle !== undefined && parameter.in !== 'path') {
+    return { type: null, remark: 'Its text, which is not taken apart.', ...optionalText(parameter, name) };
   }
-  if (type === 'array') return list(parameter, name, rustType(itemType));
-  const scalar = rustType(type);
+  if (style === 'deepObject' && parameter.in === 'query') return deepObject(parameter, name);
+  if (type === 'array' && rawStyle === undefined) return list(parameter, name, textType(itemType));
+  const scalar = rawStyle === undefined ? textType(type) : 'String';
   if (required) return requiredScalar(parameter, name, scalar);
   const text = optionalText(parameter, name);
   if (scalar === 'String') return { type: null, ...text };
@@ -112,18 +84,28 @@ function requiredScalar(parameter: Parameter, name: string, type: string): Expre
 
 function list(parameter: Parameter, name: string, itemType: string): Expression {
   const type = `Vec<${itemType}>`;
+  const between = separator(parameter.style);
   if (parameter.required) {
     const text = requiredText(parameter, name);
     const reference = parameter.in === 'header' ? text.value : `&${text.value}`;
-    return { type, value: `list(${name}, ${reference})?`, helpers: [...text.helpers, 'list'] };
+    return { type, value: `list(${name}, ${reference}, ${between})?`, helpers: [...text.helpers, 'list'] };
   }
   const text = optionalText(parameter, name);
-  const items = parameter.in === 'cookie' ? `|text| list(${name}, &text)` : `|text| list(${name}, text)`;
+  const reference = parameter.in === 'cookie' ? '&text' : 'text';
+  const items = `|text| list(${name}, ${reference}, ${between})`;
   return {
     type: `Option<${type}>`,
     value: `${text.value}.map(${items}).transpose()?`,
     helpers: [...text.helpers, 'list'],
   };
+}
+
+/** The members of `name[key]=value`. */
+function deepObject({ required }: Parameter, name: string): Expression {
+  const value = `deep_object(${name}, &req.query)`;
+  return required
+    ? { type: null, value: `require(${name}, ${value})?`, helpers: ['deep_object', 'require'] }
+    : { type: null, value, helpers: ['deep_object'] };
 }
 
 type Text = Pick<Expression, 'value' | 'helpers'>;
@@ -151,19 +133,5 @@ function requiredText(parameter: Parameter, name: string): Text {
       return { value: `req.require_header(${name})?`, helpers: [] };
     case 'cookie':
       return { value: `require_cookie(&req, ${name})?`, helpers: ['require_cookie'] };
-  }
-}
-
-/** What is not said to be a number or a boolean is text. */
-function rustType(type: ValueType): string {
-  switch (type) {
-    case 'integer':
-      return 'i64';
-    case 'number':
-      return 'f64';
-    case 'boolean':
-      return 'bool';
-    default:
-      return 'String';
   }
 }

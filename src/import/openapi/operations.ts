@@ -2,31 +2,19 @@
 
 import type { EndpointMethod } from '../../endpoint-method.js';
 import { AppError } from '../../errors.js';
-import { joinRoute, RouteSyntaxError, routeKey } from '../../route-pattern.js';
+import { RouteSyntaxError, routeBelow, routeKey } from '../../route-pattern.js';
+import type { Warn } from '../warnings.js';
 import { descriptionFrom } from './description.js';
 import type { Operation } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
 import { Parameters } from './parameters.js';
-import { type References, withSiblings } from './references.js';
+import { METHODS, PathItems } from './path-items.js';
+import type { References } from './references.js';
 import { RequestBodies } from './request-body.js';
 import { Schemas } from './schemas.js';
 
-/** The methods a path item may have, and those of them that endpoints have. */
-const METHODS = new Map<string, EndpointMethod | null>([
-  ['get', 'GET'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['delete', 'DELETE'],
-  ['patch', 'PATCH'],
-  ['head', null],
-  ['options', null],
-  ['trace', null],
-]);
-
 /** As endpoints have it. */
 const MAX_NAME_LENGTH = 255;
-
-type Warn = (warning: string) => void;
 
 /** One operation as the document has it. */
 interface Found {
@@ -63,6 +51,7 @@ export function readOperations(
     found.some(({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'))
   ) {
     warn(
+      'servers',
       'The servers of single paths and operations are ignored: the first server of the document counts for all',
     );
   }
@@ -94,11 +83,12 @@ function findOperations(
   warn: Warn,
 ): readonly Found[] {
   const found: Found[] = [];
+  const items = new PathItems(references);
   const named = new Map<JsonObject, string>();
   for (const [path, value] of entriesOf(own(document, 'paths'))) {
     if (path.startsWith('x-') || !isObject(value)) continue;
     requirePath(path);
-    const item = withSiblings(references, value, pointerOf(['paths', path]));
+    const item = items.read(value, pointerOf(['paths', path]));
     for (const [key, operation] of Object.entries(item)) {
       const method = METHODS.get(key);
       if (method === undefined || !isObject(operation)) continue;
@@ -107,7 +97,11 @@ function findOperations(
       const operationId = first === undefined ? operationIdOf(operation) : null;
       // A reference to another path makes two operations of one, and one name cannot stand for both.
       if (first === undefined) named.set(operation, label);
-      else warn(`${label}: is the operation of ${first} by reference, and is named by its method and path`);
+      else
+        warn(
+          'references',
+          `${label}: is the operation of ${first} by reference, and is named by its method and path`,
+        );
       found.push({ label, method, path, operationId, item, operation });
       if (found.length > limit) {
         throw specError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
@@ -133,14 +127,14 @@ function requirePath(path: string): void {
 function routeOf(found: Found, basePath: string | null, warn: Warn): Routed | undefined {
   const { label, method, path } = found;
   if (method === null) {
-    warn(`${label}: left out: endpoints have the methods GET, POST, PUT, DELETE and PATCH`);
+    warn('left-out', `${label}: left out: endpoints have the methods GET, POST, PUT, DELETE and PATCH`);
     return undefined;
   }
   try {
-    return { ...found, method, routeKey: routeKey(joinRoute(basePath, path)) };
+    return { ...found, method, routeKey: routeKey(routeBelow(basePath, path)) };
   } catch (thrown) {
     if (!(thrown instanceof RouteSyntaxError)) throw thrown;
-    warn(`${label}: left out: the path ${shortened(thrown.message)}`);
+    warn('left-out', `${label}: left out: the path ${shortened(thrown.message)}`);
     return undefined;
   }
 }

@@ -1,5 +1,6 @@
 /** Reads OpenAPI documents: from text, which may be anything, to what this product needs to know of them. */
 import { AppError } from '../../errors.js';
+import { type Warn, Warnings } from '../warnings.js';
 import { descriptionFrom } from './description.js';
 import type { OpenApiDocument } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
@@ -37,18 +38,17 @@ async function read(document: unknown, limits: OpenApiLimits): Promise<OpenApiDo
   requireOpenApi(document);
   const references = new References(document, survey(document));
   requirePaths(document, limits);
-  await validateDocument(document);
+  await validateDocument(document, references);
 
-  const warnings: string[] = [];
-  const warn = (warning: string) => warnings.push(warning);
-  const { title, version, description } = readInfo(document, warn);
+  const warnings = new Warnings();
+  const { title, version, description } = readInfo(document, warnings.add);
   const basePath = basePathOf(document);
-  const operations = readOperations(document, references, basePath, limits.operations, warn);
+  const operations = readOperations(document, references, basePath, limits.operations, warnings.add);
   if (operations.length === 0) {
-    const reasons = warnings.slice(0, 5).join('; ');
+    const reasons = warnings.list().slice(0, 5).join('; ');
     throw specError('/paths', `has no operation that can be imported${reasons && `: ${reasons}`}`);
   }
-  return { title, version, description, basePath, operations, warnings };
+  return { title, version, description, basePath, operations, warnings: warnings.list() };
 }
 
 function requireOpenApi(document: unknown): asserts document is JsonObject {
@@ -85,7 +85,7 @@ function requirePaths(document: JsonObject, { operations: limit }: OpenApiLimits
   }
 }
 
-function readInfo(document: JsonObject, warn: (warning: string) => void) {
+function readInfo(document: JsonObject, warn: Warn) {
   const info = own(document, 'info');
   if (!isObject(info)) throw specError('/info', 'must be an object with title and version');
   const title = String(own(info, 'title')).trim().replace(/\s+/g, ' ');

@@ -1,19 +1,29 @@
 /** Follows `$ref`s within the document. There are no others: nothing is ever fetched or read from disk. */
-import { isObject, type JsonObject, own, shortened, specError } from './json.js';
-import type { Survey } from './survey.js';
+import { isObject, own, shortened, specError } from './json.js';
+import { isData, isMapOfNames, type Survey } from './survey.js';
 
 /** How many references a chain may have, those on the way of a pointer included. */
 const MAX_CHAIN = 100;
 
-export class References {
-  private readonly targets = new Map<string, unknown>();
+/** A value, and what its place makes of the names of its members. */
+interface Position {
+  readonly value: unknown;
+  /** Its members have names of the author's choice. */
+  readonly isMap: boolean;
+  /** It stands in an extension, where all names are the author's. */
+  readonly isExtension: boolean;
+}
 
-  /** @throws AppError invalid_spec for a reference that leads out of the document, to nowhere or to itself */
+export class References {
+  private readonly targets = new Map<string, Position>();
+
+  /** @throws AppError invalid_spec for a reference that leads out of the document, into data, to nowhere or to itself */
   constructor(
     private readonly root: unknown,
     private readonly surveyed: Survey,
   ) {
     const checked = new Set<string>();
+    // What they lead to may add some.
     for (const { target, place } of surveyed.references) {
       if (checked.has(target)) continue;
       this.resolve({ $ref: target }, place);
@@ -27,20 +37,26 @@ export class References {
    * @throws AppError invalid_spec
    */
   resolve(value: unknown, place: string): unknown {
-    return this.follow(value, place, 0);
+    return this.follow({ value, isMap: false, isExtension: false }, place, 0).value;
   }
 
-  private follow(value: unknown, place: string, length: number): unknown {
-    const target = referenceOf(value);
-    if (target === undefined) return value;
+  /** Whether a reference has led to this value in an extension. */
+  isInExtension(value: unknown): boolean {
+    return this.surveyed.isIncluded(value);
+  }
+
+  private follow(position: Position, place: string, length: number): Position {
+    const target = referenceOf(position.value);
+    if (target === undefined) return position;
     if (length > MAX_CHAIN) {
       throw specError(place, `$ref "${shortened(target)}" leads back to itself, so it stands for nothing`);
     }
-    if (!this.targets.has(target)) this.targets.set(target, this.find(target, place, length + 1));
-    return this.follow(this.targets.get(target), place, length + 1);
+    const found = this.targets.get(target) ?? this.find(target, place, length + 1);
+    this.targets.set(target, found);
+    return this.follow(found, place, length + 1);
   }
 
-  private find(target: string, place: string, length: number): unknown {
+  private find(target: string, place: string, length: number): Position {
     if (!target.startsWith('#')) {
       throw specError(
         place,
@@ -48,22 +64,44 @@ export class References {
       );
     }
     const fragment = decoded(target.slice(1), place);
-    if (fragment === '') return this.root;
+    const root = { value: this.root, isMap: false, isExtension: false };
+    if (fragment === '') return root;
     if (!fragment.startsWith('/')) {
       const { anchors } = this.surveyed;
-      if (anchors.has(fragment)) return anchors.get(fragment);
+      if (anchors.has(fragment)) return { ...root, value: anchors.get(fragment) };
       throw nowhere(target, place);
     }
-    let value = this.root;
-    for (const part of fragment.slice(1).split('/')) {
-      const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    const path = fragment
+      .slice(1)
+      .split('/')
+      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+    let position: Position = root;
+    for (const key of path) {
       // A pointer may lead through another reference.
-      const next = memberOf(value, key) ?? memberOf(this.follow(value, place, length), key);
+      const next = memberAt(position, key) ?? memberAt(this.follow(position, place, length), key);
       if (next === undefined) throw nowhere(target, place);
-      value = next;
+      if (next === 'data') {
+        throw specError(
+          place,
+          `$ref "${shortened(target)}" leads into "${key}", which is data; put what it refers to under /components`,
+        );
+      }
+      position = next;
     }
-    return value;
+    if (position.isExtension) this.surveyed.include(position.value, path);
+    return position;
   }
+}
+
+function memberAt(
+  { value: holder, isMap, isExtension }: Position,
+  key: string,
+): Position | 'data' | undefined {
+  const value = memberOf(holder, key);
+  if (value === undefined) return undefined;
+  if (isExtension || (!isMap && key.startsWith('x-'))) return { value, isMap: false, isExtension: true };
+  if (Array.isArray(holder)) return { value, isMap: false, isExtension };
+  return isData(key, value, isMap) ? 'data' : { value, isMap: isMapOfNames(key, isMap), isExtension };
 }
 
 /** The target of a value that is a reference. */
@@ -71,17 +109,6 @@ export function referenceOf(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
   const target = own(value, '$ref');
   return typeof target === 'string' ? target : undefined;
-}
-
-/**
- * An object with its `$ref` followed, one by one: members beside a `$ref` come before those of what it refers to.
- * Path items may have them, and so may schemas since 3.1.
- */
-export function withSiblings(references: References, value: JsonObject, place: string): JsonObject {
-  if (referenceOf(value) === undefined) return value;
-  const target = references.resolve(value, place);
-  const { $ref: _followed, ...siblings } = value;
-  return isObject(target) ? { ...target, ...siblings } : siblings;
 }
 
 function memberOf(value: unknown, key: string): unknown {

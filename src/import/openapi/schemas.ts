@@ -1,6 +1,6 @@
 /** What a schema says of a value's type: as much as a generated handler tells apart. */
 import type { Member, ValueType } from './document.js';
-import { entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
+import { entriesOf, isObject, itemsOf, type JsonObject, own, specError } from './json.js';
 import type { References } from './references.js';
 
 interface Kind {
@@ -11,10 +11,23 @@ interface Kind {
 const ANY: Kind = { type: 'any', nullable: false };
 const TYPES: readonly string[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
+/** Schemas and members looked at. The largest public documents need some ten thousand. */
+const MAX_STEPS = 2_000_000;
+
 /** Reads schemas. Each is read once, so that those that refer to each other in all ways take no longer than others. */
 export class Schemas {
   private readonly kinds = new Map<JsonObject, Kind>();
   private readonly members = new Map<JsonObject, readonly Member[]>();
+  private steps = 0;
+
+  /** Servers send these; clients do not. */
+  private readonly isReadOnly = this.inherited((schema) => own(schema, 'readOnly') === true || undefined);
+  private readonly itemsIn = this.inherited((schema) => own(schema, 'items'));
+  private readonly saysBinary = this.inherited((schema) => saysBinary(schema) || undefined);
+  private readonly alternativesIn = this.inherited((schema) => {
+    const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
+    return all.length > 0 ? all.filter((one) => !isNull(one)) : undefined;
+  });
 
   constructor(private readonly references: References) {}
 
@@ -25,11 +38,7 @@ export class Schemas {
 
   /** The type of the items of an array; `any` for what is none. */
   itemTypeOf(schema: unknown): ValueType {
-    for (const part of this.partsOf(schema)) {
-      const items = own(part, 'items');
-      if (items !== undefined) return this.typeOf(items);
-    }
-    return 'any';
+    return this.typeOf(this.itemsIn(schema));
   }
 
   /** The members of an object that clients send, in the order of the document. */
@@ -38,6 +47,21 @@ export class Schemas {
     const members = this.members.get(schema) ?? this.findMembers(schema);
     this.members.set(schema, members);
     return members;
+  }
+
+  /** The schemas of an object's members, by name; of several, the last. */
+  propertiesOf(schema: unknown): ReadonlyMap<string, unknown> {
+    return new Map(this.partsOf(schema).flatMap((part) => entriesOf(own(part, 'properties'))));
+  }
+
+  /** Whether a member of a form is a file, or a list of files. */
+  isBinary(schema: unknown): boolean {
+    const alternatives = this.alternativesIn(schema) ?? [];
+    return (
+      this.saysBinary(schema) === true ||
+      this.saysBinary(this.itemsIn(schema)) === true ||
+      (alternatives.length > 0 && alternatives.every((one) => this.saysBinary(one) === true))
+    );
   }
 
   private kindOf(schema: unknown): Kind {
@@ -65,7 +89,6 @@ export class Schemas {
 
   /** What all alternatives have in common. */
   private kindOfAlternatives(alternatives: readonly unknown[]): Kind {
-    const isNull = (alternative: unknown) => isObject(alternative) && own(alternative, 'type') === 'null';
     const kinds = alternatives.filter((one) => !isNull(one)).map((one) => this.kindOf(one));
     const [first] = kinds;
     const isSame = kinds.every(({ type }) => type === first?.type);
@@ -82,7 +105,8 @@ export class Schemas {
     const members = new Map<string, Member>();
     const readOnly = new Set<string>();
     for (const [name, property] of parts.flatMap((part) => entriesOf(own(part, 'properties')))) {
-      if (this.isReadOnly(property)) readOnly.add(name);
+      this.count();
+      if (this.isReadOnly(property) === true) readOnly.add(name);
       const kind = this.kindOf(property);
       const earlier = members.get(name);
       members.set(name, {
@@ -94,9 +118,21 @@ export class Schemas {
     return [...members.values()].filter(({ name }) => !readOnly.has(name));
   }
 
-  /** Servers send these; clients do not. */
-  private isReadOnly(schema: unknown): boolean {
-    return this.partsOf(schema).some((part) => own(part, 'readOnly') === true);
+  /** What the first of a schema's bases says, or else the schema itself. */
+  private inherited<T>(ask: (schema: JsonObject) => T | undefined): (schema: unknown) => T | undefined {
+    const known = new Map<JsonObject, T | undefined>();
+    const find = (schema: unknown): T | undefined => {
+      if (!isObject(schema)) return undefined;
+      if (known.has(schema)) return known.get(schema);
+      // What a schema that leads back to itself finds on its way.
+      known.set(schema, undefined);
+      let found: T | undefined;
+      for (const base of this.basesOf(schema)) found ??= find(base);
+      found ??= ask(schema);
+      known.set(schema, found);
+      return found;
+    };
+    return find;
   }
 
   /** The schemas that a schema builds upon. */
@@ -112,12 +148,35 @@ export class Schemas {
     const add = (part: unknown) => {
       if (!isObject(part) || seen.has(part)) return;
       seen.add(part);
+      this.count();
       for (const base of this.basesOf(part)) add(base);
       parts.push(part);
     };
     add(schema);
     return parts;
   }
+
+  private count(): void {
+    this.steps++;
+    if (this.steps > MAX_STEPS) {
+      throw specError('/components/schemas', 'build upon each other in too many steps');
+    }
+  }
+}
+
+function isNull(schema: unknown): boolean {
+  return isObject(schema) && own(schema, 'type') === 'null';
+}
+
+/** OpenAPI 3.0 has a format for it, 3.1 the media type of a string that is not encoded. */
+function saysBinary(schema: JsonObject): boolean {
+  const mediaType = own(schema, 'contentMediaType');
+  if (own(schema, 'format') === 'binary') return true;
+  return (
+    typeof mediaType === 'string' &&
+    !/\bjson\b/i.test(mediaType) &&
+    own(schema, 'contentEncoding') === undefined
+  );
 }
 
 /** What the keywords of a schema itself say. */

@@ -1,7 +1,9 @@
 /**
  * The first look at a document: bounds that keep everything after it fast, texts that could not be stored, and all
- * references. What stands in examples, defaults and extensions is data: only its size is looked at.
+ * references. What stands in examples, defaults and extensions is data: only its size is looked at. But what a reference
+ * leads to in an extension is none: documents of 3.0 have no other place for path items that several paths share.
  */
+import { textProblem } from '../../validation/formats.js';
 import { isObject, pointerOf, specError } from './json.js';
 
 /** Levels of nesting. Documents have some twenty or thirty. */
@@ -22,6 +24,14 @@ export interface Survey {
   readonly references: readonly FoundReference[];
   /** Schemas by the names that `$anchor` gives them. */
   readonly anchors: ReadonlyMap<string, unknown>;
+  /**
+   * Looks at what stands in an extension, and is a part of the document because a reference leads there.
+   * @param path where it stands
+   * @throws AppError invalid_spec naming the place
+   */
+  include(value: unknown, path: readonly string[]): void;
+  /** Whether it was given to `include`. */
+  isIncluded(value: unknown): boolean;
 }
 
 /** Keywords whose values are objects with names of the author's choice. */
@@ -78,7 +88,20 @@ class Surveyor implements Survey {
   readonly references: FoundReference[] = [];
   readonly anchors = new Map<string, unknown>();
   private readonly path: string[] = [];
+  private readonly included = new Set<unknown>();
   private values = 0;
+
+  include(value: unknown, path: readonly string[]): void {
+    if (this.included.has(value)) return;
+    this.included.add(value);
+    this.path.push(...path);
+    this.visit(value, false);
+    this.path.length = 0;
+  }
+
+  isIncluded(value: unknown): boolean {
+    return this.included.has(value);
+  }
 
   visit(value: unknown, isMap: boolean): void {
     this.count();
@@ -150,11 +173,8 @@ class Surveyor implements Survey {
     this.checkText(key);
   }
 
-  /** The database can hold neither; no document has them on purpose. */
   private checkText(text: string): void {
-    if (text.includes('\0')) throw specError(pointerOf(this.path), 'must not have NUL characters');
-    if (/\p{Surrogate}/u.test(text)) {
-      throw specError(pointerOf(this.path), 'must be Unicode text without lone surrogates');
-    }
+    const problem = textProblem(text);
+    if (problem !== undefined) throw specError(pointerOf(this.path), problem);
   }
 }

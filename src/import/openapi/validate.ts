@@ -10,6 +10,7 @@ import { validate } from '@readme/openapi-parser';
 import { AppError, toError } from '../../errors.js';
 import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
+import type { References } from './references.js';
 import { isData, isMapOfNames } from './survey.js';
 
 const SHOWN_PROBLEMS = 5;
@@ -31,9 +32,9 @@ const OWN_RULES = {
  * Checks the document.
  * @throws AppError invalid_spec with the first few problems and their places
  */
-export async function validateDocument(root: JsonObject): Promise<void> {
+export async function validateDocument(root: JsonObject, references: References): Promise<void> {
   requireSecuritySchemes(root);
-  const copy = withoutReferences(root);
+  const copy = withoutReferences(root, references);
   const result = await validate(copy as unknown as Parameters<typeof validate>[0], {
     resolve: { external: false, file: false },
     validate: { errors: { colorize: false }, rules: { openapi: OWN_RULES } },
@@ -71,18 +72,29 @@ function describe(message: string, copy: JsonObject): string {
 }
 
 /** A copy with all references made to lead out of the document, and without data, which may be anything. */
-function withoutReferences(root: JsonObject): JsonObject {
-  const copy = copyMembers(root, false);
-  const paths = copy['paths'];
-  // The specification allows extensions among the paths; the parser does not. What is too long for a route is left out
-  // later, and would take the parser minutes.
-  if (!isObject(paths)) return copy;
-  return {
-    ...copy,
-    paths: Object.fromEntries(
-      Object.entries(paths).filter(([path]) => !path.startsWith('x-') && path.length <= MAX_ROUTE_LENGTH),
-    ),
-  };
+function withoutReferences(root: JsonObject, references: References): JsonObject {
+  const paths = own(root, 'paths');
+  if (!isObject(paths)) return copyMembers(root, false);
+  return { ...copyMembers({ ...root, paths: {} }, false), paths: copyPaths(paths, references) };
+}
+
+/** In extensions the parser looks at nothing: an item there is put in place of the first reference to it. */
+function copyPaths(paths: JsonObject, references: References): JsonObject {
+  const seen = new Set<unknown>();
+  const copies = Object.entries(paths)
+    // The specification allows extensions among the paths; the parser does not. What is too long for a route is left out
+    // later, and would take the parser minutes.
+    .filter(([path]) => !path.startsWith('x-') && path.length <= MAX_ROUTE_LENGTH)
+    .map(([path, item]) => {
+      const target = references.resolve(item, pointerOf(['paths', path]));
+      if (!isObject(item) || !isObject(target) || !references.isInExtension(target) || seen.has(target)) {
+        return [path, copyValue(item, false)];
+      }
+      seen.add(target);
+      const { $ref: _followed, ...siblings } = item;
+      return [path, copyMembers({ ...target, ...siblings }, false)];
+    });
+  return Object.fromEntries(copies);
 }
 
 function copyMembers(object: JsonObject, isMap: boolean): JsonObject {

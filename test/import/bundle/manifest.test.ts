@@ -108,6 +108,14 @@ routes:
       'bundle:\n  name: 5',
       /^bundle\.yaml, line 2, column 3: bundle\.name: must be a string/,
     ],
+    'with half a character in its name': [
+      'bundle: { name: "a\\ud800b" }',
+      /^bundle\.yaml, line 1, column 11: bundle\.name: must be Unicode text without lone surrogates/,
+    ],
+    'with half a character in the name of a handler': [
+      'routes:\n  - { method: GET, path: /s, handler: "b\\ud800" }\n',
+      /^bundle\.yaml, line 2, column 30: routes\.0\.handler: must be Unicode text/,
+    ],
     'with an empty name': ['bundle: { name: " " }', /bundle\.name: must not be empty/],
     'with a name without end': [
       `bundle: { name: ${'x'.repeat(256)} }`,
@@ -156,6 +164,13 @@ routes:
   for (const [what, [text, message, code]] of Object.entries(refused)) {
     it(`is refused ${what}`, () => expectRefused(text, message, code));
   }
+
+  it('is told of the first of very many keys that mean nothing, in no time', function () {
+    this.timeout(20_000);
+    const { warnings } = readManifest(Array.from({ length: 40_000 }, (_, at) => `k${at}: 1\n`).join(''));
+    expect(warnings).to.have.lengthOf(51);
+    expect(warnings.at(-1)).to.equal('… and 39950 more keys of the manifest that mean nothing');
+  });
 
   it('cannot change what other objects have', () => {
     const { warnings } = readManifest(

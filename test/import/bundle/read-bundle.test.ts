@@ -239,14 +239,29 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['src/lib.rs is the handler of no operation.']);
     });
 
-    it('and tells of operations that have none', async () => {
+    it('for some operations only', async () => {
       const files = { 'openapi.yaml': spec({ 'GET /pets': 'listPets', 'POST /pets': null }) };
       const api = await read(files);
       expect(handlers(api)).to.deep.equal({ listPets: null, 'POST /pets': null });
-      expect(api.warnings).to.deep.equal([
-        'listPets has no handler; a generated one answers 501.',
-        'POST /pets has no handler; a generated one answers 501.',
-      ]);
+      expect(api.warnings).to.deep.equal([]);
+    });
+
+    it('and tells of those of no operation first, however much else there is to tell', async () => {
+      const heads = Object.fromEntries(
+        Array.from({ length: 90 }, (_, at) => [`HEAD /p${at}`, null] as const),
+      );
+      const api = await read({
+        'openapi.yaml': spec({ 'GET /pets': 'listPets', ...heads }),
+        'handlers/orphan.rs': '',
+        'handlers/deep/er.rs': '',
+        'bundle.yaml': `${Array.from({ length: 60 }, (_, at) => `key${at}: 1`).join('\n')}\n`,
+      });
+      expect(api.warnings[0]).to.equal('handlers/orphan.rs is the handler of no operation.');
+      expect(api.warnings[1]).to.match(/^bundle\.yaml, line 1, column 1: key0 means nothing here/);
+      expect(api.warnings[51]).to.equal('… and 10 more keys of the manifest that mean nothing');
+      expect(api.warnings[52]).to.match(/^handlers\/deep\/er\.rs is not read/);
+      expect(api.warnings[53]).to.match(/^HEAD \/p0: left out/);
+      expect(api.warnings.at(-1)).to.equal('… and 40 more operations that are left out');
     });
 
     it('and tells once of those in doubt', async () => {
@@ -325,6 +340,14 @@ describe('bundle', () => {
         ...manifest([], { dependencies: { regex: '1.10' } }),
       });
       expect(api.dependencies).to.deep.equal({ regex: '1.10' });
+    });
+
+    it('tells no crates from nothing said of crates', async () => {
+      const dependenciesIn = async (rest: object) =>
+        (await read({ 'openapi.yaml': PETS, ...BOTH, ...manifest([], rest) })).dependencies;
+      expect(await dependenciesIn({ dependencies: {} })).to.deep.equal({});
+      expect(await dependenciesIn({ dependencies: null })).to.equal(null);
+      expect(await dependenciesIn({})).to.equal(null);
     });
 
     it('needs no document', async () => {
@@ -423,6 +446,49 @@ describe('bundle', () => {
         expect(handlers(api), path).to.deep.equal({ listPets: 'a.rs' });
       }
     });
+
+    it('adds a route below the base path, whether or not it is written with it', async () => {
+      const files = {
+        'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
+        'a.rs': '',
+      };
+      for (const path of ['/extra', '/v1/extra']) {
+        const api = await read({ ...files, ...manifest([route('PUT', path, 'a')], {}) });
+        expect(api.basePath).to.equal('/v1');
+        expect(api.endpoints.map((each) => [each.name, each.path])).to.deep.equal([
+          ['listPets', '/pets'],
+          ['PUT /extra', '/extra'],
+        ]);
+      }
+      const api = await read({ ...files, ...manifest([route('PUT', '/v1', 'a')], {}) });
+      expect(api.endpoints.at(-1)).to.include({ name: 'PUT /', path: '/' });
+    });
+
+    it('means the operation with exactly its path before the one below the base path', async () => {
+      const api = await read({
+        'openapi.yaml': spec({ 'GET /pets': 'short', 'GET /v1/pets': 'long' }, { server: '/v1' }),
+        'a.rs': '',
+        'b.rs': '',
+        ...manifest([route('GET', '/v1/pets', 'a')], {}),
+      });
+      expect(handlers(api)).to.deep.equal({ short: null, long: 'a.rs' });
+      const both = await read({
+        'openapi.yaml': spec({ 'GET /pets': 'short', 'GET /v1/pets': 'long' }, { server: '/v1' }),
+        'a.rs': '',
+        'b.rs': '',
+        ...manifest([route('GET', '/v1/v1/pets', 'a'), route('GET', '/pets', 'b')], {}),
+      });
+      expect(handlers(both)).to.deep.equal({ short: 'b.rs', long: 'a.rs' });
+    });
+
+    it('is refused with a route written both ways', () =>
+      expectRefused(
+        {
+          'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
+          ...manifest([route('GET', '/pets', 'a'), route('GET', '/v1/pets', 'a')], {}),
+        },
+        /^bundle\.yaml: routes\.1 \(GET \/v1\/pets\) answers the same requests as routes\.0 \(GET \/pets\)/,
+      ));
 
     it('reports a handler that is not there', async () => {
       const api = await read({

@@ -173,23 +173,6 @@ describe('generated handlers', () => {
     expect(source).to.include('"error": "GET /pets is not implemented yet"');
   });
 
-  it('takes the parameters of the path from the path', () => {
-    const path = '/{owner}/{id}';
-    const parameters = ['id', 'elsewhere'].map((name) =>
-      parameter(name, { in: 'path', required: true, type: 'integer' }),
-    );
-    const source = generated(operation({ path, parameters }));
-    expect(source).to.include('let owner: String = req.require_path_param("owner")?;');
-    expect(source).to.include('let id: i64 = req.require_path_param("id")?;');
-    expect(source).not.to.include('elsewhere');
-  });
-
-  it('leaves out headers that are not parameters, and parameters described twice', () => {
-    const headers = ['Accept', 'content-type', 'AUTHORIZATION', 'X-Trace', 'x-trace'];
-    const parameters = headers.map((name) => parameter(name, { in: 'header' }));
-    expect(variables(operation({ parameters }))).to.deep.equal(['x_trace', 'answer']);
-  });
-
   it('takes objects among the parameters as text, required or not', () => {
     const source = generated(
       operation({ parameters: [parameter('filter', { type: 'object', required: true })] }),

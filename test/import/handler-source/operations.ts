@@ -1,6 +1,7 @@
 /** Operations as a document may have them: plain ones to start from, and as hostile as they come. */
 import fc from 'fast-check';
 import type { Member, Operation, Parameter, RequestBody } from '../../../src/import/openapi/document.js';
+import { pathParameters } from '../../../src/import/openapi/path-parameters.js';
 
 /** An operation without parameters and body, but for what is given. */
 export function operation(given: Partial<Operation> = {}): Operation {
@@ -179,4 +180,12 @@ export const hostileOperation: fc.Arbitrary<Operation> = fc
     parameters: fc.array(hostileParameter, { maxLength: 8 }),
     body: fc.option(hostileBody),
   })
-  .map((drawn) => operation(drawn));
+  .map((drawn) => operation({ ...drawn, parameters: asRead(drawn.path, drawn.parameters) }));
+
+/** As documents are read: those of the path first, all of them, and none twice. */
+function asRead(path: string, drawn: readonly Parameter[]): readonly Parameter[] {
+  const others = drawn.filter((one) => one.in !== 'path');
+  const byKey = new Map(others.map((one) => [`${one.in} ${one.name.toLowerCase()}`, one]));
+  const inPath = drawn.filter((one) => one.in === 'path').map((one) => ({ ...one, required: true }));
+  return [...pathParameters(path, inPath), ...byKey.values()];
+}

@@ -89,15 +89,6 @@ describe('OpenAPI: documents that are refused', () => {
       /have the same route/,
     );
     await refuses(
-      read(
-        documentWith({
-          servers: [{ url: '/v1' }],
-          paths: { '/a': { get: operation() }, '/v1/a': { get: operation() } },
-        }),
-      ),
-      /have the same route/,
-    );
-    await refuses(
       read(withPaths({ '/a': { get: operation() }, '/b': { get: operation({ operationId: 'GET /a' }) } })),
       /have the same name/,
     );

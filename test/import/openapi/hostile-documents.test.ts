@@ -88,6 +88,67 @@ describe('OpenAPI: hostile documents', () => {
     expect(warnings.join()).to.match(/^GET .*: left out: the path must have at most/);
   });
 
+  describe('much to look up again and again', () => {
+    const content = (schema: object) => ({ content: { 'application/json': { schema } } });
+    const many = <T>(count: number, make: (at: number) => readonly [string, T]) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => make(at)));
+    const ALL = { $ref: '#/components/schemas/All' };
+    /** Each builds upon all others. */
+    const tangle = (count: number) => ({
+      ...many(count, (at) => [`B${at}`, { type: 'object', properties: { [`p${at}`]: { allOf: [ALL] } } }]),
+      All: { allOf: Array.from({ length: count }, (_, at) => ({ $ref: `#/components/schemas/B${at}` })) },
+    });
+
+    it('schemas that build upon all others', async function () {
+      this.timeout(20_000);
+      const text = documentWith({
+        paths: { '/a': { post: { requestBody: content(ALL), responses: RESPONSES } } },
+        components: { schemas: tangle(10_000) },
+      });
+      const { operations, warnings } = await read(text);
+      expect(operations[0]?.body?.members).to.deep.equal([]);
+      expect(warnings.join()).to.match(/has 10000 members/);
+    });
+
+    it('parameters that build upon all others', async function () {
+      this.timeout(20_000);
+      const schemas = tangle(5_000);
+      const parameters = many(10_000, (at) => [
+        `P${at}`,
+        { name: `p${at}`, in: 'query', schema: { allOf: [ALL] } },
+      ]);
+      const paths = many(50, (at) => [
+        `/p${at}`,
+        {
+          get: {
+            parameters: Array.from({ length: 200 }, (_, n) => ({
+              $ref: `#/components/parameters/P${at * 200 + n}`,
+            })),
+            responses: RESPONSES,
+          },
+        },
+      ]);
+      const { operations } = await read(documentWith({ paths, components: { schemas, parameters } }));
+      expect(operations).to.have.lengthOf(50);
+    });
+
+    it('bodies with all members of all others', async () => {
+      const paths = many(2_000, (at) => [
+        `/p${at}`,
+        { post: { requestBody: content({ allOf: [ALL] }), responses: RESPONSES } },
+      ]);
+      const text = documentWith({ paths, components: { schemas: tangle(2_000) } });
+      await refuses(read(text, 5_000), /^\/components\/schemas: build upon each other in too many steps/);
+    });
+
+    it('a large path item of many paths', async function () {
+      this.timeout(20_000);
+      const item = { get: { responses: RESPONSES }, ...many(50_000, (at) => [`x-${at}`, 0]) };
+      const paths = { '/all': item, ...many(4_000, (at) => [`/p${at}`, { $ref: '#/paths/~1all' }]) };
+      expect((await read(documentWith({ paths }), 5_000)).operations).to.have.lengthOf(4_001);
+    });
+  });
+
   it('names of JavaScript', async () => {
     await refuses(
       read(

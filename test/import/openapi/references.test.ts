@@ -138,6 +138,73 @@ describe('OpenAPI: references', () => {
     ]);
   });
 
+  it('into data are refused', async () => {
+    for (const [key, value] of Object.entries({
+      example: {},
+      default: {},
+      const: {},
+      enum: [{}],
+      examples: [{}],
+    })) {
+      const target = `#/components/schemas/B/${key}${Array.isArray(value) ? '/0' : ''}`;
+      await refuses(
+        read(withSchema({ $ref: target }, { B: { [key]: value } })),
+        new RegExp(`^/components/schemas/A: \\$ref ".*" leads into "${key}", which is data; put`),
+      );
+    }
+    const names = { default: { type: 'string' }, example: { $ref: '#/components/schemas/default' } };
+    expect(
+      (await read(withSchema({ $ref: '#/components/schemas/example' }, names))).operations,
+    ).to.have.lengthOf(1);
+  });
+
+  describe('into extensions', () => {
+    const inExtension = (item: object, others: object = {}) =>
+      documentWith({ paths: { '/z': { $ref: '#/x-items/a' } }, 'x-items': { a: item, ...others } });
+    const operation = { operationId: 'z', responses: RESPONSES };
+
+    it('make a part of the document of what is there', async () => {
+      const { operations } = await read(inExtension({ get: operation }));
+      expect(operations.map(({ name }) => name)).to.deep.equal(['z']);
+      const through = documentWith({
+        paths: { '/z': { $ref: '#/x-items/default/example' } },
+        'x-items': { default: { $ref: '#/x-others' } },
+        'x-others': { example: { get: operation } },
+      });
+      expect((await read(through)).operations.map(({ name }) => name)).to.deep.equal(['z']);
+    });
+
+    it('which is looked at like the rest of it', async () => {
+      await refuses(
+        read(inExtension({ get: { ...operation, summary: 'a\u0000b' } })),
+        /^\/x-items\/a\/get\/summary: must not have NUL characters/,
+      );
+      await refuses(
+        read(inExtension({ get: { ...operation, operationId: 'z\ud800' } })),
+        /^\/x-items\/a\/get\/operationId: must be Unicode text/,
+      );
+      await refuses(
+        read(inExtension({ get: { ...operation, requestBody: { $ref: 'https://a.example/b' } } })),
+        /leads out of the document/,
+      );
+      await refuses(
+        read(inExtension({ $ref: '#/x-items/b' }, { b: { get: { ...operation, summary: '\0' } } })),
+        /^\/x-items\/b\/get\/summary: must not have NUL/,
+      );
+    });
+
+    it('which is validated', async () => {
+      await refuses(
+        read(inExtension({ get: { operationId: 'z' } })),
+        /\/paths\/~1z\/get: must have required property 'responses'/,
+      );
+      await refuses(
+        read(inExtension({ get: { ...operation, tags: 1 } })),
+        /\/paths\/~1z\/get\/tags: must be array/,
+      );
+    });
+  });
+
   it('to something of another kind are refused where they are used', async () => {
     const text = documentWith({
       paths: { '/a': { get: { parameters: [{ $ref: '#/info' }], responses: RESPONSES } } },

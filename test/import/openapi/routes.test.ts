@@ -74,6 +74,40 @@ describe('OpenAPI: routes', () => {
     expect(warnings[0]).to.match(/servers .* are ignored/);
   });
 
+  it('takes a path that begins like the base path for another than what comes after it', async () => {
+    const { operations } = await read(
+      documentWith({
+        servers: [{ url: '/v1' }],
+        paths: { '/v1/pets': { get: operation() }, '/pets': { get: operation() } },
+      }),
+    );
+    expect(operations.map(({ path }) => path)).to.deep.equal(['/v1/pets', '/pets']);
+  });
+
+  it('names the first of each kind of warnings, and counts the others', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 60 }, (_, at) => [`/p${at}/{id}`, { get: operation(), head: operation() }]),
+    );
+    const { warnings } = await read(withPaths(many), 1_000);
+    expect(warnings).to.have.lengthOf(102);
+    expect(warnings[50]).to.equal('… and 10 more operations that are left out');
+    expect(warnings[51]).to.match(/^GET \/p0\/\{id\}: the path parameter "id" is not described/);
+    expect(warnings[101]).to.match(/^… and 10 more path parameters/);
+  });
+
+  it('has all parameters of a path, in its order, before the others', async () => {
+    const parameters = [
+      { name: 'q', in: 'query', schema: {} },
+      { name: 'b', in: 'path', required: true, schema: { type: 'integer' } },
+    ];
+    const { operations } = await read(withPaths({ '/{a}/{b}': { get: operation({ parameters }) } }));
+    expect(operations[0]?.parameters.map(({ name, type }) => `${name} ${type}`)).to.deep.equal([
+      'a string',
+      'b integer',
+      'q any',
+    ]);
+  });
+
   it('makes parameters and path agree, and says so', async () => {
     const parameters = [
       { name: 'gone', in: 'path', required: true, schema: {} },
