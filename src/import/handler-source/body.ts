@@ -1,7 +1,8 @@
 /** The part of a generated handler that takes the body apart. */
 import type { Member, RequestBody, ValueType } from '../openapi/document.js';
-import { RustNames } from './rust-names.js';
-import { stringLiteral } from './rust-text.js';
+import { readForm } from './form.js';
+import type { Helper } from './helpers.js';
+import { bodyStruct, type FieldSource, structFields } from './rust-struct.js';
 
 /** A body in a handler. */
 export interface ReadBody {
@@ -11,11 +12,10 @@ export interface ReadBody {
   readonly statements: readonly string[];
   /** What the answer shows of it: an expression. */
   readonly shown: string;
+  readonly helpers: readonly Helper[];
+  /** Those that its source names. */
+  readonly types: readonly string[];
 }
-
-/** More fields, or longer names, make no sense in a source that a person goes on with. */
-const MAX_MEMBERS = 200;
-const MAX_NAME_LENGTH = 256;
 
 const MISSING = [
   '    if body.is_empty() {',
@@ -23,30 +23,27 @@ const MISSING = [
   '    }',
 ];
 
-/** How a handler reads the body of this media type: JSON as its type, a form as a form, all else as bytes. */
+/** How a handler reads the body of this media type: JSON as its type, a form by its fields, all else as bytes. */
 export function readBody(body: RequestBody): ReadBody {
   const mediaType = body.mediaType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (mediaType === 'application/json' || mediaType.endsWith('+json')) return jsonBody(body);
-  if (mediaType === 'multipart/form-data') return form(body);
+  if (mediaType === 'multipart/form-data') return readForm(body, 'multipart');
+  if (mediaType === 'application/x-www-form-urlencoded') return readForm(body, 'urlencoded');
   return {
     definition: [],
     statements: ['    let body = req.body_bytes();', ...(body.required ? MISSING : [])],
     shown: '{"bytes": body.len()}',
+    helpers: [],
+    types: [],
   };
 }
 
-function form({ required }: RequestBody): ReadBody {
-  const statement = required
-    ? '    let form = req.multipart()?;'
-    : '    let form = req.is_multipart().then(|| req.multipart()).transpose()?;';
-  const shown = required ? 'form.fields' : 'form.map(|form| form.fields)';
-  return { definition: [], statements: [statement], shown };
-}
-
 function jsonBody({ type, members, required }: RequestBody): ReadBody {
-  const fields = type === 'object' ? knownFields(members) : [];
-  const rustType = fields.length > 0 ? 'Body' : jsonType(type);
-  const definition = fields.length > 0 ? struct(fields, members.length - fields.length) : [];
+  const described = structFields(type === 'object' ? members : []);
+  const isStruct = described.fields.length > 0;
+  const rustType = isStruct ? 'Body' : jsonType(type);
+  const definition = isStruct ? [...ABOVE_JSON, ...bodyStruct(described, field)] : [];
+  const types = [rustType, ...described.fields.map((one) => field(one.described).type)];
   // A body that is not there reads as null, which only a value of any type could be.
   if (required && rustType === 'JsonValue') {
     const statements = [
@@ -54,41 +51,27 @@ function jsonBody({ type, members, required }: RequestBody): ReadBody {
       ...MISSING.slice(1),
       '    let body: JsonValue = req.json()?;',
     ];
-    return { definition, statements, shown: 'body' };
+    return { definition, statements, shown: 'body', helpers: [], types };
   }
   const read = required ? rustType : `Option<${rustType}>`;
-  return { definition, statements: [`    let body: ${read} = req.json()?;`], shown: 'body' };
+  return {
+    definition,
+    statements: [`    let body: ${read} = req.json()?;`],
+    shown: 'body',
+    helpers: [],
+    types,
+  };
 }
 
-function knownFields(members: readonly Member[]): Member[] {
-  const byName = new Map(members.map((member) => [member.name, member]));
-  return [...byName.values()].filter(({ name }) => name.length <= MAX_NAME_LENGTH).slice(0, MAX_MEMBERS);
-}
+const ABOVE_JSON = ['/// The JSON that clients send.', '#[derive(Deserialize, Serialize)]'];
 
-function struct(fields: readonly Member[], leftOut: number): string[] {
-  const names = new RustNames('field');
-  return [
-    '/// The JSON that clients send.',
-    '#[derive(Deserialize, Serialize)]',
-    'struct Body {',
-    ...fields.flatMap((member) => field(member, names)),
-    ...(leftOut > 0 ? [`    // Left out: ${leftOut} more.`] : []),
-    '}',
-  ];
-}
-
-function field({ name, required, nullable, type }: Member, names: RustNames): string[] {
-  const identifier = names.give(name);
-  const attributes = [
-    ...(identifier === name ? [] : [`rename = ${stringLiteral(name)}`]),
-    // Without it, an Option may be missing as well as null.
-    ...(required && nullable ? ['deserialize_with = "Option::deserialize"'] : []),
-  ];
+function field({ required, nullable, type }: Member): FieldSource {
   const rustType = jsonType(type);
-  return [
-    ...(attributes.length > 0 ? [`    #[serde(${attributes.join(', ')})]`] : []),
-    `    ${identifier}: ${required && !nullable ? rustType : `Option<${rustType}>`},`,
-  ];
+  return {
+    type: required && !nullable ? rustType : `Option<${rustType}>`,
+    // Without it, an Option may be missing as well as null.
+    attributes: required && nullable ? ['deserialize_with = "Option::deserialize"'] : [],
+  };
 }
 
 function jsonType(type: ValueType): string {

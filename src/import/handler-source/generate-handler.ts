@@ -6,7 +6,7 @@
 import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
 import type { Operation, Parameter } from '../openapi/document.js';
 import { type ReadBody, readBody } from './body.js';
-import { HELPERS, type Helper, helperSource, withNeeds } from './helpers.js';
+import { HELPERS, type Helper, helperSource, usesOf, withNeeds } from './helpers.js';
 import { type ReadParameter, readParameters } from './parameters.js';
 import { RustNames } from './rust-names.js';
 import { comment, oneLine, stringLiteral } from './rust-text.js';
@@ -26,7 +26,7 @@ export function generateHandler(operation: Operation, title: string): string {
   const names = new RustNames('value', [...LOCALS, ...HELPERS]);
   const { read, leftOut } = readParameters(operation, names);
   const body = operation.body && readBody(operation.body);
-  const helpers = withNeeds(read.flatMap((parameter) => parameter.helpers));
+  const helpers = withNeeds([...read.flatMap((parameter) => parameter.helpers), ...(body?.helpers ?? [])]);
   const blocks = [
     introduction(operation, title),
     uses(body, helpers),
@@ -50,12 +50,8 @@ function introduction(operation: Operation, title: string): string[] {
 }
 
 function uses(body: ReadBody | null, helpers: readonly Helper[]): string[] {
-  const source = [...(body?.definition ?? []), ...(body?.statements ?? [])].join('\n');
-  return [
-    'use rust_edge_gateway_sdk::prelude::*;',
-    ...(source.includes('HashMap<') ? ['use std::collections::HashMap;'] : []),
-    ...(helpers.includes('parse') ? ['use std::str::FromStr;'] : []),
-  ];
+  const paths = usesOf([...(body?.types ?? []), ...helpers.map(helperSource)]);
+  return ['rust_edge_gateway_sdk::prelude::*', ...paths].map((path) => `use ${path};`);
 }
 
 function handle(

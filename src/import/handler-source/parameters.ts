@@ -1,8 +1,9 @@
 /** The part of a generated handler that takes path, query, headers and cookies apart. */
-import type { Operation, Parameter, ValueType } from '../openapi/document.js';
+import type { Operation, Parameter } from '../openapi/document.js';
 import type { Helper } from './helpers.js';
 import type { RustNames } from './rust-names.js';
 import { letStatement, stringLiteral } from './rust-text.js';
+import { separator, textType } from './text-values.js';
 
 /** A parameter in a handler. */
 export interface ReadParameter {
@@ -48,17 +49,14 @@ interface Expression {
 }
 
 function expression(parameter: Parameter, name: string): Expression {
-  const { type, itemType, required } = parameter;
-  // Which parameters its members become, and with which names, differs from document to document.
-  if (type === 'object' && parameter.in !== 'path') {
-    return {
-      type: null,
-      remark: 'An object: its text, if it is sent as one.',
-      ...optionalText(parameter, name),
-    };
+  const { type, itemType, required, rawStyle, style } = parameter;
+  // Of such a value there need be nothing under its own name.
+  if (rawStyle !== undefined && parameter.in !== 'path') {
+    return { type: null, remark: 'Its text, which is not taken apart.', ...optionalText(parameter, name) };
   }
-  if (type === 'array') return list(parameter, name, rustType(itemType));
-  const scalar = rustType(type);
+  if (style === 'deepObject' && parameter.in === 'query') return deepObject(parameter, name);
+  if (type === 'array' && rawStyle === undefined) return list(parameter, name, textType(itemType));
+  const scalar = rawStyle === undefined ? textType(type) : 'String';
   if (required) return requiredScalar(parameter, name, scalar);
   const text = optionalText(parameter, name);
   if (scalar === 'String') return { type: null, ...text };
@@ -86,18 +84,28 @@ function requiredScalar(parameter: Parameter, name: string, type: string): Expre
 
 function list(parameter: Parameter, name: string, itemType: string): Expression {
   const type = `Vec<${itemType}>`;
+  const between = separator(parameter.style);
   if (parameter.required) {
     const text = requiredText(parameter, name);
     const reference = parameter.in === 'header' ? text.value : `&${text.value}`;
-    return { type, value: `list(${name}, ${reference})?`, helpers: [...text.helpers, 'list'] };
+    return { type, value: `list(${name}, ${reference}, ${between})?`, helpers: [...text.helpers, 'list'] };
   }
   const text = optionalText(parameter, name);
-  const items = parameter.in === 'cookie' ? `|text| list(${name}, &text)` : `|text| list(${name}, text)`;
+  const reference = parameter.in === 'cookie' ? '&text' : 'text';
+  const items = `|text| list(${name}, ${reference}, ${between})`;
   return {
     type: `Option<${type}>`,
     value: `${text.value}.map(${items}).transpose()?`,
     helpers: [...text.helpers, 'list'],
   };
+}
+
+/** The members of `name[key]=value`. */
+function deepObject({ required }: Parameter, name: string): Expression {
+  const value = `deep_object(${name}, &req.query)`;
+  return required
+    ? { type: null, value: `require(${name}, ${value})?`, helpers: ['deep_object', 'require'] }
+    : { type: null, value, helpers: ['deep_object'] };
 }
 
 type Text = Pick<Expression, 'value' | 'helpers'>;
@@ -125,19 +133,5 @@ function requiredText(parameter: Parameter, name: string): Text {
       return { value: `req.require_header(${name})?`, helpers: [] };
     case 'cookie':
       return { value: `require_cookie(&req, ${name})?`, helpers: ['require_cookie'] };
-  }
-}
-
-/** What is not said to be a number or a boolean is text. */
-function rustType(type: ValueType): string {
-  switch (type) {
-    case 'integer':
-      return 'i64';
-    case 'number':
-      return 'f64';
-    case 'boolean':
-      return 'bool';
-    default:
-      return 'String';
   }
 }

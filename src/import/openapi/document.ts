@@ -31,13 +31,29 @@ export interface Operation {
 /** The types that a generated handler tells apart; `any` when the document does not say or says several. */
 export type ValueType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
 
-export interface Parameter {
+/** How a list is written, when it is not `1,2`; or an object, when it is `name[key]=value`. */
+export type TextStyle = 'spaceDelimited' | 'pipeDelimited' | 'repeated' | 'deepObject';
+
+/** A value that arrives as text. */
+export interface TextValue {
   readonly name: string;
-  readonly in: 'path' | 'query' | 'header' | 'cookie';
   readonly required: boolean;
   readonly type: ValueType;
   /** Of its items, for an array. */
   readonly itemType: ValueType;
+  readonly style?: TextStyle;
+  /** The document's style, when it is one that is not taken apart: a handler gets what text there is of this name. */
+  readonly rawStyle?: string;
+}
+
+export interface Parameter extends TextValue {
+  readonly in: 'path' | 'query' | 'header' | 'cookie';
+}
+
+/** A field of a form. */
+export interface FormField extends TextValue {
+  /** Sent with a name of a file, and as bytes. An array is several files. */
+  readonly isFile: boolean;
 }
 
 export interface RequestBody {
@@ -48,6 +64,8 @@ export interface RequestBody {
   readonly type: ValueType;
   /** Members of a JSON object (through `allOf` too); empty when none are described. */
   readonly members: readonly Member[];
+  /** Fields of a form, when they are described. */
+  readonly fields?: readonly FormField[];
 }
 
 export interface Member {

@@ -1,10 +1,11 @@
 /** The parameters of an operation: its own, and those of its path item that it does not override. */
 import type { Warn } from '../warnings.js';
-import type { Parameter } from './document.js';
+import type { Parameter, ValueType } from './document.js';
 import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
 import { pathParameters } from './path-parameters.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
+import { type Styled, styleOf } from './styles.js';
 
 const PLACES: readonly string[] = ['path', 'query', 'header', 'cookie'];
 /** The specification says that a parameter of these names is to be ignored: other parts of the document describe them. */
@@ -47,7 +48,11 @@ export class Parameters {
         `${label}: the path parameter "${shortened(name)}" is not described; it is taken for a string`,
       );
     }
-    return [...inPath, ...merged.filter((parameter) => parameter.in !== 'path')];
+    const parameters = [...inPath, ...merged.filter((parameter) => parameter.in !== 'path')];
+    for (const parameter of parameters) {
+      if (parameter.rawStyle !== undefined) warn('styles', `${label}: ${notTakenApart(parameter)}`);
+    }
+    return parameters;
   }
 
   /** The list of an operation or a path item, by what identifies a parameter. */
@@ -83,14 +88,29 @@ export class Parameters {
       throw specError(place, `is no parameter: it needs a "name", and "in" as one of ${PLACES.join(', ')}`);
     }
     const schema = own(parameter, 'schema');
+    const type = this.schemas.typeOf(schema);
     return {
       name,
       in: where,
       required: where === 'path' || own(parameter, 'required') === true,
-      type: this.schemas.typeOf(schema),
+      type,
       itemType: this.schemas.itemTypeOf(schema),
+      ...(schema === undefined ? {} : parameterStyle(parameter, where, type)),
     };
   }
+}
+
+function notTakenApart({ in: where, name, type, rawStyle = '' }: Parameter): string {
+  const value = type === 'object' ? 'an object in the style' : 'in the style';
+  return `the ${where} parameter "${shortened(name)}", ${value} "${shortened(rawStyle)}", is not taken apart; the handler gets its text`;
+}
+
+function parameterStyle(parameter: JsonObject, where: Parameter['in'], type: ValueType): Styled {
+  const style = own(parameter, 'style');
+  const usual = where === 'query' || where === 'cookie' ? 'form' : 'simple';
+  // Elsewhere than in a query there are no names that it could be in.
+  if (style === 'deepObject' && where !== 'query') return { rawStyle: style };
+  return styleOf(typeof style === 'string' ? style : usual, own(parameter, 'explode'), type);
 }
 
 /** Those that are not among the others. */

@@ -1,6 +1,7 @@
 /** The body an operation takes. */
 import type { Warn } from '../warnings.js';
-import type { RequestBody } from './document.js';
+import type { FormField, RequestBody } from './document.js';
+import { formFields } from './form-fields.js';
 import { entriesOf, isObject, type JsonObject, own, shortened, specError } from './json.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
@@ -11,6 +12,8 @@ const MAX_MEDIA_TYPE_LENGTH = 255;
 
 /** `application/json`, `application/problem+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i;
+
+const FORM_TYPE = /^\s*(multipart\/form-data|application\/x-www-form-urlencoded)\s*(?:;|$)/i;
 
 export class RequestBodies {
   constructor(
@@ -34,8 +37,11 @@ export class RequestBodies {
       throw specError(place, `"${shortened(mediaType)}" is no media type`);
     }
     const required = own(body, 'required') === true;
-    if (!JSON_TYPE.test(mediaType)) return { required, mediaType, type: 'any', members: [] };
     const described = this.references.resolve(media, place);
+    if (!JSON_TYPE.test(mediaType)) {
+      const fields = isObject(described) ? this.fieldsOf(label, mediaType, described, warn) : [];
+      return { required, mediaType, type: 'any', members: [], ...(fields.length > 0 ? { fields } : {}) };
+    }
     const schema = isObject(described) ? own(described, 'schema') : undefined;
     const type = this.schemas.typeOf(schema);
     const members = type === 'object' ? this.schemas.membersOf(schema) : [];
@@ -45,5 +51,28 @@ export class RequestBodies {
       `${label}: the body has ${members.length} members, more than the ${MAX_MEMBERS} that a handler takes apart; it gets the object as it is`,
     );
     return { required, mediaType, type, members: [] };
+  }
+
+  /** The fields of a form; none of what is no form. */
+  private fieldsOf(label: string, mediaType: string, media: JsonObject, warn: Warn): readonly FormField[] {
+    const [, kind] = FORM_TYPE.exec(mediaType) ?? [];
+    if (kind === undefined) return [];
+    const count = this.schemas.membersOf(own(media, 'schema')).length;
+    if (count > MAX_MEMBERS) {
+      warn(
+        'bodies',
+        `${label}: the form has ${count} fields, more than the ${MAX_MEMBERS} that a handler takes apart; it gets the form as it is`,
+      );
+      return [];
+    }
+    const fields = formFields(this.schemas, media, kind.toLowerCase() === 'multipart/form-data');
+    for (const { name, rawStyle } of fields) {
+      if (rawStyle === undefined) continue;
+      warn(
+        'styles',
+        `${label}: the field "${shortened(name)}" of the form, in the style "${shortened(rawStyle)}", is not taken apart; the handler gets its text`,
+      );
+    }
+    return fields;
   }
 }

@@ -18,6 +18,7 @@ const MAX_STEPS = 2_000_000;
 export class Schemas {
   private readonly kinds = new Map<JsonObject, Kind>();
   private readonly members = new Map<JsonObject, readonly Member[]>();
+  private readonly properties = new Map<JsonObject, ReadonlyMap<string, unknown>>();
   private steps = 0;
 
   /** Servers send these; clients do not. */
@@ -51,7 +52,11 @@ export class Schemas {
 
   /** The schemas of an object's members, by name; of several, the last. */
   propertiesOf(schema: unknown): ReadonlyMap<string, unknown> {
-    return new Map(this.partsOf(schema).flatMap((part) => entriesOf(own(part, 'properties'))));
+    if (!isObject(schema)) return new Map();
+    const find = () => new Map(this.partsOf(schema).flatMap((part) => entriesOf(own(part, 'properties'))));
+    const properties = this.properties.get(schema) ?? find();
+    this.properties.set(schema, properties);
+    return properties;
   }
 
   /** Whether a member of a form is a file, or a list of files. */

@@ -3,7 +3,18 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { generateHandler } from '../../../src/import/handler-source/generate-handler.js';
 import type { Operation } from '../../../src/import/openapi/document.js';
-import { HOSTILE_TEXTS, hostileOperation, jsonBody, member, operation, parameter } from './operations.js';
+import {
+  field,
+  formBody,
+  HOSTILE_TEXTS,
+  hostileOperation,
+  jsonBody,
+  MULTIPART,
+  member,
+  operation,
+  parameter,
+  URLENCODED,
+} from './operations.js';
 import { type CheckHandlers, openCompiler } from './rust.js';
 
 const UPDATE_PET = operation({
@@ -61,8 +72,8 @@ fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, 
 }
 
 /// The values of \`1,2,3\`. Of a parameter that is repeated in a query, only the last value arrives.
-fn list<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>, HandlerError> {
-    text.split(',').map(|item| parse(name, item)).collect()
+fn list<T: FromStr>(name: &str, text: &str, separator: char) -> Result<Vec<T>, HandlerError> {
+    text.split(separator).map(|item| parse(name, item.trim())).collect()
 }
 
 fn handle(req: Request) -> Result<Response, HandlerError> {
@@ -70,7 +81,7 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
     let dry_run: Option<bool> = optional("dryRun", req.query_param("dryRun"))?;
     let reason = req.query_param("reason");
     let fields: Option<Vec<String>> =
-        req.query_param("fields").map(|text| list("fields", text)).transpose()?;
+        req.query_param("fields").map(|text| list("fields", text, ',')).transpose()?;
     let if_match = req.require_header("If-Match")?;
     let body: Body = req.json()?;
 
@@ -173,13 +184,50 @@ describe('generated handlers', () => {
     expect(source).to.include('"error": "GET /pets is not implemented yet"');
   });
 
-  it('takes objects among the parameters as text, required or not', () => {
+  it('takes what it does not take apart as text, required or not', () => {
+    const raw = { required: true, type: 'integer', rawStyle: 'matrix' } as const;
     const source = generated(
-      operation({ parameters: [parameter('filter', { type: 'object', required: true })] }),
+      operation({
+        path: '/{id}',
+        parameters: [parameter('id', { ...raw, in: 'path' }), parameter('filter', raw)],
+      }),
     );
+    expect(source).to.include('let id: String = req.require_path_param("id")?;');
     expect(source).to.include(
-      '    // An object: its text, if it is sent as one.\n    let filter = req.query_param("filter");\n',
+      '    // Its text, which is not taken apart.\n    let filter = req.query_param("filter");\n',
     );
+  });
+
+  it('reads a form into a struct', () => {
+    const fields = [
+      field('title'),
+      field('takenAt', { required: false, type: 'integer' }),
+      field('photo', { isFile: true }),
+    ];
+    const source = generated(operation({ method: 'POST', body: formBody(MULTIPART, fields) }));
+    expect(source).to.include(`/// The form that clients send.
+#[derive(Serialize)]
+struct Body {
+    title: String,
+    #[serde(rename = "takenAt")]
+    taken_at: Option<i64>,
+    #[serde(serialize_with = "file_info")]
+    photo: MultipartFile,
+}
+
+impl Body {
+    fn read(req: &Request) -> Result<Body, HandlerError> {
+        let form = req.multipart()?;
+        let fields = text_fields(&form);
+        Ok(Body {
+            title: require("title", form_value(&fields, "title")?)?,
+            taken_at: form_value(&fields, "takenAt")?,
+            photo: form.require_file("photo")?.clone(),
+        })
+    }
+}
+`);
+    expect(source).to.include('    let body = Body::read(&req)?;\n');
   });
 
   it('cuts what is too long, and says how much is left out', async () => {
@@ -196,16 +244,43 @@ describe('generated handlers', () => {
     expect((await check([LIST_PETS_SOURCE, unused])).join()).to.include('unused variable');
   });
 
-  it('compiles without a warning, whatever the types', async () => {
+  it('compiles without a warning, whatever the types', async function () {
+    this.timeout(120_000);
     const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
     const places = ['path', 'query', 'header', 'cookie'] as const;
-    const media = ['application/json', 'application/problem+json', 'multipart/form-data', 'text/plain'];
+    const media = ['application/json', 'application/problem+json', MULTIPART, URLENCODED, 'text/plain'];
+    const styles = [
+      {},
+      { rawStyle: 'matrix' },
+      ...(['spaceDelimited', 'pipeDelimited', 'repeated', 'deepObject'] as const).map((style) => ({ style })),
+    ];
     const flags = [true, false];
     const parameters = types.flatMap((type) =>
       places.flatMap((place) =>
-        flags.map((required) => parameter('a', { type, in: place, required, itemType: 'integer' })),
+        flags.flatMap((required) =>
+          styles.map((style) => parameter('a', { type, in: place, required, itemType: 'integer', ...style })),
+        ),
       ),
     );
+    // Each alone, since each brings along what it needs; and many in one form.
+    const fields = types.flatMap((type) =>
+      styles.flatMap((style) =>
+        flags.map((isFile) => field('a', { type, isFile, itemType: 'integer', ...style })),
+      ),
+    );
+    const many = [...fields, ...fields.map((one) => ({ ...one, itemType: 'object' as const }))].map(
+      (one, at) => ({ ...one, name: `a${at}` }),
+    );
+    const forms = [MULTIPART, URLENCODED].flatMap((mediaType) => [
+      ...fields.map((one) => formBody(mediaType, [one])),
+      ...flags.map((required) =>
+        formBody(
+          mediaType,
+          many.map((one) => ({ ...one, required })),
+          { required },
+        ),
+      ),
+    ]);
     const bodies = types.flatMap((type) =>
       media.flatMap((mediaType) =>
         flags.map((required) => ({ type, mediaType, required, members: [] as const })),
@@ -219,7 +294,7 @@ describe('generated handlers', () => {
     const sources = [
       UPDATE_PET,
       ...parameters.map((one) => operation({ path: one.in === 'path' ? '/{a}' : '/', parameters: [one] })),
-      ...[...bodies, jsonBody(members), jsonBody(members, { required: false })].map((body) =>
+      ...[...bodies, ...forms, jsonBody(members), jsonBody(members, { required: false })].map((body) =>
         operation({ body }),
       ),
     ].map(generated);

@@ -1,6 +1,12 @@
 /** Operations as a document may have them: plain ones to start from, and as hostile as they come. */
 import fc from 'fast-check';
-import type { Member, Operation, Parameter, RequestBody } from '../../../src/import/openapi/document.js';
+import type {
+  FormField,
+  Member,
+  Operation,
+  Parameter,
+  RequestBody,
+} from '../../../src/import/openapi/document.js';
 import { pathParameters } from '../../../src/import/openapi/path-parameters.js';
 
 /** An operation without parameters and body, but for what is given. */
@@ -20,6 +26,21 @@ export function member(name: string, given: Partial<Member> = {}): Member {
 
 export function jsonBody(members: readonly Member[], given: Partial<RequestBody> = {}): RequestBody {
   return { required: true, mediaType: 'application/json', type: 'object', members, ...given };
+}
+
+export function field(name: string, given: Partial<FormField> = {}): FormField {
+  return { name, required: true, type: 'string', itemType: 'any', isFile: false, ...given };
+}
+
+export const MULTIPART = 'multipart/form-data';
+export const URLENCODED = 'application/x-www-form-urlencoded';
+
+export function formBody(
+  mediaType: string,
+  fields: readonly FormField[],
+  given: Partial<RequestBody> = {},
+): RequestBody {
+  return { required: true, mediaType, type: 'any', members: [], fields, ...given };
 }
 
 /** Each would do harm, or not compile, if it became code as it is. */
@@ -83,6 +104,7 @@ export const HOSTILE_TEXTS = [
     'dyn',
   ],
   ...['req', 'body', 'form', 'answer', 'parse', 'optional', 'list', 'cookie', 'handle', 'main', 'entry'],
+  ...['require', 'fields', 'form_value', 'HashMap<', 'Serializer>', 'FromStr<'],
   ...[
     'Response',
     'Request',
@@ -133,19 +155,33 @@ const valueType = fc.constantFrom(
   'any' as const,
 );
 
-const hostileParameter: fc.Arbitrary<Parameter> = fc.record({
+const textStyle = fc.constantFrom('spaceDelimited', 'pipeDelimited', 'repeated', 'deepObject' as const);
+
+const textValue = {
   name: hostileText,
-  in: fc.constantFrom('path', 'query', 'header', 'cookie'),
   required: fc.boolean(),
   type: valueType,
   itemType: valueType,
-});
+  style: textStyle,
+  rawStyle: hostileText,
+};
+const WITHOUT_STYLE = ['name', 'required', 'type', 'itemType'] as const;
+
+const hostileParameter: fc.Arbitrary<Parameter> = fc.record(
+  { ...textValue, in: fc.constantFrom('path', 'query', 'header', 'cookie' as const) },
+  { requiredKeys: [...WITHOUT_STYLE, 'in'] },
+);
+
+const hostileField: fc.Arbitrary<FormField> = fc.record(
+  { ...textValue, isFile: fc.boolean() },
+  { requiredKeys: [...WITHOUT_STYLE, 'isFile'] },
+);
 
 const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
   required: fc.boolean(),
   mediaType: fc.oneof(
     { weight: 4, arbitrary: fc.constantFrom('application/json', 'application/vnd.x+json; charset=utf-8') },
-    { weight: 1, arbitrary: fc.constant('multipart/form-data') },
+    { weight: 3, arbitrary: fc.constantFrom(MULTIPART, URLENCODED) },
     { weight: 1, arbitrary: hostileText },
   ),
   type: fc.oneof(
@@ -156,6 +192,7 @@ const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
     fc.record({ name: hostileText, required: fc.boolean(), nullable: fc.boolean(), type: valueType }),
     { maxLength: 12 },
   ),
+  fields: fc.array(hostileField, { maxLength: 12 }),
 });
 
 /** As hostile as `parseRoute` lets a path be. */
