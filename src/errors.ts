@@ -106,6 +106,10 @@ const kinds = {
     status: 503,
     meaning: 'No object-storage service is active, or the one asked for is not.',
   },
+  import_busy: {
+    status: 503,
+    meaning: 'Other changes of the same domain take too long for the import to wait; nothing was imported.',
+  },
   wait_timeout: {
     status: 504,
     meaning: 'The work goes on, but the request waited long enough; `details` names the build or the import.',

@@ -10,7 +10,10 @@ const parsers = new Map<number, ReturnType<typeof bodyParser>>();
  * The body of the request, an object.
  * @throws AppError when there is none, or when it is too large or something else than a JSON object
  */
-export async function readJsonBody(context: ApiContext, limitBytes: number): Promise<object> {
+export async function readJsonBody(
+  context: ApiContext,
+  limitBytes: number,
+): Promise<Readonly<Record<string, unknown>>> {
   requireJsonType(context);
   try {
     await parserFor(limitBytes)(context, async () => undefined);
@@ -21,7 +24,7 @@ export async function readJsonBody(context: ApiContext, limitBytes: number): Pro
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
-  return body;
+  return { ...body };
 }
 
 /** @throws AppError when there is no body, or one that is not said to be JSON */

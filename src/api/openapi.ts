@@ -103,7 +103,9 @@ function describeRoute(route: Route, refer: (schema: TSchema) => unknown): Json 
           status,
           {
             description,
-            content: { [produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(data)) } },
+            ...(data && {
+              content: { [produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(data)) } },
+            }),
           },
         ]),
       ),

@@ -43,23 +43,24 @@ export class Reply {
   ) {}
 }
 
+/** What is done with a body that is not held longer than this takes: with its fields, still to be checked, and the rest. */
+export type UseOf<Content> = (fields: Readonly<Record<string, unknown>>, content: Content) => Promise<void>;
+
 /** A JSON body with one member that may be too large to be held: the route reads it by itself. */
 export interface StreamedBody<Content> {
   /** Its name. */
   readonly member: string;
   /** Describes it; `read` is what checks it. */
   readonly schema: TSchema;
-  /** Reads the whole body; `fields` are the other members, still to be checked. */
-  read(
-    context: ApiContext,
-    deps: ApiDependencies,
-  ): Promise<{ readonly fields: Readonly<Record<string, unknown>>; readonly content: Content }>;
+  /** Reads the whole body, and has the request answered while what was read is held. */
+  read(context: ApiContext, deps: ApiDependencies, use: UseOf<Content>): Promise<void>;
 }
 
 /** An answer a route may give beside its usual one. */
 export interface Alternative {
   readonly description: string;
-  readonly data: TSchema;
+  /** Undefined for an answer without a body. */
+  readonly data?: TSchema;
   /** Media type when it is not JSON. */
   readonly produces?: string;
 }
@@ -153,47 +154,46 @@ export function defineRoute<
       const queryInput: Record<string, unknown> = { ...context.query };
       requireValid('query', queryInput, checkQuery);
       const warnings = dropUnknown('query', queryInput, query);
-      const bodyInput: Record<string, unknown> = {};
-      let content: Content | undefined;
-      if (body && checkBody) {
-        if (streamedBody) {
-          requireJsonType(context);
-          const read = await streamedBody.read(context, deps);
-          Object.assign(bodyInput, read.fields);
-          content = read.content;
-        } else {
-          Object.assign(bodyInput, await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES));
+      const answer = async (fields: Readonly<Record<string, unknown>>, content?: Content) => {
+        const bodyInput: Record<string, unknown> = { ...fields };
+        if (body && checkBody) {
+          requireValid('body', bodyInput, checkBody, definition.bodyErrors);
+          warnings.push(...dropUnknown('body', bodyInput, body));
         }
-        requireValid('body', bodyInput, checkBody, definition.bodyErrors);
-        warnings.push(...dropUnknown('body', bodyInput, body));
+        const form = await readForm?.(context, {
+          dataDir: deps.config.DATA_DIR,
+          limitBytes: deps.config[definition.formLimit ?? 'UPLOAD_LIMIT_BYTES'],
+          ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
+        });
+        warnings.push(...(form?.unknown ?? []).map((name) => ignored('form', name)));
+        const result = await definition
+          .handle(
+            {
+              // The checks above are what makes these types true.
+              params: pathParameters as Static<Params>,
+              query: queryInput as Static<Query>,
+              body: bodyInput as Static<Body>,
+              form: (form?.parts ?? {}) as Static<Form>,
+              content: content as Content,
+              id: context.state.requestId,
+              log: context.state.log,
+              header: (name) => context.get(name) || undefined,
+              raw: context.req,
+            },
+            deps,
+          )
+          .finally(() => form?.remove());
+        const reply = result instanceof Reply ? result : new Reply(status, result);
+        context.status = reply.status;
+        context.set(reply.headers);
+        context.body = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
+      };
+      if (streamedBody) {
+        requireJsonType(context);
+        await streamedBody.read(context, deps, answer);
+      } else {
+        await answer(body ? await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES) : {});
       }
-      const form = await readForm?.(context, {
-        dataDir: deps.config.DATA_DIR,
-        limitBytes: deps.config[definition.formLimit ?? 'UPLOAD_LIMIT_BYTES'],
-        ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
-      });
-      warnings.push(...(form?.unknown ?? []).map((name) => ignored('form', name)));
-      const result = await definition
-        .handle(
-          {
-            // The checks above are what makes these types true.
-            params: pathParameters as Static<Params>,
-            query: queryInput as Static<Query>,
-            body: bodyInput as Static<Body>,
-            form: (form?.parts ?? {}) as Static<Form>,
-            content: content as Content,
-            id: context.state.requestId,
-            log: context.state.log,
-            header: (name) => context.get(name) || undefined,
-            raw: context.req,
-          },
-          deps,
-        )
-        .finally(() => form?.remove());
-      const reply = result instanceof Reply ? result : new Reply(status, result);
-      context.status = reply.status;
-      context.set(reply.headers);
-      context.body = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
     },
   };
 }

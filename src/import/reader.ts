@@ -12,6 +12,11 @@ import type { ReadJob } from './reader-messages.js';
 import { spool } from './spool.js';
 
 const CONCURRENT_READS = 2;
+/**
+ * What was read is held until it is stored, and one API may take some hundred megabytes: two are read while one is
+ * stored.
+ */
+const HELD_AT_A_TIME = 3;
 /** A process that has read well is kept so long for the next import: starting one takes longer than reading most. */
 const KEEP_IDLE_MS = 60_000;
 /** In JSON a document takes more bytes: quotes, line ends and, with some encoders, all that is not ASCII. */
@@ -33,6 +38,7 @@ export type ReaderConfig = Pick<
 
 export class ImportReader {
   readonly #places = new Limiter(CONCURRENT_READS);
+  readonly #held = new Limiter(HELD_AT_A_TIME);
   /** All that run. */
   readonly #children = new Set<ReaderChild>();
   #idle: { readonly child: ReaderChild; readonly timer: NodeJS.Timeout } | undefined;
@@ -43,13 +49,14 @@ export class ImportReader {
   /**
    * Reads the body of a request that imports a document.
    * @param body JSON as it comes, unpacked
-   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large
+   * @param use what is done with it; others may have to wait for its end
+   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large; and what `use` throws
    */
-  async readRequest(body: Readable): Promise<ReadRequest> {
+  async readRequest<T>(body: Readable, use: (request: ReadRequest) => Promise<T>): Promise<T> {
     const { DATA_DIR, SPEC_LIMIT_BYTES } = this.config;
     const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
     try {
-      return await this.#read('request', spooled.file);
+      return await this.#held.run(async () => use(await this.#read('request', spooled.file)));
     } finally {
       await spooled.remove();
     }
@@ -58,11 +65,11 @@ export class ImportReader {
   /**
    * Reads a bundle.
    * @param file path of the ZIP archive
-   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large
+   * @param use what is done with it; others may have to wait for its end
+   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large; and what `use` throws
    */
-  async readBundle(file: string): Promise<ImportedApi> {
-    const { api } = await this.#read('bundle', file);
-    return api;
+  readBundle<T>(file: string, use: (api: ImportedApi) => Promise<T>): Promise<T> {
+    return this.#held.run(async () => use((await this.#read('bundle', file)).api));
   }
 
   /** Ends all reading at once; who waits for it gets an error. */

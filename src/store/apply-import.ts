@@ -1,8 +1,15 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
-import { type Store, transaction } from './database.js';
+import { AppError } from '../errors.js';
+import { KeyedQueue } from '../keyed-queue.js';
+import { isLockTimeout, type Store, transaction } from './database.js';
 import { endpointsNotAmong } from './import-rows.js';
 import { type ImportScope, type ImportTarget, openScope } from './import-scope.js';
-import { type ApiToImport, type ImportedRow, writeEndpoints } from './imported-endpoints.js';
+import {
+  type ApiToImport,
+  type ImportedRows,
+  type UnhandledEndpoint,
+  writeEndpoints,
+} from './imported-endpoints.js';
 import { type ImportOutcome, type NewImport, recordImport } from './imports.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
@@ -13,6 +20,9 @@ interface UnmatchedHandler {
   readonly message: string;
 }
 
+/** The row of an import, but for what comes of it. */
+type BundleRecord = Omit<NewImport, 'title' | 'outcome'>;
+
 export interface ImportToApply extends ApiToImport {
   readonly warnings: readonly string[];
   readonly problems: readonly UnmatchedHandler[];
@@ -20,24 +30,47 @@ export interface ImportToApply extends ApiToImport {
 
 /** Endpoints that are named one by one when the document has lost them; the others are counted. */
 const NAMED_LOSSES = 20;
+/** The same for those that the bundle has no handler for. */
+const NAMED_UNHANDLED = 50;
 
 /**
- * @param record makes the row of the import; undefined for an import that has none
- * @throws AppError not_found, domain_mismatch, route_taken, invalid_input, invalid_spec
+ * Imports of this process into one place wait for each other here, where that costs no connection to the database. Those
+ * of several processes wait for locks.
  */
-export async function applyImport(
+const turns = new KeyedQueue();
+
+/**
+ * @param record makes the row of the import, which a bundle has; undefined for a document, which comes without handlers
+ * @throws AppError not_found, domain_mismatch, route_taken, invalid_input, invalid_spec, import_busy
+ */
+export function applyImport(
   store: Store,
   target: ImportTarget,
   api: ImportToApply,
-  record?: Omit<NewImport, 'title' | 'outcome'>,
+  record?: BundleRecord,
+): Promise<ImportOutcome> {
+  const { domain, domainId, createCollection } = target;
+  const apply = () => writeImport(store, target, api, record);
+  // Always in this order: first the domain, then what the collection is looked for in.
+  return turns.run(`domain ${domain}`, () =>
+    createCollection ? turns.run(`collections of ${domainId}`, apply) : apply(),
+  );
+}
+
+async function writeImport(
+  store: Store,
+  target: ImportTarget,
+  api: ImportToApply,
+  record: BundleRecord | undefined,
 ): Promise<ImportOutcome> {
   let claims: readonly RouteClaim[] = [];
   return namingRouteOwner(store, { claims: () => claims }, () =>
     transaction(store, async (tx) => {
       const scope = await openScope(tx, target, api);
-      const { created, updated, endpoints } = await writeEndpoints(tx, scope, api, (next) => {
+      const written = await writeEndpoints(tx, scope, api, (next) => {
         claims = next;
       });
+      const { created, updated, endpoints, unhandled } = written;
       const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
       const outcome: ImportOutcome = {
         collection: scope.collection && {
@@ -54,21 +87,54 @@ export async function applyImport(
           handler,
           message,
         })),
-        warnings: [...api.warnings, ...scope.warnings, ...(await lossWarnings(tx, scope, api, endpoints))],
+        warnings: [
+          ...api.warnings,
+          ...(record ? unhandledWarnings(unhandled) : []),
+          ...scope.warnings,
+          ...(await lossWarnings(tx, scope, api, written)),
+        ],
       };
       if (record) await recordImport(tx, { ...record, title: api.title, outcome });
       return outcome;
     }),
+  ).catch((thrown: unknown) => {
+    throw isLockTimeout(thrown) ? busy(target, thrown) : thrown;
+  });
+}
+
+function busy({ domain }: ImportTarget, cause: unknown): AppError {
+  return new AppError(
+    'import_busy',
+    `Other changes of the domain "${domain}" take too long, another import perhaps; nothing was imported, try again`,
+    {},
+    { cause },
   );
+}
+
+/** Only here it is known whether an endpoint that a bundle has no handler for keeps what a user wrote. */
+function unhandledWarnings(unhandled: readonly UnhandledEndpoint[]): string[] {
+  const warnings = unhandled
+    .slice(0, NAMED_UNHANDLED)
+    .map(({ name, keepsCode }) =>
+      keepsCode
+        ? `${name} has no handler in the bundle and keeps the code it has`
+        : `${name} has no handler in the bundle; a generated one answers 501`,
+    );
+  if (unhandled.length > NAMED_UNHANDLED) {
+    warnings.push(`… and ${unhandled.length - NAMED_UNHANDLED} more have no handler in the bundle`);
+  }
+  return warnings;
 }
 
 async function lossWarnings(
   tx: Store,
   { domain, collection }: ImportScope,
   api: ApiToImport,
-  endpoints: readonly ImportedRow[],
+  { endpoints, formerTitles }: ImportedRows,
 ): Promise<string[]> {
-  const place = { domain, collectionId: collection?.id ?? null, importedFrom: api.title };
+  // A document may have a new title: then what it has lost was imported under the old one.
+  const titles = [...new Set([api.title, ...formerTitles])];
+  const place = { domain, collectionId: collection?.id ?? null, importedFrom: titles };
   const lost = await endpointsNotAmong(
     tx,
     place,

@@ -104,6 +104,11 @@ export function violatedConstraint(error: unknown): string | undefined {
   return undefined;
 }
 
+/** True when a statement has waited for a lock longer than `lock_timeout` lets it. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03';
+}
+
 /** `updated_at` after a change: later than before, even within the same millisecond. */
 export function nextUpdatedAt(store: Store): Knex.Raw {
   return store.knex.raw("greatest(clock_timestamp(), updated_at + interval '1 millisecond')");

@@ -120,19 +120,23 @@ export async function updateEndpoints(tx: Store, changes: readonly EndpointChang
   );
 }
 
-/** Endpoints that an earlier import of the same API has made here, and this one does not have. */
+/** Endpoints that earlier imports of APIs with these titles have made here, and this one does not have. */
 export async function endpointsNotAmong(
   tx: Store,
-  place: { readonly domain: string; readonly collectionId: string | null; readonly importedFrom: string },
+  place: {
+    readonly domain: string;
+    readonly collectionId: string | null;
+    readonly importedFrom: readonly string[];
+  },
   ids: readonly string[],
 ): Promise<
   { readonly id: string; readonly name: string; readonly method: string; readonly route: string }[]
 > {
   const { rows } = await tx.knex.raw(
     `SELECT id, name, method, route FROM endpoints
-      WHERE domain = ? AND collection_id IS NOT DISTINCT FROM ? AND imported_from = ? AND id <> ALL(?::uuid[])
+      WHERE domain = ? AND collection_id IS NOT DISTINCT FROM ? AND imported_from = ANY(?::text[]) AND id <> ALL(?::uuid[])
       ORDER BY created_at, id`,
-    [place.domain, place.collectionId, place.importedFrom, [...ids]],
+    [place.domain, place.collectionId, [...place.importedFrom], [...ids]],
   );
   return rows;
 }

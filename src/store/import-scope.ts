@@ -3,6 +3,12 @@ import { AppError } from '../errors.js';
 import { type Collection, createCollection } from './collections.js';
 import type { Store } from './database.js';
 
+/**
+ * How long an import waits for others that have locked what it needs, at each lock, milliseconds: meanwhile it holds a
+ * connection, of which there are few.
+ */
+const LOCK_WAIT_MS = 10_000;
+
 /** What the one who imports says about the place. */
 export interface ImportTarget {
   /** A hostname in lower case, or `*`. */
@@ -31,6 +37,8 @@ export async function openScope(
   target: ImportTarget,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<ImportScope> {
+  // Until the end of the transaction.
+  await tx.knex.raw("SELECT set_config('lock_timeout', ?, true)", [String(LOCK_WAIT_MS)]);
   // One import of a domain at a time: the second of two finds what the first has made. Taken before any row is locked.
   await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('import ' || ?, 0))", [target.domain]);
   const collection = await collectionOf(tx, target, api);
@@ -48,7 +56,7 @@ async function collectionOf(
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<Collection | null> {
   const { domain, domainId, collectionId, createCollection: create } = target;
-  if (domainId !== null) await lockDomain(tx, domain, domainId);
+  if (domainId !== null) await lockDomain(tx, domain, domainId, create);
   if (collectionId !== null) return lockCollection(tx, domain, domainId, collectionId);
   if (!create || domainId === null) return null;
   const existing = await tx
@@ -67,8 +75,14 @@ async function collectionOf(
   });
 }
 
-async function lockDomain(tx: Store, domain: string, id: string): Promise<void> {
-  const found = await tx.knex('domains').where({ id }).forShare().first<{ host: string } | undefined>('host');
+/**
+ * @param exclusively lets no other import look for a collection before this one has made it: imports into one domain
+ *   come under its host and under `*`
+ */
+async function lockDomain(tx: Store, domain: string, id: string, exclusively: boolean): Promise<void> {
+  const row = tx.knex('domains').where({ id });
+  const locked = exclusively ? row.forNoKeyUpdate() : row.forShare();
+  const found = await locked.first<{ host: string } | undefined>('host');
   if (!found) throw new AppError('not_found', `The domain ${id} does not exist`);
   if (domain !== '*' && domain !== found.host) {
     throw new AppError(

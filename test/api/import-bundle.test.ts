@@ -302,6 +302,21 @@ describe('importing bundles over HTTP', () => {
       expectFailure(await api.get('/api/imports/x/events'), 'invalid_input');
     });
 
+    it('end for good once the client has seen the last', async () => {
+      const { import_id: id } = await imported(FILES);
+      const eventsAfter = (last: string) =>
+        api.get(`/api/imports/${id}/events`, { headers: { 'last-event-id': last } });
+      const { status, body } = await api.get(`/api/imports/${id}/events`);
+      expect(status).to.equal(200);
+      const [last] = /(?<=^event: done\nid: )\d+$/m.exec(String(body)) ?? [];
+      expect(last).to.match(/^\d+$/);
+      // A browser that gets this does not come back.
+      expect(await eventsAfter(String(last))).to.include({ status: 204, body: undefined });
+      const again = await eventsAfter(String(Number(last) - 1));
+      expect(again.status).to.equal(200);
+      expect(again.body).to.include('event: done');
+    });
+
     it('are followed no longer when the client leaves', async () => {
       const id = await accepted();
       const clients = [1, 2, 3].map(() => new AbortController());

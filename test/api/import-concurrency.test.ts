@@ -1,11 +1,14 @@
 /** Imports beside each other, and beside other changes of what they touch. */
 import { expect } from 'chai';
+import pg from 'pg';
 import { AppError } from '../../src/errors.js';
 import { applyImport, type ImportToApply } from '../../src/store/apply-import.js';
 import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import { type Database, openDatabase, transaction } from '../../src/store/database.js';
 import { createDomain, updateDomain } from '../../src/store/domains.js';
 import { createEndpoint, listEndpoints, updateEndpoint } from '../../src/store/endpoints.js';
+import { openScope } from '../../src/store/import-scope.js';
+import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('imports and other changes at the same time', () => {
@@ -97,5 +100,79 @@ describe('imports and other changes at the same time', () => {
     }
     await Promise.all(tries);
     expect(failures).to.deep.equal([]);
+  });
+
+  /** Statements of this database that wait for a lock. */
+  const blocked = async () =>
+    (
+      await store
+        .knex('pg_stat_activity')
+        .where({ wait_event_type: 'Lock' })
+        .whereRaw('datname = current_database()')
+    ).length;
+
+  /** Runs with the lock that imports into the host take, as another process would hold it. */
+  async function whileLocked(work: () => Promise<void>): Promise<void> {
+    const other = new pg.Client(database.url);
+    await other.connect();
+    try {
+      await other.query("SELECT pg_advisory_lock(hashtextextended('import ' || $1, 0))", [host]);
+      await work();
+    } finally {
+      await other.end();
+    }
+  }
+
+  it('take one connection while they wait, however many they are', async () => {
+    const small = openDatabase(
+      database.url,
+      (error) => {
+        throw error;
+      },
+      2,
+    );
+    try {
+      let imports: Promise<unknown>[] = [];
+      await whileLocked(async () => {
+        imports = upTo(12).map((time) => applyImport(small, alone, apiOf('C', [time], '// c')));
+        await eventually(async () => expect(await blocked()).to.equal(1));
+        // Another connection is left, and those of other domains take their turn.
+        expect(await listEndpoints(small, { domain: 'nobody.example' })).to.deep.equal([]);
+        const elsewhere = { ...alone, domain: 'elsewhere.example' };
+        expect(await applyImport(small, elsewhere, apiOf('C', [1], '// c'))).to.include({ created: 1 });
+        expect(await blocked()).to.equal(1);
+      });
+      await Promise.all(imports);
+    } finally {
+      await small.close();
+    }
+  });
+
+  it('give up when they wait for too long', async () => {
+    await whileLocked(async () => {
+      const error = await applyImport(store, alone, apiOf('D', [900], '// d')).catch(
+        (thrown: unknown) => thrown,
+      );
+      if (!(error instanceof AppError)) throw error;
+      expect(error).to.include({ code: 'import_busy', status: 503 });
+      expect(error.message).to.include(`"${host}"`).and.include('nothing was imported');
+    });
+    expect(await applyImport(store, alone, apiOf('D', [900], '// d'))).to.include({ created: 1 });
+  });
+
+  it('make one collection, whether they come under the host or under any', async () => {
+    const api = apiOf('One', [], '');
+    const target = { domain: host, domainId, collectionId: null, createCollection: true };
+    const open = (domain: string) =>
+      transaction(store, async (tx) => (await openScope(tx, { ...target, domain }, api)).collection?.id);
+    let second: Promise<string | undefined> = Promise.resolve(undefined);
+    const first = await transaction(store, async (tx) => {
+      const { collection } = await openScope(tx, { ...target, domain: '*' }, api);
+      second = open(host);
+      await eventually(async () => expect(await blocked()).to.equal(1));
+      return collection?.id;
+    });
+    expect(first).to.be.a('string');
+    expect(await second).to.equal(first);
   });
 });

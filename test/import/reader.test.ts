@@ -19,6 +19,8 @@ const ENDLESS = documentWith({
 
 const bodyOf = (value: unknown) => Readable.from([Buffer.from(JSON.stringify(value))]);
 
+const read = (reader: ImportReader, body: Readable) => reader.readRequest(body, async (request) => request);
+
 describe('import reader', () => {
   let folder: TempDir;
   const readers: ImportReader[] = [];
@@ -45,7 +47,7 @@ describe('import reader', () => {
 
   it('returns what the document describes, and the other members', async () => {
     const body = { spec: documentText('petstore-3.0.yaml'), domain: 'a.example', create_collection: true };
-    const { fields, api } = await startReader().readRequest(bodyOf(body));
+    const { fields, api } = await read(startReader(), bodyOf(body));
     expect(fields).to.deep.equal({ domain: 'a.example', create_collection: true });
     expect(api).to.include({ title: 'Swagger Petstore', basePath: '/v1', dependencies: null });
     expect(api.endpoints.map(({ name }) => name)).to.deep.equal(['listPets', 'createPets', 'showPetById']);
@@ -57,7 +59,7 @@ describe('import reader', () => {
 
   it('returns large documents whole, in order', async () => {
     const spec = await readFile(GITHUB, 'utf8');
-    const { api } = await startReader().readRequest(bodyOf({ spec }));
+    const { api } = await read(startReader(), bodyOf({ spec }));
     const { paths } = JSON.parse(spec) as { paths: Record<string, Record<string, { operationId: string }>> };
     const names = Object.values(paths).flatMap((item) =>
       Object.values(item).map(({ operationId }) => operationId),
@@ -76,7 +78,7 @@ describe('import reader', () => {
     const titles = Array.from({ length: 30 }, (_, at) => `API ${at}`);
     const results = await Promise.all(
       titles.map((title) =>
-        reader.readRequest(bodyOf({ spec: documentWith({ info: { title, version: '1' } }), title })),
+        read(reader, bodyOf({ spec: documentWith({ info: { title, version: '1' } }), title })),
       ),
     );
     expect(results.map(({ api }) => api.title)).to.deep.equal(titles);
@@ -85,25 +87,29 @@ describe('import reader', () => {
 
   it('says what is wrong with a body', async () => {
     const reader = startReader();
-    const read = (text: string | Buffer) => reader.readRequest(Readable.from([Buffer.from(text)]));
-    await refuses(reader.readRequest(Readable.from([])), /body: is required/, 'invalid_input');
-    await refuses(read('{"spec": '), /not valid JSON/, 'invalid_json');
-    await refuses(read(Buffer.from([0x22, 0xff, 0x22])), /not valid JSON/, 'invalid_json');
-    await refuses(read('[]'), /body: must be a JSON object/, 'invalid_input');
-    await refuses(read('{}'), /body\.spec: is required/, 'invalid_input');
-    await refuses(read('{"spec": {"openapi": "3.0.0"}}'), /body\.spec: must be a string/, 'invalid_input');
+    const readText = (text: string | Buffer) => read(reader, Readable.from([Buffer.from(text)]));
+    await refuses(read(reader, Readable.from([])), /body: is required/, 'invalid_input');
+    await refuses(readText('{"spec": '), /not valid JSON/, 'invalid_json');
+    await refuses(readText(Buffer.from([0x22, 0xff, 0x22])), /not valid JSON/, 'invalid_json');
+    await refuses(readText('[]'), /body: must be a JSON object/, 'invalid_input');
+    await refuses(readText('{}'), /body\.spec: is required/, 'invalid_input');
     await refuses(
-      read(JSON.stringify({ spec: '', x: 'y'.repeat(70_000) })),
+      readText('{"spec": {"openapi": "3.0.0"}}'),
+      /body\.spec: must be a string/,
+      'invalid_input',
+    );
+    await refuses(
+      readText(JSON.stringify({ spec: '', x: 'y'.repeat(70_000) })),
       /beside "spec"/,
       'invalid_input',
     );
-    await refuses(read('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
+    await refuses(readText('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
   });
 
   it('refuses documents over the limit, also while they come', async () => {
     const reader = startReader({ SPEC_LIMIT_BYTES: '10000' });
     const spec = documentWith({ info: { title: 'x', version: '1', description: 'y'.repeat(10_000) } });
-    await refuses(reader.readRequest(bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
+    await refuses(read(reader, bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
     // It has no end: it is refused before it is whole.
     const endless = new PassThrough();
     const pour = () => {
@@ -111,14 +117,14 @@ describe('import reader', () => {
     };
     endless.on('drain', pour).on('error', () => undefined);
     pour();
-    await refuses(reader.readRequest(endless), /larger than \d+ bytes/, 'body_too_large');
+    await refuses(read(reader, endless), /larger than \d+ bytes/, 'body_too_large');
     endless.destroy();
   });
 
   it('takes a body that breaks off for an error', async () => {
     const body = new PassThrough();
     body.write('{"spec": "');
-    const reading = startReader().readRequest(body);
+    const reading = read(startReader(), body);
     body.destroy();
     await refuses(reading, /broke off/, 'invalid_input');
   });
@@ -126,8 +132,8 @@ describe('import reader', () => {
   it('is not held up by bodies that do not come', async () => {
     const reader = startReader();
     const silent = Array.from({ length: 5 }, () => new PassThrough());
-    const waiting = silent.map((body) => refuses(reader.readRequest(body), /broke off/, 'invalid_input'));
-    const { api } = await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    const waiting = silent.map((body) => refuses(read(reader, body), /broke off/, 'invalid_input'));
+    const { api } = await read(reader, bodyOf({ spec: documentWith({}) }));
     expect(api.title).to.equal('Test');
     for (const body of silent) body.destroy();
     await Promise.all(waiting);
@@ -136,7 +142,7 @@ describe('import reader', () => {
   it('ends reading that takes too long', async () => {
     const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1000' });
     // More than are read at a time: the last gets the place of one that was ended.
-    const readings = Array.from({ length: 3 }, () => reader.readRequest(bodyOf({ spec: ENDLESS })));
+    const readings = Array.from({ length: 3 }, () => read(reader, bodyOf({ spec: ENDLESS })));
     await Promise.all(
       readings.map((reading) => refuses(reading, /takes longer than 1000 ms \(IMPORT_READ_TIMEOUT_MS\)/)),
     );
@@ -145,16 +151,13 @@ describe('import reader', () => {
   it('ends reading that needs too much memory', async () => {
     const reader = startReader({ IMPORT_READ_MEMORY_MB: '64' });
     const spec = await readFile(GITHUB, 'utf8');
-    await refuses(
-      reader.readRequest(bodyOf({ spec })),
-      /needs more memory than 64 MiB \(IMPORT_READ_MEMORY_MB\)/,
-    );
-    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    await refuses(read(reader, bodyOf({ spec })), /needs more memory than 64 MiB \(IMPORT_READ_MEMORY_MB\)/);
+    await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
   it('says when its process was killed, and goes on', async () => {
     const reader = startReader();
-    const reading = reader.readRequest(bodyOf({ spec: ENDLESS })).catch((error: unknown) => error);
+    const reading = read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error);
     const [pid] = await eventually(async () => {
       const pids = await readerProcesses();
       expect(pids).to.have.lengthOf(1);
@@ -165,7 +168,7 @@ describe('import reader', () => {
       .to.be.instanceOf(Error)
       .with.property('message')
       .that.matches(/ended \(SIGKILL\)/);
-    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
   it('does not outlive who has started it', async () => {
@@ -176,7 +179,7 @@ describe('import reader', () => {
       import { loadConfig } from ${JSON.stringify(new URL('../../src/config.js', import.meta.url).href)};
       import { ImportReader } from ${JSON.stringify(new URL('../../src/import/reader.js', import.meta.url).href)};
       const reader = new ImportReader(loadConfig({ DATA_DIR: ${JSON.stringify(join(folder.path, 'other'))} }));
-      await reader.readRequest(createReadStream(${JSON.stringify(body)}));
+      await reader.readRequest(createReadStream(${JSON.stringify(body)}), async () => undefined);
     `;
     const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
     const [pid = 0] = await eventually(async () => {
@@ -192,30 +195,30 @@ describe('import reader', () => {
 
   it('keeps a process for the next import, unless it failed or grew large', async () => {
     const reader = startReader();
-    const small = () => reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    const small = () => read(reader, bodyOf({ spec: documentWith({}) }));
     await small();
     const [first] = await readerProcesses();
     await small();
     expect(await readerProcesses()).to.deep.equal([first]);
-    await refuses(reader.readRequest(bodyOf({ spec: 'a: 1' })), /body\.spec/);
+    await refuses(read(reader, bodyOf({ spec: 'a: 1' })), /body\.spec/);
     expect(await readerProcesses()).to.deep.equal([]);
-    await reader.readRequest(bodyOf({ spec: await readFile(GITHUB, 'utf8') }));
+    await read(reader, bodyOf({ spec: await readFile(GITHUB, 'utf8') }));
     expect(await readerProcesses()).to.deep.equal([]);
   });
 
   it('does without the process it has kept when that is gone', async () => {
     const reader = startReader();
-    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    await read(reader, bodyOf({ spec: documentWith({}) }));
     const [pid = 0] = await readerProcesses();
     process.kill(pid, 'SIGKILL');
     await eventually(() => expect(isAlive(pid)).to.equal(false));
-    await reader.readRequest(bodyOf({ spec: documentWith({}) }));
+    await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
   it('ends what is under way, and what waits, when it is closed', async () => {
     const reader = startReader();
     const readings = Array.from({ length: 4 }, () =>
-      reader.readRequest(bodyOf({ spec: ENDLESS })).catch((error: unknown) => error),
+      read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error),
     );
     await eventually(async () => expect(await readerProcesses()).to.have.lengthOf(2));
     await reader.close();
@@ -227,10 +230,36 @@ describe('import reader', () => {
     }
   });
 
+  it('holds few of what it has read, until each is done with', async () => {
+    const reader = startReader();
+    let held = 0;
+    let most = 0;
+    let release: () => void = () => undefined;
+    const done = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const use = async () => {
+      most = Math.max(most, ++held);
+      await done;
+      held--;
+    };
+    const uses = Array.from({ length: 5 }, () => reader.readRequest(bodyOf({ spec: documentWith({}) }), use));
+    uses.push(reader.readRequest(bodyOf({ spec: 'a: 1' }), use).catch(() => undefined));
+    await eventually(() => expect(held).to.equal(3));
+    await eventually(async () => expect(await spooled()).to.have.length.within(5, 6));
+    release();
+    await Promise.all(uses);
+    expect(most).to.equal(3);
+  });
+
   it('reads bundles', async () => {
     const file = join(folder.path, 'bundle.zip');
     await writeFile(file, 'no archive');
-    await refuses(startReader().readBundle(file), /ZIP/, 'invalid_bundle');
+    await refuses(
+      startReader().readBundle(file, async (api) => api),
+      /ZIP/,
+      'invalid_bundle',
+    );
     expect(existsSync(file)).to.equal(true);
   });
 
@@ -240,7 +269,7 @@ describe('import reader', () => {
       Array.from({ length: 1_200 }, (_, at) => [`/p${at}`, { get: { description, responses: RESPONSES } }]),
     );
     const reader = startReader({ SPEC_LIMIT_BYTES: '100000000' });
-    await refuses(reader.readRequest(bodyOf({ spec: documentWith({ paths }) })), /characters in all/);
+    await refuses(read(reader, bodyOf({ spec: documentWith({ paths }) })), /characters in all/);
   });
 });
 

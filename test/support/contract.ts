@@ -5,7 +5,7 @@ import { describeApi } from '../../src/api/openapi.js';
 import type { HttpResponse } from './client.js';
 
 interface Operation {
-  readonly responses: Readonly<Record<string, { readonly content: Readonly<Record<string, unknown>> }>>;
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;
 }
 
 const document = describeApi(ROUTES);
@@ -26,9 +26,13 @@ export function assertDescribed(method: string, url: string, response: HttpRespo
     .find((candidate) => matcher(candidate).test(pathname));
   if (path === undefined) return;
   const place = `${method} ${path} ${response.status}`;
-  const content = paths[path]?.[method.toLowerCase()]?.responses[response.status]?.content;
-  if (!content) throw new Error(`${place} is not described`);
-  if (!('application/json' in content)) return;
+  const described = paths[path]?.[method.toLowerCase()]?.responses[response.status];
+  if (!described) throw new Error(`${place} is not described`);
+  const { content } = described;
+  if (!content && response.body !== undefined) {
+    throw new Error(`${place} is described without a body`);
+  }
+  if (!content || !('application/json' in content)) return;
   const pointer = [
     path,
     method.toLowerCase(),

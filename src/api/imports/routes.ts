@@ -2,12 +2,13 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
 import { found } from '../../found.js';
+import type { ImportedApi } from '../../import/imported-api.js';
 import { applyImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
-import { findImport } from '../../store/imports.js';
+import { findImport, importProgress } from '../../store/imports.js';
 import type { FormFile } from '../form.js';
 import { acceptedHeaders, prefersAsync } from '../prefer.js';
-import { defineRoute, Reply } from '../route.js';
+import { defineRoute, Reply, type UseOf } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { readUnpacked } from '../unpacked-body.js';
 import { awaitImport, startBundleImport } from './bundle.js';
@@ -37,13 +38,13 @@ export const importRoutes = [
     streamedBody: {
       member: 'spec',
       schema: Spec,
-      read: async (context, { importReader }) => {
-        const { fields, api } = await readUnpacked(context, (body) => importReader.readRequest(body));
-        return { fields, content: api };
-      },
+      read: (context, { importReader }, use: UseOf<ImportedApi>) =>
+        readUnpacked(context, (body) =>
+          importReader.readRequest(body, ({ fields, api }) => use(fields, api)),
+        ),
     },
     data: OpenApiImported,
-    errors: ['invalid_spec', 'not_found', 'domain_mismatch', 'route_taken'],
+    errors: ['invalid_spec', 'not_found', 'domain_mismatch', 'route_taken', 'import_busy'],
     handle: async ({ body, content: api }, { store }) => {
       const target = targetOf('body', body, body.create_collection ?? false);
       const outcome = await applyImport(store, target, api);
@@ -72,6 +73,7 @@ export const importRoutes = [
       'route_taken',
       'body_too_large',
       'unsupported_media_type',
+      'import_busy',
       'no_worker',
       'no_gateway',
       'wait_timeout',
@@ -87,9 +89,11 @@ export const importRoutes = [
         );
       }
       const isAwaited = !(compile && prefersAsync(header));
-      const api = await deps.importReader.readBundle(bundleFile(form).path);
       const options = { compile, start, isAwaited };
-      const id = await startBundleImport(deps, target, api, options, { id: requestId, log });
+      const request = { id: requestId, log };
+      const id = await deps.importReader.readBundle(bundleFile(form).path, (api) =>
+        startBundleImport(deps, target, api, options, request),
+      );
       if (!isAwaited) {
         const accepted = { import_id: id, status: 'queued' };
         return new Reply(202, accepted, acceptedHeaders(`/api/imports/${id}`));
@@ -122,10 +126,14 @@ export const importRoutes = [
     envelope: 'bare',
     data: Type.String({ description: 'Server-sent events' }),
     produces: 'text/event-stream',
+    alternatives: {
+      204: { description: 'The client has seen the event `done`: a browser that comes back stays away then' },
+    },
     handle: async ({ params: { id }, header, log }, deps) => {
-      found(await findImport(deps.store, id), 'import', id);
+      const { version, finished_at } = found(await importProgress(deps.store, id), 'import', id);
       const last = Number(header('last-event-id') ?? 0);
       const after = Number.isSafeInteger(last) && last > 0 ? last : 0;
+      if (finished_at && after >= version) return new Reply(204, null);
       return new Reply(200, importEvents(deps, id, after, log), {
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',

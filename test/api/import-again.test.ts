@@ -1,0 +1,137 @@
+/** Importing an API again after it has changed: what is replaced, what is kept, and what is said about it. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { applyImport, type ImportToApply } from '../../src/store/apply-import.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+type Change = Partial<Omit<ImportToApply, 'endpoints'>>;
+
+describe('importing again', () => {
+  let database: TestDatabase;
+  let store: Database;
+  let domain: string;
+  let count = 0;
+
+  before(async () => {
+    database = await createDatabase();
+    store = openDatabase(database.url, (error) => {
+      throw error;
+    });
+  });
+  after(async () => {
+    await store.close();
+    await database.drop();
+  });
+  beforeEach(() => {
+    domain = `again${++count}.example`;
+  });
+
+  /** @param handlers the code of each operation, null for one without handler */
+  const apiOf = (handlers: Readonly<Record<string, string | null>>, change: Change = {}): ImportToApply => ({
+    title: 'Pets',
+    description: null,
+    basePath: null,
+    dependencies: null,
+    warnings: [],
+    problems: [],
+    ...change,
+    endpoints: Object.entries(handlers).map(([name, code]) => ({
+      name,
+      method: 'GET',
+      path: `/${name}`,
+      description: null,
+      generatedCode: '// generated',
+      handler: code === null ? null : { file: `${name}.rs`, code },
+    })),
+  });
+  const place = () => ({ domain, domainId: null, collectionId: null, createCollection: false });
+  const importDocument = (handlers: Readonly<Record<string, string | null>>, change?: Change) =>
+    applyImport(store, place(), apiOf(handlers, change));
+  const importBundle = (handlers: Readonly<Record<string, string | null>>, change?: Change) =>
+    applyImport(store, place(), apiOf(handlers, change), {
+      id: randomUUID(),
+      compile: false,
+      start: false,
+      request_id: 'request',
+    });
+
+  describe('names what is no longer there', () => {
+    it('also when the title has changed', async () => {
+      await importDocument({ a: null, b: null, c: null });
+      const { warnings } = await importDocument({ a: null, c: null }, { title: 'Animals' });
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.match(/^The endpoint "b" \(GET \/b, .*\) is no longer in the document/);
+    });
+
+    it('but nothing of an API beside it', async () => {
+      await importDocument({ other: null }, { title: 'Other' });
+      await importDocument({ a: null });
+      const { warnings } = await importDocument({ a: null }, { title: 'Animals' });
+      expect(warnings).to.deep.equal([]);
+    });
+  });
+
+  describe('sets dependencies', () => {
+    const serde = { serde_json: '1' };
+    const dependenciesOf = async (id: string | undefined) =>
+      (await findEndpoint(store, id ?? ''))?.dependencies;
+
+    it('as the manifest says, when it says something', async () => {
+      const first = await importBundle({ a: '// 1', b: null }, { dependencies: { ...serde, rand: '0.8' } });
+      const [a, b] = first.endpoints.map(({ id }) => id);
+      expect(await dependenciesOf(a)).to.deep.equal({ ...serde, rand: '0.8' });
+      expect(await dependenciesOf(b)).to.equal(null);
+      const before = await findEndpoint(store, a ?? '');
+      await importBundle({ a: '// 1' }, { dependencies: null });
+      expect(await findEndpoint(store, a ?? ''), 'nothing said').to.deep.equal(before);
+      await importBundle({ a: '// 1' }, { dependencies: serde });
+      expect(await dependenciesOf(a)).to.deep.equal(serde);
+      await importBundle({ a: '// 1' }, { dependencies: {} });
+      const after = await findEndpoint(store, a ?? '');
+      expect(after?.dependencies).to.equal(null);
+      expect(after?.source_key).not.to.equal(before?.source_key);
+    });
+
+    it('of nothing but its handlers', async () => {
+      const { endpoints } = await importBundle({ a: '// 1' }, { dependencies: serde });
+      await importBundle({ a: null }, { dependencies: {} });
+      expect(await dependenciesOf(endpoints[0]?.id)).to.deep.equal(serde);
+    });
+  });
+
+  describe('says which operations of a bundle have no handler', () => {
+    it('and what answers there', async () => {
+      const first = await importBundle({ a: '// mine', b: null, c: null, d: '// d' });
+      expect(first.warnings).to.deep.equal([
+        'b has no handler in the bundle; a generated one answers 501',
+        'c has no handler in the bundle; a generated one answers 501',
+      ]);
+      const c = first.endpoints.find(({ name }) => name === 'c');
+      await updateEndpoint(store, c?.id ?? '', { code: '// written since' });
+      const second = await importBundle({ a: null, b: null, c: null, d: '// d' });
+      expect(second.warnings).to.deep.equal([
+        'a has no handler in the bundle and keeps the code it has',
+        'b has no handler in the bundle; a generated one answers 501',
+        'c has no handler in the bundle and keeps the code it has',
+      ]);
+      const codes = await Promise.all(
+        first.endpoints.map(async ({ id }) => (await findEndpoint(store, id))?.code),
+      );
+      expect(codes).to.deep.equal(['// mine', '// generated', '// written since', '// d']);
+    });
+
+    it('not of a document, which has none', async () => {
+      expect((await importDocument({ a: null })).warnings).to.deep.equal([]);
+    });
+
+    it('by name while they are not too many', async () => {
+      const names = Array.from({ length: 53 }, (_, number) => [`n${number}`, null]);
+      const { warnings } = await importBundle(Object.fromEntries(names));
+      expect(warnings).to.have.length(51);
+      expect(warnings.at(-2)).to.match(/^n49 /);
+      expect(warnings.at(-1)).to.equal('… and 3 more have no handler in the bundle');
+    });
+  });
+});
