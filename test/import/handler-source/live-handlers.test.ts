@@ -3,9 +3,18 @@ import { expect } from 'chai';
 import { generateHandler } from '../../../src/import/handler-source/generate-handler.js';
 import type { Operation, Parameter } from '../../../src/import/openapi/document.js';
 import type { HttpRequest } from '../../support/client.js';
-import { multipart } from '../../support/form.js';
+import { type FormPart, multipart } from '../../support/form.js';
 import { type Stack, startStack } from '../../support/processes.js';
-import { jsonBody, member, operation, parameter } from './operations.js';
+import {
+  field,
+  formBody,
+  jsonBody,
+  MULTIPART,
+  member,
+  operation,
+  parameter,
+  URLENCODED,
+} from './operations.js';
 
 const PUT_PET = operation({
   operationId: 'putPet',
@@ -74,13 +83,54 @@ const MAYBE = operation({
 });
 const ANYTHING = operation({ method: 'POST', path: '/anything', body: jsonBody([], { type: 'any' }) });
 
+const UPLOAD_FIELDS = [
+  field('title'),
+  field('count', { required: false, type: 'integer' }),
+  field('sizes', { required: false, type: 'array', itemType: 'number' }),
+  field('meta', { type: 'object' }),
+  field('photo', { isFile: true }),
+  field('thumbnail', { required: false, isFile: true }),
+];
+const UPLOAD = operation({ method: 'POST', path: '/upload', body: formBody(MULTIPART, UPLOAD_FIELDS) });
+const ORDER_FIELDS = [
+  field('name'),
+  field('amount', { type: 'integer' }),
+  field('gift', { required: false, type: 'boolean' }),
+  field('tags', { required: false, type: 'array', itemType: 'string', style: 'repeated' }),
+  field('sizes', { required: false, type: 'array', itemType: 'integer', style: 'pipeDelimited' }),
+  field('extra', { required: false, type: 'object', style: 'deepObject' }),
+];
+const ORDER = operation({ method: 'POST', path: '/order', body: formBody(URLENCODED, ORDER_FIELDS) });
+const MAYBE_ORDER = operation({
+  method: 'POST',
+  path: '/maybe-order',
+  body: formBody(URLENCODED, ORDER_FIELDS, { required: false }),
+});
+const ANY_ORDER = operation({ method: 'POST', path: '/any-order', body: formBody(URLENCODED, []) });
+
+const STYLES = operation({
+  path: '/styles/{id}',
+  parameters: [
+    parameter('id', { in: 'path', type: 'integer', rawStyle: 'matrix' }),
+    parameter('spaces', { type: 'array', itemType: 'integer', style: 'spaceDelimited' }),
+    parameter('pipes', { type: 'array', itemType: 'string', style: 'pipeDelimited' }),
+    parameter('filter', { type: 'object', style: 'deepObject', required: true }),
+    parameter('page', { type: 'object', style: 'deepObject' }),
+    parameter('spread', { type: 'object', rawStyle: 'form', required: true }),
+    parameter('X-Sizes', { in: 'header', type: 'array', itemType: 'integer' }),
+  ],
+});
+
 describe('generated handlers at work', () => {
   let stack: Stack;
 
   before(async function () {
     this.timeout(300_000);
     stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
-    const all = [PUT_PET, FROM_HEADERS, STRANGE_NAMES, MANY_NAMES, BYTES, FORM, MAYBE, ANYTHING];
+    const all = [
+      ...[PUT_PET, FROM_HEADERS, STRANGE_NAMES, MANY_NAMES, BYTES, FORM, MAYBE, ANYTHING],
+      ...[UPLOAD, ORDER, MAYBE_ORDER, ANY_ORDER, STYLES],
+    ];
     await Promise.all(all.map(deploy));
   });
   after(() => stack.close());
@@ -168,6 +218,111 @@ describe('generated handlers at work', () => {
     const sent = await ask('POST', '/form', form);
     expect(sent.body.received).to.deep.equal({ body: { title: 'Sunset' } });
     expect((await ask('POST', '/form', { body: '{}' })).status).to.equal(400);
+  });
+
+  it('takes a multipart form apart: text, and files', async () => {
+    const title = { name: 'title', content: 'Sunset & más' };
+    const meta = { name: 'meta', content: '{"a":1}' };
+    const photo = { name: 'photo', filename: 'sun.png', content: Buffer.from([0, 255, 13, 10]) };
+    const upload = (...parts: FormPart[]) => ask('POST', '/upload', multipart(parts));
+
+    const count = { name: 'count', content: '3' };
+    const sizes = { name: 'sizes', content: '1,2.5' };
+    const sent = await upload(title, meta, photo, count, sizes);
+    expect(sent.status).to.equal(501);
+    const received = { title: 'Sunset & más', meta: '{"a":1}', count: 3, sizes: [1, 2.5], thumbnail: null };
+    const info = { filename: 'sun.png', content_type: 'application/octet-stream', bytes: 4 };
+    expect(sent.body.received).to.deep.equal({ body: { ...received, photo: info } });
+
+    const refused: readonly (readonly [readonly FormPart[], string])[] = [
+      [[meta, photo], 'Missing required value: title'],
+      [[title, meta], 'Missing required file: photo'],
+      [[title, meta, { name: 'photo', content: 'text' }], 'Missing required file: photo'],
+      [[title, photo], 'Missing required value: meta'],
+      [[title, meta, photo, { name: 'count', content: 'x' }], 'Invalid value for count: "x"'],
+    ];
+    for (const [parts, error] of refused) {
+      const expected = { status: 400, body: { error: `Bad request: ${error}` } };
+      expect(await upload(...parts)).to.deep.equal(expected);
+    }
+    expect((await ask('POST', '/upload', { body: {} })).status).to.equal(400);
+  });
+
+  it('takes JSON that a browser sends as a file of a form', async () => {
+    const form = new FormData();
+    form.set('title', 'Sunset');
+    form.set('meta', new Blob(['{"a":1}'], { type: 'application/json' }));
+    form.set('photo', new Blob(['bytes']), 'sun.png');
+    const encoded = new Response(form);
+    const headers = { 'content-type': encoded.headers.get('content-type') ?? '' };
+    const body = Buffer.from(await encoded.arrayBuffer());
+    const sent = await ask('POST', '/upload', { headers, body });
+    expect(sent.body.received['body']).to.include({ title: 'Sunset', meta: '{"a":1}' });
+  });
+
+  it('takes an urlencoded form apart', async () => {
+    const post = (body: string | undefined, path = '/order', type = `${URLENCODED}; charset=utf-8`) =>
+      ask('POST', path, { headers: { 'content-type': type }, ...(body === undefined ? {} : { body }) });
+    const full =
+      'name=a+b%21%26%C3%A9+100%+%zz&amount=7&gift=true&tags=a,b&tags=c%2Bd&sizes=1|2&extra[x]=1&extra%5By%5D=2';
+    expect((await post(full)).body.received).to.deep.equal({
+      body: {
+        name: 'a b!&é 100% %zz',
+        amount: 7,
+        gift: true,
+        tags: ['a,b', 'c+d'],
+        sizes: [1, 2],
+        extra: { x: '1', y: '2' },
+      },
+    });
+    const least = { name: '', amount: 2, gift: null, tags: null, sizes: null, extra: null };
+    expect((await post('name&amount=1&amount=2&&')).body.received).to.deep.equal({ body: least });
+
+    const refused = [
+      ['', 'Missing required value: name'],
+      ['name=a', 'Missing required value: amount'],
+      ['name=a&amount=x', 'Invalid value for amount: "x"'],
+      ['name=a&amount=1&gift=maybe', 'Invalid value for gift: "maybe"'],
+      ['name=a&amount=1&sizes=1|x', 'Invalid value for sizes: "x"'],
+    ] as const;
+    for (const [body, error] of refused) {
+      const expected = { status: 400, body: { error: `Bad request: ${error}` } };
+      expect(await post(body)).to.deep.equal(expected);
+    }
+    expect((await post(full, '/order', 'application/json')).status).to.equal(400);
+
+    expect((await ask('POST', '/maybe-order')).body.received).to.deep.equal({ body: null });
+    expect((await post('name=a', '/maybe-order')).status).to.equal(400);
+    expect((await post(full, '/maybe-order')).status).to.equal(501);
+    const pairs = [
+      ['a', '1'],
+      ['a', '2'],
+    ];
+    expect((await post('a=1&a=2', '/any-order')).body.received).to.deep.equal({ body: pairs });
+  });
+
+  it('takes parameters apart in the style they are written in', async () => {
+    const filter = { 'filter[a]': '1', 'filter[b c]': '2', filters: '3', 'filter[': '4' };
+    const lists = { spaces: '1 2', pipes: 'a,b|c', 'spread[a]': '5' };
+    const path = withQuery('/styles/;id=7', { ...filter, ...lists });
+    const { status, body } = await ask('GET', path, { headers: { 'x-sizes': '1, 2' } });
+    expect(status).to.equal(501);
+    expect(body.received).to.deep.equal({
+      path: { id: ';id=7' },
+      query: {
+        spaces: [1, 2],
+        pipes: ['a,b', 'c'],
+        filter: { a: '1', 'b c': '2' },
+        page: null,
+        spread: null,
+      },
+      header: { 'X-Sizes': [1, 2] },
+    });
+    expect(await ask('GET', '/styles/7?page[a]=1')).to.deep.equal({
+      status: 400,
+      body: { error: 'Bad request: Missing required value: filter' },
+    });
+    expect((await ask('GET', withQuery('/styles/7', { ...filter, spaces: '1,2' }))).status).to.equal(400);
   });
 
   it('does without a body that is not required, but not with a wrong one', async () => {

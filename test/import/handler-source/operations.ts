@@ -17,7 +17,7 @@ export function operation(given: Partial<Operation> = {}): Operation {
 }
 
 export function parameter(name: string, given: Partial<Parameter> = {}): Parameter {
-  return { name, in: 'query', required: false, type: 'string', itemType: 'any', ...given };
+  return { name, in: 'query', required: given.in === 'path', type: 'string', itemType: 'any', ...given };
 }
 
 export function member(name: string, given: Partial<Member> = {}): Member {
