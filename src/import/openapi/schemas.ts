@@ -25,9 +25,10 @@ export class Schemas {
   private readonly isReadOnly = this.inherited((schema) => own(schema, 'readOnly') === true || undefined);
   private readonly itemsIn = this.inherited((schema) => own(schema, 'items'));
   private readonly saysBinary = this.inherited((schema) => saysBinary(schema) || undefined);
-  private readonly alternativesIn = this.inherited((schema) => {
+  private readonly hasBinaryAlternatives = this.inherited((schema) => {
     const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
-    return all.length > 0 ? all.filter((one) => !isNull(one)) : undefined;
+    const alternatives = all.filter((one) => !isNull(one));
+    return alternatives.length > 0 ? alternatives.every((one) => this.saysBinary(one) === true) : undefined;
   });
 
   constructor(private readonly references: References) {}
@@ -61,11 +62,8 @@ export class Schemas {
 
   /** Whether a member of a form is a file, or a list of files. */
   isBinary(schema: unknown): boolean {
-    const alternatives = this.alternativesIn(schema) ?? [];
-    return (
-      this.saysBinary(schema) === true ||
-      this.saysBinary(this.itemsIn(schema)) === true ||
-      (alternatives.length > 0 && alternatives.every((one) => this.saysBinary(one) === true))
+    return [schema, this.itemsIn(schema)].some(
+      (one) => this.saysBinary(one) === true || this.hasBinaryAlternatives(one) === true,
     );
   }
 
