@@ -58,7 +58,8 @@ fn deep_object<'a>(
     fields: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Option<HashMap<String, String>> {
     let key = |field: &'a str| field.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']');
-    let member = |(field, value): (&'a String, &'a String)| Some((key(field)?.to_owned(), value.clone()));
+    let member =
+        |(field, value): (&'a String, &'a String)| Some((key(field)?.to_owned(), value.clone()));
     let members: HashMap<_, _> = fields.into_iter().filter_map(member).collect();
     (!members.is_empty()).then_some(members)
 }`,
@@ -107,14 +108,18 @@ fn decode_percent(text: &str) -> String {
     code: `/// The fields of a form that are text; browsers send JSON as a file.
 fn text_fields(form: &MultipartData) -> Vec<(String, String)> {
     let json = form.files.iter().filter(|(_, file)| file.content_type.contains("json"));
-    let json = json.map(|(name, file)| (name.clone(), String::from_utf8_lossy(&file.data).into_owned()));
+    let json =
+        json.map(|(name, file)| (name.clone(), String::from_utf8_lossy(&file.data).into_owned()));
     json.chain(form.fields.clone()).collect()
 }`,
   },
   form_value: {
     needs: ['parse'],
     code: `/// The value of a field; of several, the last.
-fn form_value<T: FromStr>(fields: &[(String, String)], name: &str) -> Result<Option<T>, HandlerError> {
+fn form_value<T: FromStr>(
+    fields: &[(String, String)],
+    name: &str,
+) -> Result<Option<T>, HandlerError> {
     let field = fields.iter().rfind(|(key, _)| key == name);
     field.map(|(_, text)| parse(name, text)).transpose()
 }`,
@@ -134,7 +139,10 @@ fn form_list<T: FromStr>(
   form_values: {
     needs: ['parse'],
     code: `/// The values of all fields of this name; None when there are none.
-fn form_values<T: FromStr>(fields: &[(String, String)], name: &str) -> Result<Option<Vec<T>>, HandlerError> {
+fn form_values<T: FromStr>(
+    fields: &[(String, String)],
+    name: &str,
+) -> Result<Option<Vec<T>>, HandlerError> {
     let found = fields.iter().filter(|(key, _)| key == name);
     let values: Vec<T> = found.map(|(_, text)| parse(name, text)).collect::<Result<_, _>>()?;
     Ok((!values.is_empty()).then_some(values))
