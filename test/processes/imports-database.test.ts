@@ -69,10 +69,10 @@ describe('importing a bundle while PostgreSQL is away for a moment', () => {
       const current = await view(id);
       expect(current.finished_at, JSON.stringify(current.counts)).not.to.equal(null);
       return current;
-    }, 60_000);
+    }, 120_000);
     expect(ended, JSON.stringify(ended.errors)).to.include({ state: 'succeeded' });
     expect(ended.counts).to.include({ started: 3 });
     expect(ended.handlers.some(({ attempt }) => attempt > 1)).to.equal(true);
     expect((await call(`${stack.gatewayUrl}/away/two`)).text).to.equal('2000701');
-  }).timeout(180_000);
+  }).timeout(240_000);
 });
