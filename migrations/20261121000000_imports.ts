@@ -6,6 +6,8 @@ export async function up(knex: Knex): Promise<void> {
     table.text('imported_from').index();
     // sha256 of the code an import generated: while the code is still that, nobody has written any.
     table.text('generated_digest');
+    // sha256 of the handler a bundle brought: code that is neither is somebody's, and is not replaced without a word.
+    table.text('handler_digest');
   });
 
   // Bundles that were imported, and what came of their handlers.
@@ -64,5 +66,6 @@ export async function down(knex: Knex): Promise<void> {
   await knex.schema.alterTable('endpoints', (table) => {
     table.dropColumn('imported_from');
     table.dropColumn('generated_digest');
+    table.dropColumn('handler_digest');
   });
 }

@@ -30,10 +30,16 @@ export interface ReadForm {
   remove(): Promise<void>;
 }
 
+export interface FileLimit {
+  readonly bytes: number;
+  /** Name of the setting it comes from. */
+  readonly setting: string;
+}
+
 export interface FormOptions {
   readonly dataDir: string;
   /** Of one file. */
-  readonly limitBytes: number;
+  readonly limit: FileLimit;
   /** As many as the schema has parts for, unless given. */
   readonly maxFiles?: number;
 }
@@ -58,7 +64,7 @@ export function formReader(schema: TObject): FormReader {
   });
 
   return async (context, options) => {
-    requireForm(context, options.limitBytes);
+    requireForm(context, options.limit);
     const received = await receive(context, options.maxFiles ?? files.length, options);
     const remove = async () => {
       await Promise.all(received.files.map(({ path }) => rm(path, { force: true })));
@@ -82,7 +88,7 @@ export function formReader(schema: TObject): FormReader {
   };
 }
 
-function requireForm(context: ApiContext, limitBytes: number): void {
+function requireForm(context: ApiContext, limit: FileLimit): void {
   const type = context.request.is('multipart/form-data');
   // `is` answers null when there is no body at all, false when it is of another type.
   if (type === null || context.request.length === 0) {
@@ -94,7 +100,7 @@ function requireForm(context: ApiContext, limitBytes: number): void {
       `The body must be sent as multipart/form-data, not ${context.request.type || 'without a Content-Type'}`,
     );
   }
-  if ((context.request.length ?? 0) > limitBytes + FRAME_BYTES) throw tooLarge(limitBytes);
+  if ((context.request.length ?? 0) > limit.bytes + FRAME_BYTES) throw tooLarge(limit);
 }
 
 interface Received {
@@ -106,14 +112,14 @@ interface Received {
 async function receive(
   { req, res }: ApiContext,
   maxFiles: number,
-  { dataDir, limitBytes }: FormOptions,
+  { dataDir, limit }: FormOptions,
 ): Promise<Received> {
   const folder = await uploadsFolder(dataDir);
   const take = multer({
     storage: multer.diskStorage({ destination: (_request, _file, use) => use(null, folder) }),
     limits: {
       files: maxFiles,
-      fileSize: limitBytes,
+      fileSize: limit.bytes,
       fields: MAX_FIELDS,
       fieldSize: FIELD_LIMIT_BYTES,
       fieldNestingDepth: 0,
@@ -127,7 +133,7 @@ async function receive(
       response: ServerResponse,
       done: (error?: unknown) => void,
     ) => void;
-    run(request, res, (error) => (error ? reject(formError(error, limitBytes)) : resolve()));
+    run(request, res, (error) => (error ? reject(formError(error, limit)) : resolve()));
   });
   return { fields: { ...request.body }, files: request.files ?? [] };
 }
@@ -156,10 +162,10 @@ function filesByName(
   return files;
 }
 
-function formError(thrown: unknown, limitBytes: number): Error {
+function formError(thrown: unknown, limit: FileLimit): Error {
   const error = toError(thrown);
   if (error instanceof MulterError) {
-    if (error.code === 'LIMIT_FILE_SIZE') return tooLarge(limitBytes);
+    if (error.code === 'LIMIT_FILE_SIZE') return tooLarge(limit);
     if (error.code === 'LIMIT_FILE_COUNT') {
       return new AppError('invalid_input', 'form: has more files than this form takes', {}, { cause: error });
     }
@@ -176,6 +182,6 @@ function formError(thrown: unknown, limitBytes: number): Error {
   );
 }
 
-function tooLarge(limitBytes: number): AppError {
-  return new AppError('body_too_large', `The file is larger than ${limitBytes} bytes`);
+function tooLarge({ bytes, setting }: FileLimit): AppError {
+  return new AppError('body_too_large', `The file is larger than ${bytes} bytes (${setting})`);
 }

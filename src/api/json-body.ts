@@ -60,7 +60,7 @@ function bodyError(thrown: unknown, limitBytes: number, encoding: string): Error
   if (status === 413) {
     return new AppError(
       'body_too_large',
-      `The body is larger than ${limitBytes} bytes`,
+      `The body is larger than ${limitBytes} bytes (API_BODY_LIMIT_BYTES)`,
       {},
       { cause: error },
     );

@@ -143,6 +143,7 @@ export function defineRoute<
   const readForm = definition.form && formReader(definition.form);
   const status = definition.status ?? 200;
   const envelope = definition.envelope ?? 'ok';
+  const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
 
   return {
     ...definition,
@@ -162,7 +163,7 @@ export function defineRoute<
         }
         const form = await readForm?.(context, {
           dataDir: deps.config.DATA_DIR,
-          limitBytes: deps.config[definition.formLimit ?? 'UPLOAD_LIMIT_BYTES'],
+          limit: { bytes: deps.config[formLimit], setting: formLimit },
           ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
         });
         warnings.push(...(form?.unknown ?? []).map((name) => ignored('form', name)));

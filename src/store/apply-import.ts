@@ -7,6 +7,7 @@ import { type ImportScope, type ImportTarget, openScope } from './import-scope.j
 import {
   type ApiToImport,
   type ImportedRows,
+  type ReplacedCode,
   type UnhandledEndpoint,
   writeEndpoints,
 } from './imported-endpoints.js';
@@ -28,10 +29,10 @@ export interface ImportToApply extends ApiToImport {
   readonly problems: readonly UnmatchedHandler[];
 }
 
-/** Endpoints that are named one by one when the document has lost them; the others are counted. */
+/** Endpoints that are named one by one in warnings of one kind; the others are counted. */
 const NAMED_LOSSES = 20;
-/** The same for those that the bundle has no handler for. */
 const NAMED_UNHANDLED = 50;
+const NAMED_REPLACED = 50;
 
 /**
  * Imports of this process into one place wait for each other here, where that costs no connection to the database. Those
@@ -70,7 +71,7 @@ async function writeImport(
       const written = await writeEndpoints(tx, scope, api, (next) => {
         claims = next;
       });
-      const { created, updated, endpoints, unhandled } = written;
+      const { created, updated, endpoints, unhandled, replaced } = written;
       const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
       const outcome: ImportOutcome = {
         collection: scope.collection && {
@@ -89,6 +90,7 @@ async function writeImport(
         })),
         warnings: [
           ...api.warnings,
+          ...replacedWarnings(replaced),
           ...(record ? unhandledWarnings(unhandled) : []),
           ...scope.warnings,
           ...(await lossWarnings(tx, scope, api, written)),
@@ -109,6 +111,16 @@ function busy({ domain }: ImportTarget, cause: unknown): AppError {
     {},
     { cause },
   );
+}
+
+function replacedWarnings(replaced: readonly ReplacedCode[]): string[] {
+  const warnings = replaced
+    .slice(0, NAMED_REPLACED)
+    .map(({ name, file }) => `${name} had code that no import had brought; ${file} has taken its place`);
+  if (replaced.length > NAMED_REPLACED) {
+    warnings.push(`… and ${replaced.length - NAMED_REPLACED} more had code that was replaced`);
+  }
+  return warnings;
 }
 
 /** Only here it is known whether an endpoint that a bundle has no handler for keeps what a user wrote. */

@@ -18,6 +18,7 @@ export interface ExistingEndpoint {
   readonly status: EndpointStatus;
   readonly imported_from: string | null;
   readonly generated_digest: string | null;
+  readonly handler_digest: string | null;
   /** sha256 of the code, in hex: the code itself need not come here to be compared. */
   readonly code_digest: string | null;
   /** No code, or nothing but white space. */
@@ -39,6 +40,7 @@ export interface EndpointAddition {
   readonly source_key: string;
   readonly imported_from: string;
   readonly generated_digest: string | null;
+  readonly handler_digest: string | null;
 }
 
 export interface EndpointChange {
@@ -48,10 +50,11 @@ export interface EndpointChange {
   readonly description: string | null;
   readonly route: string;
   readonly imported_from: string;
-  /** Without it, `code`, `generated_digest` and `source_key` mean nothing. */
+  /** Without it, `code`, the digests and `source_key` mean nothing. */
   readonly sets_code: boolean;
   readonly code: string | null;
   readonly generated_digest: string | null;
+  readonly handler_digest: string | null;
   readonly source_key: string | null;
   readonly sets_dependencies: boolean;
   readonly dependencies: Dependencies | null;
@@ -78,7 +81,7 @@ export async function lockRoutes(
 export async function existingEndpoints(tx: Store, ids: readonly string[]): Promise<ExistingEndpoint[]> {
   const { rows } = await tx.knex.raw<{ rows: ExistingEndpoint[] }>(
     `SELECT id, collection_id, name, path, method, description, dependencies, route, route_key, status,
-            imported_from, generated_digest, encode(sha256(convert_to(code, 'UTF8')), 'hex') AS code_digest,
+            imported_from, generated_digest, handler_digest, encode(sha256(convert_to(code, 'UTF8')), 'hex') AS code_digest,
             coalesce(code, '') !~ '\\S' AS is_blank
        FROM endpoints WHERE id = ANY(?::uuid[])`,
     [[...ids]],
@@ -89,11 +92,12 @@ export async function existingEndpoints(tx: Store, ids: readonly string[]): Prom
 export async function insertEndpoints(tx: Store, additions: readonly EndpointAddition[]): Promise<void> {
   if (additions.length === 0) return;
   const columns =
-    'id, name, path, method, domain, collection_id, description, code, dependencies, route, route_key, source_key, imported_from, generated_digest';
+    'id, name, path, method, domain, collection_id, description, code, dependencies, route, route_key, source_key, imported_from, generated_digest, handler_digest';
   await tx.knex.raw(
     `INSERT INTO endpoints (${columns}) SELECT ${columns} FROM json_to_recordset(?::json) AS added (
        id uuid, name text, path text, method text, domain text, collection_id uuid, description text, code text,
-       dependencies jsonb, route text, route_key text, source_key text, imported_from text, generated_digest text)`,
+       dependencies jsonb, route text, route_key text, source_key text, imported_from text, generated_digest text,
+       handler_digest text)`,
     [JSON.stringify(additions)],
   );
 }
@@ -106,6 +110,7 @@ export async function updateEndpoints(tx: Store, changes: readonly EndpointChang
        imported_from = changed.imported_from,
        code = CASE WHEN sets_code THEN changed.code ELSE endpoints.code END,
        generated_digest = CASE WHEN sets_code THEN changed.generated_digest ELSE endpoints.generated_digest END,
+       handler_digest = CASE WHEN sets_code THEN changed.handler_digest ELSE endpoints.handler_digest END,
        source_key = CASE WHEN sets_code THEN changed.source_key ELSE endpoints.source_key END,
        dependencies = CASE WHEN sets_dependencies THEN changed.dependencies ELSE endpoints.dependencies END,
        version = version + CASE WHEN rerouted THEN 1 ELSE 0 END,
@@ -113,7 +118,7 @@ export async function updateEndpoints(tx: Store, changes: readonly EndpointChang
          THEN greatest(clock_timestamp(), updated_at + interval '1 millisecond') ELSE updated_at END
      FROM json_to_recordset(?::json) AS changed (
        id uuid, name text, path text, description text, route text, imported_from text, sets_code boolean, code text,
-       generated_digest text, source_key text, sets_dependencies boolean, dependencies jsonb, rerouted boolean,
+       generated_digest text, handler_digest text, source_key text, sets_dependencies boolean, dependencies jsonb, rerouted boolean,
        is_visible boolean)
      WHERE endpoints.id = changed.id`,
     [JSON.stringify(changes)],

@@ -73,6 +73,36 @@ describe('importing again', () => {
     });
   });
 
+  describe('says whose code a handler has replaced', () => {
+    const replacement = async (handlers: Readonly<Record<string, string>>) =>
+      (await importBundle(handlers)).warnings;
+
+    it('when somebody wrote it', async () => {
+      const { endpoints } = await importBundle({ a: '// brought' });
+      await updateEndpoint(store, endpoints[0]?.id ?? '', { code: '// by hand' });
+      expect(await replacement({ a: '// new' })).to.deep.equal([
+        'a had code that no import had brought; a.rs has taken its place',
+      ]);
+    });
+
+    it('but not of code that imports had brought or generated, or that is the same', async () => {
+      await importDocument({ a: null });
+      expect(await replacement({ a: '// 1' }), 'generated').to.deep.equal([]);
+      expect(await replacement({ a: '// 2' }), 'brought').to.deep.equal([]);
+      const { endpoints } = await importBundle({ a: '// 2' });
+      await updateEndpoint(store, endpoints[0]?.id ?? '', { code: '// 3' });
+      expect(await replacement({ a: '// 3' }), 'the same').to.deep.equal([]);
+    });
+  });
+
+  it('keeps a description that the document does not have', async () => {
+    const { endpoints } = await importDocument({ a: null });
+    const id = endpoints[0]?.id ?? '';
+    await updateEndpoint(store, id, { description: 'by hand' });
+    await importDocument({ a: null });
+    expect((await findEndpoint(store, id))?.description).to.equal('by hand');
+  });
+
   describe('sets dependencies', () => {
     const serde = { serde_json: '1' };
     const dependenciesOf = async (id: string | undefined) =>

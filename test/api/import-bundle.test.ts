@@ -79,8 +79,8 @@ describe('importing bundles over HTTP', () => {
         Number((await api.store.knex(table).count())[0]?.['count']),
       ),
     );
-  const uploads = async () => {
-    const folder = join(api.config.DATA_DIR, 'uploads');
+  const uploads = async ({ DATA_DIR } = api.config) => {
+    const folder = join(DATA_DIR, 'uploads');
     const folders = await readdir(folder).catch(() => []);
     return (await Promise.all(folders.map((name) => readdir(join(folder, name))))).flat();
   };
@@ -312,6 +312,7 @@ describe('importing bundles over HTTP', () => {
       expect(last).to.match(/^\d+$/);
       // A browser that gets this does not come back.
       expect(await eventsAfter(String(last))).to.include({ status: 204, body: undefined });
+      expect(await eventsAfter('9007199254740993000'), 'no id of ours').to.include({ status: 204 });
       const again = await eventsAfter(String(Number(last) - 1));
       expect(again.status).to.equal(200);
       expect(again.body).to.include('event: done');
@@ -346,6 +347,8 @@ describe('importing bundles over HTTP', () => {
         await eventually(async () => {
           const [{ count: imports } = { count: 0 }] = await own.store.knex('imports').count();
           expect(Number(imports)).to.equal(2);
+          // The archive is not kept while the request waits.
+          expect(await uploads(own.config)).to.deep.equal([]);
         });
         // Resolves only when no answer is under way any more.
         await own.close();

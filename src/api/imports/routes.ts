@@ -1,4 +1,5 @@
 /** Bulk import: OpenAPI documents, bundles of a spec and handlers, and how far an import is. */
+import { rm } from 'node:fs/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
 import { found } from '../../found.js';
@@ -91,9 +92,12 @@ export const importRoutes = [
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
       const request = { id: requestId, log };
-      const id = await deps.importReader.readBundle(bundleFile(form).path, (api) =>
+      const { path } = bundleFile(form);
+      const id = await deps.importReader.readBundle(path, (api) =>
         startBundleImport(deps, target, api, options, request),
       );
+      // Handlers may take minutes to compile: until then it would lie there for nothing.
+      await rm(path, { force: true });
       if (!isAwaited) {
         const accepted = { import_id: id, status: 'queued' };
         return new Reply(202, accepted, acceptedHeaders(`/api/imports/${id}`));
@@ -132,7 +136,7 @@ export const importRoutes = [
     handle: async ({ params: { id }, header, log }, deps) => {
       const { version, finished_at } = found(await importProgress(deps.store, id), 'import', id);
       const last = Number(header('last-event-id') ?? 0);
-      const after = Number.isSafeInteger(last) && last > 0 ? last : 0;
+      const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
       return new Reply(200, importEvents(deps, id, after, log), {
         'Content-Type': 'text/event-stream; charset=utf-8',
