@@ -4,7 +4,7 @@ import type { EndpointMethod } from '../endpoint-method.js';
 
 /** A whole API, read and checked, before anything of it is stored. */
 export interface ImportedApi {
-  /** `info.title` of the document; without a document, the name in the bundle's manifest. Never empty. */
+  /** `info.title` of the document; without a document, the name in the bundle's manifest, or a stand-in. Never empty. */
   readonly title: string;
   readonly description: string | null;
   /** Common prefix of all paths as `normalizeBasePath` makes it; null when there is none. */

@@ -40,7 +40,7 @@ export async function requestCompile(
   if (endpoint.code === null || endpoint.code.trim() === '') {
     throw new AppError(
       'endpoint_has_no_code',
-      'The endpoint has no code to compile; set `code` to the source of a handler.',
+      'The endpoint has no code to compile: its source is empty. Give it the source of a handler.',
     );
   }
   const request: BuildRequest = {

@@ -24,8 +24,8 @@ export const MANIFEST_NAME = 'bundle.yaml';
 const HANDLER_FOLDERS = ['handlers/', '', 'src/'];
 const HANDLER_SUFFIX = '.rs';
 /** What a person might well call a document or a manifest. */
-const LIKE_SPEC = /^(?:openapi|api|spec|swagger)\.(?:ya?ml|json)$/i;
-const LIKE_MANIFEST = /^(?:bundle|manifest)\.(?:ya?ml|json)$/i;
+const LIKE_SPEC = /(?:^|\/)(?:openapi|api|spec|swagger)\.(?:ya?ml|json)$/i;
+const LIKE_MANIFEST = /(?:^|\/)bundle\.(?:ya?ml|json)$|^manifest\.(?:ya?ml|json)$/i;
 
 export function sortContents(archive: readonly ArchiveFile[]): Contents {
   const files = withoutSingleFolder(archive.filter(({ path }) => !isMacLitter(path)));
@@ -47,13 +47,13 @@ export function sortContents(archive: readonly ArchiveFile[]): Contents {
 
 function acceptedNames(path: string): string {
   return LIKE_SPEC.test(path)
-    ? `a document is named ${SPEC_NAMES.join(', ')}`
-    : `the manifest is named ${MANIFEST_NAME}`;
+    ? `a document is named ${SPEC_NAMES.join(', ')} and stands at the root`
+    : `the manifest is named ${MANIFEST_NAME} and stands at the root`;
 }
 
-/** macOS adds these to the archives it makes. */
+/** macOS adds these to the archives it makes, and to the drives it writes to. */
 function isMacLitter(path: string): boolean {
-  return path.startsWith('__MACOSX/') || path === '.DS_Store' || path.endsWith('/.DS_Store');
+  return path.startsWith('__MACOSX/') || /(?:^|\/)(?:\.DS_Store|\._[^/]*)$/.test(path);
 }
 
 /** When all files are in one folder, that folder is the bundle. */

@@ -81,15 +81,20 @@ export function readManifest(text: string): Manifest {
   verify(check, value, 'invalid_bundle', []);
   const written = value as Written;
   verify(checkDependencies, written.dependencies ?? {}, 'invalid_dependency', ['dependencies']);
-  const routes = (written.routes ?? []).map(({ method: text, path, handler }, index) => {
+  const routes = (written.routes ?? []).map(({ method: text, path, handler }, index): ManifestRoute => {
+    const wrong = (key: string, message: string) => {
+      const place = ['routes', String(index), key];
+      return refuse('invalid_bundle', place, `${place.join('.')}: ${message}`);
+    };
     const method = ENDPOINT_METHODS.find((known) => known === text.toUpperCase());
-    if (method) return { method, path, handler: handler.replace(/\.rs$/, '') };
-    const place = ['routes', String(index), 'method'];
-    throw refuse(
-      'invalid_bundle',
-      place,
-      `${place.join('.')}: must be one of ${ENDPOINT_METHODS.join(', ')}, not ${JSON.stringify(text)}`,
-    );
+    if (!method) {
+      throw wrong('method', `must be one of ${ENDPOINT_METHODS.join(', ')}, not ${JSON.stringify(text)}`);
+    }
+    if (handler.includes('/')) {
+      const name = handler.slice(handler.lastIndexOf('/') + 1);
+      throw wrong('handler', `is the name of a file without its folder: ${JSON.stringify(name)}`);
+    }
+    return { method, path, handler: handler.replace(/\.rs$/, '') };
   });
   const warnings = new Warnings();
   warnings.addEach(

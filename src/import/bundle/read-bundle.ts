@@ -29,6 +29,8 @@ export interface BundleLimits {
 }
 
 const MANIFEST_BYTES = 1024 * 1024;
+/** What a bundle is called that has neither a document nor a name. */
+const UNNAMED = 'Bundle';
 
 /**
  * Reads the bundle in this file.
@@ -89,13 +91,7 @@ function titleOf(manifest: Manifest | null, { misnamed }: Contents): string {
         `or list routes in ${MANIFEST_NAME}.${found}`,
     );
   }
-  if (manifest.name === null) {
-    throw new AppError(
-      'invalid_bundle',
-      `${MANIFEST_NAME}: bundle.name: is required in a bundle without an OpenAPI document`,
-    );
-  }
-  return manifest.name;
+  return manifest.name ?? UNNAMED;
 }
 
 /** All handlers are checked, so that none that is damaged goes unnoticed; only what is used is kept. */

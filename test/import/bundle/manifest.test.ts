@@ -116,6 +116,10 @@ routes:
       'routes:\n  - { method: GET, path: /s, handler: "b\\ud800" }\n',
       /^bundle\.yaml, line 2, column 30: routes\.0\.handler: must be Unicode text/,
     ],
+    'with the folder of a handler': [
+      'routes:\n  - { method: GET, path: /a, handler: handlers/a }\n',
+      /^bundle\.yaml, line 2, column 30: routes\.0\.handler: is the name of a file without its folder: "a"/,
+    ],
     'with an empty name': ['bundle: { name: " " }', /bundle\.name: must not be empty/],
     'with a name without end': [
       `bundle: { name: ${'x'.repeat(256)} }`,
