@@ -1,0 +1,60 @@
+/** The last look at an API that was read. */
+import { expect } from 'chai';
+import { AppError } from '../../src/errors.js';
+import { checkedApi } from '../../src/import/check-api.js';
+import type { ImportedApi, ImportedEndpoint } from '../../src/import/imported-api.js';
+
+const ENDPOINT: ImportedEndpoint = {
+  name: 'listPets',
+  method: 'GET',
+  path: '/pets',
+  description: 'All',
+  generatedCode: '// generated',
+  handler: { file: 'list_pets.rs', code: '// list' },
+};
+const API: ImportedApi = {
+  title: 'Pets',
+  description: null,
+  basePath: null,
+  endpoints: [ENDPOINT],
+  dependencies: null,
+  warnings: [],
+  problems: [],
+};
+
+describe('an API that was read', () => {
+  it('is left as it is when it can be stored', () => {
+    expect(checkedApi(API, 'invalid_spec')).to.deep.equal(API);
+  });
+
+  for (const text of ['a\0b', 'a\ud800b']) {
+    it(`is refused with ${JSON.stringify(text)}, and the place named`, () => {
+      const wrong: [Partial<ImportedApi>, RegExp][] = [
+        [{ title: text }, /^The title must/],
+        [{ description: text }, /^The description must/],
+        [{ endpoints: [{ ...ENDPOINT, name: text }] }, /^GET \/pets: the name must/],
+        [{ endpoints: [{ ...ENDPOINT, description: text }] }, /^GET \/pets: the description must/],
+        [{ endpoints: [{ ...ENDPOINT, generatedCode: text }] }, /^GET \/pets: the generated handler must/],
+        [
+          { endpoints: [{ ...ENDPOINT, handler: { file: 'a.rs', code: text } }] },
+          /^GET \/pets: the handler must/,
+        ],
+      ];
+      for (const [part, message] of wrong) {
+        expect(() => checkedApi({ ...API, ...part }, 'invalid_bundle'))
+          .to.throw(AppError, message)
+          .with.property('code', 'invalid_bundle');
+      }
+    });
+
+    it(`may quote ${JSON.stringify(text)} in what it tells, readably`, () => {
+      const problem = { name: text, handler: text, message: text };
+      const { warnings, problems } = checkedApi(
+        { ...API, warnings: [text], problems: [problem] },
+        'invalid_spec',
+      );
+      expect(warnings).to.deep.equal(['a\ufffdb']);
+      expect(problems).to.deep.equal([{ name: 'a\ufffdb', handler: 'a\ufffdb', message: 'a\ufffdb' }]);
+    });
+  }
+});
