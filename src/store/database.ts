@@ -61,8 +61,24 @@ export function openDatabase(
   };
 }
 
-/** Runs `work` in a transaction; what it announces goes out after the commit, and not at all after a rollback. */
+/** Tries of a transaction that PostgreSQL ends because it and another wait for each other. */
+const DEADLOCK_TRIES = 3;
+
+/**
+ * Runs `work` in a transaction; what it announces goes out after the commit, and not at all after a rollback. Locks are taken
+ * in one order wherever several are; should two transactions wait for each other all the same, one of them is run again.
+ */
 export async function transaction<T>(store: Store, work: (tx: Store) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await runTransaction(store, work);
+    } catch (error) {
+      if (!isDeadlock(error) || tries === DEADLOCK_TRIES) throw error;
+    }
+  }
+}
+
+async function runTransaction<T>(store: Store, work: (tx: Store) => Promise<T>): Promise<T> {
   const announcements: Announcement[] = [];
   const result = await store.knex.transaction((trx) =>
     work({ knex: trx, announce: (topic, id) => announcements.push({ topic, id }) }),
@@ -107,6 +123,10 @@ export function violatedConstraint(error: unknown): string | undefined {
 /** True when a statement has waited for a lock longer than `lock_timeout` lets it. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
+}
+
+function isDeadlock(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '40P01';
 }
 
 /** `updated_at` after a change: later than before, even within the same millisecond. */

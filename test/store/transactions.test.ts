@@ -1,0 +1,63 @@
+/** Transactions that get into each other's way. */
+import { expect } from 'chai';
+import { type Database, openDatabase, type Store, transaction } from '../../src/store/database.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+describe('transactions', () => {
+  let database: TestDatabase;
+  let store: Database;
+
+  before(async () => {
+    database = await createDatabase();
+    store = openDatabase(database.url, (error) => {
+      throw error;
+    });
+  });
+  after(async () => {
+    await store.close();
+    await database.drop();
+  });
+
+  const hostOf = (number: number) => `t${number}.example`;
+  const rename = (tx: Store, number: number, name: string) =>
+    tx
+      .knex('domains')
+      .where({ host: hostOf(number) })
+      .update({ name });
+  const names = () => store.knex('domains').orderBy('host').pluck<string[]>('name');
+
+  it('are run again when they wait for each other', async () => {
+    await store.knex('domains').insert([1, 2].map((number) => ({ host: hostOf(number), name: 'new' })));
+    // Each holds one row when both ask for that of the other, the first time.
+    let holding = 0;
+    let bothHold: () => void = () => undefined;
+    const both = new Promise<void>((resolve) => {
+      bothHold = resolve;
+    });
+    let tries = 0;
+    const crossing = (first: number, second: number, name: string) =>
+      transaction(store, async (tx) => {
+        tries++;
+        await rename(tx, first, name);
+        if (++holding === 2) bothHold();
+        await both;
+        await rename(tx, second, name);
+      });
+    await Promise.all([crossing(1, 2, 'a'), crossing(2, 1, 'b')]);
+    expect(tries).to.equal(3);
+    const [left, right] = await names();
+    expect(left, 'one after the other').to.equal(right);
+  });
+
+  it('are not run again when they fail', async () => {
+    let tries = 0;
+    const failing = transaction(store, async (tx) => {
+      tries++;
+      await rename(tx, 1, 'c');
+      throw new Error('no');
+    });
+    expect(await failing.catch((error: unknown) => error)).to.be.instanceOf(Error);
+    expect(tries).to.equal(1);
+    expect(await names()).not.to.include('c');
+  });
+});
