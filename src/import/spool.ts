@@ -3,8 +3,7 @@
  * a client that sends slowly, or never, holds up nobody, and costs no memory.
  */
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -25,7 +24,9 @@ export async function spool(body: Readable, dataDir: string, limitBytes: number)
   const file = join(await uploadsFolder(dataDir), `${randomUUID()}.json`);
   const remove = () => rm(file, { force: true });
   try {
-    await pipeline(body, counting(limitBytes), createWriteStream(file, { flags: 'wx' }));
+    // Opened first: a stream that opens the file itself may still do so after it was destroyed, and removed.
+    const opened = await open(file, 'wx');
+    await pipeline(body, counting(limitBytes), opened.createWriteStream());
     return { file, remove };
   } catch (thrown) {
     await remove();

@@ -122,11 +122,18 @@ describe('import reader', () => {
   });
 
   it('takes a body that breaks off for an error', async () => {
-    const body = new PassThrough();
-    body.write('{"spec": "');
-    const reading = read(startReader(), body);
-    body.destroy();
-    await refuses(reading, /broke off/, 'invalid_input');
+    const reader = startReader();
+    // At all moments: while its file is being opened, too.
+    const readings = Array.from({ length: 100 }, async (_, turns) => {
+      const body = new PassThrough();
+      body.write('{"spec": "');
+      const reading = read(reader, body);
+      const refused = refuses(reading, /broke off/, 'invalid_input');
+      for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+      body.destroy();
+      await refused;
+    });
+    await Promise.all(readings);
   });
 
   it('is not held up by bodies that do not come', async () => {
