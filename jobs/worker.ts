@@ -98,7 +98,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   await prepareSdk(sets, false);
   log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
 
-  await killLeftovers();
+  killLeftovers();
   const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
   shutdown.add('scratch folder', () => rm(scratch, { recursive: true, force: true }));
 
@@ -172,7 +172,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const recovering = new Periodically(
     RECOVER_EVERY_MS,
     async () => {
-      await killLeftovers();
+      killLeftovers();
       await recoverBuilds(store, queues, log, context);
       await recoverImports(store, queues, log, context);
     },

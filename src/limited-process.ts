@@ -4,8 +4,7 @@
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readlinkSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { isAlive } from './process-liveness.js';
 
 /** Limits the kernel enforces on each process (`setrlimit`). */
@@ -84,7 +83,7 @@ export async function killTree(leader: number, mark: string): Promise<void> {
   killGroup(leader);
   // A marked process may fork while we look; each round kills parents first, so this ends.
   for (;;) {
-    const found = (await markedProcesses()).filter((marked) => marked.mark === mark);
+    const found = markedProcesses().filter((marked) => marked.mark === mark);
     if (found.length === 0) return;
     for (const { pid } of found) killProcess(pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -93,10 +92,10 @@ export async function killTree(leader: number, mark: string): Promise<void> {
 
 /**
  * Kills what was left behind: by programs started here that have ended, and by other processes of ours that were killed
- * and could not see to it. To be called from time to time; looking through all processes takes some milliseconds.
+ * and could not see to it. To be called from time to time; looking through all processes takes a millisecond or some.
  */
-export async function killLeftovers(): Promise<void> {
-  for (const { pid, mark } of await markedProcesses()) {
+export function killLeftovers(): void {
+  for (const { pid, mark } of markedProcesses()) {
     const [namespace, owner] = mark.split('.');
     if (namespace !== PID_NAMESPACE) continue;
     const isLeft = Number(owner) === process.pid ? !activeMarks.has(mark) : !isAlive(Number(owner));
@@ -122,17 +121,35 @@ interface MarkedProcess {
   readonly mark: string;
 }
 
-async function markedProcesses(): Promise<MarkedProcess[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const marked = await Promise.all(
-    pids.map(async (pid) => {
-      // Processes end while we read, and those of other users cannot be read: neither is ours to kill.
-      const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-      const at = environment.indexOf(MARK_ENTRY);
-      if (at === -1) return [];
-      const start = at + MARK_ENTRY.length;
-      return { pid: Number(pid), mark: environment.slice(start, environment.indexOf('\0', start)) };
-    }),
-  );
-  return marked.flat();
+/** For environments; those that we make are small. */
+const environment = Buffer.allocUnsafe(128 * 1024);
+
+/** Reads without waiting: a few microseconds for each process, where asynchronous reads would take a hundred. */
+function markedProcesses(): MarkedProcess[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    const variables = environment.toString('latin1', 0, readEnvironment(pid));
+    const at = variables.indexOf(MARK_ENTRY);
+    if (at === -1) return [];
+    const start = at + MARK_ENTRY.length;
+    return { pid: Number(pid), mark: variables.slice(start, variables.indexOf('\0', start)) };
+  });
+}
+
+/** @returns bytes read */
+function readEnvironment(pid: string): number {
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/environ`, 'r');
+  } catch {
+    // Processes end while we look, and those of other users cannot be read: neither is ours to kill.
+    return 0;
+  }
+  try {
+    return readSync(file, environment);
+  } catch {
+    return 0;
+  } finally {
+    closeSync(file);
+  }
 }

@@ -21,7 +21,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
   const runDir = await runDirectory(config.DATA_DIR);
   const secrets = await loadSecretBox(config);
-  await killLeftovers();
+  killLeftovers();
   await removeStaleSockets(runDir);
 
   const store = openDatabase(config.DATABASE_URL, (error) =>

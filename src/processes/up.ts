@@ -162,7 +162,7 @@ async function endAll(exitCode: number): Promise<void> {
   // The others need it to the last.
   await postgres?.stop();
   // A gateway or worker that had to be killed leaves its handlers and compilers.
-  await killLeftovers();
+  killLeftovers();
   await unlock();
   terminal.say('Stopped.');
   process.exit(exitCode);

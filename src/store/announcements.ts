@@ -26,6 +26,11 @@ export interface Announcement {
 
 /** How long announcements are gathered before they are sent. */
 const GATHER_MS = 2;
+/**
+ * The same for how far an import is, which only people follow: it changes with each step of each handler, and what is
+ * announced wakes all who listen.
+ */
+const GATHER_PROGRESS_MS = 100;
 
 /**
  * Sends announcements outside of the transactions they are about, many in one statement. A NOTIFY inside a writing
@@ -35,6 +40,10 @@ const GATHER_MS = 2;
 export class Announcer {
   #waiting = new Map<string, Announcement>();
   #sending: Promise<void> | undefined;
+  /** Something waits that is not to wait longer; the rest goes with it. */
+  #isDue = false;
+  /** Set while progress waits. */
+  #later: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly knex: Knex,
@@ -43,20 +52,30 @@ export class Announcer {
 
   announce(announcement: Announcement): void {
     this.#waiting.set(`${announcement.topic}:${announcement.id}`, announcement);
-    this.#sending ??= this.#send();
+    if (announcement.topic === 'import') this.#later ??= setTimeout(() => this.#start(), GATHER_PROGRESS_MS);
+    else this.#start();
   }
 
   /** Resolves when all that was announced so far has been sent. */
   async flushed(): Promise<void> {
+    if (this.#later) this.#start();
     await this.#sending;
   }
 
+  #start(): void {
+    this.#isDue = true;
+    this.#sending ??= this.#send();
+  }
+
   async #send(): Promise<void> {
-    while (this.#waiting.size > 0) {
+    while (this.#isDue) {
       // Many writes at once share one statement; a single one is hardly delayed.
       await delay(GATHER_MS);
       const batch = [...this.#waiting.values()];
       this.#waiting.clear();
+      this.#isDue = false;
+      clearTimeout(this.#later);
+      this.#later = undefined;
       try {
         await this.knex.raw(
           'SELECT pg_notify(topic, id) FROM unnest(?::text[], ?::text[]) AS t (topic, id)',

@@ -96,9 +96,7 @@ function importSuite(): void {
   it('compiles and starts the handlers of a bundle, and finds them done the next time', async () => {
     const base = prefix();
     const zip = bundle(base, { one: numbered(9101), two: numbered(9102), three: numbered(9103) });
-    const began = performance.now();
     const first = await imported(zip);
-    const took = performance.now() - began;
     expect(first).to.include({ endpoints_created: 3, endpoints_updated: 0, handlers_matched: 3 });
     expect(first).to.deep.include({ compiled: 3, started: 3, errors: [], collection: null });
     expect(
@@ -122,7 +120,6 @@ function importSuite(): void {
 
     const again = await imported(zip);
     expect(again).to.include({ endpoints_created: 0, endpoints_updated: 3, compiled: 3, started: 3 });
-    expect(performance.now() - began - took).to.be.lessThan(took);
     const shown = await view(again.import_id);
     expect(shown).to.deep.include({ state: 'succeeded', result: again });
     expect(shown.handlers.map(({ build_id }) => build_id)).not.to.include(null);
