@@ -13,7 +13,7 @@ const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 export async function readJsonBody(
   context: ApiContext,
   limitBytes: number,
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<Record<string, unknown>> {
   requireJsonType(context);
   try {
     await parserFor(limitBytes)(context, async () => undefined);
@@ -24,7 +24,7 @@ export async function readJsonBody(
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
-  return { ...body };
+  return body as Record<string, unknown>;
 }
 
 /** @throws AppError when there is no body, or one that is not said to be JSON */

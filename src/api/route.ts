@@ -44,7 +44,7 @@ export class Reply {
 }
 
 /** What is done with a body that is not held longer than this takes: with its fields, still to be checked, and the rest. */
-export type UseOf<Content> = (fields: Readonly<Record<string, unknown>>, content: Content) => Promise<void>;
+export type UseOf<Content> = (fields: Record<string, unknown>, content: Content) => Promise<void>;
 
 /** A JSON body with one member that may be too large to be held: the route reads it by itself. */
 export interface StreamedBody<Content> {
@@ -155,8 +155,7 @@ export function defineRoute<
       const queryInput: Record<string, unknown> = { ...context.query };
       requireValid('query', queryInput, checkQuery);
       const warnings = dropUnknown('query', queryInput, query);
-      const answer = async (fields: Readonly<Record<string, unknown>>, content?: Content) => {
-        const bodyInput: Record<string, unknown> = { ...fields };
+      const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
         if (body && checkBody) {
           requireValid('body', bodyInput, checkBody, definition.bodyErrors);
           warnings.push(...dropUnknown('body', bodyInput, body));
