@@ -9,8 +9,7 @@ export interface EntryPath {
 
 const MAX_NAME_BYTES = 1024;
 const DRIVE_LETTER = /^[A-Za-z]:/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL_CHARACTER = /\p{Cc}/u;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
