@@ -109,6 +109,8 @@ export class Fronts {
     }
     const answer = await this.#order(front, { type: 'listen' });
     if (answer?.error !== undefined) throw new Error(`The gateway cannot open its port: ${answer.error}`);
+    if (answer)
+      this.log.info({ front: worker.process.pid, ms: millisecondsSince(started) }, 'front listening');
   }
 
   #ended(id: number, front: FrontProcess, started: number, code: number | null, signal: string | null): void {
@@ -151,4 +153,8 @@ export class Fronts {
       front.worker.send({ ...order, seq } as ToFront);
     });
   }
+}
+
+function millisecondsSince(moment: number): number {
+  return Math.round(performance.now() - moment);
 }

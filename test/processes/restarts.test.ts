@@ -129,29 +129,6 @@ describe('restarts', () => {
     expect((await call(at('/x'))).status).to.equal(200);
   });
 
-  it('goes on when one of its fronts is killed', async () => {
-    gateway().logged.expectErrors(/front ended, starting another/);
-    const fronts = () =>
-      descendantsOf(gateway().pid).filter(({ command }) => command.includes('gateway-front'));
-    const before = fronts();
-    expect(before).not.to.deep.equal([]);
-    const [victim] = before;
-    process.kill(victim?.pid ?? 0, 'SIGKILL');
-    await eventually(() => {
-      const now = fronts().map(({ pid }) => pid);
-      expect(now).to.have.length(before.length).and.not.include(victim?.pid);
-    });
-    // All of them know the way: the new one too.
-    await eventually(async () => {
-      for (let i = 0; i < 20; i++) expect((await call(at('/any'))).status).to.equal(200);
-    });
-    const { pid } = await view();
-    const changed = await stack.deploy({ path: '/after', code: numbered(1) });
-    for (let i = 0; i < 10; i++) expect((await call(at('/after'))).text).to.equal('1 ');
-    expect((await view()).pid).to.equal(pid);
-    await must(stack.api.delete(`/api/endpoints/${changed}`));
-  });
-
   it('runs endpoints on every gateway, and waits for all of them', async () => {
     const port = await freePort();
     const second = stack.launch('gateway', { GATEWAY_PORT: String(port) });

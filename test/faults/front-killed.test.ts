@@ -1,0 +1,99 @@
+/** One front of a gateway is killed while all of them serve. */
+import { expect } from 'chai';
+import { numbered } from '../processes/sources.js';
+import { eventually } from '../support/eventually.js';
+import { outcomes, startLoad } from '../support/load.js';
+import { descendantsOf } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+
+const BACK_WITHIN_MS = 1_000;
+const FRONTS = 3;
+const CLIENTS = 9;
+const ROUNDS = 3;
+
+describe('a front that is killed under load', () => {
+  let stack: Stack;
+  let id: string;
+  before(async () => {
+    stack = await startStack({
+      processes: ['web', 'worker', 'gateway'],
+      env: { GATEWAY_CONCURRENCY: String(FRONTS) },
+    });
+    id = await stack.deploy({ path: '/served', method: 'POST', code: numbered(1) });
+  });
+  after(() => stack.close());
+
+  const gateway = () => {
+    const process = stack.processes.get('gateway');
+    if (!process) throw new Error('no gateway');
+    return process;
+  };
+  const fronts = () =>
+    descendantsOf(gateway().pid).flatMap(({ pid, command }) =>
+      command.includes('gateway-front') ? [pid] : [],
+    );
+  const pid = async () => ((await must(stack.api.get(`/api/endpoints/${id}`))) as { pid: number }).pid;
+  const putOnLoad = () =>
+    startLoad({
+      targets: [stack.gatewayUrl],
+      clients: CLIENTS,
+      request: (client, number) => {
+        const body = `${client}/${number}`;
+        return { path: '/served', method: 'POST', body, text: `1 ${body}` };
+      },
+    });
+  /** The process ids of the fronts that are open for requests, with the moment of that. */
+  const listening = () =>
+    gateway().logged.lines.flatMap(({ msg, front, time }) =>
+      msg === 'front listening' ? [{ front: Number(front), time: Number(time) }] : [],
+    );
+
+  it('costs its own connections only, and is replaced within a second; handlers run on', async () => {
+    gateway().logged.expectErrors(/front ended, starting another/);
+    const handler = await pid();
+    const times: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = fronts();
+      expect(before).to.have.length(FRONTS);
+      const load = await putOnLoad();
+      const killedAt = Date.now();
+      process.kill(before[round % FRONTS] ?? 0, 'SIGKILL');
+      const replacement = await eventually(() => {
+        const found = listening().find(({ front }) => !before.includes(front) && fronts().includes(front));
+        if (!found) throw new Error('No front has taken its place');
+        return found;
+      });
+      times.push(replacement.time - killedAt);
+      const served = load.served();
+      await eventually(() => expect(load.served()).to.be.greaterThan(served + CLIENTS * 10));
+      const failures = await load.stop();
+      // Each client has one connection, and the fronts share them evenly.
+      const cut = new Set(failures.map(({ client }) => client));
+      expect(cut.size, JSON.stringify(outcomes(failures))).to.equal(failures.length);
+      expect(cut.size).to.be.at.most(CLIENTS - CLIENTS / FRONTS);
+      for (const { status } of failures) expect(status).to.equal(undefined);
+    }
+    expect(await pid()).to.equal(handler);
+    const [, median] = times.sort((a, b) => a - b);
+    expect(median, times.join(', ')).to.be.lessThan(BACK_WITHIN_MS);
+  });
+
+  it('knows all that has changed since it was started', async () => {
+    gateway().logged.expectErrors(/front ended, starting another/);
+    const before = fronts();
+    await stack.deploy({ path: '/later', code: numbered(2) });
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    await eventually(() =>
+      expect(listening().some(({ front }) => !before.includes(front) && fronts().includes(front))).to.equal(
+        true,
+      ),
+    );
+    const load = await startLoad({
+      targets: [stack.gatewayUrl],
+      clients: FRONTS * 4,
+      request: () => ({ path: '/later', text: '2 ' }),
+    });
+    await eventually(() => expect(load.served()).to.be.greaterThan(FRONTS * 40));
+    expect(outcomes(await load.stop())).to.deep.equal({});
+  });
+});

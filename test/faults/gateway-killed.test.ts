@@ -1,0 +1,103 @@
+/** The whole gateway is killed and started again, with many endpoints running. */
+import { expect } from 'chai';
+import { ANYTHING, numbered } from '../processes/sources.js';
+import { eventually } from '../support/eventually.js';
+import { call } from '../support/http.js';
+import { startLoad } from '../support/load.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+
+const ENDPOINTS = 20;
+const BACK_WITHIN_MS = 2_000;
+
+describe('a gateway that is killed under load', () => {
+  let stack: Stack;
+  let stuckId: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
+    for (let at = 0; at < ENDPOINTS; at++)
+      await stack.deploy({ path: `/many/${at}`, code: numbered((at % 2) + 1) });
+    stuckId = await stack.deploy({ path: '/stuck', code: ANYTHING });
+  });
+  after(() => stack.close());
+
+  const gateway = () => {
+    const process = stack.processes.get('gateway');
+    if (!process) throw new Error('no gateway');
+    return process;
+  };
+  const textOf = (at: number) => `${(at % 2) + 1} `;
+  /** Fronts, handlers, and whatever stands between them and the supervisor. */
+  const family = () => descendantsOf(gateway().pid).map(({ pid }) => pid);
+  const putOnLoad = () =>
+    startLoad({
+      targets: [stack.gatewayUrl],
+      clients: 6,
+      request: (client, number) => {
+        const at = (client + number) % ENDPOINTS;
+        return { path: `/many/${at}`, text: textOf(at) };
+      },
+    });
+  /** Resolves when every endpoint has answered. */
+  const allServe = () =>
+    Promise.all(
+      Array.from({ length: ENDPOINTS }, (_, at) =>
+        eventually(async () => {
+          const { status, text } = await call(`${stack.gatewayUrl}/many/${at}`);
+          expect({ status, text }).to.deep.equal({ status: 200, text: textOf(at) });
+        }),
+      ),
+    );
+
+  const victims: Record<string, () => number[]> = {
+    'its supervisor alone': () => [gateway().pid],
+    'its supervisor and its fronts at once': () => [
+      gateway().pid,
+      ...descendantsOf(gateway().pid).flatMap(({ pid, command }) =>
+        command.includes('gateway-front') ? [pid] : [],
+      ),
+    ],
+  };
+  for (const [what, find] of Object.entries(victims)) {
+    it(`(${what}) serves every running endpoint within 2 s of its restart, and leaves no handler behind`, async () => {
+      const times: number[] = [];
+      for (let round = 0; round < 3; round++) {
+        const load = await putOnLoad();
+        // One of the handlers is busy for ever, and does not notice by itself that nobody waits any more.
+        const busy = call(`${stack.gatewayUrl}/stuck?do=spin`).catch(() => undefined);
+        const before = family();
+        expect(before).to.have.length.at.least(ENDPOINTS + 1);
+        const killed = find();
+        for (const pid of killed) process.kill(pid, 'SIGKILL');
+        await gateway().end();
+        await load.stop();
+        await busy;
+        await eventually(() => expect(killed.filter(isRunning)).to.deep.equal([]));
+
+        const startedAt = performance.now();
+        const starting = stack.start('gateway');
+        await allServe();
+        times.push(performance.now() - startedAt);
+        await starting;
+        await eventually(() => expect(before.filter(isRunning)).to.deep.equal([]));
+        // One for each endpoint, and no more.
+        await eventually(() => expect(family()).to.have.length(before.length));
+      }
+      const [, median] = times.sort((a, b) => a - b);
+      expect(median, times.join(', ')).to.be.lessThan(BACK_WITHIN_MS);
+    });
+  }
+
+  it('comes back without what was stopped while it was away', async () => {
+    await gateway().end('SIGKILL');
+    const stopping = must(stack.api.post(`/api/endpoints/${stuckId}/stop`));
+    await eventually(async () => {
+      const { status } = (await must(stack.api.get(`/api/endpoints/${stuckId}`))) as { status: string };
+      expect(status).to.equal('stopped');
+    });
+    await stack.start('gateway');
+    await stopping;
+    await allServe();
+    expect((await call(`${stack.gatewayUrl}/stuck`)).status).to.equal(503);
+  });
+});
