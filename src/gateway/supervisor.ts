@@ -68,6 +68,8 @@ export class Supervisor {
   #toRead = new Set<string>();
   readonly #reading = new Repeater(() => this.#read());
   #nextInstance = 1;
+  /** False until all endpoints have been read once. */
+  #hasLooked = false;
   #uncounted = 0;
   #isStopping = false;
 
@@ -101,6 +103,7 @@ export class Supervisor {
     }
     for (const id of this.#known.keys()) if (!seen.has(id)) this.#toRead.add(id);
     await this.#reading.run();
+    this.#hasLooked = true;
   }
 
   /** Writes all observations again. */
@@ -172,11 +175,13 @@ export class Supervisor {
     this.#forgetIdle();
   }
 
-  #run({ id, desired_artifact: artifact, version }: RoutedEndpoint): void {
+  #run({ id, desired_artifact: artifact, version, stopped }: RoutedEndpoint): void {
     if (this.#known.get(id)?.version !== version) return;
     const runner = this.#runners.get(id);
     if (runner) runner.desire({ artifact, version });
-    else if (artifact !== null)
+    // Who has stopped it waits to hear that nothing runs, here too. At the start of a gateway that would be all that was
+    // ever stopped; somebody who still waits then announces it again.
+    else if (artifact !== null || (stopped && this.#hasLooked))
       this.#runners.set(id, new EndpointRunner(this.#hostOf(id), { artifact, version }));
   }
 

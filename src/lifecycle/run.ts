@@ -110,6 +110,7 @@ function awaitGateways(
 ): Promise<readonly RunObservation[] | undefined> {
   // Requests in flight are waited for before a handler is ended.
   const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
+  let isSecondLook = false;
   const read = async () => {
     const run = await observedRun(store, endpointId);
     if (!run) throw notFound('endpoint', endpointId);
@@ -123,6 +124,10 @@ function awaitGateways(
         'The endpoint was stopped, or something else was started, before it ran.',
       );
     }
+    // A gateway that has joined after a stop, or has missed the start before it, knows of nothing that it could report
+    // as stopped, until it is told that somebody asks.
+    if (isSecondLook && observations.includes(undefined)) store.announce('endpoint', endpointId);
+    isSecondLook = true;
     return undefined;
   };
   return changes.waitFor('observation', endpointId, timeoutMs, read, signal);

@@ -1,4 +1,5 @@
 /** The run state of endpoints: what should run (desired), and the status that follows from what was observed. */
+import type { EndpointLimits } from '../endpoint-limits.js';
 import type { Store } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
@@ -12,9 +13,12 @@ export interface RoutedEndpoint {
   readonly route: string;
   /** False when the endpoint, its collection or its domain is disabled. */
   readonly routed: boolean;
+  readonly limits: EndpointLimits | null;
   readonly desired_artifact: string | null;
   /** Request id of the API call that asked for it. */
   readonly desired_by: string | null;
+  /** True when it was stopped, and nothing else was asked for since. */
+  readonly stopped: boolean;
 }
 
 /** Identifies a state of an endpoint without reading it. */
@@ -42,8 +46,10 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.domain',
       'endpoints.method',
       'endpoints.route',
+      'endpoints.limits',
       'endpoints.desired_artifact',
       'endpoints.desired_by',
+      store.knex.raw("endpoints.status = 'stopped' AS stopped"),
       store.knex.raw(
         `(endpoints.enabled AND coalesce(collections.enabled, true)
           AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,
