@@ -347,28 +347,6 @@ handler_loop_result!(handle);
     const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
     const compilersOf = (pid: number) => descendantsOf(pid).filter(({ command }) => /rustc/.test(command));
 
-    it('gives its build to another when it is killed, and leaves no compiler behind', async () => {
-      const { id } = await create(slowToCompile(2_000_000, 1));
-      const answer = compiled(id);
-      const { pid } = stack.processes.get('worker') ?? { pid: 0 };
-      const compilers = await eventually(() => {
-        const found = compilersOf(pid);
-        expect(found).not.to.deep.equal([]);
-        return found;
-      });
-      await stack.processes.get('worker')?.end('SIGKILL');
-      await stack.start('worker');
-      await eventually(() =>
-        expect(compilers.filter((compiler) => isRunning(compiler.pid))).to.deep.equal([]),
-      );
-      const { build_id } = await answer;
-      const done = await build(build_id);
-      expect(done).to.include({ state: 'succeeded', attempt: 2 });
-      const lines = stack.processes.get('worker')?.logged.lines ?? [];
-      const finish = lines.find((line) => line['build_id'] === build_id && line.msg === 'build finished');
-      expect(finish?.['request_id']).to.equal(done.request_id);
-    });
-
     it('finishes what it has begun when it is told to end', async () => {
       const { id } = await create(slowToCompile(1_000_000, 2));
       const answer = compiled(id);
