@@ -5,6 +5,9 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 
+/** What the operator asks of the sandbox. */
+export const SANDBOX_MODES = ['auto', 'required', 'off'] as const;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Setting<T> {
@@ -52,6 +55,11 @@ export const SETTINGS = {
     '`DATA_DIR/secret.key`',
     'Key that encrypts service configs at rest (16 characters or more). Made and kept in `DATA_DIR` when unset; must be the same on all machines.',
   ),
+  SANDBOX: oneOf(
+    SANDBOX_MODES,
+    'auto',
+    'What confines handlers and compilers: `auto` takes bubblewrap where it works, `required` does not start without it, `off` leaves resource limits only.',
+  ),
   LOG_LEVEL: oneOf(LOG_LEVELS, 'info', 'Lowest level that is logged.'),
   // One more than there are cores: while one compiler waits for its files or its linker, another has work.
   WORKER_CONCURRENCY: integer(
@@ -87,8 +95,31 @@ export const SETTINGS = {
     600_000,
     'How long a handler may take to become ready, and start or stop to be seen on all gateways, milliseconds.',
   ),
-  REQUEST_TIMEOUT_MS: integer(30_000, 1, 3_600_000, 'Deadline of one request in a handler, milliseconds.'),
-  HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Address space of one handler process, MiB.'),
+  REQUEST_TIMEOUT_MS: integer(
+    30_000,
+    1,
+    3_600_000,
+    'Deadline of one request in a handler, milliseconds. Like the next five, an endpoint may set a lower one in its `limits`.',
+  ),
+  HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Memory of all processes of one handler, MiB.'),
+  HANDLER_PROCESSES: integer(
+    512,
+    16,
+    1_000_000,
+    'Processes and threads of one handler; in force only where handlers run in a sandbox.',
+  ),
+  HANDLER_OPEN_FILES: integer(1024, 32, 1_048_576, 'Open files and connections of one handler process.'),
+  HANDLER_CPU_PERCENT: optionalInteger(
+    1,
+    102_400,
+    'CPU time of one handler, percent of one core, averaged over ten seconds. A handler that uses more is ended.',
+  ),
+  HANDLER_CONCURRENT_REQUESTS: integer(
+    4096,
+    1,
+    65_536,
+    'Requests in one handler at the same time, divided among the fronts of a gateway; more get 429.',
+  ),
   HANDLER_THREADS: integer(64, 1, 4096, 'Requests one handler process works on at the same time.'),
   SERVICE_TIMEOUT_MS: integer(
     10_000,
@@ -177,6 +208,12 @@ export const SETTINGS = {
     'Largest request body the gateway passes to a handler, bytes.',
     '10 MiB',
   ),
+  GATEWAY_MEMORY_MB: integer(
+    512,
+    16,
+    1_048_576,
+    'Bodies of requests and of answers not read yet that a gateway holds at a time, MiB, divided among its fronts; more get 503.',
+  ),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Settings = typeof SETTINGS;
@@ -237,6 +274,11 @@ export function toolEnvironment(environment: Environment = process.env): Record<
     if (value !== undefined && TOOL_VARIABLES.test(name)) allowed[name] = value;
   }
   return allowed;
+}
+
+/** Where programs are looked for. */
+export function searchPath(environment: Environment = process.env): string {
+  return environment['PATH'] ?? '';
 }
 
 /** The whole environment, for child processes that are part of the product. */

@@ -1,5 +1,7 @@
 /** The table `endpoints`: a route and the code behind it. What runs of it is in `endpoint-runs.ts`. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Dependencies } from '../dependencies.js';
+import type { EndpointLimits } from '../endpoint-limits.js';
 import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
@@ -22,6 +24,7 @@ export interface NewEndpoint {
   readonly description: string | null;
   readonly code: string | null;
   readonly dependencies: Dependencies | null;
+  readonly limits: EndpointLimits | null;
   readonly enabled: boolean;
 }
 
@@ -56,8 +59,9 @@ const RUNNING_PIDS = `ARRAY(
 
 /** Reads back only what the database adds: the rest, the code above all, need not come back. */
 const insertEndpoint = insertInto<
-  Omit<NewEndpoint, 'dependencies'> & {
+  Omit<NewEndpoint, 'dependencies' | 'limits'> & {
     readonly dependencies: string | null;
+    readonly limits: string | null;
     readonly route: string;
     readonly route_key: string;
     readonly source_key: string;
@@ -74,6 +78,7 @@ const insertEndpoint = insertInto<
     'description',
     'code',
     'dependencies',
+    'limits',
     'enabled',
     'route',
     'route_key',
@@ -115,6 +120,7 @@ export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promi
       code: endpoint.code,
       enabled: endpoint.enabled,
       dependencies: jsonb(endpoint.dependencies),
+      limits: jsonb(endpoint.limits),
       route: routes.route,
       route_key: routes.route_key,
       source_key,
@@ -131,6 +137,7 @@ export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promi
       code: endpoint.code,
       enabled: endpoint.enabled,
       dependencies: endpoint.dependencies,
+      limits: endpoint.limits,
       route: routes.route,
       source_key,
       status: created.status,
@@ -170,6 +177,9 @@ export async function updateEndpoint(
       const rerouted =
         routes.route !== before.route ||
         (['method', 'domain', 'enabled', 'collection_id'] as const).some((key) => after[key] !== before[key]);
+      const hasNewLimits = 'limits' in changes && !isDeepStrictEqual(after.limits, before.limits);
+      // What gateways have to know of.
+      const concernsGateways = rerouted || hasNewLimits;
       await tx
         .knex('endpoints')
         .where({ id })
@@ -177,11 +187,12 @@ export async function updateEndpoint(
           ...changes,
           ...routes,
           ...('dependencies' in changes && { dependencies: jsonb(after.dependencies) }),
+          ...('limits' in changes && { limits: jsonb(after.limits) }),
           source_key: sourceKey(after.code, after.dependencies),
-          ...(rerouted && { version: tx.knex.raw('version + 1') }),
+          ...(concernsGateways && { version: tx.knex.raw('version + 1') }),
           updated_at: nextUpdatedAt(tx),
         });
-      if (rerouted) tx.announce('endpoint', id);
+      if (concernsGateways) tx.announce('endpoint', id);
       return findEndpoint(tx, id);
     }),
   );
@@ -275,6 +286,6 @@ function pick({ domain, method }: NewEndpoint): Pick<NewEndpoint, 'domain' | 'me
 }
 
 /** pg would send a plain object as JSON too, but an array as a PostgreSQL array. */
-function jsonb(value: Dependencies | null): string | null {
+function jsonb(value: Dependencies | EndpointLimits | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }

@@ -50,6 +50,7 @@ describe('endpoints', () => {
       description: null,
       code: null,
       dependencies: null,
+      limits: null,
       enabled: true,
       status: 'created',
       last_error: null,
@@ -79,6 +80,7 @@ describe('endpoints', () => {
         regex: { version: '>=1.2, <2', features: ['std', 'unicode-case'], optional: false },
         'tokio-util': { version: '*', 'default-features': false },
       },
+      limits: { memory_mb: 128, timeout_ms: 500 },
       enabled: false,
     };
     const endpoint = await create(given);
@@ -153,12 +155,19 @@ describe('endpoints', () => {
         description: 'd',
         code: 'fn b() {}',
         dependencies: { b: '2' },
+        limits: { concurrent_requests: 2 },
         enabled: false,
       };
       const after = expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, changes));
       expect(after).to.deep.include(changes);
       expect(expectData(await api.get(`/api/endpoints/${id}`))).to.deep.equal(after);
-      const cleared = { collection_id: null, description: null, code: null, dependencies: null };
+      const cleared = {
+        collection_id: null,
+        description: null,
+        code: null,
+        dependencies: null,
+        limits: null,
+      };
       expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(cleared);
     });
 
@@ -203,6 +212,9 @@ describe('endpoints', () => {
       expect(await versionAfter({ method: 'POST' })).to.equal(4);
       expect(await versionAfter({ domain: 'shop.example' })).to.equal(5);
       expect(await versionAfter({ collection_id: collectionId })).to.equal(6);
+      expect(await versionAfter({ limits: { processes: 20, open_files: 50 } })).to.equal(7);
+      expect(await versionAfter({ limits: { open_files: 50, processes: 20 } })).to.equal(7);
+      expect(await versionAfter({ limits: null })).to.equal(8);
     });
 
     it('not what the service assigns', async () => {
@@ -448,6 +460,18 @@ describe('endpoints', () => {
         /\.serde\.optional: must be a b/,
         'invalid_dependency',
       ],
+      [{ limits: [] }, /^body\.limits: must be an object or null/],
+      [{ limits: { memory: 100 } }, /\.memory: is not accepted; possible are memory_mb, processes/],
+      [{ limits: { memory_mb: 15 } }, /\.memory_mb: must be at least 16/],
+      [{ limits: { memory_mb: 100.5 } }, /\.memory_mb: must be an integer/],
+      [{ limits: { memory_mb: '100' } }, /\.memory_mb: must be an integer, not a string/],
+      [{ limits: { processes: null } }, /\.processes: must be an integer, not null/],
+      [{ limits: { memory_mb: 1025 } }, /\.memory_mb: must be at most 1024.*HANDLER_MEMORY_MB/],
+      [{ limits: { open_files: 9_999 } }, /\.open_files: must be at most 1024.*HANDLER_OPEN_FILES/],
+      [{ limits: { processes: 513 } }, /\.processes: must be at most 512.*HANDLER_PROCESSES/],
+      [{ limits: { timeout_ms: 30_001 } }, /\.timeout_ms: must be at most 30000.*REQUEST_TIMEOUT_MS/],
+      [{ limits: { concurrent_requests: 4097 } }, /\.concurrent_requests: must be at most 4096/],
+      [{ limits: { cpu_percent: 0 } }, /\.cpu_percent: must be at least 1/],
     ];
 
     for (const [wrong, message, code = 'invalid_input'] of wrongFields) {

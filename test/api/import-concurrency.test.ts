@@ -90,7 +90,13 @@ describe('imports and other changes at the same time', () => {
       const [endpoint] = await listEndpoints(store, { collection_id: collectionId });
       if (endpoint) attempt(updateEndpoint(store, endpoint.id, { path: `/moved${round}` }));
       const added = { name: 'x', path: `/b/p${round}`, method: 'GET' as const, domain: host, enabled: true };
-      const nothing = { collection_id: null, description: null, code: null, dependencies: null };
+      const nothing = {
+        collection_id: null,
+        description: null,
+        code: null,
+        dependencies: null,
+        limits: null,
+      };
       attempt(createEndpoint(store, { ...added, ...nothing }));
       if (round % 8 === 7) {
         attempt(deleteCollection(store, collectionId));

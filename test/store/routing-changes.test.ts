@@ -71,6 +71,7 @@ describe('changes that gateways have to see', () => {
       description: null,
       code: null,
       dependencies: null,
+      limits: null,
       enabled: true,
       ...more,
     });

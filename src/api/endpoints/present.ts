@@ -15,6 +15,7 @@ export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView>
     enabled: endpoint.enabled,
     code: endpoint.code,
     dependencies: endpoint.dependencies,
+    limits: endpoint.limits,
     status: endpoint.status,
     last_error: endpoint.last_error,
     needs_compile: endpoint.artifact !== null && endpoint.artifact_source_key !== endpoint.source_key,

@@ -1,5 +1,6 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
 import { Type } from '@sinclair/typebox';
+import { requireWithinSettings } from '../../endpoint-limits.js';
 import { found, notFound } from '../../found.js';
 import { findCollection } from '../../store/collections.js';
 import {
@@ -57,8 +58,9 @@ export const endpointRoutes = [
     status: 201,
     data: EndpointView,
     errors: ['not_found', 'domain_mismatch', 'route_taken'],
-    handle: async ({ body }, { store }) =>
-      presentEndpoint(
+    handle: async ({ body }, { store, config }) => {
+      if (body.limits) requireWithinSettings(body.limits, config);
+      return presentEndpoint(
         await createEndpoint(store, {
           name: body.name,
           path: body.path,
@@ -68,9 +70,11 @@ export const endpointRoutes = [
           description: body.description ?? null,
           code: body.code ?? null,
           dependencies: body.dependencies ?? null,
+          limits: body.limits ?? null,
           enabled: body.enabled ?? true,
         }),
-      ),
+      );
+    },
   }),
 
   defineRoute({
@@ -87,14 +91,16 @@ export const endpointRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}',
-    summary: 'Change the given fields of an endpoint; what runs goes on until the next start or stop',
+    summary:
+      'Change the given fields of an endpoint. Code that runs goes on until the next start or stop; limits are in force at once',
     tag,
     params: IdParams,
     body: UpdateEndpoint,
     bodyErrors,
     data: EndpointView,
     errors: ['domain_mismatch', 'route_taken'],
-    handle: async ({ params: { id }, body: { domain, ...changes } }, { store }) => {
+    handle: async ({ params: { id }, body: { domain, ...changes } }, { store, config }) => {
+      if (changes.limits) requireWithinSettings(changes.limits, config);
       const updated = await updateEndpoint(store, id, {
         ...changes,
         ...(domain !== undefined && { domain: domain.toLowerCase() }),

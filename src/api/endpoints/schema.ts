@@ -1,6 +1,7 @@
 /** Endpoints as the contract shows them, and what else is worth knowing of one. */
 import { Type } from '@sinclair/typebox';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
+import { type EndpointLimits, LIMITS_SCHEMA } from '../../endpoint-limits.js';
 import { ENDPOINT_METHODS } from '../../endpoint-method.js';
 import { Description, Enabled, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
@@ -19,6 +20,7 @@ const DependenciesField = Type.Unsafe<Dependencies | null>({
   ...DEPENDENCIES_SCHEMA,
   type: ['object', 'null'],
 });
+const LimitsField = Type.Unsafe<EndpointLimits | null>({ ...LIMITS_SCHEMA, type: ['object', 'null'] });
 
 /** What the listing of a collection shows of an endpoint. */
 const summary = {
@@ -39,6 +41,7 @@ export const EndpointView = Type.Object(
     ...summary,
     code: Code,
     dependencies: DependenciesField,
+    limits: LimitsField,
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
     last_error: nullable(Type.String({ description: 'Why the status is `error`' })),
     needs_compile: Type.Boolean({ description: 'The source changed since the last successful build' }),
@@ -60,6 +63,7 @@ export const CreateEndpoint = Type.Object({
   description: Type.Optional(Description),
   code: Type.Optional(Code),
   dependencies: Type.Optional(DependenciesField),
+  limits: Type.Optional(LimitsField),
   enabled: Type.Optional(Enabled),
 });
 
@@ -72,6 +76,7 @@ export const UpdateEndpoint = Type.Object({
   description: Type.Optional(Description),
   code: Type.Optional(Code),
   dependencies: Type.Optional(DependenciesField),
+  limits: Type.Optional(LimitsField),
   enabled: Type.Optional(Type.Boolean()),
 });
 
