@@ -27,6 +27,7 @@ const PACKAGED = [
     version: ['dpkg-query', '-W', 'vsftpd'],
   },
   { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
+  { name: 'bubblewrap (sandbox)', package: 'bubblewrap', version: ['bwrap', '--version'] },
   { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
 ];
 

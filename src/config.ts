@@ -208,6 +208,37 @@ export const SETTINGS = {
     'Largest request body the gateway passes to a handler, bytes.',
     '10 MiB',
   ),
+  GATEWAY_CONNECTIONS_LIMIT: integer(
+    16_384,
+    1,
+    1_000_000,
+    'Client connections one front process of the gateway holds; more are refused. Never more than 80 % of the file descriptors it may have.',
+  ),
+  API_CONNECTIONS_LIMIT: integer(16_384, 1, 1_000_000, 'The same for one process of the management API.'),
+  HTTP_HEAD_TIMEOUT_MS: integer(
+    20_000,
+    100,
+    3_600_000,
+    'How long both servers wait for the head of a request, milliseconds.',
+  ),
+  HTTP_IDLE_TIMEOUT_MS: integer(
+    75_000,
+    100,
+    3_600_000,
+    'How long a connection stays open between requests, milliseconds. Longer than load balancers in front keep theirs.',
+  ),
+  HTTP_PATIENCE_MS: integer(
+    20_000,
+    100,
+    3_600_000,
+    'How long a connection may bring nothing of a body, or take nothing of an answer, milliseconds, in all; what comes and goes prolongs it.',
+  ),
+  HTTP_MIN_BYTES_PER_SECOND: integer(
+    1_024,
+    1,
+    1_073_741_824,
+    'So many bytes prolong the patience by a second.',
+  ),
   GATEWAY_MEMORY_MB: integer(
     512,
     16,

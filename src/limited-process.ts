@@ -1,11 +1,14 @@
 /**
- * Starts other people's programs: in a process group of their own, with a clean environment and resource limits,
- * and ends them together with everything they have started.
+ * Starts other people's programs: behind the walls of a sandbox, in a process group of their own, with a clean environment
+ * and resource limits; and ends them together with everything they have started.
  */
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
 import { isAlive } from './process-liveness.js';
+import type { ConfinedProgram, Confinement } from './sandbox/confinement.js';
 
 /** Limits the kernel enforces on each process (`setrlimit`). */
 export interface ResourceLimits {
@@ -15,19 +18,48 @@ export interface ResourceLimits {
   readonly fileMb: number;
   /** Open files. */
   readonly openFiles: number;
+  /** CPU time, seconds. */
+  readonly cpuSeconds?: number;
+  /** Processes and threads of all it starts together. In a sandbox only: elsewhere all of the same user would count. */
+  readonly processes?: number;
 }
 
 /** What to start. */
 export interface LimitedCommand {
+  /** Its paths, here and in `args` and `cwd`, are those of inside. */
+  readonly confinement: Confinement;
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
   /** The whole environment: nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ResourceLimits;
-  readonly stdio: StdioOptions;
-  /** From `newMark`: `killTree` finds by it even processes that left the group. */
-  readonly mark: string;
+  /** Standard streams, and more; none inherited. */
+  readonly stdio: readonly ('ignore' | 'pipe')[];
+}
+
+/** How a program ended: one of the two. */
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A program that was started. */
+export interface LimitedProcess {
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  /** All streams, by their numbers. */
+  readonly stdio: ChildProcess['stdio'];
+  /** The program's own id on this machine, not that of its monitor; undefined when it could not be started. */
+  readonly pid: Promise<number | undefined>;
+  /** Resolves when it has ended; rejects when it could not be started. Its streams may still have something to read. */
+  readonly ended: Promise<ProgramEnd>;
+  /** Resolves when it has ended and its streams are closed; what it left behind can hold them open. */
+  readonly closed: Promise<void>;
+  /** Kills it and every process it has started, however far they went, and resolves when none is left. */
+  kill(): Promise<void>;
+  /** Kills, once it has ended, what it left in its process group, at once. */
+  killGroup(): void;
 }
 
 /** Marks of the processes started here that have not ended yet. */
@@ -39,48 +71,156 @@ const MARK_ENTRY = `${MARK_VARIABLE}=`;
 /** Process ids mean something only within their namespace: a container has its own. */
 const PID_NAMESPACE = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0';
 
-/** A value for one run, which also tells whose it is. */
-export function newMark(): string {
+/** A value for one run, which also tells whose it is. Processes are found by it even when they have left the group. */
+function newMark(): string {
   return `${PID_NAMESPACE}.${process.pid}.${randomUUID()}`;
 }
 
-// The shell sets the limits and becomes the program: no process stands between it and us.
-const LIMIT_SCRIPT =
-  'ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && shift 3 && exec "$@"';
+// The shell sets the limits and becomes the program: no process stands between it and us, or its monitor. When memory
+// runs out, the kernel shall end programs of strangers first. Shells disagree on the letter for processes.
+const LIMIT_SCRIPT = `
+  umask 022
+  { echo 1000 > /proc/self/oom_score_adj; } 2> /dev/null
+  [ -n "$BASH_VERSION" ] && processes=-u || processes=-p
+  ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && ulimit -t "$4" &&
+    { [ "$5" = unlimited ] || ulimit $processes "$5"; } && shift 5 && exec "$@"`;
 const FILE_BLOCK_BYTES = 512;
 
-/** Starts a program under limits. The child leads a process group: end it with `killTree`. */
-export function spawnLimited(command: LimitedCommand): ChildProcess {
-  const { limits, mark } = command;
+/** Starts a program under limits, behind the walls of its confinement, in a process group of its own. */
+export function spawnLimited(command: LimitedCommand): LimitedProcess {
+  const { confinement, stdio } = command;
+  const mark = newMark();
+  const statusFd = stdio.length;
+  const { file, args, cwd } = confinement.commandLine(underLimits(command), statusFd);
   activeMarks.add(mark);
-  const child = spawn(
-    '/bin/sh',
-    [
-      '-c',
-      LIMIT_SCRIPT,
-      'sh',
-      String(limits.memoryMb * 1024),
-      String((limits.fileMb * 1024 * 1024) / FILE_BLOCK_BYTES),
-      String(limits.openFiles),
-      command.file,
-      ...command.args,
-    ],
-    {
-      cwd: command.cwd,
-      env: { ...command.env, [MARK_VARIABLE]: mark },
-      stdio: command.stdio,
-      detached: true,
-    },
-  );
+  const child = spawn(file, args, {
+    cwd,
+    env: { ...command.env, [MARK_VARIABLE]: mark },
+    stdio: [...stdio, ...(confinement.reports ? (['pipe'] as const) : [])],
+    detached: true,
+  });
   for (const event of ['exit', 'error']) child.once(event, () => activeMarks.delete(mark));
-  return child;
+  const status = confinement.reports ? (child.stdio[statusFd] as Readable | null | undefined) : undefined;
+  return status ? monitored(child, status, mark) : direct(child, mark);
 }
 
-/**
- * Kills a process started by `spawnLimited`, its group, and every process that inherited its mark, until none is left.
- */
-export async function killTree(leader: number, mark: string): Promise<void> {
-  killGroup(leader);
+function underLimits({ file, args, cwd, limits, confinement }: LimitedCommand): ConfinedProgram {
+  const { memoryMb, fileMb, openFiles, cpuSeconds = 'unlimited' } = limits;
+  const processes = (confinement.reports ? limits.processes : undefined) ?? 'unlimited';
+  const fileBlocks = (fileMb * 1024 * 1024) / FILE_BLOCK_BYTES;
+  const values = [memoryMb * 1024, fileBlocks, openFiles, cpuSeconds, processes].map(String);
+  return { file: '/bin/sh', args: ['-c', LIMIT_SCRIPT, 'sh', ...values, file, ...args], cwd };
+}
+
+/** The child is the program. */
+function direct(child: ChildProcess, mark: string): LimitedProcess {
+  const ended = new Promise<ProgramEnd>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    ...streamsOf(child),
+    pid: Promise.resolve(child.pid),
+    ended: handled(ended),
+    killGroup: () => killGroup(child.pid),
+    kill: () => killTree(child, mark),
+  };
+}
+
+/** The child is a monitor, which ends when the program has ended with everything that it had started. */
+function monitored(child: ChildProcess, status: Readable, mark: string): LimitedProcess {
+  const reported = readStatus(status);
+  const exited = new Promise<ProgramEnd>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const ended = async (): Promise<ProgramEnd> => {
+    const monitor = await exited;
+    const { exitCode } = await reported.end;
+    if (exitCode !== undefined) return endOf(exitCode);
+    // Killed, or it got no further than to say on the error stream what it could not do.
+    if (monitor.code === null) return monitor;
+    throw new Error(`the sandbox could not be set up (bubblewrap ended with exit code ${monitor.code})`);
+  };
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  const gone = exited.then(over, over);
+  return {
+    ...streamsOf(child),
+    pid: handled(reported.pid),
+    ended: handled(ended()),
+    killGroup: () => undefined,
+    kill: async () => {
+      if (isOver) return;
+      const pid = reported.knownPid();
+      // Not the monitor: it is there until the last process of the namespace is gone.
+      if (pid !== undefined) killProcess(pid);
+      else await killTree(child, mark);
+      await gone;
+    },
+  };
+}
+
+function streamsOf(child: ChildProcess): Pick<LimitedProcess, 'stdout' | 'stderr' | 'stdio' | 'closed'> {
+  const closed = new Promise<void>((resolve) => {
+    child.once('error', () => resolve());
+    child.once('close', () => resolve());
+  });
+  return { stdout: child.stdout, stderr: child.stderr, stdio: child.stdio, closed };
+}
+
+/** Who waits for it hears of a failure; nobody has to. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+interface Reports {
+  /** Resolves with the program's id, or undefined when the monitor ended before it knew. */
+  readonly pid: Promise<number | undefined>;
+  /** Resolves when the monitor has nothing more to say; without an exit code when the program was never run. */
+  readonly end: Promise<{ readonly exitCode: number | undefined }>;
+  knownPid(): number | undefined;
+}
+
+/** Reads what the monitor reports: a line of JSON when the program is about to start, one when it has ended. */
+function readStatus(stream: Readable): Reports {
+  let text = '';
+  let known: number | undefined;
+  let knowPid: (pid: number | undefined) => void = () => undefined;
+  const pid = new Promise<number | undefined>((resolve) => {
+    knowPid = resolve;
+  });
+  const value = (name: string) => {
+    const number = new RegExp(`"${name}": *(\\d+)`).exec(text)?.[1];
+    return number === undefined ? undefined : Number(number);
+  };
+  stream.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+    known ??= value('child-pid');
+    if (known !== undefined) knowPid(known);
+  });
+  const end = new Promise<{ exitCode: number | undefined }>((resolve) => {
+    stream.once('error', () => undefined); // closed by its end, which is what is waited for
+    stream.once('close', () => {
+      knowPid(known);
+      resolve({ exitCode: value('exit-code') });
+    });
+  });
+  return { pid, end, knownPid: () => known };
+}
+
+/** A monitor tells of a signal in the way of shells. */
+function endOf(exitCode: number): ProgramEnd {
+  const signal = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128);
+  return signal ? { code: null, signal: signal[0] as NodeJS.Signals } : { code: exitCode, signal: null };
+}
+
+/** Kills a child, its group, and every process that inherited its mark, until none is left. */
+async function killTree(child: ChildProcess, mark: string): Promise<void> {
+  killGroup(child.pid);
   // A marked process may fork while we look; each round kills parents first, so this ends.
   for (;;) {
     const found = markedProcesses().filter((marked) => marked.mark === mark);
@@ -104,8 +244,8 @@ export function killLeftovers(): void {
 }
 
 /** Kills the process group of a child at once; what left the group goes on. */
-export function killGroup(leader: number): void {
-  killProcess(-leader);
+export function killGroup(leader: number | undefined): void {
+  if (leader !== undefined) killProcess(-leader);
 }
 
 function killProcess(pid: number): void {

@@ -21,6 +21,7 @@ import {
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.js';
 import { Limiter } from '../limiter.js';
+import { UNCONFINED } from '../sandbox/confinement.js';
 import { type Diagnostic, parseRustcOutput, plain, timeLimit, withoutMachinePaths } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
@@ -167,6 +168,7 @@ export class DependencySets {
 
   #cargo(folder: string, args: readonly string[], timeoutMs: number): Promise<ToolResult> {
     return runTool({
+      confinement: UNCONFINED,
       file: this.toolchain.cargo,
       args,
       cwd: folder,

@@ -1,5 +1,7 @@
 /** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
-import { killGroup, killTree, newMark, type ResourceLimits, spawnLimited } from '../limited-process.js';
+import { toError } from '../errors.js';
+import { type ResourceLimits, spawnLimited } from '../limited-process.js';
+import type { Confinement } from '../sandbox/confinement.js';
 
 /** What one run may use. */
 export interface ToolLimits extends ResourceLimits {
@@ -9,6 +11,8 @@ export interface ToolLimits extends ResourceLimits {
 
 /** One run of a tool. */
 export interface ToolRun {
+  /** The paths of the tool, in its arguments and so on, are those of inside. */
+  readonly confinement: Confinement;
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -23,6 +27,8 @@ export interface ToolResult {
   readonly outcome: 'exited' | 'timed-out' | 'aborted';
   /** null when a signal ended it. */
   readonly exitCode: number | null;
+  /** What ended it, if not itself. */
+  readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -37,37 +43,34 @@ const UNCLOSED_MS = 100;
  * @throws when the tool cannot be started at all.
  */
 export async function runTool(run: ToolRun): Promise<ToolResult> {
-  const mark = newMark();
-  const child = spawnLimited({ ...run, stdio: ['ignore', 'pipe', 'pipe'], mark });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
+  const tool = spawnLimited({ ...run, stdio: ['ignore', 'pipe', 'pipe'] });
+  const stdout = collect(tool.stdout);
+  const stderr = collect(tool.stderr);
 
   let outcome: ToolResult['outcome'] = 'exited';
   let killed: Promise<void> | undefined;
   const end = (reason: ToolResult['outcome']) => {
-    if (killed || child.pid === undefined) return;
+    if (killed !== undefined) return;
     outcome = reason;
-    killed = killTree(child.pid, mark);
+    killed = tool.kill();
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
-  let unclosed: NodeJS.Timeout | undefined;
-  child.once('exit', () => {
-    clearTimeout(timer);
-    // It may leave processes behind. Those of its group end at once, those that hold its streams open soon; what has
-    // gone further is for `killLeftovers`.
-    if (child.pid !== undefined) killGroup(child.pid);
-    unclosed = setTimeout(() => end('exited'), UNCLOSED_MS);
-  });
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
+  let unclosed: NodeJS.Timeout | undefined;
   try {
-    const exitCode = await new Promise<number | null>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', resolve);
-    });
-    if (outcome !== 'exited') await killed;
-    return { outcome, exitCode, stdout: stdout(), stderr: stderr() };
+    const { code, signal } = await tool.ended;
+    clearTimeout(timer);
+    // It may leave processes behind. Those of its group end at once, those that hold its streams open soon; what has
+    // gone further is for `killLeftovers`.
+    tool.killGroup();
+    unclosed = setTimeout(() => end('exited'), UNCLOSED_MS);
+    await tool.closed;
+    await killed;
+    return { outcome, exitCode: code, signal, stdout: stdout(), stderr: stderr() };
+  } catch (cause) {
+    throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
     clearTimeout(timer);
     clearTimeout(unclosed);

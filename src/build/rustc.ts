@@ -2,6 +2,7 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Limiter } from '../limiter.js';
+import { UNCONFINED } from '../sandbox/confinement.js';
 import {
   type Diagnostic,
   type FolderNames,
@@ -77,6 +78,7 @@ export async function compileHandler<T>(
 
 async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
   const result = await runTool({
+    confinement: UNCONFINED,
     file: job.toolchain.rustc,
     args: [...HANDLER_PROFILE, '--error-format=json', ...job.libraries, '-o', 'handler', SOURCE_FILE],
     cwd: folder,

@@ -2,8 +2,10 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { killTree, newMark, spawnLimited } from '../limited-process.js';
+import { toError } from '../errors.js';
+import { spawnLimited } from '../limited-process.js';
 import type { Logger } from '../log.js';
+import { UNCONFINED } from '../sandbox/confinement.js';
 import { captureOutput } from './handler-output.js';
 import type { InstanceRef } from './messages.js';
 
@@ -67,8 +69,8 @@ const CONTROL_FD = 3;
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
   const { instance, limits, endpointId, services } = options;
-  const mark = newMark();
   const child = spawnLimited({
+    confinement: UNCONFINED,
     file: options.executable,
     args: [],
     cwd: dirname(options.executable),
@@ -85,38 +87,36 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     },
     limits: { memoryMb: limits.memoryMb, fileMb: 64, openFiles: 1024 },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    mark,
   });
-  const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: child.pid }));
+  const pid = await child.pid;
+  const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: pid }));
 
-  const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(`it could not be run: ${error.message}`));
-    child.once('exit', (code, signal) =>
-      resolve(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`),
-    );
-  });
+  const ended = child.ended.then(
+    ({ code, signal }) => (signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`),
+    (error: unknown) => `it could not be run: ${toError(error).message}`,
+  );
   const control = child.stdio[CONTROL_FD] as Duplex;
   control.on('error', () => undefined); // broken when the handler dies, which `ended` reports
 
   const stop = async () => {
     // Closing this is the request to end.
     control.destroy();
-    if (child.pid === undefined) return;
+    if (pid === undefined) return;
     await Promise.race([ended, sleep(STOP_GRACE_MS)]);
     // Also when it went by itself: what it has started goes with it.
-    await killTree(child.pid, mark);
+    await child.kill();
     await ended;
     await rm(instance.socket, { force: true });
   };
 
   const readiness = await firstOf(ready(control), ended, limits.startTimeoutMs);
-  if (readiness !== 'ready' || child.pid === undefined) {
+  if (readiness !== 'ready' || pid === undefined) {
     await stop();
     await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
     const why = readiness === 'timeout' ? `it was not ready within ${limits.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
-  return { pid: child.pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, stop };
+  return { pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, stop };
 }
 
 /** A sentence, and below it what the handler printed last, if anything. */

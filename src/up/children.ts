@@ -64,7 +64,7 @@ export function startChild(
       await stopChild(child, ended);
     },
     kill: () => {
-      if (isRunning(child) && child.pid !== undefined) killGroup(child.pid);
+      if (isRunning(child)) killGroup(child.pid);
     },
   };
 }

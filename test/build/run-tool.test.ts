@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolRun } from '../../src/build/run-tool.js';
+import { UNCONFINED } from '../../src/sandbox/confinement.js';
 import { eventually } from '../support/eventually.js';
 import { processesWith } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -23,6 +24,7 @@ describe('running a tool', () => {
     const [name = '', value = ''] = family.split('=');
     const { timeoutMs = 60_000, ...more } = options;
     return runTool({
+      confinement: UNCONFINED,
       file: '/bin/sh',
       args: ['-c', script],
       cwd: folder.path,
@@ -49,10 +51,11 @@ describe('running a tool', () => {
     expect(await sh('echo out; echo err >&2; exit 3')).to.deep.equal({
       outcome: 'exited',
       exitCode: 3,
+      signal: null,
       stdout: 'out\n',
       stderr: 'err\n',
     });
-    expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null });
+    expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null, signal: 'SIGKILL' });
   });
 
   it('gives it the environment it was told, and nothing of ours', async () => {

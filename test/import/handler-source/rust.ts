@@ -7,6 +7,7 @@ import { runTool } from '../../../src/build/run-tool.js';
 import { HANDLER_PROFILE } from '../../../src/build/rustc.js';
 import { findToolchain } from '../../../src/build/toolchain.js';
 import { toolEnvironment } from '../../../src/config.js';
+import { UNCONFINED } from '../../../src/sandbox/confinement.js';
 import { BUILD_CACHE } from '../../support/processes.js';
 import { tempDir } from '../../support/temp.js';
 
@@ -37,6 +38,7 @@ export async function openCompiler(): Promise<CheckHandlers> {
         '--error-format=json',
       ];
       const result = await runTool({
+        confinement: UNCONFINED,
         file: toolchain.rustc,
         args: [...args, ...set.rustcArgs, 'main.rs'],
         cwd: folder.path,

@@ -1,0 +1,82 @@
+/** Finds out whether bubblewrap works here, by running a program in it that looks around. */
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Bubblewrap, BubblewrapConfinement } from './bubblewrap.js';
+
+const PROBE_LIMIT_MS = 20_000;
+const DONE = 'confined';
+/** Ends with the first thing it can do and should not. */
+const LOOK_AROUND = `
+  [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
+  [ "$(id -u)" != 0 ] || { echo "it runs as root"; exit 1; }
+  [ ! -e /etc/passwd ] || { echo "it sees the files of this machine"; exit 1; }
+  for folder in / /usr /dev; do
+    ! (: > "$folder/probe") 2> /dev/null || { echo "it can write to $folder"; exit 1; }
+  done
+  : > /tmp/probe || { echo "it cannot write to its /tmp"; exit 1; }
+  while read -r name _; do
+    case $name in lo:|Inter-*|face) ;; *) echo "it shares the network: $name"; exit 1 ;; esac
+  done < /proc/net/dev
+  echo ${DONE}
+`;
+
+/** @returns how to call it, or what does not work and what to do, as the end of a sentence */
+export async function findBubblewrap(path: string): Promise<Bubblewrap | { readonly problem: string }> {
+  const isRoot = process.getuid?.() === 0;
+  const bwrap = findProgram('bwrap', path);
+  if (bwrap === undefined)
+    return { problem: 'bubblewrap is not there: install it (`apt-get install bubblewrap`).' };
+  const setpriv = isRoot ? findProgram('setpriv', path) : undefined;
+  if (isRoot && setpriv === undefined)
+    return { problem: '`setpriv` is not there: install it (`apt-get install util-linux`).' };
+
+  const found = { bwrap, setpriv };
+  const said = await lookAround(found);
+  if (said === DONE) return found;
+  return {
+    problem:
+      `bubblewrap does not work here: ${said || 'it said nothing'}. ` +
+      (isRoot
+        ? 'In a container it needs CAP_SYS_ADMIN, and a seccomp profile that allows mount and clone.'
+        : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
+          'Ubuntu 24.04 or newer an AppArmor profile for bwrap that allows `userns`.'),
+  };
+}
+
+function findProgram(name: string, path: string): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns what it printed */
+function lookAround(bubblewrap: Bubblewrap): Promise<string> {
+  const view = { readOnly: [], writable: [], network: false, tmpMb: 1 };
+  const program = { file: '/bin/sh', args: ['-c', LOOK_AROUND], cwd: '/' };
+  // Nobody reads the status: it goes where the output goes.
+  const { file, args } = new BubblewrapConfinement(bubblewrap, view, undefined).commandLine(program, 2);
+  return new Promise((resolve) => {
+    execFile(
+      file,
+      args,
+      { env: { PATH: '/usr/bin:/bin' }, timeout: PROBE_LIMIT_MS, killSignal: 'SIGKILL' },
+      (error, stdout, stderr) => {
+        if (!error) return resolve(stdout.trim());
+        const words = [stdout, stderr.replace(/^\{.*\}$/gm, ''), error.message];
+        return resolve(words.map((text) => text.trim()).find(Boolean) ?? '');
+      },
+    );
+  });
+}

@@ -1,0 +1,264 @@
+/** What a program sees and can do in the sandbox. It is required, so that nothing here passes without one. */
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runTool, type ToolResult } from '../../src/build/run-tool.js';
+import { spawnLimited } from '../../src/limited-process.js';
+import { isConfinedUser } from '../../src/sandbox/bubblewrap.js';
+import type { Confinement } from '../../src/sandbox/confinement.js';
+import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
+import { eventually } from '../support/eventually.js';
+import { createTestLog } from '../support/log.js';
+import { freePort } from '../support/postgres.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const LIMITS = { timeoutMs: 30_000, memoryMb: 1024, fileMb: 4, openFiles: 64, processes: 32, cpuSeconds: 20 };
+
+describe('the sandbox', () => {
+  let sandbox: Sandbox;
+  let folder: TempDir;
+  let work: string;
+
+  before(async () => {
+    sandbox = await openSandbox('required', process.env['PATH'] ?? '', createTestLog().log);
+    expect(sandbox.level).to.equal('bubblewrap');
+    folder = await tempDir('sandbox');
+    work = join(folder.path, 'work');
+    await mkdir(work);
+    await mkdir(join(folder.path, 'given'));
+    await writeFile(join(folder.path, 'given', 'file'), 'given\n');
+    await writeFile(join(folder.path, 'secret'), 'secret\n');
+  });
+  after(() => folder.remove());
+
+  const confine = async (network = false): Promise<Confinement> => {
+    const confinement = sandbox.confine({
+      readOnly: [[join(folder.path, 'given'), '/given']],
+      writable: [[work, '/work']],
+      network,
+      tmpMb: 2,
+    });
+    await confinement.handOver(work);
+    return confinement;
+  };
+  const sh = async (
+    script: string,
+    { network = false, ...limits }: Partial<typeof LIMITS> & { network?: boolean } = {},
+  ): Promise<ToolResult> =>
+    runTool({
+      confinement: await confine(network),
+      file: '/bin/sh',
+      args: ['-c', script],
+      cwd: '/work',
+      env: { PATH: '/usr/bin:/bin' },
+      limits: { ...LIMITS, ...limits },
+    });
+
+  it('shows what was given, and nothing else of this machine', async () => {
+    const { stdout } = await sh('cat /given/file; ls /; ls /etc /tmp /dev/shm /work');
+    expect(stdout).to.match(/^given\n/);
+    const links = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
+    const known = new Set([
+      'dev',
+      'etc',
+      'given',
+      'proc',
+      'tmp',
+      'usr',
+      'work',
+      'ld.so.cache',
+      'given:',
+      ...links,
+    ]);
+    const seen = stdout.split('\n').filter((line) => line !== '' && !line.endsWith(':'));
+    expect(seen.filter((name) => !known.has(name))).to.deep.equal([]);
+    for (const path of [
+      `${folder.path}/secret`,
+      '/given/../secret',
+      '/work/../secret',
+      '/etc/passwd',
+      '/root',
+      '/sys',
+    ])
+      expect((await sh(`cat ${path} || ls ${path}`)).stdout, path).to.equal('');
+  });
+
+  it('lets it write where it may, and nowhere else', async () => {
+    const { stdout } = await sh(
+      'echo mine > /work/made; echo mine > /tmp/made && echo tmp; for f in / /usr /given /etc /dev /dev/shm /proc/sys; do echo x > $f/x && echo "$f"; done',
+    );
+    expect(stdout).to.equal('tmp\n');
+    expect(await readFile(join(work, 'made'), 'utf8')).to.equal('mine\n');
+    expect(await readdir(join(folder.path, 'given'))).to.deep.equal(['file']);
+    if (process.getuid?.() === 0) expect(isConfinedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
+  });
+
+  it('runs it without privileges and without a way to any', async () => {
+    const { stdout } = await sh(
+      'id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:|Groups)" /proc/self/status; cat /proc/self/oom_score_adj',
+    );
+    const lines = stdout.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
+    expect(lines[0]).not.to.equal('0');
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      expect(lines).to.include(`${set}: 0000000000000000`);
+    expect(lines).to.include.members(['NoNewPrivs: 1', '1000']);
+  });
+
+  it('shows it no process but its own, and lets it end none', async () => {
+    const { stdout } = await sh(
+      'echo $$; echo /proc/[0-9]*; tr "\\0" "\\n" < /proc/1/environ; kill -9 -1; echo on',
+    );
+    const [self, processes = '', ...rest] = stdout.trim().split('\n');
+    expect(self).to.equal('1');
+    expect(processes.split(' ').length).to.be.below(4);
+    expect(rest.at(-1)).to.equal('on');
+    expect(rest.join()).not.to.match(/DATABASE_URL|HOME=/);
+  });
+
+  it('has no network, nor abstract sockets, unless it shall', async () => {
+    const port = await freePort();
+    const servers: Server[] = [];
+    const listen = (at: object) =>
+      new Promise<void>((resolve) => {
+        const server = createServer((socket) => socket.end('reached\n')).listen(at, resolve);
+        servers.push(server);
+      });
+    const name = `edge-sandbox-test-${process.pid}`;
+    await listen({ port, host: '127.0.0.1' });
+    await listen({ path: `\0${name}` });
+    const reach = `
+import socket
+for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNIX, '\\0${name}'.ljust(108, '\\0'))):
+    s = socket.socket(family)
+    try:
+        s.connect(address)
+        print(s.recv(100).decode(), end='')
+    except OSError as error:
+        print(error.errno)
+`;
+    const run = (network: boolean) =>
+      sh(`cat > /tmp/r.py <<'EOT'${reach}EOT\npython3 /tmp/r.py`, { network });
+    try {
+      expect((await run(false)).stdout).to.match(/^(101|111)\n111\n$/);
+      expect((await run(true)).stdout).to.equal('reached\nreached\n');
+    } finally {
+      for (const server of servers) server.close();
+    }
+  });
+
+  it('limits memory in files, file size, open files, processes and CPU time', async () => {
+    const files = await sh(
+      'head -c 3000000 /dev/zero > /tmp/large; echo $?; head -c 5000000 /dev/zero > /work/large; echo $?',
+    );
+    expect(files.stdout).to.match(/^[1-9]\d*\n[1-9]\d*\n$/);
+    const { stdout } = await sh('ulimit -v; ulimit -f; ulimit -n; ulimit -c; ulimit -t');
+    expect(stdout.trim().split('\n')).to.deep.equal([String(1024 * 1024), '8192', '64', '0', '20']);
+    const bomb = await sh('i=0; while [ $i -lt 40 ]; do sleep 100 & i=$((i + 1)); done; echo all');
+    expect(bomb.stderr).to.match(/fork|Resource temporarily unavailable/i);
+    expect(bomb.stdout).to.equal('');
+    expect(await sh('while :; do :; done', { cpuSeconds: 1 })).to.include({
+      outcome: 'exited',
+      signal: 'SIGKILL',
+    });
+  });
+
+  it('does not count the processes of others', async () => {
+    const run = () => sh('i=0; while [ $i -lt 20 ]; do sleep 0.3 & i=$((i + 1)); done; wait; echo all');
+    for (const { stdout, stderr } of await Promise.all([run(), run(), run()]))
+      expect({ stdout, stderr }).to.deep.equal({ stdout: 'all\n', stderr: '' });
+  });
+
+  it('is gone with everything in it when it ends, is killed, or runs over its time', async () => {
+    const before = descendantsOf(process.pid).map(({ pid }) => pid);
+    const left = () => descendantsOf(process.pid).filter(({ pid }) => !before.includes(pid));
+    const brood =
+      'for i in 1 2 3; do setsid env -i sleep 1000 & (setsid env -i sleep 1000 > /dev/null 2>&1 &); done;';
+    expect(await sh(`${brood} echo done`)).to.deep.include({
+      outcome: 'exited',
+      exitCode: 0,
+      stdout: 'done\n',
+    });
+    expect(left()).to.deep.equal([]);
+    expect((await sh(`${brood} sleep 1000`, { timeoutMs: 500 })).outcome).to.equal('timed-out');
+    expect(left()).to.deep.equal([]);
+  });
+
+  it('names the program by its own process id, and says by which signal it was ended', async () => {
+    const program = spawnLimited({
+      confinement: await confine(),
+      file: '/bin/sleep',
+      args: ['1000'],
+      cwd: '/',
+      env: {},
+      limits: LIMITS,
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
+    const pid = (await program.pid) ?? 0;
+    await eventually(async () =>
+      expect(await readFile(`/proc/${pid}/cmdline`, 'utf8')).to.equal('/bin/sleep\x001000\0'),
+    );
+    process.kill(pid, 'SIGKILL');
+    expect(await program.ended).to.deep.equal({ code: null, signal: 'SIGKILL' });
+    expect(isRunning(pid)).to.equal(false);
+    await program.kill();
+  });
+
+  it('tells a sandbox that cannot be made from a program that fails', async () => {
+    expect(await sh('exit 1')).to.include({ outcome: 'exited', exitCode: 1 });
+    const confinement = sandbox.confine({
+      readOnly: [['/no/such', '/x']],
+      writable: [],
+      network: false,
+      tmpMb: 1,
+    });
+    const run = runTool({ confinement, file: '/bin/true', args: [], cwd: '/', env: {}, limits: LIMITS });
+    const error = await run.then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.message).to.match(/sandbox could not be set up.*\/no\/such/);
+  });
+});
+
+describe('opening the sandbox', () => {
+  const EMPTY = '/nonexistent';
+
+  it('goes without it and says so when it is not there, or switched off', async () => {
+    for (const mode of ['auto', 'off'] as const) {
+      const { log, lines } = createTestLog();
+      const sandbox = await openSandbox(mode, EMPTY, log);
+      expect(sandbox.level).to.equal('limits');
+      expect(lines).to.have.length(1);
+      expect(lines[0]).to.include({ sandbox: 'limits', level: 40 });
+      expect(lines[0]?.msg).to.match(
+        mode === 'auto' ? /bubblewrap is not there: install it/ : /switched off/,
+      );
+    }
+  });
+
+  it('refuses when it is required', async () => {
+    const error = await openSandbox('required', EMPTY, createTestLog().log).then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.message).to.match(/^SANDBOX is "required", but bubblewrap is not there: install it/);
+  });
+
+  it('notices a bubblewrap that does not confine', async () => {
+    const folder = await tempDir('fake-bwrap');
+    try {
+      const fake = '#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n';
+      await writeFile(join(folder.path, 'bwrap'), fake, { mode: 0o755 });
+      const { log, lines } = createTestLog();
+      const sandbox = await openSandbox('auto', `${folder.path}:${process.env['PATH']}`, log);
+      expect(sandbox.level).to.equal('limits');
+      expect(lines[0]?.msg).to.match(
+        /bubblewrap does not work here: it shares the processes of this machine/,
+      );
+    } finally {
+      await folder.remove();
+    }
+  });
+});
