@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { handlerSocket, runDirectory } from '../../src/run-directory.js';
 import { createClient, type HttpClient } from './client.js';
 import { createTestLog, type TestLog } from './log.js';
-import { createDatabase, freePort } from './postgres.js';
+import { createDatabase, freePort, type TestDatabase } from './postgres.js';
 import { tempDir } from './temp.js';
 
 const ENTRIES = {
@@ -60,6 +60,10 @@ export interface StackOptions {
   readonly databaseUrl?: (url: string) => Promise<string>;
   /** All four unless given. */
   readonly processes?: readonly ProcessName[];
+  /** One that others use too, and that whoever made it drops. One of its own unless given. */
+  readonly database?: TestDatabase;
+  /** What the processes take for the name of their machine; needs root. That of this machine unless given. */
+  readonly hostname?: string;
 }
 
 /**
@@ -74,7 +78,7 @@ export const BUILD_CACHE = join(
 
 /** Starts the processes; resolves when all are ready. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
-  const database = await createDatabase();
+  const database = options.database ?? (await createDatabase());
   const databaseUrl = (await options.databaseUrl?.(database.url)) ?? database.url;
   const data = await tempDir('stack');
   await mkdir(BUILD_CACHE, { recursive: true });
@@ -96,7 +100,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const api = createClient(apiUrl);
 
   const launch = (name: ProcessName, env: Record<string, string> = {}) =>
-    startProcess(name, { ...baseEnv, ...env });
+    startProcess(name, { ...baseEnv, ...env }, options.hostname);
   const start = async (name: ProcessName, env: Record<string, string> = {}) => {
     const started = launch(name, env);
     processes.set(name, started);
@@ -105,7 +109,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   };
   const close = async () => {
     for (const name of ['gateway', 'worker', 'actor-host', 'web'] as const) await processes.get(name)?.end();
-    await database.drop();
+    if (!options.database) await database.drop();
     await data.remove();
   };
   try {
@@ -148,11 +152,16 @@ export async function must(answer: Promise<{ status: number; body: unknown }>): 
   return data;
 }
 
-function startProcess(name: ProcessName, env: Record<string, string | undefined>): TestProcess {
+function startProcess(
+  name: ProcessName,
+  env: Record<string, string | undefined>,
+  hostname: string | undefined,
+): TestProcess {
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    ...(hostname !== undefined && underHostname(hostname)),
   });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -178,6 +187,12 @@ function startProcess(name: ProcessName, env: Record<string, string | undefined>
         return child.kill(signal);
       }),
   };
+}
+
+/** Node is started by programs that become it: no process stands between it and us. */
+function underHostname(hostname: string): { execPath: string; execArgv: string[] } {
+  const rename = 'hostname "$0" && exec "$@"';
+  return { execPath: 'unshare', execArgv: ['--uts', 'sh', '-c', rename, hostname, process.execPath] };
 }
 
 function ready(child: ChildProcess, name: string, printed: () => string): Promise<void> {
