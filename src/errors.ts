@@ -34,7 +34,8 @@ const kinds = {
   },
   malformed_request: {
     status: 400,
-    meaning: 'What was sent cannot be read as an HTTP request, or has no Host header, or several.',
+    meaning:
+      'What was sent cannot be read as an HTTP request, or could be read in several ways; `docs/HTTP.md` has all.',
   },
   unauthorized: { status: 401, meaning: 'API_KEY is set and the request carries no valid key.' },
   foreign_origin: {
@@ -71,6 +72,10 @@ const kinds = {
   },
   body_too_large: { status: 413, meaning: 'The body is larger than the configured limit.' },
   unsupported_media_type: { status: 415, meaning: 'The body must be sent as application/json.' },
+  expectation_failed: {
+    status: 417,
+    meaning: 'The request has an `Expect` header that asks for something else than `100-continue`.',
+  },
   compile_failed: {
     status: 422,
     meaning: 'The compiler refused the handler; `error` is its output, `diagnostics` the same as data.',
@@ -93,6 +98,10 @@ const kinds = {
     status: 502,
     meaning:
       'The backend of a service cannot be reached, or refused what was asked of it; the message says why.',
+  },
+  too_many_connections: {
+    status: 503,
+    meaning: 'The server has as many connections as it takes; this one was closed.',
   },
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },

@@ -1,13 +1,14 @@
 /** Serves the application over HTTP, with limits against slow and oversized requests, until it is told to stop. */
-import { createServer } from 'node:http';
 import type Koa from 'koa';
-import { answerClientError } from '../client-errors.js';
 import type { Config } from '../config.js';
+import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { Logger } from '../log.js';
 import type { ApiState } from './context.js';
 import { wrapFailure } from './envelope.js';
 
-const MAX_HEADER_BYTES = 16 * 1024;
+/** An upload of gigabytes over a slow line included; answering may take longer. */
+const REQUEST_TIMEOUT_MS = 3_600_000;
+const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
 export interface RunningServer {
   readonly url: string;
@@ -18,28 +19,28 @@ export interface RunningServer {
 /** Listens on HOST and PORT; port 0 takes any that is free. */
 export async function serveApp(
   app: Koa<ApiState>,
-  config: Pick<Config, 'HOST' | 'PORT'>,
+  config: Pick<Config, 'HOST' | 'PORT' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
   log: Logger,
 ): Promise<RunningServer> {
-  const server = createServer(
+  const serve = app.callback();
+  const server = createHttpServer(
     {
-      // Longer than load balancers keep idle connections, so that they never send on one we have just closed.
-      keepAliveTimeout: 75_000,
-      headersTimeout: 20_000,
-      // The time to receive a request, an upload of gigabytes over a slow line included; answering may take longer.
-      requestTimeout: 3_600_000,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // Looked at by the application, so that the answer is in its envelope.
-      requireHostHeader: false,
+      config,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      connectionsLimit: config.API_CONNECTIONS_LIMIT,
+      methods: METHODS,
+      present: (error) => wrapFailure('ok', error),
+      refused: (error, request_id, cause) =>
+        log.info({ request_id, status: error.status, code: error.code, err: cause }, 'request not taken'),
     },
-    app.callback(),
+    (request, response, { isAbsolute, authority, target }) => {
+      if (isAbsolute) {
+        request.url = target;
+        request.headers.host = authority;
+      }
+      void serve(request, response);
+    },
   );
-  server.on('clientError', (cause, socket) => {
-    const answered = answerClientError(cause, socket, MAX_HEADER_BYTES, (error) => wrapFailure('ok', error));
-    if (!answered) return;
-    const { error, requestId } = answered;
-    log.info({ request_id: requestId, status: error.status, err: cause }, 'not a request');
-  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, () => {

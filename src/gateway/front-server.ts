@@ -1,13 +1,15 @@
 /** The public HTTP server of one front: reads requests, finds their endpoint, answers with what its handler says. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { answerClientError } from '../client-errors.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hostName, type ReceivedHead } from '../http/received-head.js';
+import { createHttpServer, type ServerConfig } from '../http/server.js';
+import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
 import { newRequestId } from '../request-id.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
 import type { FrontEndpoint, Outgoing } from './front-endpoint.js';
 import type { FrontMetrics } from './front-metrics.js';
-import { type RequestHeaders, readRequestHeaders, readTarget, type Target } from './request-headers.js';
+import { headersForHandler, withUtf8Headers } from './request-headers.js';
 import { sendableHeaders } from './response-headers.js';
 import type { Lookup, RouteTable } from './route-table.js';
 
@@ -20,6 +22,9 @@ export interface FrontServerOptions {
   readonly requestTimeoutMs: number;
   /** Largest request body, bytes. */
   readonly bodyLimit: number;
+  /** How clients are waited for, and how many there may be. */
+  readonly http: ServerConfig;
+  readonly connectionsLimit: number;
   /** Called once for each request that a handler answered. */
   readonly onHandled: () => void;
 }
@@ -28,31 +33,23 @@ const NO_BODY = Buffer.alloc(0);
 /** Up to this size a body goes out in the same write as the response head. */
 const SMALL_BODY_BYTES = 4 * 1024;
 const RETRY_AFTER_SECONDS = '1';
-/** How long the rest of a body is read that nobody wants, and how long nothing of it may come. */
-const LINGER_MS = 30_000;
-const LINGER_IDLE_MS = 1_000;
-const MAX_HEADER_BYTES = 16 * 1024;
+/** Time to receive a whole request. */
+const RECEIVE_LIMIT_MS = 300_000;
+const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'];
 
 /** Makes the server; it does not listen yet. */
-export function createFrontServer(options: FrontServerOptions): Server {
-  const server = createServer(
+export function createFrontServer(options: FrontServerOptions): HttpServer {
+  return createHttpServer(
     {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: 30_000,
-      requestTimeout: 300_000,
-      // Longer than the idle time of the usual load balancers, so that they are the ones to close.
-      keepAliveTimeout: 75_000,
-      // Looked at here, so that the answer is ours.
-      requireHostHeader: false,
-      noDelay: true,
+      config: options.http,
+      requestTimeoutMs: RECEIVE_LIMIT_MS,
+      connectionsLimit: options.connectionsLimit,
+      methods: METHODS,
+      present: ({ message }) => ({ error: message }),
+      refused: ({ status }) => options.metrics.refused(status),
     },
-    (request, response) => new HttpExchange(request, response, options).begin(),
+    (request, response, head) => new HttpExchange(request, response, head, options).begin(),
   );
-  server.on('clientError', (error, socket) => {
-    const answer = answerClientError(error, socket, MAX_HEADER_BYTES, ({ message }) => ({ error: message }));
-    if (answer) options.metrics.refused(answer.error.status);
-  });
-  return server;
 }
 
 /** One request, from its arrival to its answer. Written for few allocations: this is the path of every request. */
@@ -61,39 +58,28 @@ class HttpExchange implements Outgoing {
   body: Uint8Array = NO_BODY;
   deadline = 0;
   readonly #started = performance.now();
-  readonly #headers: RequestHeaders;
-  readonly #target: Target;
   readonly #requestId: string;
   #endpoint: FrontEndpoint | undefined;
 
   constructor(
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
+    private readonly received: ReceivedHead,
     private readonly options: FrontServerOptions,
   ) {
-    this.#headers = readRequestHeaders(request.rawHeaders);
-    this.#target = readTarget(request.url ?? '/');
-    this.#requestId = this.#headers.requestId ?? newRequestId();
+    this.#requestId = received.requestId ?? newRequestId();
   }
 
   /** Finds the endpoint, then sends the request there as soon as its body has arrived. */
   begin(): void {
-    const { method = 'GET', httpVersionMinor } = this.request;
-    const { host, hosts } = this.#headers;
-    if (hosts > 1 || (hosts === 0 && httpVersionMinor > 0)) {
-      this.#refuse(400, 'A request needs one Host header.');
-      return;
-    }
-    const { path } = this.#target;
-    const query = path.indexOf('?');
-    const found = this.options.routes.find(
-      this.#target.host ?? host,
-      method,
-      query === -1 ? path : path.slice(0, query),
-    );
+    const { method = 'GET' } = this.request;
+    const { authority, target, contentLength, hasBody } = this.received;
+    const query = target.indexOf('?');
+    const path = query === -1 ? target : target.slice(0, query);
+    const found = this.options.routes.find(hostName(authority), method, path);
     if (found.kind !== 'found') this.#refuseMiss(found, method);
-    else if (this.#headers.contentLength > this.options.bodyLimit) this.#refuseBody();
-    else if (this.#headers.hasBody) this.#readBody(found.target, found.params);
+    else if (contentLength > this.options.bodyLimit) this.#refuseBody();
+    else if (hasBody) this.#readBody(found.target, found.params);
     else this.#send(found.target, found.params);
   }
 
@@ -141,14 +127,14 @@ class HttpExchange implements Outgoing {
     const { request, options } = this;
     const head: RequestHead = {
       method: request.method ?? 'GET',
-      target: this.#target.path,
-      headers: request.rawHeaders,
+      target: this.received.target,
+      headers: headersForHandler(request.rawHeaders, this.received),
       params,
       client_ip: request.socket.remoteAddress ?? '',
       request_id: this.#requestId,
       deadline_ms: options.requestTimeoutMs,
     };
-    this.head = JSON.stringify(head);
+    this.head = withUtf8Headers(JSON.stringify(head), head);
     this.deadline = performance.now() + options.requestTimeoutMs;
     this.#endpoint = endpoint;
     try {
@@ -184,7 +170,9 @@ class HttpExchange implements Outgoing {
   }
 
   #refuseMiss(miss: Exclude<Lookup<FrontEndpoint>, { kind: 'found' }>, method: string): void {
-    if (miss.kind === 'malformed') this.#refuse(400, 'The path of the request is not a valid path.');
+    // OPTIONS of the server as such.
+    if (this.received.target === '*') this.#refuse(404, 'There is no endpoint at this address.');
+    else if (miss.kind === 'malformed') this.#refuse(400, 'The path of the request is not a valid path.');
     else if (miss.kind === 'unknown') this.#refuse(404, 'There is no endpoint at this address.');
     else this.#refuse(405, `This address does not answer ${method}.`, ['Allow', miss.allow.join(', ')]);
   }
@@ -196,35 +184,14 @@ class HttpExchange implements Outgoing {
   /** Answers a request that goes to no handler. */
   #refuse(status: number, error: string, extra: readonly string[] = []): void {
     this.options.metrics.refused(status);
-    if (this.#headers.hasBody) this.#dropBody();
-    this.#sendError(status, error, extra);
-    if (!this.#headers.hasBody) this.response.end();
-  }
-
-  /**
-   * Reads what is left of the body, for a while, and only then ends the response, which closes the connection. A client
-   * that is still sending when its connection is closed would see a failure instead of the answer.
-   */
-  #dropBody(): void {
-    const { request, response } = this;
-    response.shouldKeepAlive = false;
-    const latest = performance.now() + LINGER_MS;
-    const idle = setTimeout(() => response.end(), LINGER_IDLE_MS);
-    const end = () => {
-      clearTimeout(idle);
-      response.end();
-    };
-    request.on('data', () => {
-      if (performance.now() < latest) idle.refresh();
-    });
-    request.once('end', end).once('close', end);
-    request.resume();
+    // A small body has come with its head, and will have been read by then: the connection can be kept.
+    if (this.received.hasBody) process.nextTick(() => this.#sendError(status, error, extra));
+    else this.#sendError(status, error, extra);
   }
 
   /** Answers a request in the place of its handler. */
   #fail(status: number, error: string, extra: readonly string[] = []): void {
     this.#sendError(status, error, extra);
-    this.response.end();
     this.#finish(status);
   }
 
@@ -232,7 +199,7 @@ class HttpExchange implements Outgoing {
     const body = JSON.stringify({ error });
     const lines = ['Content-Type', 'application/json', 'X-Request-Id', this.#requestId, ...extra];
     lines.push('Content-Length', String(Buffer.byteLength(body)));
-    this.response.writeHead(status, lines).write(body);
+    this.response.writeHead(status, lines).end(body);
   }
 
   #finish(status: number): void {

@@ -1,6 +1,7 @@
 /** A front: one process of the cluster that serves the public port, on orders of the supervisor. */
-import type { Server } from 'node:http';
 import { toError } from '../errors.js';
+import type { ServerConfig } from '../http/server.js';
+import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
 import { registrySource } from '../metrics/process-metrics.js';
 import { type Address, FrontEndpoint } from './front-endpoint.js';
@@ -15,6 +16,8 @@ export interface FrontOptions {
   readonly port: number;
   readonly requestTimeoutMs: number;
   readonly bodyLimit: number;
+  readonly http: ServerConfig;
+  readonly connectionsLimit: number;
   readonly log: Logger;
   /** Sends a message to the supervisor. */
   readonly send: (message: FromFront) => void;
@@ -32,7 +35,7 @@ export class Front {
   /** Deleted, with requests still in flight. */
   readonly #leaving = new Set<FrontEndpoint>();
   readonly #metrics = new FrontMetrics(() => this.#inFlight());
-  readonly #server: Server;
+  readonly #server: HttpServer;
   readonly #timers: NodeJS.Timeout[];
   #handled = 0;
   #stopping: Promise<void> | undefined;

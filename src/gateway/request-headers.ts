@@ -1,75 +1,39 @@
-/** What the gateway itself reads of a request's headers, in one pass over what was received. */
-import { isUsableRequestId } from '../request-id.js';
-
-/** The part of the headers that routing and framing need. */
-export interface RequestHeaders {
-  /** Lower-case host without port; empty when there is none. */
-  readonly host: string;
-  /** How many Host headers there are: more than one is nobody's address. */
-  readonly hosts: number;
-  /** 0 when the header is missing. */
-  readonly contentLength: number;
-  readonly hasBody: boolean;
-  /** What the client calls its request, if that is fit to be passed on and logged. */
-  readonly requestId: string | undefined;
-}
+/** The headers of a request as its handler gets them. */
+import { isUtf8 } from 'node:buffer';
+import type { ReceivedHead } from '../http/received-head.js';
+import type { RequestHead } from '../wire/messages.js';
 
 /** @param rawHeaders names and values in turn */
-export function readRequestHeaders(rawHeaders: readonly string[]): RequestHeaders {
-  let host = '';
-  let hosts = 0;
-  let contentLength = 0;
-  let hasBody = false;
-  let requestId: string | undefined;
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    const value = rawHeaders[at + 1] ?? '';
-    // The length sorts out nearly all names before any of them is converted.
-    switch (name.length) {
-      case 4:
-        if (name.toLowerCase() === 'host') {
-          host = hostName(value);
-          hosts++;
-        }
-        break;
-      case 12:
-        if (name.toLowerCase() === 'x-request-id' && isUsableRequestId(value)) requestId = value;
-        break;
-      case 14:
-        if (name.toLowerCase() === 'content-length') {
-          contentLength = Number(value);
-          hasBody ||= contentLength > 0;
-        }
-        break;
-      case 17:
-        if (name.toLowerCase() === 'transfer-encoding') hasBody = true;
-        break;
-      default:
-    }
-  }
-  return { host, hosts, contentLength, hasBody, requestId };
+export function headersForHandler(
+  rawHeaders: readonly string[],
+  { isAbsolute, authority }: ReceivedHead,
+): readonly string[] {
+  if (!isAbsolute) return rawHeaders;
+  // RFC 9112, section 3.2.2: the host of the target replaces the one of the header.
+  return rawHeaders.map((text, at) =>
+    at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host' ? authority : text,
+  );
 }
 
-/** A request target split at its host. */
-export interface Target {
-  /** Lower-case host without port, when the target names one. */
-  readonly host: string | undefined;
-  /** Path and query. */
-  readonly path: string;
+/**
+ * Node reads each byte of a header as a character. Handlers see text: values whose bytes are UTF-8 as that, others as
+ * Latin-1, which is what HTTP once said they are.
+ * @param json the head as JSON: one look at it is enough for nearly all requests
+ */
+export function withUtf8Headers(json: string, head: RequestHead): string {
+  if (isAscii(json)) return json;
+  return JSON.stringify({ ...head, headers: head.headers.map(decode) });
 }
 
-/** Reads a target as it is sent to a server (`/path`) or to a proxy (`http://host/path`): RFC 9112 wants both taken. */
-export function readTarget(url: string): Target {
-  const absolute = url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]+)(.*)$/i.exec(url);
-  if (!absolute) return { host: undefined, path: url };
-  const [, authority = '', rest = ''] = absolute;
-  return { host: hostName(authority), path: rest.startsWith('/') ? rest : `/${rest}` };
+function decode(text: string): string {
+  if (isAscii(text)) return text;
+  const bytes = Buffer.from(text, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : text;
 }
 
-/** The host of a Host header, without its port, lower-case. */
-function hostName(value: string): string {
-  // An IPv6 address holds colons of its own, and stands in brackets.
-  const end = value.startsWith('[') ? value.indexOf(']') + 1 : value.indexOf(':');
-  const host = (end > 0 ? value.slice(0, end) : value).toLowerCase();
-  return host.endsWith('.') ? host.slice(0, -1) : host;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
+const ASCII = /^[\x00-\x7f]*$/;
+
+function isAscii(text: string): boolean {
+  return ASCII.test(text);
 }

@@ -14,6 +14,8 @@ const front = new Front({
   port: config.GATEWAY_PORT,
   requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
   bodyLimit: config.GATEWAY_BODY_LIMIT_BYTES,
+  http: config,
+  connectionsLimit: config.GATEWAY_CONNECTIONS_LIMIT,
   log,
   // The supervisor may be gone already; then this process ends too.
   send: (message: FromFront) => {

@@ -133,12 +133,17 @@ export const importRoutes = [
     alternatives: {
       204: { description: 'The client has seen the event `done`: a browser that comes back stays away then' },
     },
-    handle: async ({ params: { id }, header, log }, deps) => {
+    handle: async ({ params: { id }, header, log, raw: { socket } }, deps) => {
       const { version, finished_at } = found(await importProgress(deps.store, id), 'import', id);
       const last = Number(header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
-      return new Reply(200, importEvents(deps, id, after, log), {
+      const stream = importEvents(deps, id, after, log);
+      // A client that will send no more is answered to the end, but these have none: it has left.
+      const leave = () => socket.destroy();
+      socket.once('end', leave);
+      stream.once('close', () => socket.off('end', leave));
+      return new Reply(200, stream, {
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',
         // Proxies of the nginx kind hold answers back otherwise.

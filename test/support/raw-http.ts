@@ -1,0 +1,119 @@
+/** HTTP byte by byte: what no HTTP client would send, and what comes back, one answer after the other. */
+import { connect, type Socket } from 'node:net';
+import { eventually } from './eventually.js';
+
+/** An answer as it stands on the connection. */
+export interface RawAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A connection that sends what it is told. */
+export class RawConnection {
+  #received = '';
+  #isEnded = false;
+  #isClosed = false;
+
+  private constructor(readonly socket: Socket) {
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      this.#received += text;
+    });
+    socket.on('end', () => {
+      this.#isEnded = true;
+    });
+    // A server that closes while we send is what some tests are about.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#isClosed = true;
+    });
+  }
+
+  static async open(url: string, localAddress?: string): Promise<RawConnection> {
+    const { hostname, port } = new URL(url);
+    const socket = connect({
+      port: Number(port),
+      host: hostname,
+      // So that the end of the other side is not ours.
+      allowHalfOpen: true,
+      ...(localAddress !== undefined && { localAddress }),
+    });
+    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    return new RawConnection(socket);
+  }
+
+  send(bytes: string): this {
+    this.socket.write(bytes, 'latin1');
+    return this;
+  }
+
+  /** All answers that have come completely, and the final ones only. */
+  get answers(): readonly RawAnswer[] {
+    return parse(this.#received).filter(({ status }) => status >= 200);
+  }
+
+  /** Also what is no answer, or none yet. */
+  get received(): string {
+    return this.#received;
+  }
+
+  /** Whether the server has said that it sends no more. */
+  get isEnded(): boolean {
+    return this.#isEnded || this.#isClosed;
+  }
+
+  /** Resolves with all answers once there are so many. */
+  answered(count: number): Promise<readonly RawAnswer[]> {
+    return eventually(() => {
+      if (this.answers.length < count)
+        throw new Error(`${this.answers.length} answers of ${count}: ${JSON.stringify(this.#received)}`);
+      return this.answers;
+    });
+  }
+
+  /** Resolves with all answers once the server has closed its side. */
+  async ended(limitMs?: number): Promise<readonly RawAnswer[]> {
+    await eventually(() => {
+      if (!this.isEnded) throw new Error(`The server does not close: ${JSON.stringify(this.#received)}`);
+    }, limitMs);
+    return this.answers;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+/** Sends bytes on a connection of their own; resolves with what comes back until the server closes. */
+export async function rawExchange(url: string, bytes: string): Promise<readonly RawAnswer[]> {
+  const connection = await RawConnection.open(url);
+  try {
+    return await connection.send(bytes).ended();
+  } finally {
+    connection.close();
+  }
+}
+
+function parse(text: string): RawAnswer[] {
+  const answers: RawAnswer[] = [];
+  for (let rest = text; rest !== ''; ) {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end === -1) break;
+    const [first = '', ...lines] = rest.slice(0, end).split('\r\n');
+    const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(first) ?? [];
+    if (status === undefined) throw new Error(`Not an answer: ${JSON.stringify(rest.slice(0, 200))}`);
+    const headers = Object.fromEntries(
+      lines.map((line) => {
+        const colon = line.indexOf(':');
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+    const length = Number(headers['content-length'] ?? 0);
+    const start = end + 4;
+    if (rest.length < start + length) break;
+    answers.push({ status: Number(status), headers, body: rest.slice(start, start + length) });
+    rest = rest.slice(start + length);
+  }
+  return answers;
+}
