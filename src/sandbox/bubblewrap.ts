@@ -1,6 +1,7 @@
 /** Confinement by namespaces of the kernel, which bubblewrap (`bwrap`) makes. */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { lchown } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { ConfinedProgram, Confinement, View } from './confinement.js';
 
 /** How to call bubblewrap on this machine. */
@@ -77,6 +78,7 @@ function bubblewrapArguments(
     // The program is the first process of its namespace: when it ends, everything it has started ends.
     ...['--die-with-parent', '--as-pid-1', '--json-status-fd', String(statusFd)],
     ...SYSTEM_FOLDERS.flatMap(systemFolder),
+    ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],
     ...['--proc', '/proc', '--dev', '/dev'],
     // Memory of a tmpfs counts for no limit of the program: there is one of limited size, and no other to write to.
@@ -98,12 +100,25 @@ function systemFolder(path: string): string[] {
 
 /** Outer folders first, so that what stands in them is not hidden. */
 function mounts({ readOnly, writable }: View): string[] {
-  return [
+  const all = [
     ...readOnly.map(([source, target]) => ({ option: '--ro-bind', source, target })),
     ...writable.map(([source, target]) => ({ option: '--bind', source, target })),
-  ]
-    .sort((a, b) => a.target.length - b.target.length)
-    .flatMap(({ option, source, target }) => [option, source, target]);
+  ].sort((a, b) => a.target.length - b.target.length);
+  return all.flatMap(({ option, source, target }, at) => {
+    const isInAnother = all.slice(0, at).some((outer) => target.startsWith(`${outer.target}/`));
+    return [...(isInAnother ? [] : foldersAbove(target).flatMap(folder)), option, source, target];
+  });
+}
+
+/** Folders that have to be made for a mount, outermost first. */
+function foldersAbove(target: string): string[] {
+  const names = dirname(target).split('/').filter(Boolean);
+  return names.map((_, at) => `/${names.slice(0, at + 1).join('/')}`).filter((path) => path !== '/tmp');
+}
+
+/** A folder that everybody can enter; those that bubblewrap makes by itself are for root alone. */
+function folder(path: string): string[] {
+  return ['--perms', '0755', '--dir', path];
 }
 
 /** A change of user clears the request to be killed with the parent, so it is made again. */

@@ -35,7 +35,10 @@ describe('the sandbox', () => {
 
   const confine = async (network = false): Promise<Confinement> => {
     const confinement = sandbox.confine({
-      readOnly: [[join(folder.path, 'given'), '/given']],
+      readOnly: [
+        [join(folder.path, 'given'), '/given'],
+        [join(folder.path, 'given', 'file'), '/etc/deep/er/file'],
+      ],
       writable: [[work, '/work']],
       network,
       tmpMb: 2,
@@ -57,8 +60,8 @@ describe('the sandbox', () => {
     });
 
   it('shows what was given, and nothing else of this machine', async () => {
-    const { stdout } = await sh('cat /given/file; ls /; ls /etc /tmp /dev/shm /work');
-    expect(stdout).to.match(/^given\n/);
+    const { stdout } = await sh('cat /given/file /etc/deep/er/file; ls /; ls /etc /tmp /dev/shm /work');
+    expect(stdout).to.match(/^given\ngiven\n/);
     const links = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
     const known = new Set([
       'dev',
@@ -69,6 +72,7 @@ describe('the sandbox', () => {
       'usr',
       'work',
       'ld.so.cache',
+      'deep',
       'given:',
       ...links,
     ]);
