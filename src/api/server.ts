@@ -1,6 +1,7 @@
 /** Serves the application over HTTP, with limits against slow and oversized requests, until it is told to stop. */
 import type Koa from 'koa';
 import type { Config } from '../config.js';
+import { drain } from '../http/drain.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { Logger } from '../log.js';
 import type { ApiState } from './context.js';
@@ -9,6 +10,9 @@ import { wrapFailure } from './envelope.js';
 /** An upload of gigabytes over a slow line included; answering may take longer. */
 const REQUEST_TIMEOUT_MS = 3_600_000;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
+
+/** Waits for long work end at once when the process stops; what may take longer are uploads and downloads. */
+const DRAIN_LIMIT_MS = 30_000;
 
 export interface RunningServer {
   readonly url: string;
@@ -53,10 +57,6 @@ export async function serveApp(
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return {
     url: `http://${host}:${address.port}`,
-    close: () =>
-      new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeIdleConnections();
-      }),
+    close: () => drain(server, DRAIN_LIMIT_MS),
   };
 }

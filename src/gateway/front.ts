@@ -1,5 +1,6 @@
 /** A front: one process of the cluster that serves the public port, on orders of the supervisor. */
 import { toError } from '../errors.js';
+import { drain } from '../http/drain.js';
 import type { ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
@@ -152,18 +153,7 @@ export class Front {
   }
 
   async #drain(): Promise<void> {
-    // Answers from now on say that the connection closes; idle connections are closed at once.
-    this.#server.prependListener('request', (_request, response) => {
-      response.shouldKeepAlive = false;
-    });
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-    });
-    const limit = setTimeout(() => this.#server.closeAllConnections(), DRAIN_LIMIT_MS);
-    const idle = setInterval(() => this.#server.closeIdleConnections(), EXPIRE_EVERY_MS);
-    await closed;
-    clearTimeout(limit);
-    clearInterval(idle);
+    await drain(this.#server, DRAIN_LIMIT_MS);
     this.#reportCount();
     for (const timer of this.#timers) clearInterval(timer);
   }

@@ -1,0 +1,88 @@
+/** How an HTTP server ends: what becomes of connections that are open when it does. */
+import { once } from 'node:events';
+import { Agent, createServer, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { drain } from '../../src/http/drain.js';
+import { eventually } from '../support/eventually.js';
+import { call } from '../support/http.js';
+import { freePort } from '../support/postgres.js';
+
+describe('the end of an HTTP server', () => {
+  let server: Server;
+  let url: string;
+  /** Requests that are answered later. */
+  let waiting: ServerResponse[];
+  beforeEach(async () => {
+    waiting = [];
+    server = createServer({ connectionsCheckingInterval: 200 }, (request, response) => {
+      if (request.url === '/later') waiting.push(response);
+      else response.end('at once');
+    });
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  });
+
+  async function expectRefused(): Promise<void> {
+    const code = await call(`${url}/`).then(
+      () => undefined,
+      (error: { code: string }) => error.code,
+    );
+    expect(code).to.equal('ECONNREFUSED');
+  }
+
+  it('answers what comes on kept connections, and closes them with that', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await call(`${url}/`, { agent })).headers.connection).to.equal('keep-alive');
+    const ended = drain(server, 60_000);
+    const answer = await call(`${url}/`, { agent });
+    expect(answer).to.include({ status: 200, text: 'at once' });
+    expect(answer.headers.connection).to.equal('close');
+    await ended;
+    agent.destroy();
+  });
+
+  it('takes no new connections', async () => {
+    const agent = new Agent({ keepAlive: true });
+    await call(`${url}/`, { agent });
+    const ended = drain(server, 60_000);
+    await expectRefused();
+    await ended;
+    agent.destroy();
+  });
+
+  it('waits for what is under way', async () => {
+    const answer = call(`${url}/later`);
+    await eventually(() => expect(waiting).to.have.length(1));
+    let isOver = false;
+    const ended = drain(server, 60_000).then(() => {
+      isOver = true;
+    });
+    await expectRefused();
+    expect(isOver).to.equal(false);
+    waiting[0]?.end('in the end');
+    expect((await answer).text).to.equal('in the end');
+    await ended;
+  });
+
+  it('closes connections that nobody uses, and those that were never used', async () => {
+    const agent = new Agent({ keepAlive: true });
+    await call(`${url}/`, { agent });
+    const unused = connect(Number(new URL(url).port), '127.0.0.1');
+    await once(unused, 'connect');
+    unused.resume();
+    await Promise.all([drain(server, 60_000), once(unused, 'close')]);
+    agent.destroy();
+  });
+
+  it('breaks off what takes longer than it may', async () => {
+    const answer = call(`${url}/later`).then(
+      () => 'answered',
+      () => 'broken off',
+    );
+    await eventually(() => expect(waiting).to.have.length(1));
+    await drain(server, 10);
+    expect(await answer).to.equal('broken off');
+  });
+});
