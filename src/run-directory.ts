@@ -21,9 +21,21 @@ export async function runDirectory(dataDir: string): Promise<string> {
   return folder;
 }
 
+/**
+ * The folder in which the actor host has the socket for handlers, and nothing else: handlers in a sandbox see it as a
+ * whole, so that they find the socket of an actor host that was started again.
+ */
+export async function serviceFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'services');
+  // Handlers may run as other users. On this machine nobody else gets past the folder above.
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await chmod(folder, 0o755);
+  return folder;
+}
+
 /** The socket on which handlers of this machine call services. */
 export function handlerSocket(runDir: string): string {
-  return join(runDir, 'services.sock');
+  return join(runDir, 'services', 'services.sock');
 }
 
 /** The socket on which the management API of this machine reaches the actor host. */

@@ -1,4 +1,5 @@
 /** The Unix socket on which handlers call services. */
+import { chmod } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import type { Logger } from '../log.js';
 import { HandlerSession, type SessionHost, type SessionLimits } from './handler-session.js';
@@ -29,6 +30,8 @@ export async function serveHandlers(
     socket.once('close', () => sessions.delete(session));
   });
   await listenOnSocket(server, path);
+  // Handlers in a sandbox run as users of their own; what they may do, their token says.
+  await chmod(path, 0o666);
   return {
     stopListening: () => {
       server.close();

@@ -2,12 +2,12 @@
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
+import type { MemoryBudget } from '../memory-budget.js';
 import { type Frame, FrameDecoder, FrameEncoder, MAX_BODY_BYTES, MAX_HEAD_BYTES } from '../wire/codec.js';
 import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-messages.js';
 import { type Actor, type ActorCall, type ActorTransaction, asServiceError } from './actor.js';
 import type { DriverAnswer } from './driver.js';
 import { encodeJson } from './exact-json.js';
-import type { MemoryBudget } from './memory-budget.js';
 import { ServiceError } from './service-error.js';
 
 /** What a session needs of the actor host. */

@@ -3,6 +3,7 @@
  * crashes, stops it. All changes of one endpoint happen one after the other; a newer wish overtakes an older one
  * between two steps.
  */
+import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { ObservedState } from '../store/observations.js';
@@ -13,6 +14,7 @@ import type { HandlerState } from './messages.js';
 export interface Desired {
   /** null: nothing. */
   readonly artifact: string | null;
+  readonly limits: LimitsInForce;
   /** Version of the endpoint this is from. */
   readonly version: number;
 }
@@ -29,7 +31,7 @@ export interface Seen {
 /** What a runner needs of its surroundings. */
 export interface RunnerHost {
   /** Fetches the artifact and starts it. @throws when it does not become ready */
-  start(artifact: string): Promise<HandlerProcess>;
+  start(artifact: string, limits: LimitsInForce): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all fronts do. */
   route(handler: HandlerState): Promise<void>;
   /** Resolves when no request is left in a process that was taken out of service, or none can be any more. */
@@ -50,8 +52,12 @@ const CRASH_LOOP = 5;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 30_000;
 
+/** The other end of a connection that broke is probably just ending: how it ended says more than that. */
+const LOST_GRACE_MS = 200;
+
 interface Running {
   readonly artifact: string;
+  readonly limits: LimitsInForce;
   readonly process: HandlerProcess;
 }
 
@@ -89,6 +95,11 @@ export class EndpointRunner {
     this.#settle();
   }
 
+  /** The endpoint is gone. */
+  remove(version: number): void {
+    this.desire({ ...this.#desired, artifact: null, version });
+  }
+
   /** Writes the observation again; the node's rows were lost. */
   observeAgain(): void {
     this.#observedVersion = undefined;
@@ -104,6 +115,13 @@ export class EndpointRunner {
     this.#settle();
   }
 
+  /** Ends the process, as crashed, with which a connection broke that should serve, if it does not end by itself. */
+  lost(instanceId: number, reason: string): void {
+    const process = this.#current?.process;
+    if (process?.instance.id !== instanceId) return;
+    setTimeout(() => process.fail(reason), LOST_GRACE_MS).unref();
+  }
+
   /** True when nothing runs and nothing should. */
   get isIdle(): boolean {
     return !this.#current && !this.#settling && this.#desired.artifact === null && this.#retiring.size === 0;
@@ -111,7 +129,7 @@ export class EndpointRunner {
 
   /** Ends all processes, and resolves when they are gone. */
   async stop(): Promise<void> {
-    this.desire({ artifact: null, version: this.#desired.version });
+    this.remove(this.#desired.version);
     while (this.#settling !== undefined) await this.#settling;
     await Promise.all(this.#retiring);
   }
@@ -126,11 +144,13 @@ export class EndpointRunner {
   #isSettled(): boolean {
     const { artifact, version } = this.#desired;
     if (this.#retry) return true;
-    return (
-      !this.#mustReplace &&
-      this.#current?.artifact === (artifact ?? undefined) &&
-      this.#observedVersion === version
-    );
+    const isAsDesired = artifact === null ? !this.#current : this.#isCurrent(this.#desired);
+    return isAsDesired && !this.#mustReplace && this.#observedVersion === version;
+  }
+
+  /** Whether what runs is what should. */
+  #isCurrent({ artifact, limits }: Desired): boolean {
+    return this.#current?.artifact === artifact && haveSameProcess(this.#current.limits, limits);
   }
 
   async #settleAll(): Promise<void> {
@@ -138,8 +158,7 @@ export class EndpointRunner {
       const desired = this.#desired;
       try {
         if (desired.artifact === null) await this.#stopCurrent(desired);
-        else if (this.#current?.artifact === desired.artifact && !this.#mustReplace)
-          await this.#observe(desired, 'running');
+        else if (this.#isCurrent(desired) && !this.#mustReplace) await this.#observe(desired, 'running');
         else await this.#startNew(desired, desired.artifact);
       } catch (thrown) {
         await this.#startFailed(desired, toError(thrown));
@@ -164,9 +183,10 @@ export class EndpointRunner {
 
   async #startNew(desired: Desired, artifact: string): Promise<void> {
     if (!this.#current) await this.host.route({ kind: 'starting' });
-    const process = await this.host.start(artifact);
+    const { limits } = desired;
+    const process = await this.host.start(artifact, limits);
     const old = this.#current;
-    this.#current = { artifact, process };
+    this.#current = { artifact, limits, process };
     this.#mustReplace = false;
     void process.ended.then((reason) => this.#ended(process, reason));
     // Before anything is waited for: its crash, which may come at any moment, clears this.
@@ -214,7 +234,7 @@ export class EndpointRunner {
     if (!this.#current) await this.host.route({ kind: 'none' });
     if (this.#desired !== desired) return;
     this.#backOff();
-    await this.#observe(desired, 'failed', error.message);
+    await this.#observeFailed(error.message);
     if (this.#crashes >= CRASH_LOOP) await this.#enterLoop(error.message);
   }
 
@@ -222,7 +242,7 @@ export class EndpointRunner {
     const { artifact } = this.#desired;
     if (artifact === null) return;
     if (!this.#current) await this.host.route({ kind: 'none' });
-    await this.#observe(this.#desired, 'failed', error);
+    await this.#observeFailed(error);
     if (this.#isLooping) return;
     this.#isLooping = true;
     await this.host.crashLoop(artifact, error);
@@ -245,6 +265,12 @@ export class EndpointRunner {
     }, delay);
   }
 
+  /** What cannot be started may only be a process with other limits, or a fresh one, while the one before it serves. */
+  async #observeFailed(error: string): Promise<void> {
+    const serves = this.#current !== undefined && this.#current.artifact === this.#desired.artifact;
+    await this.#observe(this.#desired, serves ? 'running' : 'failed', error);
+  }
+
   async #observe(desired: Desired, state: ObservedState, error: string | null = null): Promise<void> {
     const running = state === 'running' ? this.#current : undefined;
     await this.host.observe({
@@ -256,4 +282,10 @@ export class EndpointRunner {
     });
     this.#observedVersion = desired.version;
   }
+}
+
+/** Whether a process started with one of them is as good as one started with the other: fronts see to the rest. */
+function haveSameProcess(left: LimitsInForce, right: LimitsInForce): boolean {
+  const names = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
+  return names.every((name) => left[name] === right[name]);
 }

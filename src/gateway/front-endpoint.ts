@@ -1,8 +1,10 @@
 /** An endpoint as a front sees it: where its requests go right now. */
 
+import { toError } from '../errors.js';
+import type { MemoryBudget } from '../memory-budget.js';
 import type { EndpointMetrics } from './front-metrics.js';
 import { connectHandler, type Exchange, type HandlerConnection } from './handler-connection.js';
-import type { HandlerState } from './messages.js';
+import type { FrontLimits, HandlerState } from './messages.js';
 import type { Route } from './route-table.js';
 
 /** A request that is to be sent to a handler. */
@@ -11,6 +13,8 @@ export interface Outgoing extends Exchange {
   readonly body: Uint8Array;
   /** No handler serves the endpoint. */
   unavailable(): void;
+  /** The endpoint has as many requests as it may have. */
+  crowded(): void;
 }
 
 /** How long, and how many, requests are held while a handler is being started. */
@@ -34,6 +38,14 @@ export interface Address extends Route {
   readonly metrics: EndpointMetrics;
 }
 
+/** What is told of a handler that does not work as it should. */
+export interface HandlerEvents {
+  /** A request ran over its deadline in this instance. */
+  readonly stuck: (endpointId: string, instanceId: number) => void;
+  /** The connection with this instance broke while it should serve. */
+  readonly lost: (endpointId: string, instanceId: number, reason: string) => void;
+}
+
 /** Routes the requests of one endpoint to its handler process, across restarts and swaps. */
 export class FrontEndpoint {
   #handler: HandlerState = { kind: 'none' };
@@ -47,8 +59,10 @@ export class FrontEndpoint {
 
   constructor(
     readonly id: string,
-    private readonly onStuck: (endpointId: string, instanceId: number) => void,
+    private readonly events: HandlerEvents,
+    private readonly memory: MemoryBudget,
     public address: Address,
+    public limits: FrontLimits,
   ) {}
 
   get inFlight(): number {
@@ -57,8 +71,14 @@ export class FrontEndpoint {
     return count;
   }
 
-  /** Sends a request to the handler, now or as soon as there is one. */
+  /** Sends a request to the handler, now or as soon as there is one, unless it has enough of them. */
   dispatch(request: Outgoing): void {
+    if (this.#isFull()) request.crowded();
+    else this.forward(request);
+  }
+
+  /** The same for a request that was let in before. */
+  forward(request: Outgoing): void {
     const connection = this.#connection;
     if (connection?.isOpen) {
       if (!connection.send(request.head, request.body, request)) request.unavailable();
@@ -86,10 +106,18 @@ export class FrontEndpoint {
     const { id, socket } = handler.instance;
     let connection: HandlerConnection;
     try {
-      connection = await connectHandler(socket, () => this.onStuck(this.id, id));
+      connection = await connectHandler(socket, this.memory, {
+        stuck: () => this.events.stuck(this.id, id),
+        lost: (reason) => {
+          if (this.#instanceId === id) this.events.lost(this.id, id, reason);
+        },
+      });
     } catch (error) {
       // It has just died. The one before it is about to be ended all the same: requests wait for what comes next.
-      if (this.#handler === handler) this.#retire();
+      if (this.#handler === handler) {
+        this.#retire();
+        this.events.lost(this.id, id, `it cannot be reached: ${toError(error).message}`);
+      }
       throw error;
     }
     if (this.#handler !== handler) {
@@ -136,6 +164,13 @@ export class FrontEndpoint {
   #releaseHeld(): void {
     const held = this.#held;
     this.#held = [];
-    for (const { request } of held) this.dispatch(request);
+    for (const { request } of held) this.forward(request);
+  }
+
+  #isFull(): boolean {
+    const { concurrentRequests } = this.limits;
+    const count = (this.#connection?.inFlight ?? 0) + this.#held.length;
+    if (count >= concurrentRequests) return true;
+    return this.#draining.size > 0 && this.inFlight + this.#held.length >= concurrentRequests;
   }
 }

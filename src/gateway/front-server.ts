@@ -4,6 +4,7 @@ import { hostName, type ReceivedHead } from '../http/received-head.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
+import type { MemoryBudget } from '../memory-budget.js';
 import { newRequestId } from '../request-id.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
@@ -18,10 +19,10 @@ export interface FrontServerOptions {
   readonly routes: RouteTable<FrontEndpoint>;
   readonly metrics: FrontMetrics;
   readonly log: Logger;
-  /** Deadline of a request in its handler, milliseconds. */
-  readonly requestTimeoutMs: number;
   /** Largest request body, bytes. */
   readonly bodyLimit: number;
+  /** For bodies, of all requests together. */
+  readonly memory: MemoryBudget;
   /** How clients are waited for, and how many there may be. */
   readonly http: ServerConfig;
   readonly connectionsLimit: number;
@@ -32,7 +33,8 @@ export interface FrontServerOptions {
 const NO_BODY = Buffer.alloc(0);
 /** Up to this size a body goes out in the same write as the response head. */
 const SMALL_BODY_BYTES = 4 * 1024;
-const RETRY_AFTER_SECONDS = '1';
+const RETRY_AFTER = ['Retry-After', '1'];
+const NO_ROOM = 'The gateway holds as many bodies as it may; try again in a moment.';
 /** Time to receive a whole request. */
 const RECEIVE_LIMIT_MS = 300_000;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'];
@@ -60,6 +62,8 @@ class HttpExchange implements Outgoing {
   readonly #started = performance.now();
   readonly #requestId: string;
   #endpoint: FrontEndpoint | undefined;
+  /** Bytes of the body, or then of the answer, that count as held. */
+  #held = 0;
 
   constructor(
     private readonly request: IncomingMessage,
@@ -91,8 +95,14 @@ class HttpExchange implements Outgoing {
     }
     const { response } = this;
     const { status } = head;
+    const hasBody = status !== 204 && status !== 304;
+    this.#letGo();
+    if (hasBody && body.length > SMALL_BODY_BYTES && !this.#hold(body.length)) {
+      this.#fail(503, NO_ROOM, RETRY_AFTER);
+      return;
+    }
     const lines = [...headers, 'X-Request-Id', this.#requestId];
-    if (status === 204 || status === 304) {
+    if (!hasBody) {
       response.writeHead(status, lines).end();
     } else {
       lines.push('Content-Length', String(body.length));
@@ -100,6 +110,11 @@ class HttpExchange implements Outgoing {
       // For HEAD, Node keeps the length and leaves the body out.
       if (body.length <= SMALL_BODY_BYTES) response.end(body.toString('latin1'), 'latin1');
       else response.end(Buffer.from(body));
+      // What the client has not taken yet is held until it has, or is gone.
+      if (this.#held > 0) {
+        if (response.writableLength === 0 || response.destroyed) this.#letGo();
+        else response.once('close', () => this.#letGo());
+      }
     }
     this.options.onHandled();
     this.#finish(status);
@@ -112,19 +127,25 @@ class HttpExchange implements Outgoing {
 
   expired(): void {
     this.options.log.warn(this.#ids(), 'request ran over its deadline');
-    this.#fail(504, `The handler did not answer within ${this.options.requestTimeoutMs} ms.`);
+    this.#fail(504, `The handler did not answer within ${this.#endpoint?.limits.timeoutMs} ms.`);
   }
 
   unsent(): void {
-    this.#endpoint?.dispatch(this);
+    this.#endpoint?.forward(this);
   }
 
   unavailable(): void {
-    this.#fail(503, 'The handler of this endpoint is not running.', ['Retry-After', RETRY_AFTER_SECONDS]);
+    this.#fail(503, 'The handler of this endpoint is not running.', RETRY_AFTER);
+  }
+
+  crowded(): void {
+    const limit = this.#endpoint?.limits.concurrentRequests;
+    this.#fail(429, `This endpoint has ${limit} requests to work on already.`, RETRY_AFTER);
   }
 
   #send(endpoint: FrontEndpoint, params: RequestHead['params']): void {
-    const { request, options } = this;
+    const { request } = this;
+    const { timeoutMs } = endpoint.limits;
     const head: RequestHead = {
       method: request.method ?? 'GET',
       target: this.received.target,
@@ -132,10 +153,10 @@ class HttpExchange implements Outgoing {
       params,
       client_ip: request.socket.remoteAddress ?? '',
       request_id: this.#requestId,
-      deadline_ms: options.requestTimeoutMs,
+      deadline_ms: timeoutMs,
     };
     this.head = withUtf8Headers(JSON.stringify(head), head);
-    this.deadline = performance.now() + options.requestTimeoutMs;
+    this.deadline = performance.now() + timeoutMs;
     this.#endpoint = endpoint;
     try {
       endpoint.dispatch(this);
@@ -151,13 +172,17 @@ class HttpExchange implements Outgoing {
     let length = 0;
     const onData = (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= this.options.bodyLimit) {
+      const isTooLong = length > this.options.bodyLimit;
+      if (!isTooLong && this.#hold(chunk.length)) {
         chunks.push(chunk);
         return;
       }
       request.off('data', onData);
       request.off('end', onEnd);
-      this.#refuseBody();
+      chunks.length = 0;
+      this.#letGo();
+      if (isTooLong) this.#refuseBody();
+      else this.#refuse(503, NO_ROOM, RETRY_AFTER);
     };
     const onEnd = () => {
       this.body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length);
@@ -166,7 +191,7 @@ class HttpExchange implements Outgoing {
     request.on('data', onData);
     request.on('end', onEnd);
     // The client went away in the middle of its body: nobody is left to answer.
-    request.on('error', () => undefined);
+    request.on('error', () => this.#letGo());
   }
 
   #refuseMiss(miss: Exclude<Lookup<FrontEndpoint>, { kind: 'found' }>, method: string): void {
@@ -191,6 +216,7 @@ class HttpExchange implements Outgoing {
 
   /** Answers a request in the place of its handler. */
   #fail(status: number, error: string, extra: readonly string[] = []): void {
+    this.#letGo();
     this.#sendError(status, error, extra);
     this.#finish(status);
   }
@@ -200,6 +226,18 @@ class HttpExchange implements Outgoing {
     const lines = ['Content-Type', 'application/json', 'X-Request-Id', this.#requestId, ...extra];
     lines.push('Content-Length', String(Buffer.byteLength(body)));
     this.response.writeHead(status, lines).end(body);
+  }
+
+  /** @returns false when there is no room for so many bytes more */
+  #hold(bytes: number): boolean {
+    if (!this.options.memory.take(bytes)) return false;
+    this.#held += bytes;
+    return true;
+  }
+
+  #letGo(): void {
+    this.options.memory.giveBack(this.#held);
+    this.#held = 0;
   }
 
   #finish(status: number): void {

@@ -4,8 +4,9 @@ import { drain } from '../http/drain.js';
 import type { ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
+import { MemoryBudget } from '../memory-budget.js';
 import { registrySource } from '../metrics/process-metrics.js';
-import { type Address, FrontEndpoint } from './front-endpoint.js';
+import { type Address, FrontEndpoint, type HandlerEvents } from './front-endpoint.js';
 import { FrontMetrics } from './front-metrics.js';
 import { createFrontServer } from './front-server.js';
 import type { EndpointState, FromFront, ToFront } from './messages.js';
@@ -15,8 +16,9 @@ import { RouteTable } from './route-table.js';
 export interface FrontOptions {
   readonly host: string;
   readonly port: number;
-  readonly requestTimeoutMs: number;
   readonly bodyLimit: number;
+  /** Bytes of requests and answers it may hold at a time. */
+  readonly memoryBytes: number;
   readonly http: ServerConfig;
   readonly connectionsLimit: number;
   readonly log: Logger;
@@ -36,14 +38,22 @@ export class Front {
   /** Deleted, with requests still in flight. */
   readonly #leaving = new Set<FrontEndpoint>();
   readonly #metrics = new FrontMetrics(() => this.#inFlight());
+  readonly #memory: MemoryBudget;
   readonly #server: HttpServer;
   readonly #timers: NodeJS.Timeout[];
+  readonly #handlerEvents: HandlerEvents = {
+    stuck: (endpointId, instanceId) => this.options.send({ type: 'stuck', endpointId, instanceId }),
+    lost: (endpointId, instanceId, reason) =>
+      this.options.send({ type: 'lost', endpointId, instanceId, reason }),
+  };
   #handled = 0;
   #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: FrontOptions) {
+    this.#memory = new MemoryBudget(options.memoryBytes);
     this.#server = createFrontServer({
       ...options,
+      memory: this.#memory,
       routes: this.#routes,
       metrics: this.#metrics,
       onHandled: () => {
@@ -103,6 +113,7 @@ export class Front {
 
   #upsert(state: EndpointState): FrontEndpoint {
     const known = this.#endpoints.get(state.id);
+    if (known) known.limits = state.limits;
     if (known && sameAddress(known.address, state)) return known;
     const { id, domain, method, route, routed } = state;
     const address = {
@@ -112,7 +123,7 @@ export class Front {
       routed,
       metrics: this.#metrics.forEndpoint(id, { domain, method, route }),
     };
-    const endpoint = known ?? new FrontEndpoint(id, this.#onStuck, address);
+    const endpoint = known ?? new FrontEndpoint(id, this.#handlerEvents, this.#memory, address, state.limits);
     if (known) {
       this.#unroute(known);
       known.address.metrics.remove();
@@ -157,10 +168,6 @@ export class Front {
     this.#reportCount();
     for (const timer of this.#timers) clearInterval(timer);
   }
-
-  #onStuck = (endpointId: string, instanceId: number): void => {
-    this.options.send({ type: 'stuck', endpointId, instanceId });
-  };
 
   #expire(): void {
     const now = performance.now();

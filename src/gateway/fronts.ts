@@ -9,6 +9,8 @@ import type { EndpointState, FromFront, ToFront } from './messages.js';
 export interface FrontsEvents {
   /** A request in this instance ran over its deadline. */
   readonly stuck: (endpointId: string, instanceId: number) => void;
+  /** The connection with this instance is lost while it should serve. */
+  readonly lost: (endpointId: string, instanceId: number, reason: string) => void;
   readonly counted: (requests: number) => void;
 }
 
@@ -133,6 +135,8 @@ export class Fronts {
     if (message.type === 'hello') front.hello();
     else if (message.type === 'done') front.waiting.get(message.seq)?.(message);
     else if (message.type === 'stuck') this.events.stuck(message.endpointId, message.instanceId);
+    else if (message.type === 'lost')
+      this.events.lost(message.endpointId, message.instanceId, message.reason);
     else this.events.counted(message.requests);
   }
 

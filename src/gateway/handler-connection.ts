@@ -2,8 +2,11 @@
  * A front's connection to one handler process: many requests in flight, frames of one turn of the event loop in one
  * write, deadlines.
  */
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { FrameDecoder, FrameEncoder } from '../wire/codec.js';
+import { toError } from '../errors.js';
+import type { MemoryBudget } from '../memory-budget.js';
+import { type Frame, FrameDecoder, FrameEncoder, ProtocolError } from '../wire/codec.js';
 import { parseResponseHead, type ResponseHead } from '../wire/messages.js';
 import { InFlight } from './in-flight.js';
 
@@ -20,30 +23,69 @@ export interface Exchange {
   unsent(): void;
 }
 
+/** What is told of a connection. */
+export interface ConnectionEvents {
+  /** A request ran over its deadline. */
+  stuck(): void;
+  /** It is of no more use, for this reason; its requests have been told. */
+  lost(reason: string): void;
+}
+
+/** A head beyond this is more than any client takes, and work to read. */
+const MAX_RESPONSE_HEAD_CHARACTERS = 64 * 1024;
+
 /**
  * Connects to a handler.
- * @param onStuck called when a request ran over its deadline
+ * @param memory for answers that have not arrived completely
  */
-export function connectHandler(socketPath: string, onStuck: () => void): Promise<HandlerConnection> {
+export function connectHandler(
+  socketPath: string,
+  memory: MemoryBudget,
+  events: ConnectionEvents,
+): Promise<HandlerConnection> {
   return new Promise((resolve, reject) => {
     // Read straight into the decoder's buffer: a new one for each read would be work for the collector.
     const decoder = new FrameDecoder();
     let connection: HandlerConnection | undefined;
     const onread = {
-      buffer: () => decoder.space(),
+      buffer: () => {
+        const space = decoder.space();
+        connection?.giveBack();
+        return space;
+      },
       callback: (bytes: number) => {
         connection?.filled(bytes);
         return true;
       },
     };
-    const socket = connect({ path: socketPath, onread });
+    const place = openSocketFile(socketPath);
+    const socket = connect({ path: `/proc/self/fd/${place}`, onread });
+    const leavePlace = () => {
+      socket.off('connect', leavePlace).off('error', leavePlace);
+      closeSync(place);
+    };
+    socket.once('connect', leavePlace).once('error', leavePlace);
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
-      connection = new HandlerConnection(socket, decoder, onStuck);
+      connection = new HandlerConnection(socket, decoder, memory, events);
       resolve(connection);
     });
   });
+}
+
+/** Not in Node's constants: opens a place in the file system, not what is there. */
+const O_PATH = 0o10000000;
+
+/**
+ * Opens a socket's place, so that it is certain what is connected to: its folder belongs to the handler, which may have
+ * put a link there to a socket that it cannot reach itself.
+ */
+function openSocketFile(path: string): number {
+  const place = openSync(path, O_PATH | constants.O_NOFOLLOW);
+  if (fstatSync(place).isSocket()) return place;
+  closeSync(place);
+  throw new Error('where its socket should be is something else');
 }
 
 /** An open connection. Once closed it stays closed. */
@@ -57,15 +99,20 @@ export class HandlerConnection {
   // Handlers mostly answer with the same head again and again; parsing it once is enough.
   #lastHeadText = '';
   #lastHead: ResponseHead | undefined;
+  /** Requests that ran over their deadline and may still be answered. */
+  #expired = 0;
+  /** What the decoder holds of the memory. */
+  #held = 0;
 
   constructor(
     private readonly socket: Socket,
     private readonly decoder: FrameDecoder,
-    private readonly onStuck: () => void,
+    private readonly memory: MemoryBudget,
+    private readonly events: ConnectionEvents,
   ) {
     // The first of them that comes: requests of the same turn must not be sent to a process that is gone.
     for (const event of ['end', 'error', 'close'])
-      socket.on(event, () => this.#close('the handler process ended'));
+      socket.on(event, () => this.#close('it closed its connection with the gateway'));
   }
 
   get isOpen(): boolean {
@@ -100,8 +147,9 @@ export class HandlerConnection {
   /** Fails the requests whose deadline has passed. */
   expire(now: number): void {
     for (const exchange of this.#pending.takeIf(({ deadline }) => deadline <= now)) {
+      this.#expired++;
       exchange.expired();
-      this.onStuck();
+      this.events.stuck();
     }
     this.#reportIdle();
   }
@@ -133,26 +181,56 @@ export class HandlerConnection {
   /** Takes note of bytes from the handler that were put into the decoder's space. */
   filled(bytes: number): void {
     try {
-      for (const { kind, number, head, body } of this.decoder.filled(bytes)) {
-        if (kind !== 'response') throw new Error('the handler sent a request');
-        const pending = this.#pending.get(number);
-        // Its deadline passed before the answer came.
-        if (!pending) continue;
-        const parsed = this.#parseHead(head);
-        this.#pending.delete(number);
-        pending.respond(parsed, body);
-      }
+      for (const frame of this.decoder.filled(bytes)) this.#answered(frame);
+      this.#holdUnfinished();
     } catch (error) {
-      this.#close(
-        `the handler does not keep to the protocol: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.#close(`it does not keep to the protocol: ${toError(error).message}`);
       this.socket.destroy();
     }
     this.#reportIdle();
   }
 
+  /** The decoder may have let go of what a large answer needed. */
+  giveBack(): void {
+    const grown = this.decoder.grownBy;
+    if (grown >= this.#held) return;
+    this.memory.giveBack(this.#held - grown);
+    this.#held = grown;
+  }
+
+  /** @throws ProtocolError when nothing was asked that this could be the answer to */
+  #answered({ kind, number, head, body }: Frame): void {
+    if (kind !== 'response') throw new ProtocolError('it sent a request');
+    const pending = this.#pending.get(number);
+    if (!pending) {
+      // Its deadline passed before the answer came. Whoever sends more of them keeps the gateway from its work.
+      if (this.#expired-- > 0) return;
+      throw new ProtocolError('it sent an answer that was not asked for, or sent it twice');
+    }
+    this.#pending.delete(number);
+    let parsed: ResponseHead;
+    try {
+      parsed = this.#parseHead(head);
+    } catch (error) {
+      pending.broken(`its answer cannot be used: ${toError(error).message}`);
+      return;
+    }
+    pending.respond(parsed, body);
+  }
+
+  /** @throws Error when there is no room for what has arrived of an answer */
+  #holdUnfinished(): void {
+    const grown = this.decoder.grownBy;
+    if (grown <= this.#held) return;
+    if (!this.memory.take(grown - this.#held))
+      throw new Error('the gateway has no room for the rest of its answer');
+    this.#held = grown;
+  }
+
   #parseHead(text: string): ResponseHead {
     if (this.#lastHead === undefined || text !== this.#lastHeadText) {
+      if (text.length > MAX_RESPONSE_HEAD_CHARACTERS)
+        throw new Error(`its head is longer than ${MAX_RESPONSE_HEAD_CHARACTERS} characters`);
       this.#lastHead = parseResponseHead(text);
       this.#lastHeadText = text;
     }
@@ -162,6 +240,8 @@ export class HandlerConnection {
   #close(reason: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.memory.giveBack(this.#held);
+    this.#held = 0;
     const unsent = this.#unsent.map((number) => {
       const exchange = this.#pending.get(number);
       this.#pending.delete(number);
@@ -169,6 +249,7 @@ export class HandlerConnection {
     });
     for (const exchange of this.#pending.takeIf(() => true)) exchange.broken(reason);
     for (const exchange of unsent) exchange?.unsent();
+    this.events.lost(reason);
     this.#reportIdle();
   }
 

@@ -1,21 +1,26 @@
-/** One handler process: started, watched until it is ready, listened to, ended. */
-import { rm } from 'node:fs/promises';
+/** One handler process: started in its sandbox, watched until it is ready, listened to, ended. */
+import { chown, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
+import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
-import { spawnLimited } from '../limited-process.js';
+import { type ProgramEnd, spawnLimited } from '../limited-process.js';
 import type { Logger } from '../log.js';
-import { UNCONFINED } from '../sandbox/confinement.js';
+import type { Sandbox } from '../sandbox/sandbox.js';
 import { captureOutput } from './handler-output.js';
+import { type HandlerNetwork, viewOf } from './handler-view.js';
+import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
+import { removeSocketFolder } from './socket-folders.js';
 
-/** What a handler may use. */
-export interface HandlerLimits {
-  /** Address space, MiB. */
-  readonly memoryMb: number;
-  /** Requests it works on at the same time. */
+/** What holds for all handlers of a gateway. */
+export interface HandlerSettings {
+  readonly sandbox: Sandbox;
+  readonly network: HandlerNetwork;
+  readonly watch: HandlerWatch;
+  /** Requests one works on at the same time. */
   readonly threads: number;
-  /** Milliseconds until it has to be ready. */
+  /** Milliseconds until one has to be ready. */
   readonly startTimeoutMs: number;
 }
 
@@ -33,10 +38,12 @@ export interface ServiceAccess {
 export interface HandlerOptions {
   /** The executable, on this machine. */
   readonly executable: string;
+  /** Its socket is in a folder of its own, which is made here. */
   readonly instance: InstanceRef;
   readonly endpointId: string;
   readonly services: ServiceAccess;
-  readonly limits: HandlerLimits;
+  readonly limits: LimitsInForce;
+  readonly settings: HandlerSettings;
   /** For what it prints; its lines name the endpoint. */
   readonly log: Logger;
 }
@@ -55,6 +62,8 @@ export interface HandlerProcess {
   readonly ended: Promise<string>;
   /** What it printed last. */
   lastLines(): string;
+  /** Kills it, as crashed for this reason. */
+  fail(reason: string): void;
   /** Ends it, asked first and killed if it does not go, and all it has started. */
   stop(): Promise<void>;
 }
@@ -62,61 +71,111 @@ export interface HandlerProcess {
 /** A handler that was asked to end is killed after this. */
 const STOP_GRACE_MS = 1_000;
 const CONTROL_FD = 3;
+/** Largest file it may write, MiB. */
+const FILE_MB = 64;
+/** Address space that threads and the allocator reserve without using it, MiB. */
+const RESERVED_MB = 256;
+/** Threads of the SDK beside those that run handlers. */
+const OTHER_THREADS = 6;
 
 /**
  * Starts a handler and waits until it listens.
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { instance, limits, endpointId, services } = options;
-  const child = spawnLimited({
-    confinement: UNCONFINED,
-    file: options.executable,
-    args: [],
-    cwd: dirname(options.executable),
-    env: {
-      EDGE_SOCKET: instance.socket,
-      EDGE_CONTROL_FD: String(CONTROL_FD),
-      EDGE_MAX_THREADS: String(limits.threads),
-      EDGE_ENDPOINT_ID: endpointId,
-      EDGE_SERVICES_SOCKET: services.socket,
-      EDGE_SERVICES_TOKEN: services.token,
-      EDGE_SERVICES_TIMEOUT_MS: String(services.timeoutMs),
-      // Each arena reserves address space of its own, which counts against the limit.
-      MALLOC_ARENA_MAX: '2',
-    },
-    limits: { memoryMb: limits.memoryMb, fileMb: 64, openFiles: 1024 },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  });
+  const { instance, limits, settings } = options;
+  const folder = dirname(instance.socket);
+  await mkdir(folder, { mode: 0o700 });
+  const child = await spawnHandler(options);
   const pid = await child.pid;
   const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: pid }));
 
+  let failure: string | undefined;
   const ended = child.ended.then(
-    ({ code, signal }) => (signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`),
+    (end) => failure ?? describeEnd(end),
     (error: unknown) => `it could not be run: ${toError(error).message}`,
   );
   const control = child.stdio[CONTROL_FD] as Duplex;
   control.on('error', () => undefined); // broken when the handler dies, which `ended` reports
 
+  const fail = (reason: string) => {
+    failure ??= reason;
+    void child.kill();
+  };
+  const unwatch =
+    pid === undefined
+      ? () => undefined
+      : settings.watch.add({ pid, socket: instance.socket, limits, end: fail });
+  void ended.then(unwatch);
+
   const stop = async () => {
     // Closing this is the request to end.
     control.destroy();
-    if (pid === undefined) return;
-    await Promise.race([ended, sleep(STOP_GRACE_MS)]);
-    // Also when it went by itself: what it has started goes with it.
-    await child.kill();
+    if (pid !== undefined) {
+      await Promise.race([ended, sleep(STOP_GRACE_MS)]);
+      // Also when it went by itself: what it has started goes with it.
+      await child.kill();
+    }
     await ended;
-    await rm(instance.socket, { force: true });
+    await removeSocketFolder(folder, options.log);
   };
 
-  const readiness = await firstOf(ready(control), ended, limits.startTimeoutMs);
+  const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs);
   if (readiness !== 'ready' || pid === undefined) {
     await stop();
     await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
-    const why = readiness === 'timeout' ? `it was not ready within ${limits.startTimeoutMs} ms` : readiness;
+    const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
-  return { pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, stop };
+  // With its socket there, it has no more business in a folder on the disk of this machine.
+  if (process.getuid?.() === 0) await chown(folder, 0, 0);
+  return { pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, fail, stop };
+}
+
+async function spawnHandler({
+  executable,
+  instance,
+  endpointId,
+  services,
+  limits,
+  settings,
+}: HandlerOptions) {
+  const { sandbox, network, threads } = settings;
+  const paths = { executable, socket: instance.socket, servicesSocket: services.socket };
+  const confinement = sandbox.confine(viewOf(paths, network));
+  const folder = dirname(instance.socket);
+  await confinement.handOver(folder);
+  return spawnLimited({
+    confinement,
+    file: confinement.inside(executable),
+    args: [],
+    cwd: '/tmp',
+    env: {
+      EDGE_SOCKET: confinement.inside(instance.socket),
+      EDGE_CONTROL_FD: String(CONTROL_FD),
+      EDGE_MAX_THREADS: String(Math.min(threads, limits.processes - OTHER_THREADS)),
+      EDGE_ENDPOINT_ID: endpointId,
+      EDGE_SERVICES_SOCKET: confinement.inside(services.socket),
+      EDGE_SERVICES_TOKEN: services.token,
+      EDGE_SERVICES_TIMEOUT_MS: String(services.timeoutMs),
+      // Each arena reserves address space of its own, which counts against the limit.
+      MALLOC_ARENA_MAX: '2',
+    },
+    limits: {
+      memoryMb: limits.memory_mb + RESERVED_MB,
+      fileMb: FILE_MB,
+      openFiles: limits.open_files,
+      processes: limits.processes,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** The first process of its sandbox cannot be ended by its own SIGABRT: `abort` ends it in another way. */
+function describeEnd({ code, signal }: ProgramEnd): string {
+  if (signal === 'SIGSEGV')
+    return 'it was ended by SIGSEGV, as by abort(), an exhausted stack or a wrong access to memory';
+  return signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
 }
 
 /** A sentence, and below it what the handler printed last, if anything. */
@@ -130,7 +189,7 @@ function ready(control: Duplex): Promise<'ready'> {
     let text = '';
     control.on('data', (chunk: Buffer) => {
       // Anything it writes later is of no meaning, and not kept.
-      if (text.length < 16) text += chunk.toString('latin1');
+      if (text.length < 16) text += chunk.toString('latin1', 0, 16);
       if (text.startsWith('ready\n')) resolve('ready');
     });
   });

@@ -28,7 +28,16 @@ export interface EndpointState extends Route {
   readonly id: string;
   /** False: defined, but disabled. */
   readonly routed: boolean;
+  readonly limits: FrontLimits;
   readonly handler: HandlerState;
+}
+
+/** The limits that a front sees to. */
+export interface FrontLimits {
+  /** Deadline of one request, milliseconds. */
+  readonly timeoutMs: number;
+  /** Requests of this front that are in the handler, or wait for it, at the same time. */
+  readonly concurrentRequests: number;
 }
 
 /** To a front. Each message is answered by `done` with its number. */
@@ -59,5 +68,12 @@ export type FromFront =
     }
   /** A request in this instance ran over its deadline. */
   | { readonly type: 'stuck'; readonly endpointId: string; readonly instanceId: number }
+  /** The connection with this instance, which should serve, is lost, or could not be made. */
+  | {
+      readonly type: 'lost';
+      readonly endpointId: string;
+      readonly instanceId: number;
+      readonly reason: string;
+    }
   /** Requests handled since the last such message. */
   | { readonly type: 'counted'; readonly requests: number };

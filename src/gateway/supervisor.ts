@@ -2,9 +2,9 @@
  * The supervisor: makes what this node runs the same as what the database says should run. It reads endpoints when
  * they are announced, when it starts, and every few seconds in case an announcement was lost.
  */
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { Counter, type Registry } from 'prom-client';
+import { type LimitSettings, type LimitsInForce, limitsAbove, limitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
 import { Limiter } from '../limiter.js';
 import type { Logger } from '../log.js';
@@ -25,12 +25,13 @@ import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type RunnerHost } from './endpoint-runner.js';
 import type { Fronts } from './fronts.js';
 import {
-  type HandlerLimits,
   type HandlerProcess,
+  type HandlerSettings,
   type ServiceAccess,
   startHandler,
 } from './handler-process.js';
 import type { EndpointState, HandlerState } from './messages.js';
+import { socketOf } from './socket-folders.js';
 
 /** What a supervisor works with. */
 export interface SupervisorOptions {
@@ -43,9 +44,12 @@ export interface SupervisorOptions {
   readonly runDir: string;
   /** How the handler of an endpoint reaches backend services. */
   readonly services: (endpointId: string) => ServiceAccess;
-  readonly limits: HandlerLimits;
-  /** Longest time a request may be in a handler, milliseconds. */
-  readonly requestTimeoutMs: number;
+  /** What holds for all handlers. */
+  readonly handlers: HandlerSettings;
+  /** Limits of handlers, where their endpoints set no lower ones. */
+  readonly limits: LimitSettings;
+  /** How many fronts share the requests. */
+  readonly frontCount: number;
   readonly registry: Registry;
   readonly log: Logger;
 }
@@ -116,6 +120,11 @@ export class Supervisor {
     this.#runners.get(endpointId)?.replace(instanceId);
   }
 
+  /** A front has lost its connection with an instance that should serve. */
+  lost(endpointId: string, instanceId: number, reason: string): void {
+    this.#runners.get(endpointId)?.lost(instanceId, reason);
+  }
+
   counted(requests: number): void {
     this.#uncounted += requests;
   }
@@ -162,7 +171,7 @@ export class Supervisor {
       if (!endpoint) {
         if (known) removed.push(id);
         this.#known.delete(id);
-        this.#runners.get(id)?.desire({ artifact: null, version: (known?.version ?? 0) + 1 });
+        this.#runners.get(id)?.remove((known?.version ?? 0) + 1);
         continue;
       }
       // Reads of different announcements may come back in another order.
@@ -175,14 +184,16 @@ export class Supervisor {
     this.#forgetIdle();
   }
 
-  #run({ id, desired_artifact: artifact, version, stopped }: RoutedEndpoint): void {
+  #run(endpoint: RoutedEndpoint): void {
+    const { id, desired_artifact: artifact, version, stopped } = endpoint;
     if (this.#known.get(id)?.version !== version) return;
     const runner = this.#runners.get(id);
-    if (runner) runner.desire({ artifact, version });
+    const desired = { artifact, version, limits: this.#limitsOf(endpoint) };
+    if (runner) runner.desire(desired);
     // Who has stopped it waits to hear that nothing runs, here too. At the start of a gateway that would be all that was
     // ever stopped; somebody who still waits then announces it again.
     else if (artifact !== null || (stopped && this.#hasLooked))
-      this.#runners.set(id, new EndpointRunner(this.#hostOf(id), { artifact, version }));
+      this.#runners.set(id, new EndpointRunner(this.#hostOf(id), desired));
   }
 
   #forgetIdle(): void {
@@ -196,22 +207,32 @@ export class Supervisor {
 
   #stateOf(endpoint: RoutedEndpoint): EndpointState {
     const { id, domain, method, route, routed } = endpoint;
-    return { id, domain, method, route, routed, handler: this.#handlers.get(id) ?? { kind: 'none' } };
+    const { timeout_ms: timeoutMs, concurrent_requests } = this.#limitsOf(endpoint);
+    const limits = {
+      timeoutMs,
+      concurrentRequests: Math.ceil(concurrent_requests / this.options.frontCount),
+    };
+    const handler = this.#handlers.get(id) ?? { kind: 'none' };
+    return { id, domain, method, route, routed, limits, handler };
+  }
+
+  #limitsOf({ limits }: RoutedEndpoint): LimitsInForce {
+    return limitsInForce(limits, this.options.limits);
   }
 
   #hostOf(endpointId: string): RunnerHost {
-    const { store, fronts, nodeId, requestTimeoutMs } = this.options;
+    const { store, fronts, nodeId, limits } = this.options;
     const log = this.options.log.child({ endpoint_id: endpointId });
     return {
       log,
-      start: (artifact) => this.#starts.run(() => this.#start(endpointId, artifact)),
+      start: (artifact, limits) => this.#starts.run(() => this.#start(endpointId, artifact, limits)),
       route: async (handler) => {
         this.#handlers.set(endpointId, handler);
         const endpoint = this.#known.get(endpointId);
         if (endpoint) await fronts.apply([this.#stateOf(endpoint)]);
       },
       drained: ({ instance }) =>
-        withinTime(fronts.drained(endpointId, instance.id), requestTimeoutMs + DRAIN_SLACK_MS),
+        withinTime(fronts.drained(endpointId, instance.id), limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS),
       observe: async (seen) => {
         try {
           await saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen });
@@ -234,22 +255,28 @@ export class Supervisor {
     };
   }
 
-  async #start(endpointId: string, artifact: string): Promise<HandlerProcess> {
-    const { artifacts, runDir, services, limits } = this.options;
+  async #start(endpointId: string, artifact: string, limits: LimitsInForce): Promise<HandlerProcess> {
+    const { artifacts, runDir, services, handlers: settings } = this.options;
     const executable = await artifacts.get(artifact);
     const id = this.#nextInstance++;
-    const socket = join(runDir, `handler-${process.pid}-${id}.sock`);
-    await rm(socket, { force: true });
+    const socket = socketOf(runDir, id);
     const started = performance.now();
+    const above = limitsAbove(this.#known.get(endpointId)?.limits ?? null, limits);
     // Its lines carry the id of the API call that asked for it.
     const request_id = this.#known.get(endpointId)?.desired_by ?? undefined;
     const handlerLog = this.options.log.child({ request_id, endpoint_id: endpointId });
+    if (above.length > 0)
+      handlerLog.warn(
+        { limits: above },
+        'limits of the endpoint are above those of this gateway, which count',
+      );
     const handler = await startHandler({
       executable,
       instance: { id, socket },
       endpointId,
       services: services(endpointId),
       limits,
+      settings,
       log: handlerLog,
     });
     const ms = Math.round(performance.now() - started);
@@ -275,6 +302,7 @@ function sameRouting(left: RoutedEndpoint, right: RoutedEndpoint): boolean {
     left.domain === right.domain &&
     left.method === right.method &&
     left.route === right.route &&
-    left.routed === right.routed
+    left.routed === right.routed &&
+    isDeepStrictEqual(left.limits, right.limits)
   );
 }

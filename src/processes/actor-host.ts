@@ -3,14 +3,14 @@ import { Registry } from 'prom-client';
 import { loadDriver } from '../actors/drivers/index.js';
 import { serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
-import { MemoryBudget } from '../actors/memory-budget.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
+import { MemoryBudget } from '../memory-budget.js';
 import { offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/node.js';
-import { actorHostSocket, handlerSocket, runDirectory } from '../run-directory.js';
+import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../run-directory.js';
 import { loadSecretBox } from '../secrets.js';
 import { actorHostToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
@@ -52,6 +52,7 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     longestCallMs: config.REQUEST_TIMEOUT_MS,
     memory: new MemoryBudget(config.SERVICE_MEMORY_MB * 1024 * 1024),
   };
+  await serviceFolder(runDir);
   const handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
   shutdown.add('services', async () => {
     handlers.stopListening();

@@ -12,8 +12,12 @@ const log = processLog.child({ front: process.pid });
 const front = new Front({
   host: config.HOST,
   port: config.GATEWAY_PORT,
-  requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
   bodyLimit: config.GATEWAY_BODY_LIMIT_BYTES,
+  // A share, but at least so much that the largest body has room.
+  memoryBytes: Math.max(
+    (config.GATEWAY_MEMORY_MB * 1024 * 1024) / config.GATEWAY_CONCURRENCY,
+    2 * config.GATEWAY_BODY_LIMIT_BYTES,
+  ),
   http: config,
   connectionsLimit: config.GATEWAY_CONNECTIONS_LIMIT,
   log,

@@ -2,16 +2,19 @@
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
+import { searchPath } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Fronts } from '../gateway/fronts.js';
-import { removeStaleSockets } from '../gateway/stale-sockets.js';
+import { HandlerWatch } from '../gateway/handler-watch.js';
+import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
 import { killLeftovers } from '../limited-process.js';
 import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes, type NodeRegistration } from '../reconcile/node.js';
-import { handlerSocket, runDirectory } from '../run-directory.js';
+import { handlerSocket, runDirectory, serviceFolder } from '../run-directory.js';
+import { openSandbox } from '../sandbox/sandbox.js';
 import { loadSecretBox } from '../secrets.js';
 import { makeServiceToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
@@ -22,7 +25,9 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const runDir = await runDirectory(config.DATA_DIR);
   const secrets = await loadSecretBox(config);
   killLeftovers();
-  await removeStaleSockets(runDir);
+  await removeStaleSockets(runDir, log);
+  await serviceFolder(runDir);
+  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log);
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
     log.warn({ err: error }, 'announcements failed'),
@@ -38,6 +43,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   let supervisor: Supervisor | undefined;
   const fronts = new Fronts(log, {
     stuck: (endpointId, instanceId) => supervisor?.stuck(endpointId, instanceId),
+    lost: (endpointId, instanceId, reason) => supervisor?.lost(endpointId, instanceId, reason),
     counted: (requests) => supervisor?.counted(requests),
   });
   node = await joinNodes(store, 'gateway', {}, log, () => supervisor?.observeAgain());
@@ -56,12 +62,15 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       token: makeServiceToken(secrets, endpointId),
       timeoutMs: config.SERVICE_TIMEOUT_MS,
     }),
-    limits: {
-      memoryMb: config.HANDLER_MEMORY_MB,
+    handlers: {
+      sandbox,
+      network: config.HANDLER_NETWORK,
+      watch: new HandlerWatch(),
       threads: config.HANDLER_THREADS,
       startTimeoutMs: config.START_TIMEOUT_MS,
     },
-    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    limits: config,
+    frontCount: config.GATEWAY_CONCURRENCY,
     registry,
     log,
   });

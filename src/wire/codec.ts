@@ -188,6 +188,11 @@ export class FrameDecoder {
     return this.#end - this.#start;
   }
 
+  /** Bytes that its buffer has beyond those it always keeps. */
+  get grownBy(): number {
+    return this.#buffer.length - this.bufferBytes;
+  }
+
   /** True when the bytes so far end within a frame. */
   get isMidFrame(): boolean {
     return this.#end > this.#start;

@@ -4,6 +4,7 @@ import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import type { LimitsInForce } from '../../src/endpoint-limits.js';
 import { type Desired, EndpointRunner, type RunnerHost } from '../../src/gateway/endpoint-runner.js';
 import type { HandlerProcess } from '../../src/gateway/handler-process.js';
 
@@ -11,6 +12,14 @@ interface FakeProcess extends HandlerProcess {
   readonly artifact: string;
   crash(): void;
 }
+
+const LIMITS: LimitsInForce = {
+  memory_mb: 100,
+  processes: 50,
+  open_files: 50,
+  timeout_ms: 1_000,
+  concurrent_requests: 10,
+};
 
 describe('endpoint runner', () => {
   let notes: string[];
@@ -44,6 +53,10 @@ describe('endpoint runner', () => {
         ended,
         crash: () => crash('it ended with exit code 1'),
         lastLines: () => 'last words',
+        fail: (reason) => {
+          notes.push(`fail ${id}`);
+          crash(reason);
+        },
         stop: async () => {
           notes.push(`stop ${id}`);
         },
@@ -84,38 +97,39 @@ describe('endpoint runner', () => {
   };
 
   it('starts, swaps without a gap, and stops', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     expect(notes.splice(0)).to.deep.equal(['route starting', 'route running 1', 'observe running 1001']);
-    runner.desire({ artifact: 'b', version: 2 });
+    runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
     await settle();
     expect(notes.splice(0)).to.deep.equal(['route running 2', 'drained 1', 'observe running 1002', 'stop 1']);
-    runner.desire({ artifact: null, version: 3 });
+    runner.desire({ artifact: null, limits: LIMITS, version: 3 });
     await settle();
     expect(notes).to.deep.equal(['route none', 'drained 2', 'stop 2', 'observe stopped null']);
     expect(runner.isIdle).to.equal(true);
   });
 
   it('observes a newer version of what already runs without touching it', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     notes = [];
-    runner.desire({ artifact: 'a', version: 2 });
+    runner.desire({ artifact: 'a', limits: LIMITS, version: 2 });
     await settle();
     expect(notes).to.deep.equal(['observe running 1001']);
     expect(started).to.have.length(1);
   });
 
   it('carries out the latest of several wishes', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
-    for (const [at, artifact] of ['b', 'c', 'd'].entries()) runner.desire({ artifact, version: at + 2 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    for (const [at, artifact] of ['b', 'c', 'd'].entries())
+      runner.desire({ artifact, limits: LIMITS, version: at + 2 });
     await settle();
     expect(started.map(({ artifact }) => artifact)).to.deep.equal(['a', 'd']);
     expect(notes.at(-1)).to.be.oneOf(['observe running 1002', 'stop 1']);
   });
 
   it('starts again at once after a first crash', async () => {
-    run({ artifact: 'a', version: 1 });
+    run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     notes = [];
     started[0]?.crash();
@@ -134,7 +148,7 @@ describe('endpoint runner', () => {
     onStart = (process) => {
       if (isBroken) process.crash();
     };
-    run({ artifact: 'a', version: 1 });
+    run({ artifact: 'a', limits: LIMITS, version: 1 });
     await pass(5);
     const loops = notes.filter((note) => note.startsWith('crash loop'));
     expect(loops).to.deep.equal([
@@ -157,7 +171,7 @@ describe('endpoint runner', () => {
       reached = resolve;
     });
     onStart = (process) => queueMicrotask(() => process.crash());
-    run({ artifact: 'a', version: 1 });
+    run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     reached();
     await pass(65);
@@ -166,7 +180,7 @@ describe('endpoint runner', () => {
   });
 
   it('replaces a process that ran over a deadline once, however many requests did', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     notes = [];
     for (let i = 0; i < 3; i++) runner.replace(1);
@@ -182,8 +196,55 @@ describe('endpoint runner', () => {
     ]);
   });
 
+  it('replaces the process for other limits of it, and only for those', async () => {
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    await settle();
+    notes = [];
+    const fewer = { ...LIMITS, concurrent_requests: 5, timeout_ms: 500 };
+    runner.desire({ artifact: 'a', limits: fewer, version: 2 });
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['observe running 1001']);
+    runner.desire({ artifact: 'a', limits: { ...fewer, memory_mb: 50 }, version: 3 });
+    await settle();
+    expect(notes).to.deep.equal(['route running 2', 'drained 1', 'observe running 1002', 'stop 1']);
+  });
+
+  it('keeps what serves when it cannot be started with other limits, and says so', async () => {
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    await settle();
+    notes = [];
+    onStart = () => {
+      throw new Error('not with so little memory');
+    };
+    runner.desire({ artifact: 'a', limits: { ...LIMITS, memory_mb: 16 }, version: 2 });
+    await pass(5);
+    expect(new Set(notes)).to.deep.equal(
+      new Set(['observe running 1001', 'crash loop: not with so little memory']),
+    );
+    runner.desire({ artifact: 'a', limits: LIMITS, version: 3 });
+    await settle();
+    expect(notes.at(-1)).to.equal('observe running 1001');
+    expect(started.at(-1)?.pid).not.to.equal(undefined);
+    expect(notes.some((note) => note.startsWith('stop') || note.startsWith('route'))).to.equal(false);
+  });
+
+  it('takes a process for crashed with which the connection broke, unless it is on its way out', async () => {
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    await settle();
+    notes = [];
+    runner.lost(7, 'of another instance');
+    runner.lost(1, 'it closed its connection');
+    await pass(1);
+    expect(notes.slice(0, 3)).to.deep.equal(['fail 1', 'restarted crash', 'stop 1']);
+    expect(notes.at(-1)).to.equal('observe running 1002');
+    notes = [];
+    runner.lost(1, 'told by another front');
+    await pass(1);
+    expect(notes).to.deep.equal([]);
+  });
+
   it('keeps replacing a stuck process when its successor does not start at first', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     onStart = () => {
       onStart = () => undefined;
@@ -196,24 +257,24 @@ describe('endpoint runner', () => {
   });
 
   it('keeps what runs when the next one does not start, and goes back to it when told to', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     notes = [];
     onStart = () => {
       throw new Error('it does not start');
     };
-    runner.desire({ artifact: 'b', version: 2 });
+    runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
     await settle();
     expect(notes.splice(0)).to.deep.equal(['observe failed null']);
-    runner.desire({ artifact: 'a', version: 3 });
+    runner.desire({ artifact: 'a', limits: LIMITS, version: 3 });
     await settle();
     expect(notes).to.deep.equal(['observe running 1001']);
   });
 
   it('ends all it has started', async () => {
-    const runner = run({ artifact: 'a', version: 1 });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
-    runner.desire({ artifact: 'b', version: 2 });
+    runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
     await runner.stop();
     expect(notes.filter((note) => note.startsWith('stop')).length).to.equal(started.length);
   });

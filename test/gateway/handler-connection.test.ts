@@ -3,7 +3,10 @@ import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Exchange, HandlerConnection } from '../../src/gateway/handler-connection.js';
-import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
+import { MemoryBudget } from '../../src/memory-budget.js';
+import { encodeFrame, FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
+
+const MEMORY_BYTES = 1024 * 1024;
 
 describe('connection to a handler', () => {
   let socket: Duplex;
@@ -11,6 +14,8 @@ describe('connection to a handler', () => {
   let answers: FrameDecoder;
   let sent: { number: number; head: string }[];
   let stuck: number;
+  let lost: string[];
+  let memory: MemoryBudget;
 
   beforeEach(() => open());
   afterEach(() => {
@@ -21,6 +26,8 @@ describe('connection to a handler', () => {
     const decoder = new FrameDecoder();
     sent = [];
     stuck = 0;
+    lost = [];
+    memory = new MemoryBudget(MEMORY_BYTES);
     socket = new Duplex({
       read: () => undefined,
       write: (chunk: Buffer, _encoding, done) => {
@@ -30,7 +37,10 @@ describe('connection to a handler', () => {
       },
     });
     answers = new FrameDecoder();
-    connection = new HandlerConnection(socket as Socket, answers, () => stuck++);
+    connection = new HandlerConnection(socket as Socket, answers, memory, {
+      stuck: () => stuck++,
+      lost: (reason) => lost.push(reason),
+    });
   };
   const exchange = (deadline = Number.POSITIVE_INFINITY) => {
     const heard: string[] = [];
@@ -75,30 +85,83 @@ describe('connection to a handler', () => {
     await turn();
     const waiting = [send('{}'), send('{}')];
     socket.emit('end');
-    expect(begun.heard).to.deep.equal(['broken: the handler process ended']);
+    expect(begun.heard).to.deep.equal(['broken: it closed its connection with the gateway']);
     expect(waiting.map(({ heard }) => heard)).to.deep.equal([['unsent'], ['unsent']]);
     await turn();
     expect(sent).to.have.length(1);
     expect(connection.isOpen).to.equal(false);
   });
 
-  it('breaks off everything when the handler does not keep to the protocol', async () => {
+  it('breaks off only the request whose answer makes no sense', async () => {
     for (const [head, reason] of [
       ['{"status":99,"headers":[]}', /99 is not a status/],
+      ['{"status":101,"headers":[]}', /101 is not a status/],
+      ['{"status":1000,"headers":[]}', /1000 is not a status/],
+      ['{"status":"200","headers":[]}', /200 is not a status/],
       ['{"status":200}', /needs status and headers/],
-      ['nonsense', /protocol/],
+      ['{"status":200,"headers":["a"]}', /names and values in turn/],
+      ['nonsense', /JSON/],
+      [JSON.stringify({ status: 200, headers: ['a', 'b'.repeat(70_000)] }), /longer than 65536/],
     ] as const) {
       open();
       const requests = [send('{}'), send('{}')];
       await turn();
-      answer(sent.at(-1)?.number ?? 0, head);
-      await turn();
-      for (const { heard } of requests)
-        expect(heard.join())
-          .to.match(/^broken: .*protocol/)
-          .and.match(reason);
-      expect(socket.destroyed).to.equal(true);
+      answer(sent[0]?.number ?? 0, head);
+      answer(sent[1]?.number ?? 0, OK, 'fine');
+      expect(requests[0]?.heard.join())
+        .to.match(/^broken: its answer cannot be used: /)
+        .and.match(reason);
+      expect(requests[1]?.heard).to.deep.equal(['200 fine']);
+      expect(lost).to.deep.equal([]);
     }
+  });
+
+  it('breaks off everything when the handler does not keep to the protocol', async () => {
+    const misbehaviours: [() => void, RegExp][] = [
+      [() => receive([Buffer.from('GET / HTTP/1.1')]), /version 71/],
+      [
+        () => receive([Buffer.from([1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff])]),
+        /4294967295 is over/,
+      ],
+      [() => answer(12_345, OK), /not asked for, or sent it twice/],
+      [
+        () => {
+          answer(sent[0]?.number ?? 0, OK);
+          answer(sent[0]?.number ?? 0, OK);
+        },
+        /not asked for, or sent it twice/,
+      ],
+      [() => receive([encodeFrame('request', 0, '{}', Buffer.alloc(0))]), /sent a request/],
+    ];
+    for (const [misbehave, reason] of misbehaviours) {
+      open();
+      send('{}');
+      const request = send('{}');
+      await turn();
+      misbehave();
+      expect(request.heard.join())
+        .to.match(/^broken: it does not keep to the protocol: /)
+        .and.match(reason);
+      expect(lost.join()).to.match(reason);
+      expect(lost).to.have.length(1);
+      expect(socket.destroyed).to.equal(true);
+      expect(memory.used).to.equal(0);
+    }
+  });
+
+  it('holds no more of an unfinished answer than there is room for', async () => {
+    const request = send('{}');
+    await turn();
+    const frame = encodeFrame('response', sent[0]?.number ?? 0, OK, Buffer.alloc(4 * MEMORY_BYTES));
+    for (let at = 0; at < frame.length && connection.isOpen; ) {
+      const space = answers.space();
+      const bytes = frame.copy(space, 0, at, at + Math.min(space.length, 65_536));
+      at += bytes;
+      connection.filled(bytes);
+      expect(memory.used).to.be.at.most(MEMORY_BYTES);
+    }
+    expect(request.heard.join()).to.match(/^broken: .*no room/);
+    expect(memory.used).to.equal(0);
   });
 
   it('reports a deadline once for each request, and drops the late answer', async () => {
@@ -114,6 +177,7 @@ describe('connection to a handler', () => {
     await turn();
     expect(late.heard).to.deep.equal(['expired']);
     expect(other.heard).to.deep.equal(['200 in time']);
+    expect(lost).to.deep.equal([]);
   });
 
   it('is drained when nothing is in flight any more', async () => {

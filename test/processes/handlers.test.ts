@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
 import { type Answer, call } from '../support/http.js';
-import { isRunning } from '../support/process-state.js';
+import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { ANYTHING, DIES_AT_START, numbered } from './sources.js';
 
@@ -32,13 +32,13 @@ handler_loop!(handle);
 const NOT_A_HANDLER = `// Without read_request, it would not even compile.\nfn main() { println!("hello, world"); }`;
 
 /** Says that it has begun to start by making one file, and waits for another before it is ready. */
-const startsWhenTold = (begun: string, goOn: string) => `
+const startsWhenTold = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response { Response::ok("ready") }
 mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
 fn main() {
-    std::fs::write(${JSON.stringify(begun)}, "").expect("a file");
-    while !std::path::Path::new(${JSON.stringify(goOn)}).exists() {
+    std::fs::write("/tmp/begun", "").expect("a file");
+    while !std::path::Path::new("/tmp/go-on").exists() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     real::run()
@@ -68,7 +68,7 @@ describe('handler processes', () => {
   const compile = (id: string) => must(stack.api.post(`/api/endpoints/${id}/compile`));
   const start = async (id: string) =>
     ((await must(stack.api.post(`/api/endpoints/${id}/start`))) as { pid: number }).pid;
-  const pidOf = (answer: Answer) => (JSON.parse(answer.text) as { pid: number }).pid;
+  const instanceOf = (answer: Answer) => (JSON.parse(answer.text) as { instance: number }).instance;
   const restarts = async (id: string, reason: string) => {
     const { body } = await stack.api.get('/metrics');
     const series = `edge_gateway_handler_restarts_total{endpoint="${id}",reason="${reason}"} `;
@@ -79,8 +79,9 @@ describe('handler processes', () => {
     it('answers with the same process when what is started runs already', async () => {
       const id = await stack.deploy({ path: '/same', code: ANYTHING });
       const { pid } = await view(id);
+      const instance = instanceOf(await call(at('/same')));
       expect(await start(id)).to.equal(pid);
-      expect(pidOf(await call(at('/same')))).to.equal(pid);
+      expect(instanceOf(await call(at('/same')))).to.equal(instance);
       expect(await restarts(id, 'crash')).to.equal(0);
     });
 
@@ -144,14 +145,13 @@ describe('handler processes', () => {
       ['stop', (id: string) => stack.api.post(`/api/endpoints/${id}/stop`), 'start_overtaken'],
       ['delete', (id: string) => stack.api.delete(`/api/endpoints/${id}`), 'not_found'],
     ] as const) {
-      const [begun, goOn] = [join(stack.dataDir, `${name}-begun`), join(stack.dataDir, `${name}-go-on`)];
-      const id = await create(`/overtaken/${name}`, startsWhenTold(begun, goOn));
+      const id = await create(`/overtaken/${name}`, startsWhenTold);
       await compile(id);
       const starting = stack.api.post(`/api/endpoints/${id}/start`);
-      await eventually(() => access(begun));
+      const tmp = await eventually(() => tmpWith('begun', id));
       const overtaking = overtake(id);
       expectFailure(await starting, outcome);
-      await writeFile(goOn, '');
+      await writeFile(join(tmp, 'go-on'), '');
       expect((await overtaking).status).to.equal(200);
       await eventually(async () =>
         expect((await call(at(`/overtaken/${name}`))).status).to.be.oneOf([503, 404]),
@@ -210,12 +210,12 @@ describe('handler processes', () => {
     it('answers 502 to the request in it, holds the others, and starts it again', async () => {
       const id = await stack.deploy({ path: '/crash', code: ANYTHING });
       for (const how of ['exit', 'abort', 'exit']) {
-        const { pid } = await view(id);
+        const instance = instanceOf(await call(at('/crash')));
         expect((await call(at(`/crash?do=${how}`))).status).to.equal(502);
         const answers = await Promise.all(Array.from({ length: 10 }, () => call(at('/crash'))));
         for (const answer of answers) {
           expect(answer.status, answer.text).to.equal(200);
-          expect(pidOf(answer)).not.to.equal(pid);
+          expect(instanceOf(answer)).not.to.equal(instance);
         }
         await eventually(async () => expect(await view(id)).to.include({ running: true, status: 'running' }));
       }
@@ -224,8 +224,11 @@ describe('handler processes', () => {
 
     it('ends what a handler has started together with it', async () => {
       const id = await stack.deploy({ path: '/parent', code: ANYTHING });
-      const child = async () =>
-        (JSON.parse((await call(at('/parent?do=child'))).text) as { child: number }).child;
+      const child = async () => {
+        expect((await call(at('/parent?do=child'))).status).to.equal(204);
+        const sleeper = descendantsOf((await view(id)).pid ?? 0).find(({ command }) => /sleep/.test(command));
+        return sleeper?.pid ?? expect.fail('no child');
+      };
       const first = await child();
       expect(isRunning(first)).to.equal(true);
       await call(at('/parent?do=exit'));
@@ -310,26 +313,39 @@ describe('handler processes', () => {
     await stack.start('gateway', { REQUEST_TIMEOUT_MS: '4000' });
     const id = await stack.deploy({ path: '/stuck', code: ANYTHING });
     const { pid } = await view(id);
+    const instance = instanceOf(await call(at('/stuck')));
     const stuck = call(at('/stuck?do=spin'));
     // Begun half a deadline later, and told to end when the other has run over its own.
     await delay(2_000);
-    const file = join(stack.dataDir, 'go-on');
-    const faster = call(at(`/stuck?do=wait&file=${encodeURIComponent(file)}`));
+    const faster = call(at('/stuck?do=wait&file=/tmp/go-on'));
     const late = await stuck;
-    await writeFile(file, '');
+    await writeFile(`/proc/${pid}/root/tmp/go-on`, '');
     expect(late.status).to.equal(504);
     expect(JSON.parse(late.text)).to.have.all.keys('error');
     const finished = await faster;
     expect(finished.status, finished.text).to.equal(200);
-    expect(pidOf(finished)).to.equal(pid);
-    await eventually(async () => expect(pidOf(await call(at('/stuck')))).not.to.equal(pid));
+    expect(instanceOf(finished)).to.equal(instance);
+    await eventually(async () => expect(instanceOf(await call(at('/stuck')))).not.to.equal(instance));
     await eventually(() => expect(isRunning(pid)).to.equal(false));
     expect(await restarts(id, 'deadline')).to.equal(1);
-    await eventually(async () => expect((await view(id)).pid).to.equal(pidOf(await call(at('/stuck')))));
+    await eventually(async () => expect(isRunning((await view(id)).pid)).to.equal(true));
   });
 });
 
 async function inFlight(stack: Stack): Promise<number> {
   const { body } = await stack.api.get('/metrics');
   return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
+}
+
+/** The /tmp, as seen from here, of a process of this endpoint that has made a file there. */
+async function tmpWith(file: string, endpointId: string): Promise<string> {
+  for (const pid of processesWith(`EDGE_ENDPOINT_ID=${endpointId}`)) {
+    const tmp = `/proc/${pid}/root/tmp`;
+    const isThere = await access(join(tmp, file)).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return tmp;
+  }
+  throw new Error(`no process of ${endpointId} has made ${file}`);
 }

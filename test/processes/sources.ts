@@ -3,7 +3,13 @@
 /** Does what the query parameter `do` says; without it, shows the request as the handler sees it. */
 export const ANYTHING = `
 use rust_edge_gateway_sdk::prelude::*;
-use std::{process, thread, time::Duration};
+use std::{process, sync::OnceLock, thread, time::{Duration, SystemTime}};
+
+/// Tells processes apart: in a sandbox, each is the first one.
+fn instance() -> u64 {
+    static STARTED: OnceLock<u64> = OnceLock::new();
+    *STARTED.get_or_init(|| SystemTime::UNIX_EPOCH.elapsed().expect("a time").as_micros() as u64)
+}
 
 fn handle(req: Request) -> Response {
     match req.query_param("do").map(String::as_str) {
@@ -11,13 +17,13 @@ fn handle(req: Request) -> Response {
         Some("bytes") => Response::binary(200, (0..=255u8).collect::<Vec<_>>(), "application/octet-stream"),
         Some("sleep") => {
             thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
-            Response::json(200, json!({"pid": process::id()}))
+            Response::json(200, json!({"instance": instance()}))
         }
         Some("wait") => {
             while !std::path::Path::new(req.query_param("file").expect("a file")).exists() {
                 thread::sleep(Duration::from_millis(1));
             }
-            Response::json(200, json!({"pid": process::id()}))
+            Response::json(200, json!({"instance": instance()}))
         }
         Some("spin") => loop {
             thread::sleep(Duration::from_millis(1));
@@ -31,8 +37,8 @@ fn handle(req: Request) -> Response {
             Response::no_content()
         }
         Some("child") => {
-            let child = process::Command::new("/bin/sleep").arg("1000").spawn().expect("a child");
-            Response::ok(json!({"child": child.id()}))
+            process::Command::new("/bin/sleep").arg("1000").spawn().expect("a child");
+            Response::no_content()
         }
         Some("status") => Response::new(req.query_param_as("code").unwrap_or(200)).with_body("a body"),
         Some("headers") => {
@@ -49,7 +55,7 @@ fn handle(req: Request) -> Response {
         }
         _ => Response::ok(json!({
             "method": req.method, "path": req.path, "query": req.query, "headers": req.headers, "params": req.params,
-            "body": req.body, "client_ip": req.client_ip, "request_id": req.request_id, "pid": process::id(),
+            "body": req.body, "client_ip": req.client_ip, "request_id": req.request_id, "instance": instance(),
         })),
     }
 }

@@ -1,4 +1,4 @@
-/** How many bytes of calls and answers a process may hold at a time, whoever they belong to. */
+/** How many bytes of others a process may hold at a time, whoever they belong to. */
 export class MemoryBudget {
   #used = 0;
 

@@ -1,0 +1,137 @@
+/**
+ * Looks at all handlers of this gateway from time to time, and ends those that use more than they may: the kernel limits
+ * single processes, this limits each handler with all that it has started.
+ */
+import { lstatSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { LimitsInForce } from '../endpoint-limits.js';
+import { type ProcessEntry, proportionalBytes, readProcesses } from './process-table.js';
+
+/** A handler that is looked at. */
+export interface WatchedHandler {
+  readonly pid: number;
+  /** Its socket, the only thing there may be in its folder. */
+  readonly socket: string;
+  readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
+  /** Ends it, as crashed. */
+  end(reason: string): void;
+}
+
+interface Sample {
+  readonly at: number;
+  readonly cpuSeconds: number;
+}
+
+interface Watched extends WatchedHandler {
+  /** Of the last ten seconds and a little more, the oldest first. */
+  readonly samples: Sample[];
+}
+
+const LOOK_EVERY_MS = 500;
+const CPU_WINDOW_MS = 10_000;
+const MEGABYTE = 1024 * 1024;
+
+export class HandlerWatch {
+  readonly #watched = new Map<number, Watched>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Looks at a handler until the returned function is called. */
+  add(handler: WatchedHandler): () => void {
+    this.#watched.set(handler.pid, { ...handler, samples: [] });
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    return () => {
+      this.#watched.delete(handler.pid);
+      if (this.#watched.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #look(): void {
+    const now = performance.now();
+    const processes = readProcesses();
+    const members = this.#membersOf(processes);
+    for (const watched of [...this.#watched.values()]) {
+      const problem = this.#problemOf(watched, members.get(watched.pid) ?? [], processes, now);
+      if (problem !== undefined) watched.end(problem);
+    }
+  }
+
+  /** The processes of each handler, by its id. */
+  #membersOf(processes: ReadonlyMap<number, ProcessEntry>): Map<number, number[]> {
+    const owners = new Map<number, number | undefined>();
+    const ownerOf = (pid: number): number | undefined => {
+      if (this.#watched.has(pid)) return pid;
+      if (owners.has(pid)) return owners.get(pid);
+      const entry = processes.get(pid);
+      // In a sandbox, whoever loses its parent becomes a child of the handler. Without one, it stays in the session.
+      let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
+      if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
+      owners.set(pid, owner);
+      return owner;
+    };
+    const members = new Map<number, number[]>();
+    for (const pid of processes.keys()) {
+      const owner = ownerOf(pid);
+      if (owner === undefined) continue;
+      const known = members.get(owner);
+      if (known) known.push(pid);
+      else members.set(owner, [pid]);
+    }
+    return members;
+  }
+
+  #problemOf(
+    watched: Watched,
+    members: readonly number[],
+    processes: ReadonlyMap<number, ProcessEntry>,
+    now: number,
+  ): string | undefined {
+    let resident = 0;
+    let cpuSeconds = 0;
+    for (const pid of members) {
+      const entry = processes.get(pid);
+      resident += entry?.residentBytes ?? 0;
+      cpuSeconds += entry?.cpuSeconds ?? 0;
+    }
+    return (
+      memoryProblem(watched.limits.memory_mb, resident, members) ??
+      cpuProblem(watched, { at: now, cpuSeconds }) ??
+      folderProblem(watched.socket)
+    );
+  }
+}
+
+function memoryProblem(limitMb: number, resident: number, members: readonly number[]): string | undefined {
+  if (resident <= limitMb * MEGABYTE) return undefined;
+  // Looked at closely only now: it takes the kernel longer to tell what is shared.
+  const bytes = members.reduce((sum, pid) => sum + proportionalBytes(pid), 0);
+  if (bytes <= limitMb * MEGABYTE) return undefined;
+  return `it used ${Math.ceil(bytes / MEGABYTE)} MiB of memory, and may use ${limitMb} (memory_mb)`;
+}
+
+function cpuProblem({ limits, samples }: Watched, sample: Sample): string | undefined {
+  const { cpu_percent: limit } = limits;
+  if (limit === undefined) return undefined;
+  samples.push(sample);
+  while (samples[1] && sample.at - samples[1].at >= CPU_WINDOW_MS) samples.shift();
+  const [oldest] = samples;
+  const passed = oldest ? (sample.at - oldest.at) / 1000 : 0;
+  if (!oldest || passed * 1000 < CPU_WINDOW_MS) return undefined;
+  const percent = ((sample.cpuSeconds - oldest.cpuSeconds) / passed) * 100;
+  if (percent <= limit) return undefined;
+  return `it used ${Math.round(percent)} % of a core for ${CPU_WINDOW_MS / 1000} s, and may use ${limit} % (cpu_percent)`;
+}
+
+/** The folder of its socket is on the disk of this machine, where nothing limits what it writes. */
+function folderProblem(socket: string): string | undefined {
+  try {
+    for (const name of readdirSync(dirname(socket))) {
+      if (name === basename(socket) && lstatSync(join(dirname(socket), name)).isSocket()) continue;
+      return 'it wrote to the folder of its socket, where nothing else may be; /tmp is for files';
+    }
+  } catch {
+    // On its way out.
+  }
+  return undefined;
+}

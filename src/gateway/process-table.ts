@@ -1,0 +1,81 @@
+/** The processes of this machine at one moment: who started whom, and what each has used so far. */
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { endianness } from 'node:os';
+
+/** One process. */
+export interface ProcessEntry {
+  readonly parent: number;
+  readonly session: number;
+  /** Resident memory, bytes; what it shares with others counts in full. */
+  readonly residentBytes: number;
+  /** CPU time of it and of those of its children it has waited for, seconds. */
+  readonly cpuSeconds: number;
+}
+
+/** The kernel shows times to programs in these units, whatever its own are. */
+const TICKS_PER_SECOND = 100;
+const AT_PAGESZ = 6n;
+const PAGE_BYTES = pageBytes();
+
+const line = Buffer.allocUnsafe(4096);
+
+/** Reads without waiting: some microseconds for each process. */
+export function readProcesses(): Map<number, ProcessEntry> {
+  const processes = new Map<number, ProcessEntry>();
+  for (const name of readdirSync('/proc')) {
+    const first = name.charCodeAt(0);
+    if (first < 48 || first > 57) continue;
+    const entry = parseStat(readStat(name));
+    if (entry) processes.set(Number(name), entry);
+  }
+  return processes;
+}
+
+/** Memory of a process, bytes, of which it has its share of what it shares with others. 0 when it has ended. */
+export function proportionalBytes(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1');
+    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+function readStat(pid: string): string {
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/stat`, 'r');
+  } catch {
+    return ''; // it has ended
+  }
+  try {
+    return line.toString('latin1', 0, readSync(file, line));
+  } catch {
+    return '';
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** proc(5): pid (command) state parent group session ...; the command may hold spaces and parentheses. */
+function parseStat(text: string): ProcessEntry | undefined {
+  if (text === '') return undefined;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const number = (at: number) => Number(fields[at - 3]);
+  return {
+    parent: number(4),
+    session: number(6),
+    cpuSeconds: (number(14) + number(15) + number(16) + number(17)) / TICKS_PER_SECOND,
+    residentBytes: number(24) * PAGE_BYTES,
+  };
+}
+
+/** From what the kernel has told this process when it started: pairs of words, kind and value. */
+function pageBytes(): number {
+  const pairs = readFileSync('/proc/self/auxv');
+  const read = endianness() === 'LE' ? 'readBigUInt64LE' : 'readBigUInt64BE';
+  for (let at = 0; at + 16 <= pairs.length; at += 16) {
+    if (pairs[read](at) === AT_PAGESZ) return Number(pairs[read](at + 8));
+  }
+  return 4096;
+}
