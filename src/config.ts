@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 
 /** What the operator asks of the sandbox. */
 export const SANDBOX_MODES = ['auto', 'required', 'off'] as const;
+const HANDLER_NETWORKS = ['none', 'host'] as const;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -119,6 +120,11 @@ export const SETTINGS = {
     1,
     65_536,
     'Requests in one handler at the same time, divided among the fronts of a gateway; more get 429.',
+  ),
+  HANDLER_NETWORK: oneOf(
+    HANDLER_NETWORKS,
+    'none',
+    'What handlers in a sandbox can connect to: with `none` only services bound to them, with `host` whatever this machine can.',
   ),
   HANDLER_THREADS: integer(64, 1, 4096, 'Requests one handler process works on at the same time.'),
   SERVICE_TIMEOUT_MS: integer(
