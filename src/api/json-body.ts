@@ -16,7 +16,8 @@ export async function readJsonBody(
 ): Promise<Record<string, unknown>> {
   requireJsonType(context);
   try {
-    await parserFor(limitBytes)(context, async () => undefined);
+    // The parser does not notice when a compressed body breaks off.
+    await Promise.race([parserFor(limitBytes)(context, async () => undefined), brokenOff(context)]);
   } catch (thrown) {
     throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
@@ -25,6 +26,15 @@ export async function readJsonBody(
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
   return body as Record<string, unknown>;
+}
+
+/** Never resolves; rejects when the client leaves before its body is complete. */
+function brokenOff({ req }: ApiContext): Promise<never> {
+  return new Promise((_, reject) => {
+    req.once('close', () => {
+      if (!req.complete) reject(new AppError('malformed_request', 'The body breaks off'));
+    });
+  });
 }
 
 /** @throws AppError when there is no body, or one that is not said to be JSON */
@@ -55,6 +65,7 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
 }
 
 function bodyError(thrown: unknown, limitBytes: number, encoding: string): Error {
+  if (thrown instanceof AppError) return thrown;
   const error = toError(thrown);
   const status = 'status' in error ? error.status : undefined;
   if (status === 413) {

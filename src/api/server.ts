@@ -37,12 +37,14 @@ export async function serveApp(
       refused: (error, request_id, cause) =>
         log.info({ request_id, status: error.status, code: error.code, err: cause }, 'request not taken'),
     },
-    (request, response, { isAbsolute, authority, target }) => {
+    (request, response, { isAbsolute, authority, target, hasBody }) => {
       if (isAbsolute) {
         request.url = target;
         request.headers.host = authority;
       }
-      void serve(request, response);
+      // A small body has come with its head, and has been read by then: the connection survives a refusal.
+      if (hasBody) setImmediate(() => void serve(request, response));
+      else void serve(request, response);
     },
   );
   await new Promise<void>((resolve, reject) => {

@@ -210,7 +210,7 @@ class HttpExchange implements Outgoing {
   #refuse(status: number, error: string, extra: readonly string[] = []): void {
     this.options.metrics.refused(status);
     // A small body has come with its head, and will have been read by then: the connection can be kept.
-    if (this.received.hasBody) process.nextTick(() => this.#sendError(status, error, extra));
+    if (this.received.hasBody) setImmediate(() => this.#sendError(status, error, extra));
     else this.#sendError(status, error, extra);
   }
 
