@@ -2,6 +2,7 @@
 import type { Logger } from '../src/log.js';
 import { handlerJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
+import { presentNodes } from '../src/reconcile/present-nodes.js';
 import type { Store } from '../src/store/database.js';
 import {
   finishHandler,
@@ -11,7 +12,6 @@ import {
   unfinishedHandlersOf,
 } from '../src/store/import-handlers.js';
 import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
-import { liveNodes } from '../src/store/nodes.js';
 import type { OwnWork } from './at-work.js';
 
 /** An unfinished handler is looked after once it was queued this long ago. */
@@ -35,7 +35,7 @@ export async function recoverImports(
   for (const handler of await unfinishedHandlersOf(store, workerId)) {
     if (!atWork.has(handlerJobId(handler))) await enqueueAgain(store, queues, handler, log);
   }
-  const others = (await liveNodes(store, 'worker')).map(({ id }) => id);
+  const others = (await presentNodes(store, 'worker')).map(({ id }) => id);
   const workers = [...others, workerId];
   for (const handler of await unfinishedHandlers(store, workers, SUSPICIOUS_AFTER_MS, LOOK_AT)) {
     const isLost = handler.isAbandoned || !(await queues.hasHandlerJob(handler));

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { buildJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
+import { presentNodes } from '../src/reconcile/present-nodes.js';
 import {
   abandonedBuilds,
   type BuildAttempt,
@@ -12,7 +13,6 @@ import {
   runningBuildsOf,
 } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
-import { liveNodes } from '../src/store/nodes.js';
 import type { OwnWork } from './at-work.js';
 
 /** A queued build is looked after once it has waited this long. */
@@ -32,7 +32,7 @@ export async function recoverBuilds(
   { workerId, atWork }: OwnWork,
 ): Promise<void> {
   // What this worker does it knows better than its row, which others may have taken for that of a dead one.
-  const others = (await liveNodes(store, 'worker')).map(({ id }) => id);
+  const others = (await presentNodes(store, 'worker')).map(({ id }) => id);
   const lost = await abandonedBuilds(store, [...others, workerId]);
   for (const build of await runningBuildsOf(store, workerId)) {
     if (!atWork.has(buildJobId(build))) lost.push(build);

@@ -7,8 +7,8 @@ import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { presentNodes } from '../reconcile/present-nodes.js';
 import type { Store } from '../store/database.js';
-import { liveNodes } from '../store/nodes.js';
 import type { ConnectionTest } from './open-connection.js';
 import { RawBodyAgent, takeBody } from './raw-body.js';
 import type { WebFailure } from './web-server.js';
@@ -142,7 +142,7 @@ export class ActorHostClient {
   async #addresses(): Promise<Address[]> {
     const here: Address[] = [];
     const elsewhere: Address[] = [];
-    for (const node of await liveNodes(this.options.store, 'actor-host')) {
+    for (const node of await presentNodes(this.options.store, 'actor-host')) {
       const { socket, url } = node.info;
       if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket))) {
         here.push({ socketPath: socket });

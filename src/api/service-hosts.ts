@@ -1,4 +1,5 @@
 /** Waiting until the actor hosts have acted on what is desired of a service. */
+import { presentNodes } from '../reconcile/present-nodes.js';
 import { liveNodes } from '../store/nodes.js';
 import { observationsOfService, type ServiceObservation } from '../store/service-activity.js';
 import { findService } from '../store/services.js';
@@ -8,7 +9,7 @@ type HostDependencies = Pick<ApiDependencies, 'store' | 'changes'>;
 
 /** The actor hosts that are alive now: those to wait for. One that comes later reads what is desired by then. */
 export async function liveActorHosts({ store }: HostDependencies): Promise<string[]> {
-  return (await liveNodes(store, 'actor-host')).map(({ id }) => id);
+  return (await presentNodes(store, 'actor-host')).map(({ id }) => id);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The operations start and stop: write what should run, and wait until every gateway has acted on it. */
 import { AppError } from '../errors.js';
 import { notFound } from '../found.js';
+import { presentNodes } from '../reconcile/present-nodes.js';
 import {
   confirmRun,
   type DesiredRun,
@@ -11,7 +12,6 @@ import {
   revertRun,
 } from '../store/endpoint-runs.js';
 import { findEndpoint } from '../store/endpoints.js';
-import { liveNodes } from '../store/nodes.js';
 import type { LifecycleDependencies } from './dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
@@ -84,7 +84,7 @@ function hasActedOn(observation: RunObservation, { version, artifact }: DesiredR
 
 /** @throws AppError no_gateway when none is alive */
 export async function requireGateways({ store }: Pick<LifecycleDependencies, 'store'>): Promise<void> {
-  if ((await liveNodes(store, 'gateway')).length === 0) {
+  if ((await presentNodes(store, 'gateway')).length === 0) {
     throw noGateway();
   }
 }

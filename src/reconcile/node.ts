@@ -14,7 +14,8 @@ import {
 } from '../store/nodes.js';
 import { Periodically } from './changes.js';
 
-const HEARTBEAT_MS = 2_000;
+/** Pause between the heartbeats of a node. */
+export const HEARTBEAT_MS = 2_000;
 
 /** A registered node. */
 export interface NodeRegistration {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { type Announcement, Announcer, type Topic } from './announcements.js';
+import { type ConnectionPool, HangWatch } from './hang-watch.js';
 
 // Whole numbers of 64 bits come back as text by default; our counters stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -23,11 +24,19 @@ export interface Database extends Store {
   close(): Promise<void>;
 }
 
+/** A server that accepts a connection and then says nothing is not waited for longer. */
+const CONNECT_LIMIT_MS = 3_000;
+
 /** The configuration of knex, shared with its command line. */
 export function knexConfig(connectionString: string, poolSize = 10): Knex.Config {
   return {
     client: 'pg',
-    connection: { connectionString, keepAlive: true, application_name: 'edge-gateway' },
+    connection: {
+      connectionString,
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_LIMIT_MS,
+      application_name: 'edge-gateway',
+    },
     // `min: 0` lets the pool drop connections that a database restart has broken.
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: 5_000,
@@ -43,7 +52,10 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
 
 function ignore(): void {}
 
-/** Opens a pool. Connections are made when they are needed. */
+/**
+ * Opens a pool. Connections are made when they are needed.
+ * @param onError told of what nobody waits for: announcements that were not sent, a server that hangs
+ */
 export function openDatabase(
   connectionString: string,
   onError: (error: Error) => void,
@@ -51,11 +63,13 @@ export function openDatabase(
 ): Database {
   const connections = knex(knexConfig(connectionString, poolSize));
   const announcer = new Announcer(connections, onError);
+  const watch = new HangWatch(connections.client.pool as ConnectionPool, connectionString, onError);
   return {
     knex: connections,
     announce: (topic, id) => announcer.announce({ topic, id }),
     close: async () => {
       await announcer.flushed();
+      watch.stop();
       await connections.destroy();
     },
   };
@@ -144,6 +158,13 @@ export function isUnavailable(error: unknown): boolean {
     code.startsWith('57P') ||
     code.startsWith('08') ||
     error.name === 'KnexTimeoutError' ||
-    error.message === 'Connection terminated unexpectedly'
+    LOST_CONNECTION.test(error.message)
   );
 }
+
+/**
+ * What pg says, without a code, of connections that broke, were given up, or did not come about in time. knex puts the
+ * statement in front.
+ */
+const LOST_CONNECTION =
+  /(^| - )(Connection terminated|Connection terminated unexpectedly|timeout expired|Client (was closed|has encountered a connection error) and is not queryable)$/;

@@ -1,7 +1,7 @@
 /** Compiling on request: a build that nobody carries out yet goes onto the queue. */
 import { requestCompile } from '../../lifecycle/compile.js';
+import { presentNodes } from '../../reconcile/present-nodes.js';
 import { finishBuild } from '../../store/builds.js';
-import { liveNodes } from '../../store/nodes.js';
 import type { ApiDependencies } from '../dependencies.js';
 
 /**
@@ -16,7 +16,7 @@ export async function startCompile(
   requestId: string,
   isAwaited: boolean,
 ): Promise<string> {
-  const workers = await liveNodes(deps.store, 'worker');
+  const workers = await presentNodes(deps.store, 'worker');
   const build = await requestCompile(deps, endpointId, requestId, {
     toolchains: workers.flatMap(({ info: { toolchain } }) =>
       typeof toolchain === 'string' ? toolchain : [],
