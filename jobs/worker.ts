@@ -1,5 +1,5 @@
 /** Entry of the process `worker`: takes jobs from the queues and carries them out. */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
@@ -8,7 +8,7 @@ import { DependencySets } from '../src/build/dependency-sets.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
-import { toolEnvironment } from '../src/config.js';
+import { searchPath, toolEnvironment } from '../src/config.js';
 import { killLeftovers } from '../src/limited-process.js';
 import { Limiter } from '../src/limiter.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
@@ -26,6 +26,8 @@ import { consume, openQueues } from '../src/queues/queues.js';
 import { Changes, Periodically } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/node.js';
 import { runDirectory } from '../src/run-directory.js';
+import { removeTree } from '../src/sandbox/remove-tree.js';
+import { openSandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
 import { AtWork } from './at-work.js';
 import { compile } from './compile.js';
@@ -67,21 +69,30 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 
   const env = toolEnvironment();
   const toolchain = await findToolchain(HANDLER_PROFILE);
+  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log);
   const limits = {
     timeoutMs: config.COMPILE_TIMEOUT_MS,
     memoryMb: config.COMPILE_MEMORY_MB,
+    cpuSeconds: config.COMPILE_CPU_SECONDS,
+    processes: config.COMPILE_PROCESSES,
+    diskMb: config.COMPILE_DISK_MB,
     fileMb: 1024,
     openFiles: 4096,
   };
   /** Ends the tools at work; their builds are left to another worker. */
   const interrupt = new AbortController();
-  const sets = new DependencySets(
-    join(config.DATA_DIR, 'build', 'sets'),
+  killLeftovers();
+  const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
+  shutdown.add('scratch folder', () => removeTree(scratch));
+  const sets = new DependencySets({
+    root: join(config.DATA_DIR, 'build', 'sets'),
     toolchain,
+    sandbox,
+    scratch,
     env,
     limits,
-    interrupt.signal,
-  );
+    signal: interrupt.signal,
+  });
   shutdown.add('tools', async () => {
     interrupt.abort();
     await sets.settled();
@@ -98,10 +109,6 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   await prepareSdk(sets, false);
   log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
 
-  killLeftovers();
-  const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
-  shutdown.add('scratch folder', () => rm(scratch, { recursive: true, force: true }));
-
   const store = openDatabase(config.DATABASE_URL, (error) =>
     log.warn({ err: error }, 'announcements failed'),
   );
@@ -116,14 +123,14 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const node = await joinNodes(
     store,
     'worker',
-    { toolchain: toolchain.fingerprint, rustc: toolchain.version },
+    { toolchain: toolchain.fingerprint, rustc: toolchain.version, sandbox: sandbox.level },
     log,
   );
   shutdown.add('node', () => node.leave());
 
   const artifacts = await openArtifactStore(config);
   const slots = new Limiter(config.WORKER_CONCURRENCY);
-  const builder = new Builder({ toolchain, sets, artifacts, scratch, env, limits, slots });
+  const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
   const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
   shutdown.add('changes', () => changes.stop());
   const context = {
@@ -192,10 +199,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 /** Makes the folder for builds of this process, and removes those of workers that were killed. */
 async function makeScratch(folder: string): Promise<string> {
   const own = `scratch-${process.pid}`;
+  await mkdir(folder, { recursive: true });
   for (const name of await readdir(folder)) {
     const pid = /^scratch-(\d+)$/.exec(name)?.[1];
-    if (pid !== undefined && (name === own || !isAlive(Number(pid))))
-      await rm(join(folder, name), { recursive: true, force: true });
+    if (pid !== undefined && (name === own || !isAlive(Number(pid)))) await removeTree(join(folder, name));
   }
   await mkdir(join(folder, own));
   return join(folder, own);

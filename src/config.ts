@@ -84,6 +84,19 @@ export const SETTINGS = {
   ),
   COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
   COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),
+  COMPILE_CPU_SECONDS: integer(600, 1, 86_400, 'CPU time of one compiler process, seconds.'),
+  COMPILE_DISK_MB: integer(
+    4096,
+    16,
+    1_048_576,
+    'What one build may write, in all, MiB. It is looked at from time to time, and a build that has gone over it is ended.',
+  ),
+  COMPILE_PROCESSES: integer(
+    1024,
+    16,
+    1_048_576,
+    'Processes and threads of one build at a time, where there is a sandbox.',
+  ),
   COMPILE_WAIT_MS: integer(
     180_000,
     1,
@@ -237,13 +250,13 @@ export const SETTINGS = {
     20_000,
     100,
     3_600_000,
-    'How long a connection may bring nothing of a body, or take nothing of an answer, milliseconds, in all; what comes and goes prolongs it.',
+    'How long a connection may bring too little of a body, or take too little of an answer, milliseconds.',
   ),
   HTTP_MIN_BYTES_PER_SECOND: integer(
     1_024,
     1,
     1_073_741_824,
-    'So many bytes prolong the patience by a second.',
+    'What is too little in that time, bytes a second on average.',
   ),
   GATEWAY_MEMORY_MB: integer(
     512,

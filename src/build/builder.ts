@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import type { Dependencies } from '../dependencies.js';
 import type { Limiter } from '../limiter.js';
+import type { Sandbox } from '../sandbox/sandbox.js';
 import type { DependencySets } from './dependency-sets.js';
 import type { Diagnostic } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
@@ -12,6 +13,7 @@ import type { Toolchain } from './toolchain.js';
 /** What a builder works with. */
 export interface BuilderOptions {
   readonly toolchain: Toolchain;
+  readonly sandbox: Sandbox;
   readonly sets: DependencySets;
   readonly artifacts: ArtifactStore;
   /** An existing folder for the files of builds in progress. */
@@ -41,13 +43,13 @@ export class Builder {
 
   /** Builds one handler. A source that does not compile is a result, not an error. */
   async build(code: string, dependencies: Dependencies, signal?: AbortSignal): Promise<Built> {
-    const { toolchain, sets, artifacts, scratch, env, limits, slots } = this.options;
+    const { toolchain, sandbox, sets, artifacts, scratch, env, limits, slots } = this.options;
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) });
     const dependencies_ms = lap();
     if (!set.ok) return { ...set, timings: { dependencies_ms, compile_ms: 0, store_ms: 0 } };
 
-    const job = { toolchain, code, libraries: set.rustcArgs, env, limits, slots, signal };
+    const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, slots, signal };
     return compileHandler(scratch, job, async (compilation): Promise<Built> => {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();

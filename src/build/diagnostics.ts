@@ -1,5 +1,7 @@
 /** Turns what rustc and cargo print as JSON into text for people and data for tools. */
 
+import type { ToolLimits, ToolResult } from './run-tool.js';
+
 /** One message of the compiler. */
 export interface Diagnostic {
   /** `error`, `warning`, `note`, `help`. */
@@ -16,8 +18,10 @@ export interface Diagnostic {
 }
 
 /** More than anybody reads, and little enough for one row of a table. */
-const MAX_DIAGNOSTICS = 100;
+export const MAX_DIAGNOSTICS = 100;
 const MAX_TEXT_CHARACTERS = 128 * 1024;
+/** Of all diagnostics of a build together. */
+const MAX_TOTAL_CHARACTERS = 1024 * 1024;
 
 /**
  * Reads the lines of `rustc --error-format=json`; lines that are not JSON (a linker's or a crashing compiler's own
@@ -26,8 +30,11 @@ const MAX_TEXT_CHARACTERS = 128 * 1024;
  */
 export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
+  let characters = 0;
   for (const line of stderr.split('\n')) {
     if (line.trim() === '') continue;
+    characters += line.length;
+    if (characters > MAX_TOTAL_CHARACTERS && diagnostics.length > 0) break;
     const message = parseJson(line);
     const diagnostic = message === undefined ? plain(line) : fromRustc(message, sourceFile);
     if (diagnostic) diagnostics.push(diagnostic);
@@ -42,17 +49,38 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[]): string {
     .map(({ rendered }) => rendered.trimEnd())
     .join('\n\n')
     .trim();
+  return shortened(text);
+}
+
+function shortened(text: string): string {
   return text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}\n... (shortened)`;
+}
+
+/** What strangers made a tool print, as a database takes it: of limited length, without NUL and halves of characters. */
+function printable(text: string): string {
+  return Buffer.from(shortened(text)).toString().replaceAll('\0', '\ufffd');
 }
 
 /** A message without a place or code. */
 export function plain(text: string, level = 'error'): Diagnostic {
-  return { level, code: null, message: text, line: null, column: null, rendered: text };
+  const message = printable(text);
+  return { level, code: null, message, line: null, column: null, rendered: message };
 }
 
-/** What is said of a build that ran into its time limit. */
-export function timeLimit(timeoutMs: number): Diagnostic {
-  return plain(`The build did not end within ${timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`);
+/** What is said of a build that was ended for a limit, or because nobody needs it; undefined when it ended by itself. */
+export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Diagnostic | undefined {
+  switch (outcome) {
+    case 'exited':
+      return undefined;
+    case 'aborted':
+      return plain('The build was cancelled.');
+    case 'timed-out':
+      return plain(
+        `The build did not end within ${limits.timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`,
+      );
+    case 'over-disk':
+      return plain(`The build wrote more than ${limits.diskMb} MiB and was stopped (COMPILE_DISK_MB).`);
+  }
 }
 
 /** Folders of this machine, and what they are called towards others. */
@@ -80,7 +108,7 @@ export function withoutMachinePaths(
 
 /** Finds a path where it is not the beginning of another name. */
 function wholePath(path: string): RegExp {
-  return new RegExp(`${path.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
+  return new RegExp(`(?<![\\w.-])${path.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
 }
 
 function parseJson(line: string): Record<string, unknown> | undefined {
@@ -110,19 +138,23 @@ function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagno
     return undefined;
   const place = placeInSource(Array.isArray(spans) ? (spans as Span[]) : [], sourceFile);
   return {
-    level,
-    code: typeof code === 'object' && code !== null && 'code' in code ? String(code.code) : null,
-    message: text,
-    line: place?.line_start ?? null,
-    column: place?.column_start ?? null,
-    rendered: typeof rendered === 'string' ? rendered : text,
+    level: printable(level),
+    code: typeof code === 'object' && code !== null && 'code' in code ? printable(String(code.code)) : null,
+    message: printable(text),
+    line: wholeNumber(place?.line_start),
+    column: wholeNumber(place?.column_start),
+    rendered: printable(typeof rendered === 'string' ? rendered : text),
   };
 }
 
+function wholeNumber(value: unknown): number | null {
+  return Number.isSafeInteger(value) ? (value as number) : null;
+}
+
 function placeInSource(spans: readonly Span[], sourceFile: string): Span | undefined {
-  for (const span of [...spans.filter(({ is_primary }) => is_primary), ...spans]) {
+  for (const span of [...spans.filter((span) => span?.is_primary), ...spans]) {
     // An error inside a macro points into the macro's crate; its expansion leads back to the author's line.
-    for (let at: Span | undefined = span; at; at = at.expansion?.span) {
+    for (let at: Span | null | undefined = span; at; at = at.expansion?.span) {
       if (at.file_name === sourceFile) return at;
     }
   }

@@ -2,11 +2,14 @@
 import { toError } from '../errors.js';
 import { type ResourceLimits, spawnLimited } from '../limited-process.js';
 import type { Confinement } from '../sandbox/confinement.js';
+import { watchDisk } from './disk-watch.js';
 
 /** What one run may use. */
 export interface ToolLimits extends ResourceLimits {
   /** Wall-clock milliseconds. */
   readonly timeoutMs: number;
+  /** What its writable folders may hold together, MiB. */
+  readonly diskMb: number;
 }
 
 /** One run of a tool. */
@@ -18,13 +21,15 @@ export interface ToolRun {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
+  /** The folders that it may write to, as they are called on this machine. */
+  readonly writable: readonly string[];
   /** Ends the run early, as the time limit does. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** How a run ended. */
 export interface ToolResult {
-  readonly outcome: 'exited' | 'timed-out' | 'aborted';
+  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk';
   /** null when a signal ended it. */
   readonly exitCode: number | null;
   /** What ended it, if not itself. */
@@ -55,6 +60,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     killed = tool.kill();
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
+  const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
@@ -68,10 +74,13 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     unclosed = setTimeout(() => end('exited'), UNCLOSED_MS);
     await tool.closed;
     await killed;
+    // What it wrote at the end nobody has seen yet.
+    if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
     return { outcome, exitCode: code, signal, stdout: stdout(), stderr: stderr() };
   } catch (cause) {
     throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
+    watch.stop();
     clearTimeout(timer);
     clearTimeout(unclosed);
     run.signal?.removeEventListener('abort', onAbort);

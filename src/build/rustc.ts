@@ -1,17 +1,20 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Limiter } from '../limiter.js';
-import { UNCONFINED } from '../sandbox/confinement.js';
+import { removeTree } from '../sandbox/remove-tree.js';
+import type { Sandbox } from '../sandbox/sandbox.js';
+import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
+import { cratesOf, type Libraries, linkingTo, targetOf } from './dependency-sets.js';
 import {
   type Diagnostic,
   type FolderNames,
   parseRustcOutput,
   plain,
-  timeLimit,
+  whyEnded,
   withoutMachinePaths,
 } from './diagnostics.js';
-import { runTool, type ToolLimits } from './run-tool.js';
+import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
@@ -33,6 +36,7 @@ export const HANDLER_PROFILE = [
 
 /** As diagnostics name it. */
 const SOURCE_FILE = 'handler.rs';
+const EXECUTABLE = 'handler';
 
 /** The outcome of one rustc run, and how many milliseconds it took. */
 export type Compilation = { readonly ms: number } & Outcome;
@@ -44,14 +48,24 @@ type Outcome =
 /** What one compilation works on. */
 export interface CompileJob {
   readonly toolchain: Toolchain;
+  readonly sandbox: Sandbox;
   readonly code: string;
   /** From `DependencySets.prepare`. */
-  readonly libraries: readonly string[];
+  readonly libraries: Libraries;
+  /** The environment that tools get to download crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
   /** Lets so many compilers run at a time as there are cores to run them. */
   readonly slots: Limiter;
   readonly signal: AbortSignal | undefined;
+}
+
+/** The folders of one compilation. */
+interface CompileFolders {
+  /** Macros of crates, which are programs of strangers, can write here. */
+  readonly work: string;
+  /** Where the executable is put when they have ended. */
+  readonly own: string;
 }
 
 /**
@@ -62,48 +76,95 @@ export async function compileHandler<T>(
   job: CompileJob,
   use: (compilation: Compilation) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(scratch, 'build-'));
+  const own = await mkdtemp(join(scratch, 'build-'));
   try {
-    await writeFile(join(folder, SOURCE_FILE), job.code);
+    const work = join(own, 'work');
+    await mkdir(work);
+    await writeFile(join(work, SOURCE_FILE), job.code);
     const compilation = await job.slots.run(async () => {
       const started = performance.now();
-      const outcome = await compileIn(folder, job);
+      const outcome = await compileIn({ own, work }, job);
       return { ...outcome, ms: Math.round(performance.now() - started) };
     });
     return await use(compilation);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(own);
   }
 }
 
-async function compileIn(folder: string, job: CompileJob): Promise<Outcome> {
+async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promise<Outcome> {
+  const { toolchain, sandbox, libraries, limits, signal } = job;
+  const confinement = sandbox.confine(
+    buildView(toolchain, {
+      readOnly: [
+        [targetOf(libraries), INSIDE.target],
+        [cratesOf(libraries), `${INSIDE.cargo}/registry/src`],
+      ],
+      writable: [[work, INSIDE.build]],
+    }),
+  );
+  await confinement.handOver(work);
+  const inside = (path: string) => confinement.inside(path);
   const result = await runTool({
-    confinement: UNCONFINED,
-    file: job.toolchain.rustc,
-    args: [...HANDLER_PROFILE, '--error-format=json', ...job.libraries, '-o', 'handler', SOURCE_FILE],
-    cwd: folder,
-    env: { ...job.env, TMPDIR: folder },
-    limits: job.limits,
-    signal: job.signal,
+    confinement,
+    file: inside(toolchain.rustc),
+    args: [
+      ...HANDLER_PROFILE,
+      '--error-format=json',
+      ...linkingTo(libraries, inside(targetOf(libraries))),
+      ...['-o', EXECUTABLE, SOURCE_FILE],
+    ],
+    cwd: inside(work),
+    env: buildEnvironment(toolchain, job.env, inside(work), inside),
+    limits,
+    writable: [work],
+    signal,
   });
-  const names = result.stderr === '' ? [] : await folderNames(folder, job);
+  const ended = whyEnded(result.outcome, limits);
+  if (ended) return { ok: false, timedOut: result.outcome === 'timed-out', diagnostics: [ended] };
+  const names = result.stderr === '' || confinement.reports ? INSIDE_NAMES : await folderNames(work, job);
   const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names);
-  if (result.outcome === 'exited' && result.exitCode === 0) {
-    if (!SERVES.test(job.code)) {
+  if (result.exitCode === 0) {
+    if (!SERVES.test(job.code))
       return { ok: false, timedOut: false, diagnostics: [NO_ENTRY_POINT, ...diagnostics] };
-    }
-    return { ok: true, executable: join(folder, 'handler'), diagnostics };
+    const executable = await takeExecutable(join(work, EXECUTABLE), own, limits);
+    if (executable === undefined)
+      return { ok: false, timedOut: false, diagnostics: [NO_EXECUTABLE, ...diagnostics] };
+    return { ok: true, executable, diagnostics };
   }
-  if (result.outcome === 'timed-out')
-    return { ok: false, timedOut: true, diagnostics: [timeLimit(job.limits.timeoutMs)] };
-  if (result.outcome === 'aborted')
-    return { ok: false, timedOut: false, diagnostics: [plain('The build was cancelled.')] };
   return {
     ok: false,
     timedOut: false,
-    diagnostics: [...entryPointHint(diagnostics), ...diagnostics, ...crashNote(result.exitCode, diagnostics)],
+    diagnostics: [...entryPointHint(diagnostics), ...diagnostics, ...crashNote(result, diagnostics)],
   };
 }
+
+/**
+ * Takes what was compiled out of reach of whatever has made it, and looks at it then: macros of crates can put anything
+ * in its place.
+ * @returns where it is; undefined when it is no executable that a compiler makes
+ */
+async function takeExecutable(
+  made: string,
+  folder: string,
+  { fileMb }: ToolLimits,
+): Promise<string | undefined> {
+  const taken = join(folder, EXECUTABLE);
+  try {
+    await rename(made, taken);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const status = await lstat(taken);
+  // A link, or another name of a file that is elsewhere, would be a way to read that.
+  const isOne = status.isFile() && status.nlink === 1 && status.size > 0;
+  return isOne && status.size <= fileMb * 1024 * 1024 ? taken : undefined;
+}
+
+const NO_EXECUTABLE = plain(
+  'The compiler ended without an error, but what it left is no executable. A macro of a crate may have ended it.',
+);
 
 /** A macro of the SDK, or the loop of SDK 0.1: a program with neither would end as soon as it is started. */
 const SERVES = /\bhandler_loop\w*\s*(!|as\s)|\bread_request\b/;
@@ -125,33 +186,22 @@ function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [NO_ENTRY_POINT];
 }
 
-/** What precedes the folder of the libraries among the arguments. */
-const SET = 'dependency=';
-
-/** The folders that the compiler was told of, as the author of the handler may read them. */
-async function folderNames(folder: string, { toolchain, libraries }: CompileJob): Promise<FolderNames> {
-  const set = libraries
-    .find((arg) => arg.startsWith(SET))
-    ?.slice(SET.length)
-    .replace(/\/target\/release\/deps$/, '');
+/** The folders that the compiler was told of without a sandbox, as the author of the handler may read them. */
+async function folderNames(work: string, { toolchain, libraries }: CompileJob): Promise<FolderNames> {
   const names: FolderNames = [
-    [folder, '.'],
+    [work, '.'],
     [toolchain.sdk, 'rust-edge-gateway-sdk'],
-    ...(set ? [[set, 'dependencies'] as const] : []),
-    // bin/rustc of the toolchain; without a path, it is whatever the PATH has.
-    ...(toolchain.rustc.startsWith('/') ? [[dirname(dirname(toolchain.rustc)), 'toolchain'] as const] : []),
+    [targetOf(libraries), 'dependencies'],
+    [toolchain.sysroot, 'toolchain'],
   ];
   // The tools resolve some links and not others.
   const resolved = names.map(async ([path, name]) => [await realpath(path).catch(() => path), name] as const);
   return [...names, ...(await Promise.all(resolved))];
 }
 
-function crashNote(exitCode: number | null, diagnostics: readonly Diagnostic[]): Diagnostic[] {
+function crashNote({ exitCode, signal }: ToolResult, diagnostics: readonly Diagnostic[]): Diagnostic[] {
   if (diagnostics.some(({ level }) => level.startsWith('error'))) return [];
-  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
-  return [
-    plain(
-      `The compiler ${end} without naming an error; it may have run into the memory limit (COMPILE_MEMORY_MB).`,
-    ),
-  ];
+  const end = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
+  const limits = 'memory (COMPILE_MEMORY_MB) or CPU time (COMPILE_CPU_SECONDS)';
+  return [plain(`The compiler ${end} without naming an error; it may have run into the limit of ${limits}.`)];
 }

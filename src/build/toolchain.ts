@@ -11,6 +11,8 @@ export interface Toolchain {
   /** The compiler itself, not a wrapper that chooses one. */
   readonly rustc: string;
   readonly cargo: string;
+  /** Folder of the toolchain, in which its programs and libraries are. */
+  readonly sysroot: string;
   /** e.g. `rustc 1.95.0 (59807616e 2026-04-14)`. */
   readonly version: string;
   /** Target triple of this machine. */
@@ -45,6 +47,7 @@ export async function findToolchain(profile: readonly string[]): Promise<Toolcha
   return {
     rustc: inSysroot(sysroot, 'rustc'),
     cargo: inSysroot(sysroot, 'cargo'),
+    sysroot,
     version: verbose.split('\n')[0] ?? verbose,
     host: /^host: (.+)$/m.exec(verbose)?.[1] ?? '',
     sdk: SDK_FOLDER,

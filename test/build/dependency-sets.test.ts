@@ -2,15 +2,17 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DependencySets, type PreparedSet } from '../../src/build/dependency-sets.js';
+import { DependencySets, linkingTo, type PreparedSet, targetOf } from '../../src/build/dependency-sets.js';
 import type { Toolchain } from '../../src/build/toolchain.js';
 import type { Dependencies } from '../../src/dependencies.js';
+import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { eventually } from '../support/eventually.js';
+import { createTestLog } from '../support/log.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 // Builds the library "libserde.rlib" of the only direct dependency, and leaves a line for each run.
 const CARGO = `#!/bin/sh
-echo "$1" >> ../../runs
+echo "$1" >> ../../../runs
 case "$1" in
   build)
     mkdir -p "$CARGO_TARGET_DIR/release/deps"
@@ -27,11 +29,14 @@ esac
 describe('dependency sets', () => {
   let folder: TempDir;
   let toolchain: Toolchain;
+  let sandbox: Sandbox;
 
   beforeEach(async () => {
     folder = await tempDir('sets');
     const sdk = join(folder.path, 'sdk');
     await mkdir(sdk);
+    await mkdir(join(folder.path, 'scratch'));
+    sandbox = await openSandbox('off', '', createTestLog().log);
     await writeFile(join(sdk, 'Cargo.lock'), 'version = 4\n');
     toolchain = {
       rustc: '/bin/true',
@@ -39,6 +44,7 @@ describe('dependency sets', () => {
       version: 'rustc 1',
       host: 'x',
       sdk,
+      sysroot: '/usr',
       fingerprint: 'f',
     };
   });
@@ -50,25 +56,28 @@ describe('dependency sets', () => {
     await chmod(path, 0o755);
     return path;
   };
-  const limits = { timeoutMs: 60_000, memoryMb: 4096, fileMb: 100, openFiles: 256 };
+  const limits = { timeoutMs: 60_000, memoryMb: 4096, fileMb: 100, openFiles: 256, diskMb: 100 };
+  /** Without a sandbox: the script is none of its programs. */
   const open = (root = 'sets', signal?: AbortSignal) =>
-    new DependencySets(
-      join(folder.path, root),
+    new DependencySets({
+      root: join(folder.path, root),
       toolchain,
-      { PATH: process.env['PATH'] ?? '' },
+      sandbox,
+      scratch: join(folder.path, 'scratch'),
+      env: { PATH: process.env['PATH'] ?? '' },
       limits,
-      signal,
-    );
+      ...(signal && { signal }),
+    });
   const runs = async () =>
     (await readFile(join(folder.path, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean);
   const manifestOf = async (dependencies: Dependencies, async = false) => {
     await open().prepare({ dependencies, async });
     const [name = ''] = await readdir(join(folder.path, 'sets'));
-    return readFile(join(folder.path, 'sets', name, 'Cargo.toml'), 'utf8');
+    return readFile(join(folder.path, 'sets', name, 'project', 'Cargo.toml'), 'utf8');
   };
   const argsOf = (prepared: PreparedSet) => {
     if (!prepared.ok) throw new Error(`not prepared: ${JSON.stringify(prepared.diagnostics)}`);
-    return prepared.rustcArgs;
+    return linkingTo(prepared.libraries, targetOf(prepared.libraries));
   };
 
   it('writes a manifest with the SDK, serde and what was asked for', async () => {
@@ -123,16 +132,16 @@ describe('dependency sets', () => {
     await Promise.all([1, 2, 3].map(() => sets.prepare({ dependencies, async: false })));
     await sets.prepare({ dependencies: { chrono: '0.4', regex: '1' }, async: false });
     await open().prepare({ dependencies, async: false });
-    expect(await runs()).to.deep.equal(['build', 'metadata']);
+    expect(await runs()).to.deep.equal(['fetch', 'metadata', 'build']);
     await sets.prepare({ dependencies, async: true });
-    expect(await runs()).to.have.length(4);
+    expect(await runs()).to.have.length(6);
   });
 
   it('finds its libraries when the data folder has moved', async () => {
     await open().prepare({ dependencies: {}, async: false });
     await rename(join(folder.path, 'sets'), join(folder.path, 'moved'));
     const args = argsOf(await open('moved').prepare({ dependencies: {}, async: false }));
-    expect(await runs()).to.deep.equal(['build', 'metadata']);
+    expect(await runs()).to.deep.equal(['fetch', 'metadata', 'build']);
     for (const library of args.flatMap((arg) => /^serde=(.+)$/.exec(arg)?.[1] ?? [])) {
       expect(library).to.include('/moved/');
       expect((await stat(library)).isFile()).to.equal(true);
@@ -144,7 +153,7 @@ describe('dependency sets', () => {
     const [name = ''] = await readdir(join(folder.path, 'sets'));
     await rm(join(folder.path, 'sets', name, 'target'), { recursive: true });
     await open().prepare({ dependencies: {}, async: false });
-    expect(await runs()).to.deep.equal(['build', 'metadata', 'build', 'metadata']);
+    expect(await runs()).to.deep.equal(['fetch', 'metadata', 'build', 'fetch', 'metadata', 'build']);
   });
 
   it("returns cargo's words when it fails, and tries again the next time", async () => {
@@ -166,7 +175,7 @@ describe('dependency sets', () => {
 
   it('ends cargo when it is to stop', async () => {
     const stop = new AbortController();
-    await script('#!/bin/sh\necho started >> ../../runs\nsleep 1000\n');
+    await script('#!/bin/sh\necho started >> ../../../runs\nsleep 1000\n');
     const preparing = open('sets', stop.signal).prepare({ dependencies: {}, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();

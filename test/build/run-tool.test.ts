@@ -29,7 +29,8 @@ describe('running a tool', () => {
       args: ['-c', script],
       cwd: folder.path,
       env: { PATH: process.env['PATH'] ?? '', [name]: value },
-      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64 },
+      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64, diskMb: 1024 },
+      writable: [],
       ...more,
     });
   };

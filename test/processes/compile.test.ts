@@ -305,7 +305,9 @@ handler_loop_result!(handle);
     const prepared = async () => {
       const files: Record<string, number> = {};
       for (const name of await readdir(setsDir())) {
-        const manifest = await readFile(join(setsDir(), name, 'Cargo.toml'), 'utf8').catch(() => '');
+        const manifest = await readFile(join(setsDir(), name, 'project', 'Cargo.toml'), 'utf8').catch(
+          () => '',
+        );
         if (!/^regex = /m.test(manifest)) continue;
         const file = await stat(join(setsDir(), name, 'rustc-args.json')).catch(() => undefined);
         if (file) files[name] = file.ino;

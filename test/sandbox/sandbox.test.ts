@@ -14,7 +14,15 @@ import { freePort } from '../support/postgres.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
-const LIMITS = { timeoutMs: 30_000, memoryMb: 1024, fileMb: 4, openFiles: 64, processes: 32, cpuSeconds: 20 };
+const LIMITS = {
+  timeoutMs: 30_000,
+  memoryMb: 1024,
+  fileMb: 4,
+  openFiles: 64,
+  processes: 32,
+  cpuSeconds: 20,
+  diskMb: 64,
+};
 
 describe('the sandbox', () => {
   let sandbox: Sandbox;
@@ -57,6 +65,7 @@ describe('the sandbox', () => {
       cwd: '/work',
       env: { PATH: '/usr/bin:/bin' },
       limits: { ...LIMITS, ...limits },
+      writable: [work],
     });
 
   it('shows what was given, and nothing else of this machine', async () => {
@@ -217,7 +226,15 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       network: false,
       tmpMb: 1,
     });
-    const run = runTool({ confinement, file: '/bin/true', args: [], cwd: '/', env: {}, limits: LIMITS });
+    const run = runTool({
+      confinement,
+      file: '/bin/true',
+      args: [],
+      cwd: '/',
+      env: {},
+      limits: LIMITS,
+      writable: [],
+    });
     const error = await run.then(
       () => undefined,
       (thrown: Error) => thrown,

@@ -1,17 +1,19 @@
 /** Has many handlers checked by the real compiler, all in one run, with warnings denied. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DependencySets } from '../../../src/build/dependency-sets.js';
+import { DependencySets, linkingTo, targetOf } from '../../../src/build/dependency-sets.js';
 import { parseRustcOutput } from '../../../src/build/diagnostics.js';
 import { runTool } from '../../../src/build/run-tool.js';
 import { HANDLER_PROFILE } from '../../../src/build/rustc.js';
 import { findToolchain } from '../../../src/build/toolchain.js';
 import { toolEnvironment } from '../../../src/config.js';
 import { UNCONFINED } from '../../../src/sandbox/confinement.js';
+import { openSandbox } from '../../../src/sandbox/sandbox.js';
+import { createTestLog } from '../../support/log.js';
 import { BUILD_CACHE } from '../../support/processes.js';
 import { tempDir } from '../../support/temp.js';
 
-const LIMITS = { timeoutMs: 300_000, memoryMb: 8192, fileMb: 1024, openFiles: 4096 };
+const LIMITS = { timeoutMs: 300_000, memoryMb: 8192, fileMb: 1024, openFiles: 4096, diskMb: 8192 };
 
 /** Checks handlers; resolves with what the compiler has to say about them, which should be nothing. */
 export type CheckHandlers = (sources: readonly string[]) => Promise<readonly string[]>;
@@ -20,10 +22,20 @@ export type CheckHandlers = (sources: readonly string[]) => Promise<readonly str
 export async function openCompiler(): Promise<CheckHandlers> {
   const env = toolEnvironment();
   const toolchain = await findToolchain(HANDLER_PROFILE);
-  const set = await new DependencySets(join(BUILD_CACHE, 'sets'), toolchain, env, LIMITS).prepare({
-    dependencies: {},
-    async: false,
+  const sandbox = await openSandbox('off', '', createTestLog().log);
+  await mkdir(BUILD_CACHE, { recursive: true });
+  const scratch = await mkdtemp(join(BUILD_CACHE, 'scratch-test-'));
+  const sets = new DependencySets({
+    root: join(BUILD_CACHE, 'sets'),
+    toolchain,
+    sandbox,
+    scratch,
+    env,
+    limits: LIMITS,
   });
+  const set = await sets
+    .prepare({ dependencies: {}, async: false })
+    .finally(() => rm(scratch, { recursive: true }));
   if (!set.ok) throw new Error(`The SDK cannot be built: ${JSON.stringify(set.diagnostics)}`);
 
   return async (sources) => {
@@ -40,10 +52,11 @@ export async function openCompiler(): Promise<CheckHandlers> {
       const result = await runTool({
         confinement: UNCONFINED,
         file: toolchain.rustc,
-        args: [...args, ...set.rustcArgs, 'main.rs'],
+        args: [...args, ...linkingTo(set.libraries, targetOf(set.libraries)), 'main.rs'],
         cwd: folder.path,
         env,
         limits: LIMITS,
+        writable: [],
       });
       const said = parseRustcOutput(result.stderr, 'main.rs').map((diagnostic) => JSON.stringify(diagnostic));
       const ended = result.exitCode === 0 ? [] : [`rustc ${result.outcome} with ${result.exitCode}`];

@@ -1,0 +1,72 @@
+/** What cargo is asked to build for one set of dependencies, and the name of the set. */
+import { createHash } from 'node:crypto';
+import type { Dependencies } from '../dependencies.js';
+
+/** Which libraries a handler needs. */
+export interface DependencySpec {
+  readonly dependencies: Dependencies;
+  /** Whether it uses the SDK's async macros. */
+  readonly async: boolean;
+}
+
+/** Sets whose folders are laid out otherwise are other sets. */
+const LAYOUT = 2;
+
+/**
+ * The manifest says all that distinguishes a set, besides the compiler and the SDK.
+ * @param sdk where the compiler finds the SDK: the libraries have that path in them
+ */
+export function setKey(fingerprint: string, sdk: string, spec: DependencySpec): string {
+  const digest = createHash('sha256')
+    .update(`${LAYOUT}\n${fingerprint}\n${manifest(sdk, spec)}`)
+    .digest('hex')
+    .slice(0, 24);
+  if (Object.keys(spec.dependencies).length > 0) return digest;
+  return `${spec.async ? 'async' : 'sync'}-${digest}`;
+}
+
+const SDK_CRATE = 'rust-edge-gateway-sdk';
+
+/** The Cargo.toml of a set. @param sdk where the SDK is for who reads it */
+export function manifest(sdk: string, { dependencies, async }: DependencySpec): string {
+  const { serde, serde_json, ...rest } = dependencies;
+  const others = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const lines = [
+    `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
+    // A handler may ask for versions and features of these two, but never loses what the SDK's prelude needs.
+    dependencyLine('serde', preludeCrate(serde, ['derive'])),
+    dependencyLine('serde_json', preludeCrate(serde_json, [])),
+    // Async handlers name tokio as a matter of course; it is in the SDK anyway.
+    ...(async && !('tokio' in others) ? [dependencyLine('tokio', { version: '1' })] : []),
+    ...Object.entries(others).map(([name, dependency]) => dependencyLine(name, asTable(dependency))),
+  ];
+  return [
+    '[package]\nname = "handler"\nversion = "0.0.0"\nedition = "2021"\n',
+    '[workspace]\n',
+    '[dependencies]',
+    ...lines,
+    '\n[profile.release]\nopt-level = 3\ndebug = 0\npanic = "unwind"\n',
+    // Handlers share the generic code compiled into this crate, which rustc allows at this level only; what runs per
+    // request is in the SDK's core, at level 3.
+    `[profile.release.package.${SDK_CRATE}]\nopt-level = "s"\n`,
+  ].join('\n');
+}
+
+type Dependency = Dependencies[string];
+type DependencyTable = Exclude<Dependency, string>;
+
+function asTable(dependency: Dependency | undefined): Partial<DependencyTable> {
+  return typeof dependency === 'string' ? { version: dependency } : (dependency ?? {});
+}
+
+function preludeCrate(asked: Dependency | undefined, needed: readonly string[]): Partial<DependencyTable> {
+  const { version = '1', features = [] } = asTable(asked);
+  const all = [...new Set([...needed, ...features])];
+  return { version, ...(all.length > 0 && { features: all }) };
+}
+
+/** Names, versions and features are validated to plain ASCII, for which a JSON value is a TOML value. */
+function dependencyLine(name: string, table: Partial<DependencyTable>): string {
+  const entries = Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  return `${name} = { ${entries.join(', ')} }`;
+}
