@@ -31,7 +31,7 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       });
     });
     after(async () => {
-      await stack.close();
+      await stack?.close();
       await redis?.remove();
     });
 

@@ -25,8 +25,8 @@ describe('PostgreSQL away for 10 s under load', function () {
     await stack.deploy({ path: '/served', method: 'POST', code: numbered(1) });
   });
   after(async () => {
-    await stack.close();
-    await server.remove();
+    await stack?.close();
+    await server?.remove();
   });
 
   const faults = [

@@ -21,7 +21,7 @@ describe('a front that is killed under load', () => {
     });
     id = await stack.deploy({ path: '/served', method: 'POST', code: numbered(1) });
   });
-  after(() => stack.close());
+  after(() => stack?.close());
 
   const gateway = () => {
     const process = stack.processes.get('gateway');

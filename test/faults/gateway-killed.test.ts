@@ -19,7 +19,7 @@ describe('a gateway that is killed under load', () => {
       await stack.deploy({ path: `/many/${at}`, code: numbered((at % 2) + 1) });
     stuckId = await stack.deploy({ path: '/stuck', code: ANYTHING });
   });
-  after(() => stack.close());
+  after(() => stack?.close());
 
   const gateway = () => {
     const process = stack.processes.get('gateway');

@@ -19,7 +19,7 @@ describe('a handler that is killed under load', () => {
   before(async () => {
     stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
   });
-  after(() => stack.close());
+  after(() => stack?.close());
 
   const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
 

@@ -1,8 +1,7 @@
 /** A real Redis for the job queues of tests: without a password, and empty whenever it starts. */
-import type { TestBackend } from './backend.js';
-import { startRedisBackend } from './backends/redis.js';
+import { type RedisBackend, startRedisBackend } from './backends/redis.js';
 
-export interface TestRedis extends Omit<TestBackend<'redis'>, 'config'> {
+export interface TestRedis extends Omit<RedisBackend, 'config'> {
   readonly url: string;
 }
 

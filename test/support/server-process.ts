@@ -9,6 +9,10 @@ export interface ServerProcess {
   start(): Promise<void>;
   /** Kills it; whoever was connected notices. */
   stop(): Promise<void>;
+  /** Stops it where it is: connections stay open, and nothing answers. */
+  hang(): void;
+  /** It goes on. */
+  wake(): void;
 }
 
 /** Describes a program that listens on a port of this machine; it is not started yet. */
@@ -19,7 +23,13 @@ export function serverProcess(
   options: SpawnOptions = {},
 ): ServerProcess {
   let running: ChildProcess | undefined;
+  const signal = (name: NodeJS.Signals) => {
+    if (!running?.pid) return;
+    for (const pid of [running.pid, ...descendantsOf(running.pid).map((child) => child.pid)]) kill(pid, name);
+  };
   return {
+    hang: () => signal('SIGSTOP'),
+    wake: () => signal('SIGCONT'),
     start: async () => {
       const child = spawn(command, args, { stdio: 'ignore', ...options });
       running = child;
@@ -37,15 +47,15 @@ export function serverProcess(
       // Servers with a process for each client: those would go on.
       const sessions = descendantsOf(child.pid);
       child.kill('SIGKILL');
-      for (const { pid } of sessions) kill(pid);
+      for (const { pid } of sessions) kill(pid, 'SIGKILL');
       await ended;
     },
   };
 }
 
-function kill(pid: number): void {
+function kill(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch {
     // It ended by itself.
   }

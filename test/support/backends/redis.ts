@@ -3,7 +3,7 @@ import type { ServiceConfig } from '../../../src/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { makeCertificates } from '../certificates.js';
 import { freePort } from '../postgres.js';
-import { serverProcess } from '../server-process.js';
+import { type ServerProcess, serverProcess } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 export interface RedisBackendOptions {
@@ -13,10 +13,13 @@ export interface RedisBackendOptions {
   readonly tlsHosts?: readonly string[];
 }
 
+/** A server that can also be made to hang. */
+export interface RedisBackend extends TestBackend<'redis'>, Pick<ServerProcess, 'hang' | 'wake'> {}
+
 export async function startRedisBackend({
   password = 'correct horse',
   tlsHosts,
-}: RedisBackendOptions = {}): Promise<TestBackend<'redis'>> {
+}: RedisBackendOptions = {}): Promise<RedisBackend> {
   const folder = await tempDir('redis-backend');
   const port = await freePort();
   const tls = tlsHosts && (await makeCertificates(folder.path, tlsHosts));
@@ -44,6 +47,8 @@ export async function startRedisBackend({
     config,
     start: server.start,
     stop: server.stop,
+    hang: server.hang,
+    wake: server.wake,
     remove: async () => {
       await server.stop();
       await folder.remove();
