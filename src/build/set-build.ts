@@ -72,7 +72,15 @@ export async function buildSet(
     for (const path of [folders.fetch, folders.project, folders.cargo, folders.target]) await mkdir(path);
     const build = new SetBuild({ ...options, limits: { ...options.limits, timeoutMs } }, folders);
     const failed = (await build.fetch(spec)) ?? (await build.build(spec));
-    return failed ?? (await keep(set));
+    if (failed) return failed;
+    // Of what cargo was given, only the sources are of use later: the compiler shows lines of them.
+    for (const path of [
+      folders.fetch,
+      join(folders.cargo, 'registry', 'cache'),
+      join(folders.cargo, 'registry', 'index'),
+    ])
+      await removeTree(path);
+    return await keep(set);
   } finally {
     await removeTree(set);
   }

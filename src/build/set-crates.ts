@@ -2,8 +2,13 @@
  * The crates of one dependency set, in a CARGO_HOME of its own: what is built offline sees these, and neither the crates
  * of others nor cargo's credentials. Cargo keeps modes as it finds them in the archives; here everybody can read.
  */
-import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
 
 /** Where cargo keeps what it has downloaded. */
 export function cargoHome(env: Readonly<Record<string, string>>): string {
@@ -13,25 +18,38 @@ export function cargoHome(env: Readonly<Record<string, string>>): string {
 /**
  * Copies what cargo has fetched for a lock.
  * @param home the CARGO_HOME that it was fetched to
- * @param own the folder to make
+ * @param own the folder to fill
  */
 export async function copyCrates(home: string, lock: string, own: string): Promise<void> {
   const crates = registryCrates(lock);
-  const registries = await readdir(join(home, 'registry', 'index')).catch(() => []);
-  for (const registry of registries) {
-    const copy = async (...names: readonly string[]) => {
-      const path = join('registry', ...names);
-      await copyReadable(join(home, path), join(own, path));
-    };
-    await copy('index', registry, 'config.json');
-    for (const { name, version } of crates) {
-      await copy('index', registry, '.cache', ...indexPath(name));
-      await copy('cache', registry, `${name}-${version}.crate`);
-      await copy('src', registry, `${name}-${version}`);
+  const [from, to] = [join(home, 'registry'), join(own, 'registry')];
+  await mkdir(join(to, 'src'), { recursive: true });
+  for (const registry of await readdir(join(from, 'index')).catch(() => [])) {
+    const index = crates.map(({ name }) => join('.cache', ...indexPath(name)));
+    for (const file of ['config.json', ...index]) {
+      const path = join('index', registry, file);
+      if (!existsSync(join(from, path))) continue;
+      await mkdir(dirname(join(to, path)), { recursive: true });
+      await copyFile(join(from, path), join(to, path));
     }
+    const named = crates.map(({ name, version }) => `${name}-${version}`);
+    await copyAll(
+      join(from, 'cache', registry),
+      named.map((name) => `${name}.crate`),
+      join(to, 'cache', registry),
+    );
+    await copyAll(join(from, 'src', registry), named, join(to, 'src', registry));
   }
-  await mkdir(join(own, 'registry', 'src'), { recursive: true });
   await writeFile(join(own, 'config.toml'), await sourceConfig(home));
+  await run('chmod', ['-R', 'a+rX,u+w', '--', own]);
+}
+
+/** Copies those files and folders of a folder that are there. A program does it, as there are thousands. */
+async function copyAll(from: string, names: readonly string[], to: string): Promise<void> {
+  const present = names.map((name) => join(from, name)).filter((path) => existsSync(path));
+  if (present.length === 0) return;
+  await mkdir(to, { recursive: true });
+  await run('cp', ['-Rp', '--', ...present, to]);
 }
 
 /** The packages of a Cargo.lock that come from a registry. */
@@ -53,23 +71,6 @@ function indexPath(crate: string): string[] {
   if (name.length <= 2) return [String(name.length), name];
   if (name.length === 3) return ['3', name.slice(0, 1), name];
   return [name.slice(0, 2), name.slice(2, 4), name];
-}
-
-/** Copies a file or folder if it is there. */
-async function copyReadable(from: string, to: string): Promise<void> {
-  const status = await stat(from).catch(() => undefined);
-  if (!status) return;
-  await mkdir(dirname(to), { recursive: true });
-  await cp(from, to, { recursive: true, preserveTimestamps: true });
-  await makeReadable(to);
-}
-
-async function makeReadable(path: string): Promise<void> {
-  const { mode } = await stat(path);
-  // Who may read it may enter it, or run it, if its owner may.
-  await chmod(path, (mode & 0o777) | 0o644 | (mode & 0o100 ? 0o111 : 0));
-  if (!(await stat(path)).isDirectory()) return;
-  for (const name of await readdir(path)) await makeReadable(join(path, name));
 }
 
 /** The tables `source` of cargo's configuration: where crates come from. The rest may hold credentials. */
