@@ -46,7 +46,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     lost: (endpointId, instanceId, reason) => supervisor?.lost(endpointId, instanceId, reason),
     counted: (requests) => supervisor?.counted(requests),
   });
-  node = await joinNodes(store, 'gateway', {}, log, () => supervisor?.observeAgain());
+  node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () => supervisor?.observeAgain());
   shutdown.add('node', async () => node?.leave());
   const { id: nodeId } = node;
 

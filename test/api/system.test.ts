@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { freePort } from '../support/postgres.js';
 
@@ -17,8 +19,32 @@ describe('health and statistics', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await api.get('/api/health')).body).to.deep.equal({
       ok: true,
-      data: { status: 'healthy', version },
+      data: { status: 'healthy', version, sandbox: { gateway: null, worker: null } },
     });
+  });
+
+  it('shows the weakest sandbox of the live nodes of each kind', async () => {
+    const { knex } = api.store;
+    const node = (kind: string, sandbox: string) => ({
+      id: randomUUID(),
+      kind,
+      hostname: 'h',
+      pid: 1,
+      heartbeat_at: knex.raw('now()'),
+      info: JSON.stringify({ sandbox }),
+    });
+    const shown = async () => expectData<{ sandbox: unknown }>(await api.get('/api/health')).sandbox;
+    try {
+      const gateway = node('gateway', 'bubblewrap');
+      await knex('nodes').insert([gateway, node('worker', 'bubblewrap'), node('worker', 'limits')]);
+      await eventually(async () =>
+        expect(await shown()).to.deep.equal({ gateway: 'bubblewrap', worker: 'limits' }),
+      );
+      await knex('nodes').where({ id: gateway.id }).delete();
+      await eventually(async () => expect(await shown()).to.deep.equal({ gateway: null, worker: 'limits' }));
+    } finally {
+      await knex('nodes').delete();
+    }
   });
 
   it('counts nothing at first', async () => {

@@ -2,6 +2,7 @@
 import { readStatistics } from '../../store/statistics.js';
 import { VERSION } from '../../version.js';
 import { defineRoute } from '../route.js';
+import { sandboxLevels } from './sandbox-levels.js';
 import { Health, Statistics } from './schema.js';
 
 export const systemRoutes = [
@@ -11,7 +12,11 @@ export const systemRoutes = [
     summary: 'Tell whether the service is up',
     tag: 'System',
     data: Health,
-    handle: async () => ({ status: 'healthy' as const, version: VERSION }),
+    handle: async (_request, { store }) => ({
+      status: 'healthy' as const,
+      version: VERSION,
+      sandbox: await sandboxLevels(store),
+    }),
   }),
 
   defineRoute({

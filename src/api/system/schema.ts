@@ -1,8 +1,21 @@
 /** Health and statistics as the contract shows them. */
 import { Type } from '@sinclair/typebox';
 
+const SandboxLevel = Type.Union([Type.Literal('bubblewrap'), Type.Literal('limits'), Type.Null()]);
+
 export const Health = Type.Object(
-  { status: Type.Literal('healthy'), version: Type.String() },
+  {
+    status: Type.Literal('healthy'),
+    version: Type.String(),
+    sandbox: Type.Object(
+      { gateway: SandboxLevel, worker: SandboxLevel },
+      {
+        description:
+          'What confines the code of strangers: the weakest level in force on the live gateways (for handlers) and workers (for ' +
+          'compilers). `bubblewrap`: namespaces and resource limits; `limits`: resource limits only; null: none is alive',
+      },
+    ),
+  },
   { title: 'Health' },
 );
 
