@@ -76,6 +76,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     cpuSeconds: config.COMPILE_CPU_SECONDS,
     processes: config.COMPILE_PROCESSES,
     diskMb: config.COMPILE_DISK_MB,
+    totalMemoryMb: config.COMPILE_TOTAL_MEMORY_MB,
     fileMb: 1024,
     openFiles: 4096,
   };

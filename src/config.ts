@@ -2,7 +2,7 @@
  * The configuration: the only reader of `process.env`. Process entries call `loadConfig` once and pass values on.
  * `SETTINGS` is also what the configuration table in the README is checked against.
  */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 
 /** What the operator asks of the sandbox. */
@@ -84,6 +84,13 @@ export const SETTINGS = {
   ),
   COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
   COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),
+  COMPILE_TOTAL_MEMORY_MB: integer(
+    Math.floor(totalmem() / 2 / 1024 / 1024),
+    256,
+    1_048_576,
+    'Memory of all processes of one build together, MiB. A build that is found using more is ended.',
+    'half of the machine',
+  ),
   COMPILE_CPU_SECONDS: integer(600, 1, 86_400, 'CPU time of one compiler process, seconds.'),
   COMPILE_DISK_MB: integer(
     4096,

@@ -78,6 +78,11 @@ export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Di
       return plain(
         `The build did not end within ${limits.timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`,
       );
+    case 'over-memory':
+      return plain(
+        `The processes of the build used more than ${limits.totalMemoryMb} MiB of memory together and were stopped ` +
+          '(COMPILE_TOTAL_MEMORY_MB).',
+      );
     case 'over-disk':
       return plain(`The build wrote more than ${limits.diskMb} MiB and was stopped (COMPILE_DISK_MB).`);
   }

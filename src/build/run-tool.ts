@@ -3,6 +3,7 @@ import { toError } from '../errors.js';
 import { type ResourceLimits, spawnLimited } from '../limited-process.js';
 import type { Confinement } from '../sandbox/confinement.js';
 import { watchDisk } from './disk-watch.js';
+import { watchMemory } from './memory-watch.js';
 
 /** What one run may use. */
 export interface ToolLimits extends ResourceLimits {
@@ -10,6 +11,8 @@ export interface ToolLimits extends ResourceLimits {
   readonly timeoutMs: number;
   /** What its writable folders may hold together, MiB. */
   readonly diskMb: number;
+  /** Memory of all its processes together, MiB. */
+  readonly totalMemoryMb: number;
 }
 
 /** One run of a tool. */
@@ -29,7 +32,7 @@ export interface ToolRun {
 
 /** How a run ended. */
 export interface ToolResult {
-  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk';
+  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory';
   /** null when a signal ended it. */
   readonly exitCode: number | null;
   /** What ended it, if not itself. */
@@ -61,6 +64,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
   const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
+  const unwatchMemory = watchMemory(tool.pid, run.limits.totalMemoryMb, () => end('over-memory'));
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
@@ -81,6 +85,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
     watch.stop();
+    unwatchMemory();
     clearTimeout(timer);
     clearTimeout(unclosed);
     run.signal?.removeEventListener('abort', onAbort);

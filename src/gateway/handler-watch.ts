@@ -5,7 +5,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { LimitsInForce } from '../endpoint-limits.js';
-import { type ProcessEntry, proportionalBytes, readProcesses } from './process-table.js';
+import { type ProcessEntry, proportionalBytes, readProcesses } from '../process-table.js';
 
 /** A handler that is looked at. */
 export interface WatchedHandler {

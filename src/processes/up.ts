@@ -80,7 +80,7 @@ async function up(config: Config): Promise<void> {
 
   const api = new ApiClient(`http://${urlHost(config.HOST)}:${config.PORT}`, config.API_KEY);
   if (await isEmpty(api)) await terminal.step('Deploying the sample endpoint', () => deploySample(api));
-  showUrls(config, await samplePath(api));
+  showUrls(config, await samplePath(api), await sandboxInForce(api));
   terminal.showLogs();
 }
 
@@ -168,7 +168,15 @@ async function endAll(exitCode: number): Promise<void> {
   process.exit(exitCode);
 }
 
-function showUrls(config: Config, path: string | undefined): void {
+/** What confines handlers and compilers, in words. */
+async function sandboxInForce(api: ApiClient): Promise<string> {
+  const { sandbox } = (await api.call('GET', '/api/health')) as { sandbox: Record<string, string | null> };
+  return Object.values(sandbox).every((level) => level === 'bubblewrap')
+    ? 'bubblewrap'
+    : 'none, only resource limits: code of handlers can read what you can; docs/SANDBOX.md says what to do';
+}
+
+function showUrls(config: Config, path: string | undefined, sandbox: string): void {
   const host = urlHost(config.HOST);
   const api = `http://${host}:${config.PORT}`;
   const gateway = `http://${host}:${config.GATEWAY_PORT}`;
@@ -181,6 +189,7 @@ Edge Gateway is up.
   Queues          ${api}/queues
   Metrics         ${api}/metrics
   Data            ${config.DATA_DIR}
+  Sandbox         ${sandbox}
 ${path === undefined ? '' : `\n  Try it:  curl ${gateway}${path}\n`}
   Ctrl-C stops everything; the next \`npm run up\` finds it all again.
 ${isOpenToOthers(config) ? `\n${OPEN_WARNING}\n` : ''}`);

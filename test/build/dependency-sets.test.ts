@@ -56,7 +56,14 @@ describe('dependency sets', () => {
     await chmod(path, 0o755);
     return path;
   };
-  const limits = { timeoutMs: 60_000, memoryMb: 4096, fileMb: 100, openFiles: 256, diskMb: 100 };
+  const limits = {
+    timeoutMs: 60_000,
+    memoryMb: 4096,
+    fileMb: 100,
+    openFiles: 256,
+    diskMb: 100,
+    totalMemoryMb: 8192,
+  };
   /** Without a sandbox: the script is none of its programs. */
   const open = (root = 'sets', signal?: AbortSignal) =>
     new DependencySets({

@@ -29,7 +29,7 @@ describe('running a tool', () => {
       args: ['-c', script],
       cwd: folder.path,
       env: { PATH: process.env['PATH'] ?? '', [name]: value },
-      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64, diskMb: 1024 },
+      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64, diskMb: 1024, totalMemoryMb: 8192 },
       writable: [],
       ...more,
     });

@@ -128,6 +128,7 @@ describe('npm run up', function () {
     ])
       expect(up.output()).to.include(step);
     expect(up.output()).to.include(`http://127.0.0.1:${port}/api`);
+    expect(up.output()).to.match(/^ {2}Sandbox +bubblewrap$/m);
     deployed = await endpoints();
     expect(deployed.map(({ status }) => status)).to.deep.equal(['running']);
 

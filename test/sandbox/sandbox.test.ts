@@ -22,6 +22,7 @@ const LIMITS = {
   processes: 32,
   cpuSeconds: 20,
   diskMb: 64,
+  totalMemoryMb: 8192,
 };
 
 describe('the sandbox', () => {

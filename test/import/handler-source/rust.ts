@@ -13,7 +13,14 @@ import { createTestLog } from '../../support/log.js';
 import { BUILD_CACHE } from '../../support/processes.js';
 import { tempDir } from '../../support/temp.js';
 
-const LIMITS = { timeoutMs: 300_000, memoryMb: 8192, fileMb: 1024, openFiles: 4096, diskMb: 8192 };
+const LIMITS = {
+  timeoutMs: 300_000,
+  memoryMb: 8192,
+  fileMb: 1024,
+  openFiles: 4096,
+  diskMb: 8192,
+  totalMemoryMb: 8192,
+};
 
 /** Checks handlers; resolves with what the compiler has to say about them, which should be nothing. */
 export type CheckHandlers = (sources: readonly string[]) => Promise<readonly string[]>;

@@ -1,0 +1,49 @@
+/** Watches the memory of a tool with all that it has started: the kernel limits each process by itself. */
+import { type ProcessEntry, proportionalBytes, readProcesses } from '../process-table.js';
+
+const LOOK_EVERY_MS = 500;
+const MEGABYTE = 1024 * 1024;
+
+/**
+ * @param tool its process id
+ * @param onOver called, perhaps more than once, when it uses more than so many MiB
+ * @returns stops watching
+ */
+export function watchMemory(
+  tool: Promise<number | undefined>,
+  limitMb: number,
+  onOver: () => void,
+): () => void {
+  let pid: number | undefined;
+  void tool.then(
+    (known) => {
+      pid = known;
+    },
+    () => undefined, // it was never started, which is reported by who has started it
+  );
+  const timer = setInterval(() => {
+    if (pid !== undefined && isOver(pid, limitMb * MEGABYTE)) onOver();
+  }, LOOK_EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+function isOver(tool: number, limit: number): boolean {
+  const processes = readProcesses();
+  const family = familyOf(tool, processes);
+  if (family.reduce((sum, pid) => sum + (processes.get(pid)?.residentBytes ?? 0), 0) <= limit) return false;
+  // Looked at closely only now: it takes the kernel longer to tell what is shared.
+  return family.reduce((sum, pid) => sum + proportionalBytes(pid), 0) > limit;
+}
+
+/** A process and its descendants. In a sandbox, what loses its parent becomes a child of the first process. */
+function familyOf(first: number, processes: ReadonlyMap<number, ProcessEntry>): number[] {
+  const children = new Map<number, number[]>();
+  for (const [pid, { parent }] of processes) {
+    const siblings = children.get(parent);
+    if (siblings) siblings.push(pid);
+    else children.set(parent, [pid]);
+  }
+  const family = [first];
+  for (const member of family) family.push(...(children.get(member) ?? []));
+  return family;
+}
