@@ -94,6 +94,15 @@ export class ActorHost implements SessionHost {
     await this.#reading.run();
   }
 
+  /**
+   * Reads all services, and resolves when those that should be active take calls. Whoever calls earlier would be told that
+   * nothing is bound, or active.
+   */
+  async begin(): Promise<void> {
+    await this.lookAtAll();
+    await Promise.all([...this.#hosted.values()].map(({ runner }) => runner.hasActor()));
+  }
+
   /** Reports all observations again: they were forgotten with the node. */
   observeAgain(): void {
     for (const { runner } of this.#hosted.values()) runner.observeAgain();

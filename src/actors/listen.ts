@@ -7,11 +7,7 @@ import { connect, type Server } from 'node:net';
  * @throws Error when a living process serves it
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  if (await isServed(path)) {
-    throw new Error(
-      `Another actor host serves ${path}: one DATA_DIR has one actor host. End the other first.`,
-    );
-  }
+  await refuseSecond(path);
   await rm(path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -20,6 +16,12 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
       resolve();
     });
   });
+}
+
+/** @throws Error when a living process serves the socket */
+export async function refuseSecond(path: string): Promise<void> {
+  if (!(await isServed(path))) return;
+  throw new Error(`Another actor host serves ${path}: one DATA_DIR has one actor host. End the other first.`);
 }
 
 function isServed(path: string): Promise<boolean> {

@@ -42,6 +42,7 @@ export class ServiceRunner {
   readonly #saving = new Repeater(() => this.#save());
   #isUnsaved = false;
   readonly #draining = new Set<Promise<void>>();
+  #activating: Promise<void> | undefined;
 
   constructor(private readonly host: RunnerHost) {}
 
@@ -55,6 +56,11 @@ export class ServiceRunner {
     this.#wanted = wanted;
     // It reports what goes wrong itself.
     void this.#working.run();
+  }
+
+  /** Resolves when what was desired last has an actor, which need not be connected yet, or cannot have one. */
+  async hasActor(): Promise<void> {
+    await this.#activating;
   }
 
   /** Reports again what it observes: the last report got lost, or was forgotten. */
@@ -80,7 +86,8 @@ export class ServiceRunner {
     const wanted = this.#wanted;
     if (wanted?.version === this.#version) return;
     if (wanted?.activated_at) {
-      await this.#activate(wanted);
+      this.#activating = this.#activate(wanted);
+      await this.#activating;
       await this.#actor?.settled();
       this.#actedOn(wanted.version);
     } else {

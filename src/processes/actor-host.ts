@@ -1,8 +1,9 @@
 /** Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management API. */
 import { Registry } from 'prom-client';
 import { loadDriver } from '../actors/drivers/index.js';
-import { serveHandlers } from '../actors/handler-server.js';
+import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
+import { refuseSecond } from '../actors/listen.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { MemoryBudget } from '../memory-budget.js';
@@ -22,6 +23,7 @@ const DRAIN_LIMIT_MS = 20_000;
 await startProcess('actor-host', async ({ config, log, shutdown }) => {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
+  await refuseSecond(handlerSocket(runDir));
   const registry = new Registry();
 
   const store = openDatabase(
@@ -52,19 +54,21 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     longestCallMs: config.REQUEST_TIMEOUT_MS,
     memory: new MemoryBudget(config.SERVICE_MEMORY_MB * 1024 * 1024),
   };
-  await serviceFolder(runDir);
-  const handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
+  let handlers: HandlerServer | undefined;
   shutdown.add('services', async () => {
-    handlers.stopListening();
+    handlers?.stopListening();
     await host.stop(DRAIN_LIMIT_MS);
-    handlers.closeConnections();
+    handlers?.closeConnections();
   });
+  // Services first, then the sockets.
+  await host.begin();
+  await serviceFolder(runDir);
+  handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
   const closeWeb = await serveWeb(host, config, {
     socket: actorHostSocket(runDir),
     token: actorHostToken(secrets),
     log,
   });
   shutdown.add('management API', closeWeb);
-  await host.lookAtAll();
   shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(registry)));
 });

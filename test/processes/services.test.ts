@@ -136,16 +136,6 @@ describe('services', function () {
       await eventually(async () => expect(await pinged(client)).to.include({ kind: 'unbound' }));
     });
 
-    it('comes back after a restart of the actor host', async () => {
-      const id = await activeService(stack.api, 'redis', redis.config);
-      const { endpointId, client } = await bound(id);
-      await stack.processes.get('actor-host')?.end('SIGKILL');
-      await client.closed;
-      await stack.start('actor-host');
-      const again = await clientOf(endpointId);
-      await eventually(async () => expect(await pinged(again)).to.include({ ok: true }));
-    });
-
     it('is waited for on every actor host', async () => {
       const data = await tempDir('second-host');
       const second = stack.launch('actor-host', { DATA_DIR: data.path });

@@ -42,10 +42,12 @@ export interface Load {
   /** Requests answered as they should be so far. */
   served(): number;
   failures(): readonly LoadFailure[];
-  /** When the latest request that was sent after this moment and answered well was answered; for any client. */
+  /** When the first of all requests that were sent after this moment was answered as it should be. */
   firstServedAfter(moment: number): number | undefined;
-  /** Requests that were answered as they should be, by how long that took, milliseconds; the slowest. */
+  /** How long the slowest of all requests took that were answered as they should be, milliseconds. */
   slowest(): number;
+  /** How long the requests took that were sent between two moments and answered as they should be, the fastest first; milliseconds. */
+  durations(from: number, to: number): readonly number[];
   /** Lets every client finish its request; resolves with the failures. */
   stop(): Promise<readonly LoadFailure[]>;
 }
@@ -124,6 +126,11 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
         ),
     slowest: () =>
       served.reduce((slowest, { sentAt, answeredAt }) => Math.max(slowest, answeredAt - sentAt), 0),
+    durations: (from, to) =>
+      served
+        .filter(({ sentAt }) => sentAt >= from && sentAt < to)
+        .map(({ sentAt, answeredAt }) => answeredAt - sentAt)
+        .sort((a, b) => a - b),
     stop: async () => {
       isOver = true;
       await Promise.all(running);
