@@ -1,6 +1,5 @@
 /** Handler processes: started, replaced under load, crashing, stuck, printing, ended. */
 import { access, writeFile } from 'node:fs/promises';
-import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -47,13 +46,10 @@ fn main() {
 
 describe('handler processes', () => {
   let stack: Stack;
-  let agent: Agent;
   before(async () => {
     stack = await startStack();
-    agent = new Agent({ keepAlive: true, maxSockets: 4 });
   });
   after(async () => {
-    agent.destroy();
     await stack.close();
   });
 
@@ -157,53 +153,6 @@ describe('handler processes', () => {
         expect((await call(at(`/overtaken/${name}`))).status).to.be.oneOf([503, 404]),
       );
     }
-  });
-
-  it('is deployed 20 times under load without a failed request', async () => {
-    const sources = [numbered(1), numbered(2), numbered(3)];
-    const id = await stack.deploy({ path: '/swap', code: sources[0] ?? '', method: 'POST' });
-    let done = false;
-    let served = 0;
-    const failures: string[] = [];
-    const load = async (client: number, keep: boolean) => {
-      for (let request = 0; !done; request++) {
-        const body = `${client}/${request}`;
-        // Some are in the handler for a while: they are in flight when it is replaced.
-        const ms = request % 5 === 0 ? 30 : 0;
-        try {
-          const answer = await call(at(`/swap?ms=${ms}`), {
-            method: 'POST',
-            body,
-            ...(keep && { agent }),
-          });
-          if (answer.status !== 200 || !/^[123] /.test(answer.text) || answer.text.slice(2) !== body)
-            failures.push(`${answer.status} ${answer.text}`);
-          served++;
-        } catch (error) {
-          failures.push(String(error));
-        }
-      }
-    };
-    const clients = Array.from({ length: 6 }, (_, client) => load(client, client < 4));
-    const pids = new Set<number>();
-    try {
-      for (let deployment = 1; deployment <= 20; deployment++) {
-        const number = deployment % sources.length;
-        await must(stack.api.put(`/api/endpoints/${id}`, { code: sources[number] }));
-        await compile(id);
-        pids.add(await start(id));
-        // Who asks after the answer to the start gets what was started.
-        const answer = await call(at('/swap'), { method: 'POST', body: 'x' });
-        expect(answer.text).to.equal(`${number + 1} x`);
-      }
-    } finally {
-      done = true;
-      await Promise.all(clients);
-    }
-    expect(failures).to.deep.equal([]);
-    expect(pids.size).to.equal(20);
-    expect(served).to.be.greaterThan(100);
-    await eventually(() => expect([...pids].filter(isRunning)).to.have.length(1));
   });
 
   describe('crashes', () => {
