@@ -93,12 +93,14 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
   const statusFd = stdio.length;
   const { file, args, cwd } = confinement.commandLine(underLimits(command), statusFd);
   activeMarks.add(mark);
+  const files = confinement.openFiles();
   const child = spawn(file, args, {
     cwd,
     env: { ...command.env, [MARK_VARIABLE]: mark },
-    stdio: [...stdio, ...(confinement.reports ? (['pipe'] as const) : [])],
+    stdio: [...stdio, ...(confinement.reports ? (['pipe'] as const) : []), ...files],
     detached: true,
   });
+  for (const fd of files) closeSync(fd);
   for (const event of ['exit', 'error']) child.once(event, () => activeMarks.delete(mark));
   const status = confinement.reports ? (child.stdio[statusFd] as Readable | null | undefined) : undefined;
   return status ? monitored(child, status, mark) : direct(child, mark);
@@ -218,13 +220,17 @@ function endOf(exitCode: number): ProgramEnd {
   return signal ? { code: null, signal: signal[0] as NodeJS.Signals } : { code: exitCode, signal: null };
 }
 
+/** So often nothing must have been found before nothing is left. */
+const QUIET_ROUNDS = 3;
+
 /** Kills a child, its group, and every process that inherited its mark, until none is left. */
 async function killTree(child: ChildProcess, mark: string): Promise<void> {
   killGroup(child.pid);
-  // A marked process may fork while we look; each round kills parents first, so this ends.
-  for (;;) {
+  // A marked process may fork while we look; each round kills parents first, so this ends. One that is just becoming
+  // another program shows no mark for a moment.
+  for (let quiet = 0; quiet < QUIET_ROUNDS; quiet++) {
     const found = markedProcesses().filter((marked) => marked.mark === mark);
-    if (found.length === 0) return;
+    if (found.length > 0) quiet = -1;
     for (const { pid } of found) killProcess(pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

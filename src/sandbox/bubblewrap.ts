@@ -3,6 +3,7 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { lchown } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ConfinedProgram, Confinement, View } from './confinement.js';
+import type { FilterFile } from './filter-file.js';
 
 /** How to call bubblewrap on this machine. */
 export interface Bubblewrap {
@@ -10,6 +11,8 @@ export interface Bubblewrap {
   readonly bwrap: string;
   /** Path of `setpriv`, which gives up root; undefined when we are not root, and a user namespace does instead. */
   readonly setpriv: string | undefined;
+  /** The system calls that are refused; undefined on architectures for which there is no filter. */
+  readonly filter: FilterFile | undefined;
 }
 
 /** Namespaces made by bubblewrap. */
@@ -38,6 +41,10 @@ export class BubblewrapConfinement implements Confinement {
     if (this.bubblewrap.setpriv !== undefined) await lchown(path, this.#user, this.#user);
   }
 
+  openFiles(): number[] {
+    return this.bubblewrap.filter ? [this.bubblewrap.filter.open()] : [];
+  }
+
   commandLine(program: ConfinedProgram, statusFd: number): ConfinedProgram {
     const args = bubblewrapArguments(this.bubblewrap, this.view, this.#user, statusFd, program);
     return { file: this.bubblewrap.bwrap, args, cwd: '/' };
@@ -64,7 +71,7 @@ const LOADER_CACHE = '/etc/ld.so.cache';
 
 /** @param user as whom the program runs, when we are root */
 function bubblewrapArguments(
-  { setpriv }: Bubblewrap,
+  { setpriv, filter }: Bubblewrap,
   view: View,
   user: number,
   statusFd: number,
@@ -77,6 +84,7 @@ function bubblewrapArguments(
     ...(view.network ? [] : ['--unshare-net']),
     // The program is the first process of its namespace: when it ends, everything it has started ends.
     ...['--die-with-parent', '--as-pid-1', '--json-status-fd', String(statusFd)],
+    ...(filter ? ['--seccomp', String(statusFd + 1)] : []),
     ...SYSTEM_FOLDERS.flatMap(systemFolder),
     ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],

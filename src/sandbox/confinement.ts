@@ -26,6 +26,8 @@ export interface Confinement {
   inside(path: string): string;
   /** Makes a folder or file, not what is in it, belong to whom the program runs as. */
   handOver(path: string): Promise<void>;
+  /** File descriptors that the command line needs, open: from the one after `statusFd` on. Who asks closes them. */
+  openFiles(): number[];
   /**
    * The command line that runs a program so. It is given the whole environment of the program as its own.
    * @param statusFd file descriptor on which it reports, if `reports`
@@ -39,6 +41,7 @@ export interface Confinement {
 export const UNCONFINED: Confinement = {
   inside: (path) => path,
   handOver: async () => undefined,
+  openFiles: () => [],
   commandLine: (program) => program,
   reports: false,
 };

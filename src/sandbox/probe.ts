@@ -1,11 +1,16 @@
 /** Finds out whether bubblewrap works here, by running a program in it that looks around. */
-import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { toError } from '../errors.js';
+import { spawnLimited } from '../limited-process.js';
 import { type Bubblewrap, BubblewrapConfinement } from './bubblewrap.js';
+import { FilterFile } from './filter-file.js';
+import { seccompFilter } from './seccomp.js';
 
 const PROBE_LIMIT_MS = 20_000;
-const DONE = 'confined';
+/** It found no fault. */
+const DONE = '';
 /** Ends with the first thing it can do and should not. */
 const LOOK_AROUND = `
   [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
@@ -18,7 +23,6 @@ const LOOK_AROUND = `
   while read -r name _; do
     case $name in lo:|Inter-*|face) ;; *) echo "it shares the network: $name"; exit 1 ;; esac
   done < /proc/net/dev
-  echo ${DONE}
 `;
 
 /** @returns how to call it, or what does not work and what to do, as the end of a sentence */
@@ -31,12 +35,14 @@ export async function findBubblewrap(path: string): Promise<Bubblewrap | { reado
   if (isRoot && setpriv === undefined)
     return { problem: '`setpriv` is not there: install it (`apt-get install util-linux`).' };
 
-  const found = { bwrap, setpriv };
+  const filter = seccompFilter();
+  const found = { bwrap, setpriv, filter: filter && new FilterFile(filter) };
   const said = await lookAround(found);
   if (said === DONE) return found;
+  found.filter?.close();
   return {
     problem:
-      `bubblewrap does not work here: ${said || 'it said nothing'}. ` +
+      `bubblewrap does not work here: ${said}. ` +
       (isRoot
         ? 'In a container it needs CAP_SYS_ADMIN, and a seccomp profile that allows mount and clone.'
         : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
@@ -62,21 +68,34 @@ function isExecutable(file: string): boolean {
 }
 
 /** @returns what it printed */
-function lookAround(bubblewrap: Bubblewrap): Promise<string> {
-  const view = { readOnly: [], writable: [], network: false, tmpMb: 1 };
-  const program = { file: '/bin/sh', args: ['-c', LOOK_AROUND], cwd: '/' };
-  // Nobody reads the status: it goes where the output goes.
-  const { file, args } = new BubblewrapConfinement(bubblewrap, view, undefined).commandLine(program, 2);
-  return new Promise((resolve) => {
-    execFile(
-      file,
-      args,
-      { env: { PATH: '/usr/bin:/bin' }, timeout: PROBE_LIMIT_MS, killSignal: 'SIGKILL' },
-      (error, stdout, stderr) => {
-        if (!error) return resolve(stdout.trim());
-        const words = [stdout, stderr.replace(/^\{.*\}$/gm, ''), error.message];
-        return resolve(words.map((text) => text.trim()).find(Boolean) ?? '');
-      },
-    );
+async function lookAround(bubblewrap: Bubblewrap): Promise<string> {
+  const confinement = new BubblewrapConfinement(
+    bubblewrap,
+    { readOnly: [], writable: [], network: false, tmpMb: 1 },
+    undefined,
+  );
+  const program = spawnLimited({
+    confinement,
+    file: '/bin/sh',
+    args: ['-c', LOOK_AROUND],
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    limits: { memoryMb: 1024, fileMb: 1, openFiles: 64 },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const said = [program.stdout, program.stderr].map((stream) => (stream ? text(stream) : ''));
+  const timer = setTimeout(() => void program.kill(), PROBE_LIMIT_MS);
+  try {
+    const { code, signal } = await program.ended;
+    const words = await Promise.all(said);
+    return code === 0 ? DONE : (firstOf(words) ?? `it ended with ${signal ?? `exit code ${code}`}`);
+  } catch (error) {
+    return firstOf((await Promise.all(said)).toReversed()) ?? toError(error).message;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function firstOf(words: readonly string[]): string | undefined {
+  return words.map((word) => word.trim()).find(Boolean);
 }

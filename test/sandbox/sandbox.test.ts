@@ -8,6 +8,7 @@ import { spawnLimited } from '../../src/limited-process.js';
 import { isConfinedUser } from '../../src/sandbox/bubblewrap.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
+import { callNumber, REFUSED_CALLS, seccompFilter } from '../../src/sandbox/seccomp.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/postgres.js';
@@ -219,6 +220,36 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     await program.kill();
   });
 
+  it('refuses system calls that lead out, or that no program of strangers needs', async () => {
+    const numbers = REFUSED_CALLS.flatMap((name) => callNumber(name) ?? []);
+    const CLONE_NEWUSER = 0x1000_0000;
+    const tries = `
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(number, *arguments):
+    return errno.errorcode[ctypes.get_errno()] if libc.syscall(number, *arguments) == -1 else 'done'
+print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(numbers)}})
+print(attempt(${process.arch === 'arm64' ? 220 : 56}, ${CLONE_NEWUSER} | 17, 0, 0, 0, 0))
+print(attempt(435, 0, 0))
+libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+print(libc.prctl(1, 0, 0, 0, 0), libc.prctl(1, 9, 0, 0, 0), libc.prctl(3, 0, 0, 0, 0))
+for family in (socket.AF_VSOCK, socket.AF_PACKET, 38):
+    try:
+        socket.socket(family, socket.SOCK_DGRAM)
+        print('made')
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+print(os.waitstatus_to_exitcode(os.system('true')))
+`;
+    const { stdout, stderr } = await sh(`cat > /tmp/t.py <<'EOT'${tries}EOT\npython3 /tmp/t.py`);
+    expect({ stdout, stderr }).to.deep.equal({
+      stdout: 'EPERM\nEPERM\nENOSYS\n-1 0 1\nEAFNOSUPPORT\nEAFNOSUPPORT\nEAFNOSUPPORT\n0\n',
+      stderr: '',
+    });
+    const status = await sh('grep Seccomp: /proc/self/status');
+    expect(status.stdout.trim()).to.equal('Seccomp:\t2');
+  });
+
   it('tells a sandbox that cannot be made from a program that fails', async () => {
     expect(await sh('exit 1')).to.include({ outcome: 'exited', exitCode: 1 });
     const confinement = sandbox.confine({
@@ -241,6 +272,14 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       (thrown: Error) => thrown,
     );
     expect(error?.message).to.match(/sandbox could not be set up.*\/no\/such/);
+  });
+});
+
+describe('the filter of system calls', () => {
+  it('is there for the architectures that it is written for', () => {
+    for (const architecture of ['x64', 'arm64'])
+      expect((seccompFilter(architecture)?.length ?? 0) % 8).to.equal(0);
+    expect(seccompFilter('riscv64')).to.equal(undefined);
   });
 });
 
