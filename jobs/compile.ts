@@ -5,6 +5,7 @@ import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
 import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
+import { AppError, type ErrorCode } from '../src/errors.js';
 import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import {
@@ -88,13 +89,7 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
       { err: error, build_id: build.id, request_id: build.request_id },
       'build could not be carried out',
     );
-    return {
-      state: 'failed',
-      errorCode: 'internal_error',
-      error: 'The build could not be carried out because of a fault of the service; its log has the details.',
-      diagnostics: [],
-      timings: {},
-    };
+    return { state: 'failed', ...faultOf(error), diagnostics: [], timings: {} };
   }
   const { diagnostics, timings } = built;
   if (!built.ok) {
@@ -105,4 +100,13 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
   // PostgreSQL away for a moment is no outcome of the build: it is tried again.
   await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
   return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
+}
+
+/** What the caller is told when it was not the handler's fault: what is ours to say is said, the rest is for the log. */
+function faultOf(thrown: unknown): { errorCode: ErrorCode; error: string } {
+  if (thrown instanceof AppError) return { errorCode: thrown.code, error: thrown.message };
+  return {
+    errorCode: 'internal_error',
+    error: 'The build could not be carried out because of a fault of the service; its log has the details.',
+  };
 }

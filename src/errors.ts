@@ -105,6 +105,10 @@ const kinds = {
   },
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
+  artifact_store_unavailable: {
+    status: 503,
+    meaning: 'The store of compiled handlers cannot be reached at the moment, or refuses to be used.',
+  },
   no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
   no_worker: { status: 503, meaning: 'No worker process is alive, so nothing can be compiled.' },
   no_actor_host: {

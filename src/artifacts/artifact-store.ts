@@ -5,7 +5,10 @@ import { open } from 'node:fs/promises';
 /** sha256 of an executable, 64 hexadecimal digits. */
 export type Digest = string;
 
-/** Where executables are kept. Both operations may be repeated: the same bytes have the same name. */
+/**
+ * Where executables are kept. All operations may be repeated: the same bytes have the same name. A store of other machines
+ * that cannot be reached is an AppError `artifact_store_unavailable`.
+ */
 export interface ArtifactStore {
   has(digest: Digest): Promise<boolean>;
   /** Stores the file under its digest. */

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Client } from 'minio';
 import { type Config, ConfigError } from '../config.js';
+import { AppError, toError } from '../errors.js';
 import type { ArtifactStore, Digest } from './artifact-store.js';
 
 export class S3Store implements ArtifactStore {
@@ -36,19 +37,42 @@ export class S3Store implements ArtifactStore {
     try {
       await this.#client.statObject(this.#bucket, this.#prefix + digest);
       return true;
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'NotFound') return false;
-      throw error;
+    } catch (thrown) {
+      const error = toError(thrown);
+      if ('code' in error && error.code === 'NotFound') return false;
+      throw unavailable(error);
     }
   }
 
   async put(digest: Digest, file: string): Promise<void> {
     // With the size given, the client sends one request instead of buffering a multipart upload.
     const { size } = await stat(file);
-    await this.#client.putObject(this.#bucket, this.#prefix + digest, createReadStream(file), size);
+    const content = createReadStream(file);
+    await this.#using(() =>
+      this.#client.putObject(this.#bucket, this.#prefix + digest, content, size),
+    ).finally(() => content.destroy());
   }
 
   async fetch(digest: Digest, destination: string): Promise<void> {
-    await this.#client.fGetObject(this.#bucket, this.#prefix + digest, destination);
+    await this.#using(() => this.#client.fGetObject(this.#bucket, this.#prefix + digest, destination));
   }
+
+  /** @throws AppError artifact_store_unavailable, which says why */
+  async #using(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      throw unavailable(toError(thrown));
+    }
+  }
+}
+
+/** A bucket or an artifact that is not there is the fault of whoever runs the store, too. */
+function unavailable(cause: Error): AppError {
+  return new AppError(
+    'artifact_store_unavailable',
+    `The artifact store cannot be used: ${cause.message}`,
+    {},
+    { cause },
+  );
 }

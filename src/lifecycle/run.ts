@@ -56,7 +56,12 @@ function failureOf(seen: readonly RunObservation[] | undefined): AppError | unde
     );
   if (seen.length === 0) return noGateway();
   const failed = seen.find(({ state }) => state === 'failed');
-  return failed && new AppError('handler_start_failed', failed.error ?? 'The handler did not start.');
+  if (!failed) return undefined;
+  const reason = failed.error ?? 'The handler did not start.';
+  return new AppError(
+    'handler_start_failed',
+    seen.length === 1 ? reason : `On the machine ${failed.hostname}: ${reason}`,
+  );
 }
 
 /** Stops the endpoint on all gateways. */

@@ -23,7 +23,7 @@ const front = new Front({
   log,
   // The supervisor may be gone already; then this process ends too.
   send: (message: FromFront) => {
-    if (process.connected) process.send?.(message);
+    if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
   },
 });
 

@@ -112,15 +112,19 @@ export interface ObservedRun {
   readonly observations: readonly (RunObservation | undefined)[];
 }
 
-export type RunObservation = Pick<Observation, 'state' | 'artifact' | 'version' | 'pid' | 'error'>;
+export interface RunObservation
+  extends Pick<Observation, 'state' | 'artifact' | 'version' | 'pid' | 'error'> {
+  /** Of the machine the gateway runs on. */
+  readonly hostname: string;
+}
 
 /** @returns undefined when the endpoint is gone */
 export async function observedRun(store: Store, id: string): Promise<ObservedRun | undefined> {
   const { rows } = await store.knex.raw<{ rows: ObservedRow[] }>(
     `SELECT endpoints.desired_artifact, gateways.id AS node_id, state, observations.artifact, observations.version,
-            observations.pid, error
+            observations.pid, error, gateways.hostname
        FROM endpoints
-       LEFT JOIN (SELECT id, started_at FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
+       LEFT JOIN (SELECT id, hostname, started_at FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
          AS gateways ON true
        LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
       WHERE endpoints.id = ? ORDER BY gateways.started_at`,

@@ -115,7 +115,8 @@ describe('start and stop with several gateways', () => {
       error: 'no such file',
     });
     expectFailure(await answer, 'handler_start_failed', /no such file/);
-    expect(await row(id)).to.include({ desired_artifact: 'a', status: 'error', last_error: 'no such file' });
+    const last_error = 'On the machine h: no such file';
+    expect(await row(id)).to.include({ desired_artifact: 'a', status: 'error', last_error });
   });
 
   it('says so when the last gateway leaves while it waits', async () => {

@@ -1,6 +1,6 @@
 /**
- * Machines that work together: each has a name, a `DATA_DIR`, ports and all processes of its own; they share one
- * PostgreSQL, one Redis and the artifacts in S3. Each reaches the first and the last by ways that a test can cut.
+ * Machines that work together: each has a name, a clock, a `DATA_DIR`, ports and all processes of its own; they share
+ * one PostgreSQL, one Redis and the artifacts in S3. Each reaches the first and the last by ways that a test can cut.
  */
 import { createDatabase, freePort, type TestDatabase } from './postgres.js';
 import { type Stack, startStack } from './processes.js';
@@ -10,6 +10,8 @@ import { startProxy, type TcpProxy } from './tcp-proxy.js';
 import { SECRET_KEY } from './test-services.js';
 
 const BUCKET = 'artifacts';
+/** The clock of the second machine is so far ahead: nothing may depend on clocks that agree. S3 takes up to 15 minutes. */
+const AHEAD_MS = 300_000;
 
 /** One machine with its processes. */
 export interface Machine extends Stack {
@@ -40,12 +42,13 @@ export async function startMachines(env: Record<string, string> = {}): Promise<M
     await servers.database.drop();
   };
   try {
-    const start = async (hostname: string) => {
-      const machine = await startMachine(hostname, servers, env);
+    const start = async (hostname: string, more: Record<string, string> = {}) => {
+      const machine = await startMachine(hostname, servers, { ...env, ...more });
       started.push(machine);
       return machine;
     };
-    return { a: await start('machine-a'), b: await start('machine-b'), database: servers.database, close };
+    const [a, b] = [await start('machine-a'), await start('machine-b', clockAhead(AHEAD_MS))];
+    return { a, b, database: servers.database, close };
   } catch (error) {
     await close();
     throw error;
@@ -63,22 +66,35 @@ async function startMachine(
   { database, redis, s3 }: Servers,
   env: Record<string, string>,
 ): Promise<Machine> {
-  const postgresProxy = await startProxy(database.url);
-  const s3Proxy = await startProxy(s3.settings.S3_ENDPOINT);
-  const stack = await startStack({
-    database,
-    hostname,
-    databaseUrl: async () => postgresProxy.url,
-    env: {
-      SECRET_KEY,
-      REDIS_URL: redis.url,
-      ARTIFACTS_URL: `s3://${BUCKET}`,
-      ...s3.settings,
-      S3_ENDPOINT: s3Proxy.url,
-      ACTOR_HOST_PORT: String(await freePort()),
-      GATEWAY_CONCURRENCY: '2',
-      ...env,
-    },
-  });
-  return { ...stack, hostname, postgres: postgresProxy, s3: s3Proxy };
+  const ways = { postgres: await startProxy(database.url), s3: await startProxy(s3.settings.S3_ENDPOINT) };
+  try {
+    const stack = await startStack({
+      database,
+      hostname,
+      databaseUrl: async () => ways.postgres.url,
+      env: {
+        SECRET_KEY,
+        REDIS_URL: redis.url,
+        ARTIFACTS_URL: `s3://${BUCKET}`,
+        ...s3.settings,
+        S3_ENDPOINT: ways.s3.url,
+        ACTOR_HOST_PORT: String(await freePort()),
+        GATEWAY_CONCURRENCY: '2',
+        ...env,
+      },
+    });
+    return { ...stack, ...ways, hostname };
+  } catch (error) {
+    await Promise.all([ways.postgres.down(), ways.s3.down()]);
+    throw error;
+  }
+}
+
+/** Settings for Node processes that take the time for later than it is, and hand that on to those they start. */
+function clockAhead(ms: number): Record<string, string> {
+  const code = `const real = Date.now; globalThis.Date = class extends Date {
+    constructor(...given) { if (given.length > 0) super(...given); else super(real() + ${ms}); }
+    static now() { return real() + ${ms}; }
+  };`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }

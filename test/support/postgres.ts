@@ -129,7 +129,8 @@ async function run(url: string, sql: string): Promise<void> {
   await withClient(url, (client) => client.query(sql));
 }
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Runs `work` with a connection to a database. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url);
   await client.connect();
   try {

@@ -35,6 +35,7 @@ export const lifecycleRoutes = [
       'compile_failed',
       'compile_timeout',
       'queue_unavailable',
+      'artifact_store_unavailable',
       'no_worker',
       'wait_timeout',
     ],
