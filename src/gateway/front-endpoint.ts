@@ -108,8 +108,9 @@ export class FrontEndpoint {
     try {
       connection = await connectHandler(socket, this.memory, {
         stuck: () => this.events.stuck(this.id, id),
+        // One that was overtaken while it was made is closed by us.
         lost: (reason) => {
-          if (this.#instanceId === id) this.events.lost(this.id, id, reason);
+          if (this.#connection === connection) this.events.lost(this.id, id, reason);
         },
       });
     } catch (error) {
@@ -128,6 +129,8 @@ export class FrontEndpoint {
     this.#retire();
     this.#connection = connection;
     this.#instanceId = id;
+    if (!connection.isOpen)
+      this.events.lost(this.id, id, 'it closed its connection with the gateway at once');
     this.#releaseHeld();
   }
 
