@@ -58,8 +58,6 @@ export interface LimitedProcess {
   readonly closed: Promise<void>;
   /** Kills it and every process it has started, however far they went, and resolves when none is left. */
   kill(): Promise<void>;
-  /** Kills, once it has ended, what it left in its process group, at once. */
-  killGroup(): void;
 }
 
 /** Marks of the processes started here that have not ended yet. */
@@ -124,7 +122,6 @@ function direct(child: ChildProcess, mark: string): LimitedProcess {
     ...streamsOf(child),
     pid: Promise.resolve(child.pid),
     ended: handled(ended),
-    killGroup: () => killGroup(child.pid),
     kill: () => killTree(child, mark),
   };
 }
@@ -153,7 +150,6 @@ function monitored(child: ChildProcess, status: Readable, mark: string): Limited
     ...streamsOf(child),
     pid: handled(reported.pid),
     ended: handled(ended()),
-    killGroup: () => undefined,
     kill: async () => {
       if (isOver) return;
       const pid = reported.knownPid();

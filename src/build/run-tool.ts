@@ -43,8 +43,6 @@ export interface ToolResult {
 
 /** Output beyond this is dropped: a compiler can print without end. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** The streams of a tool close with its end, unless another process holds them. */
-const UNCLOSED_MS = 100;
 
 /**
  * Runs a tool. An exit code that is not 0 is a result, not an error.
@@ -68,16 +66,12 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
-  let unclosed: NodeJS.Timeout | undefined;
   try {
     const { code, signal } = await tool.ended;
     clearTimeout(timer);
-    // It may leave processes behind. Those of its group end at once, those that hold its streams open soon; what has
-    // gone further is for `killLeftovers`.
-    tool.killGroup();
-    unclosed = setTimeout(() => end('exited'), UNCLOSED_MS);
+    // It may leave processes behind, which can hold its streams open and write to its folders.
+    await (killed ?? tool.kill());
     await tool.closed;
-    await killed;
     // What it wrote at the end nobody has seen yet.
     if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
     return { outcome, exitCode: code, signal, stdout: stdout(), stderr: stderr() };
@@ -87,7 +81,6 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     watch.stop();
     unwatchMemory();
     clearTimeout(timer);
-    clearTimeout(unclosed);
     run.signal?.removeEventListener('abort', onAbort);
   }
 }
