@@ -79,6 +79,8 @@ describe('a gateway that is killed under load', () => {
         await allServe();
         times.push(performance.now() - startedAt);
         await starting;
+        const crashes = gateway().logged.lines.filter(({ msg }) => msg === 'handler crashed');
+        expect(crashes).to.deep.equal([]);
         await eventually(() => expect(before.filter(isRunning)).to.deep.equal([]));
         // One for each endpoint, and no more.
         await eventually(() => expect(family()).to.have.length(before.length));
