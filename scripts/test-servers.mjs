@@ -29,6 +29,12 @@ const PACKAGED = [
   { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
   { name: 'bubblewrap (sandbox)', package: 'bubblewrap', version: ['bwrap', '--version'] },
   { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
+  // No server, but what attacks ours; it has no option that only says its version.
+  {
+    name: 'slowhttptest',
+    package: 'slowhttptest',
+    version: ['dpkg-query', '-W', 'slowhttptest'],
+  },
 ];
 
 /** The S3 server, built from source; `test/support/backends/s3.ts` starts it. */

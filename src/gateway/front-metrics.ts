@@ -35,14 +35,25 @@ export class FrontMetrics {
     registers: [this.registry],
   });
 
-  /** @param inFlight requests in handlers right now */
-  constructor(inFlight: () => number) {
+  /**
+   * @param inFlight requests in handlers right now
+   * @param connections of clients right now
+   */
+  constructor(inFlight: () => number, connections: () => Promise<number>) {
     new Gauge({
       name: 'edge_gateway_requests_in_flight',
       help: 'Requests that handlers are working on',
       registers: [this.registry],
       collect() {
         this.set(inFlight());
+      },
+    });
+    new Gauge({
+      name: 'edge_gateway_connections',
+      help: 'Connections of clients that are open',
+      registers: [this.registry],
+      async collect() {
+        this.set(await connections());
       },
     });
   }

@@ -37,7 +37,10 @@ export class Front {
   readonly #endpoints = new Map<string, FrontEndpoint>();
   /** Deleted, with requests still in flight. */
   readonly #leaving = new Set<FrontEndpoint>();
-  readonly #metrics = new FrontMetrics(() => this.#inFlight());
+  readonly #metrics = new FrontMetrics(
+    () => this.#inFlight(),
+    () => this.#connections(),
+  );
   readonly #memory: MemoryBudget;
   readonly #server: HttpServer;
   readonly #timers: NodeJS.Timeout[];
@@ -179,6 +182,12 @@ export class Front {
     if (this.#handled === 0) return;
     this.options.send({ type: 'counted', requests: this.#handled });
     this.#handled = 0;
+  }
+
+  #connections(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
   }
 
   #inFlight(): number {

@@ -1,26 +1,31 @@
 /**
- * Ends connections of clients that send or take too slowly to be waited for. A server waits for a client `patienceMs`,
- * and longer the more bytes have come or gone meanwhile. Time in which it is the server that does not read, or has
- * nothing to send, does not count.
+ * Ends connections of clients that send or take too slowly to be waited for. While a server waits for a client, it looks at
+ * spans of `patienceMs`: in each, so many bytes have to come or go. Time in which it is the server that does not read, or
+ * has nothing to send, does not count.
  */
 import type { Socket } from 'node:net';
 import type { AwaitedRequest, HttpServer } from './unread-body.js';
 
 /** How long a server waits for its clients. */
 export interface Patience {
-  /** While nothing comes, or goes, milliseconds. */
+  /** The length of one span, milliseconds. */
   readonly patienceMs: number;
-  /** Each of these bytes prolongs the wait, to a second for as many. */
+  /** What has to come or go on average over a span. */
   readonly minBytesPerSecond: number;
+}
+
+/** One direction of a connection: the span that is going on. */
+interface Span {
+  waitedMs: number;
+  /** Bytes at its beginning. */
+  bytes: number;
 }
 
 interface Connection {
   /** The body that is on its way. */
   incoming: AwaitedRequest | undefined;
-  waitedForBodyMs: number;
-  readAtStart: number;
-  waitedForReaderMs: number;
-  sentAtStart: number;
+  readonly received: Span;
+  readonly taken: Span;
 }
 
 /** Node has no public way to ask how much of what was written has left the process. */
@@ -43,10 +48,8 @@ export class Pace {
     server.on('connection', (socket: Socket) => {
       this.#connections.set(socket, {
         incoming: undefined,
-        waitedForBodyMs: 0,
-        readAtStart: 0,
-        waitedForReaderMs: 0,
-        sentAtStart: 0,
+        received: { waitedMs: 0, bytes: 0 },
+        taken: { waitedMs: 0, bytes: 0 },
       });
       socket.once('close', () => this.#connections.delete(socket));
     });
@@ -69,13 +72,13 @@ export class Pace {
     const connection = this.#connections.get(request.socket);
     if (!connection) return;
     connection.incoming = request;
-    connection.waitedForBodyMs = 0;
-    connection.readAtStart = request.socket.bytesRead;
+    begin(connection.received, request.socket.bytesRead);
   }
 
   #look(passedMs: number): void {
     for (const [socket, connection] of this.#connections) {
-      if (this.#isReaderSlow(socket, connection, passedMs)) socket.destroy();
+      // Reset: what the system holds for the client, it would offer for minutes.
+      if (this.#isReaderSlow(socket, connection, passedMs)) socket.resetAndDestroy();
       else if (connection.incoming && this.#isSenderSlow(socket, connection, connection.incoming, passedMs)) {
         connection.incoming = undefined;
         this.tooSlow(socket);
@@ -90,8 +93,7 @@ export class Pace {
     }
     if (request.askWith || request.isPaused() || request.readableLength >= request.readableHighWaterMark)
       return false;
-    connection.waitedForBodyMs += passedMs;
-    return this.#isOver(connection.waitedForBodyMs, socket.bytesRead - connection.readAtStart);
+    return this.#isTooSlow(connection.received, socket.bytesRead, passedMs);
   }
 
   #isReaderSlow(socket: Socket, connection: Connection, passedMs: number): boolean {
@@ -99,16 +101,23 @@ export class Pace {
     if (!handle) return false;
     const sent = handle.bytesWritten - handle.writeQueueSize;
     if (socket.writableLength === 0) {
-      connection.waitedForReaderMs = 0;
-      connection.sentAtStart = sent;
+      begin(connection.taken, sent);
       return false;
     }
-    connection.waitedForReaderMs += passedMs;
-    return this.#isOver(connection.waitedForReaderMs, sent - connection.sentAtStart);
+    return this.#isTooSlow(connection.taken, sent, passedMs);
   }
 
-  #isOver(waitedMs: number, bytes: number): boolean {
+  #isTooSlow(span: Span, bytes: number, passedMs: number): boolean {
     const { patienceMs, minBytesPerSecond } = this.patience;
-    return waitedMs > patienceMs + (bytes / minBytesPerSecond) * 1_000;
+    span.waitedMs += passedMs;
+    if (span.waitedMs < patienceMs) return false;
+    if (bytes - span.bytes < (span.waitedMs / 1_000) * minBytesPerSecond) return true;
+    begin(span, bytes);
+    return false;
   }
+}
+
+function begin(span: Span, bytes: number): void {
+  span.waitedMs = 0;
+  span.bytes = bytes;
 }

@@ -12,6 +12,7 @@ import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
 import { afterEarlierAnswers, answerClientError, type Presentation, rawAnswer } from './client-errors.js';
 import { Pace } from './pace.js';
+import { closeWithConnection } from './queued-answers.js';
 import { type ReceivedHead, readHead } from './received-head.js';
 import {
   AwaitedRequest,
@@ -83,6 +84,7 @@ export function createHttpServer(options: HttpServerOptions, listener: Listener)
   const receive = (request: AwaitedRequest, response: EarlyResponse, unmet?: AppError) => {
     // Came in one write with a request after which the connection closes.
     if (isClosing(request.socket)) return;
+    closeWithConnection(response);
     const head = readHead(request);
     request.hasBody = head.hasBody;
     if (head.hasBody) pace.expectBody(request);
