@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import type { Dependencies } from '../dependencies.js';
 import type { Limiter } from '../limiter.js';
+import { NoRoomError, tellsOfNoRoom } from '../no-room.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import type { DependencySets } from './dependency-sets.js';
 import type { Diagnostic } from './diagnostics.js';
@@ -47,6 +48,7 @@ export class Builder {
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) });
     const dependencies_ms = lap();
+    if (!set.ok) refuseNoRoom(set.diagnostics);
     if (!set.ok) return { ...set, timings: { dependencies_ms, compile_ms: 0, store_ms: 0 } };
 
     const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, slots, signal };
@@ -54,6 +56,7 @@ export class Builder {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();
       if (!compilation.ok) {
+        refuseNoRoom(diagnostics);
         return {
           ok: false,
           timedOut: compilation.timedOut,
@@ -73,6 +76,15 @@ export class Builder {
       };
     });
   }
+}
+
+/**
+ * A full disk says nothing about the source. Only what has no place in it counts: an author could write such words.
+ * @throws NoRoomError
+ */
+function refuseNoRoom(diagnostics: readonly Diagnostic[]): void {
+  const told = diagnostics.find(({ line, rendered }) => line === null && tellsOfNoRoom(rendered));
+  if (told) throw new NoRoomError(`The compiler ran out of room on the disk: ${told.message}`);
 }
 
 /** The async macros need the SDK with tokio. A mention in a comment only links a little more than needed. */

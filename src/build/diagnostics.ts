@@ -91,8 +91,11 @@ export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Di
 /** Folders of this machine, and what they are called towards others. */
 export type FolderNames = readonly (readonly [folder: string, name: string])[];
 
-/** Where crates and the standard library have their sources on this machine; what follows begins with their name. */
-const CRATE_SOURCES = /[^\s"'`(]*\/(?:registry\/src\/[^/\s]+|rustlib\/src\/rust)\//g;
+/**
+ * Where crates and the standard library have their sources on this machine; what follows begins with their name. It is
+ * looked for at the beginning of words only: anywhere in them would take a time that grows with the square of their length.
+ */
+const CRATE_SOURCES = /(?<![^\s"'`(])[^\s"'`(]*\/(?:registry\/src\/[^/\s]+|rustlib\/src\/rust)\//g;
 
 /** The same diagnostics, without paths of this machine: they are of no use to the author of a handler. */
 export function withoutMachinePaths(

@@ -111,6 +111,24 @@ describe('compiler diagnostics', () => {
       expect(clean(text)).to.deep.equal({ ...plain(cleaned) });
   });
 
+  it('takes no time over long words', () => {
+    const started = performance.now();
+    const text = `${'x/'.repeat(60_000)} ${'/registry/src/a'.repeat(8_000)}`;
+    expect(withoutMachinePaths([plain(text)], [['/srv', 'srv']])[0]?.message).to.be.a('string');
+    // The square of it would be minutes.
+    expect(performance.now() - started).to.be.below(5_000);
+  });
+
+  it('keeps what a database can store', () => {
+    const stored = parse(
+      message({ message: 'a\0b \ud800', rendered: 'a\0b', spans: [span('handler.rs', 1.5, 1)] }),
+    )[0];
+    expect(stored).to.include({ message: 'a\ufffdb \ufffd', rendered: 'a\ufffdb', line: null });
+    const all = parse(...Array.from({ length: 100 }, () => message({ rendered: 'x'.repeat(200_000) })));
+    expect(all.length).to.be.within(5, 20);
+    expect(all[0]?.rendered).to.match(/\(shortened\)$/);
+  });
+
   it('reads any output without failing', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string(), fc.json(), fc.constant(message({})))), (lines) => {
