@@ -127,6 +127,10 @@ const kinds = {
     status: 504,
     meaning: 'The work goes on, but the request waited long enough; `details` names the build or the import.',
   },
+  no_disk_space: {
+    status: 507,
+    meaning: 'A disk of the service is full; the message says which. Nothing that was stored is lost.',
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 /** A stable, documented error code. */

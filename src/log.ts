@@ -1,8 +1,11 @@
 /** The log: JSON lines on stdout, or readable lines when stdout is a terminal. */
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
 export type { Logger } from 'pino';
+
+/** So much of a log that cannot be written waits for better times. */
+const KEPT_BYTES = 1024 * 1024;
 
 /** Members whose values do not reach the log. */
 const SECRETS = ['password', 'secret_key', 'access_key', 'config', 'authorization', 'cookie'];
@@ -26,5 +29,15 @@ export function createLogger(name: string, level: string): Logger {
         options,
         pretty({ sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }),
       )
-    : pino(options, pino.destination({ fd: 1, sync: true }));
+    : pino(options, standardOutput());
+}
+
+/**
+ * A log that cannot be written, because its disk is full say, is no reason to end. What could not be written is kept for
+ * later, up to a bound; beyond that it is lost.
+ */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ fd: 1, sync: true, maxLength: KEPT_BYTES });
+  output.on('error', () => undefined);
+  return output;
 }
