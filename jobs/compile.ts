@@ -6,6 +6,7 @@ import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
 import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
+import { isNoRoom } from '../src/no-room.js';
 import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import {
@@ -105,6 +106,14 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
 /** What the caller is told when it was not the handler's fault: what is ours to say is said, the rest is for the log. */
 function faultOf(thrown: unknown): { errorCode: ErrorCode; error: string } {
   if (thrown instanceof AppError) return { errorCode: thrown.code, error: thrown.message };
+  if (isNoRoom(thrown)) {
+    return {
+      errorCode: 'no_disk_space',
+      error:
+        'There is no room left on the disk of the worker (DATA_DIR) or of the artifact store (ARTIFACTS_URL); ' +
+        'make room, and compile again.',
+    };
+  }
   return {
     errorCode: 'internal_error',
     error: 'The build could not be carried out because of a fault of the service; its log has the details.',

@@ -5,8 +5,9 @@ export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
 }
 
-/** How programs say it. */
-const WORDS = /No space left on device|Disk quota exceeded|\(os error (28|122)\)/;
+/** How programs say it. Linkers write by way of memory, and die of a bus error when there is no room behind it. */
+const WORDS =
+  /No space left on device|Disk quota exceeded|\(os error (28|122)\)|signal 7 \[Bus error\]|ended by SIGBUS/;
 const CODES = ['ENOSPC', 'EDQUOT'];
 
 /** True when an error, or what caused it, is a full disk. */

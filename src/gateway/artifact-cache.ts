@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { access, chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
+import { isNoRoom, NoRoomError } from '../no-room.js';
 
 /** An unused executable is kept at least this long. */
 const MIN_AGE_MS = 3_600_000;
@@ -51,6 +52,12 @@ export class ArtifactCache {
       if (actual !== digest) throw new Error(`Artifact ${digest} is damaged: the store returned ${actual}`);
       await chmod(aside, 0o555);
       await rename(aside, path);
+    } catch (cause) {
+      if (!isNoRoom(cause)) throw cause;
+      throw new NoRoomError(
+        'There is no room left on the disk of the gateway (DATA_DIR) for the executable; make room, and start again.',
+        { cause },
+      );
     } finally {
       await rm(aside, { force: true });
     }

@@ -62,6 +62,8 @@ export interface StackOptions {
   readonly processes?: readonly ProcessName[];
   /** One that others use too, and that whoever made it drops. One of its own unless given. */
   readonly database?: TestDatabase;
+  /** Makes something of DATA_DIR before anything is in it; resolves with what undoes that. */
+  readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
   /** What the processes take for the name of their machine; needs root. That of this machine unless given. */
   readonly hostname?: string;
 }
@@ -82,7 +84,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const databaseUrl = (await options.databaseUrl?.(database.url)) ?? database.url;
   const data = await tempDir('stack');
   await mkdir(BUILD_CACHE, { recursive: true });
-  await symlink(BUILD_CACHE, join(data.path, 'build'));
+  const undoData = await options.prepareData?.(data.path);
+  if (!undoData) await symlink(BUILD_CACHE, join(data.path, 'build'));
   const [port, gatewayPort] = [await freePort(), await freePort()];
   const baseEnv: Record<string, string | undefined> = {
     ...process.env,
@@ -110,6 +113,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const close = async () => {
     for (const name of ['gateway', 'worker', 'actor-host', 'web'] as const) await processes.get(name)?.end();
     if (!options.database) await database.drop();
+    await undoData?.();
     await data.remove();
   };
   try {

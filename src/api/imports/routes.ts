@@ -69,6 +69,7 @@ export const importRoutes = [
       'invalid_bundle',
       'invalid_spec',
       'invalid_dependency',
+      'no_disk_space',
       'not_found',
       'domain_mismatch',
       'route_taken',

@@ -34,6 +34,7 @@ export const lifecycleRoutes = [
       'endpoint_has_no_code',
       'compile_failed',
       'compile_timeout',
+      'no_disk_space',
       'queue_unavailable',
       'artifact_store_unavailable',
       'no_worker',
