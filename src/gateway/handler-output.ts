@@ -1,5 +1,6 @@
 /** What a handler prints: logged line by line, and the last lines kept for error messages. */
 import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log.js';
 
 const KEPT_LINES = 20;
@@ -7,6 +8,12 @@ const KEPT_LINES = 20;
 const MAX_LINE_CHARACTERS = 4_096;
 /** Of what one handler prints in a second, no more lines than this are logged: it must not fill the disk. */
 const MAX_LINES_PER_SECOND = 500;
+
+/**
+ * No more than this is read of it: a handler that prints more has to wait when it prints, instead of keeping the gateway
+ * from its work.
+ */
+const MAX_CHARACTERS_PER_SECOND = 1024 * 1024;
 
 /** The captured output of one process. */
 export interface HandlerOutput {
@@ -24,9 +31,10 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
       `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`,
     ),
   );
+  const pace = new Pace(MAX_CHARACTERS_PER_SECOND);
   const capture = async (stream: Readable | null, name: 'stdout' | 'stderr') => {
     if (!stream) return;
-    for await (const line of lines(stream)) {
+    for await (const line of lines(stream, pace)) {
       if (kept.push(line) > KEPT_LINES) kept.shift();
       if (quota.take()) log.info({ stream: name }, line);
     }
@@ -68,9 +76,27 @@ class LineQuota {
   }
 }
 
-async function* lines(stream: Readable): AsyncGenerator<string> {
+/** Slows down whoever reads more than so many characters in a second. */
+class Pace {
+  #since = performance.now();
+  #taken = 0;
+
+  constructor(private readonly perSecond: number) {}
+
+  async take(characters: number): Promise<void> {
+    this.#taken += characters;
+    if (this.#taken <= this.perSecond) return;
+    const passed = performance.now() - this.#since;
+    if (passed < 1_000) await delay(1_000 - passed);
+    this.#since = performance.now();
+    this.#taken = 0;
+  }
+}
+
+async function* lines(stream: Readable, pace: Pace): AsyncGenerator<string> {
   let line = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
+    await pace.take(chunk.length);
     const parts = chunk.split('\n');
     const last = parts.pop() ?? '';
     for (const part of parts) {

@@ -108,11 +108,11 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       : settings.watch.add({ pid, socket: instance.socket, limits, end: fail });
   void ended.then(unwatch);
 
-  const stop = async () => {
+  const stop = async (graceMs = STOP_GRACE_MS) => {
     // Closing this is the request to end.
     control.destroy();
     if (pid !== undefined) {
-      await Promise.race([ended, sleep(STOP_GRACE_MS)]);
+      await Promise.race([ended, sleep(graceMs)]);
       // Also when it went by itself: what it has started goes with it.
       await child.kill();
     }
@@ -122,14 +122,16 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
 
   const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs);
   if (readiness !== 'ready' || pid === undefined) {
-    await stop();
+    // One that has not even become ready is not asked.
+    await stop(0);
     await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
     const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
   // With its socket there, it has no more business in a folder on the disk of this machine.
   if (process.getuid?.() === 0) await chown(folder, 0, 0);
-  return { pid, instance, startedAt: performance.now(), ended, lastLines: output.lastLines, fail, stop };
+  const { lastLines } = output;
+  return { pid, instance, startedAt: performance.now(), ended, lastLines, fail, stop: () => stop() };
 }
 
 async function spawnHandler({

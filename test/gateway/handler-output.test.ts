@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { captureOutput } from '../../src/gateway/handler-output.js';
@@ -36,6 +37,23 @@ describe('output of a handler', () => {
     expect(logged.lines).to.have.length(2);
     expect(logged.lines[0]?.msg?.length).to.be.below(5_000);
     expect(logged.lines[1]?.msg).to.equal('next');
+  });
+
+  it('is not read faster than a gateway can afford', async () => {
+    const { stdout, stderr, output } = capture();
+    const megabytes = 3;
+    let written = 0;
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    const began = performance.now();
+    while (written < megabytes * 1024 * 1024) {
+      written += chunk.length;
+      if (!stdout.write(chunk)) await once(stdout, 'drain');
+    }
+    // Two seconds have to be over before the third megabyte is taken.
+    expect(performance.now() - began).to.be.above(1_000);
+    stdout.end();
+    stderr.end();
+    await output.ended;
   });
 
   it('is logged up to a number of lines a second, and the rest is counted', async () => {

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/postgres.js';
-import { descendantsOf, isRunning } from '../support/process-state.js';
+import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { tempDir } from '../support/temp.js';
@@ -79,7 +79,7 @@ describe('restarts', () => {
         return current;
       });
       expect(now.pid).not.to.equal(pid);
-      expect(JSON.parse((await call(at('/any'))).text)).to.include({ pid: now.pid });
+      expect(descendantsOf(gateway().pid).map((process) => process.pid)).to.include(now.pid);
     });
   }
 
@@ -136,11 +136,14 @@ describe('restarts', () => {
       await second.ready;
       const other = `http://127.0.0.1:${port}`;
       const shared = await stack.deploy({ path: '/shared', code: ANYTHING });
-      const pidAt = async (base: string) =>
-        (JSON.parse((await call(`${base}/shared`)).text) as { pid: number }).pid;
-      const pids = [await pidAt(stack.gatewayUrl), await pidAt(other)];
-      expect(new Set(pids).size).to.equal(2);
-      expect((await view(shared)).pid, 'that of the gateway that has been there longest').to.equal(pids[0]);
+      const instanceAt = async (base: string) =>
+        (JSON.parse((await call(`${base}/shared`)).text) as { instance: number }).instance;
+      expect(await instanceAt(stack.gatewayUrl)).not.to.equal(await instanceAt(other));
+      const pids = processesWith(`EDGE_ENDPOINT_ID=${shared}`);
+      const { pid } = await view(shared);
+      expect(pids).to.include(pid);
+      const ofFirst = descendantsOf(gateway().pid).map((process) => process.pid);
+      expect(ofFirst, 'that of the gateway that has been there longest').to.include(pid);
       await must(stack.api.post(`/api/endpoints/${shared}/stop`));
       expect(pids.filter(isRunning)).to.deep.equal([]);
       expect([(await call(at('/shared'))).status, (await call(`${other}/shared`)).status]).to.deep.equal([

@@ -1,0 +1,202 @@
+/** Limits of endpoints in force: on requests in the fronts, on processes on the gateways, and what bodies may take in all. */
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { ATTACKS } from '../support/hostile/sdk-attacks.js';
+import { type Answer, type Call, call } from '../support/http.js';
+import { outcomes, startLoad } from '../support/load.js';
+import { isRunning } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+
+interface EndpointView {
+  readonly id: string;
+  readonly status: string;
+  readonly last_error: string | null;
+  readonly pid: number | null;
+  readonly limits: Record<string, number> | null;
+}
+
+const MEGABYTE = 1024 * 1024;
+
+describe('limits of endpoints', () => {
+  let stack: Stack;
+  before(async () => {
+    // One front, so that numbers are exact; what several make of them is said in the documentation.
+    const env = {
+      GATEWAY_CONCURRENCY: '1',
+      GATEWAY_MEMORY_MB: '32',
+      GATEWAY_BODY_LIMIT_BYTES: String(4 * MEGABYTE),
+    };
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'], env });
+  });
+  after(() => stack.close());
+
+  const at = (path: string, deed: string, options?: Call) =>
+    call(`${stack.gatewayUrl}${path}?do=${deed}`, { method: 'POST', ...options });
+  const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
+  const deploy = (path: string, limits: object | null = null) =>
+    stack.deploy({ path, method: 'POST', code: ATTACKS, limits });
+  const limit = (id: string, limits: object | null) =>
+    must(stack.api.put(`/api/endpoints/${id}`, { limits }));
+  const inFlight = async () => {
+    const { body } = await stack.api.get('/metrics');
+    return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
+  };
+  const countOf = (answers: readonly Answer[], status: number) =>
+    answers.filter((answer) => answer.status === status).length;
+
+  describe('concurrent requests', () => {
+    it('over the limit are 429, with Retry-After, and those in it go on', async () => {
+      await deploy('/crowded', { concurrent_requests: 3 });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => at('/crowded', 'sleep&ms=500')));
+      expect(countOf(answers, 200)).to.equal(3);
+      expect(countOf(answers, 429)).to.equal(17);
+      const refused = answers.find(({ status }) => status === 429);
+      expect(refused?.headers).to.include({ 'retry-after': '1', 'content-type': 'application/json' });
+      expect(JSON.parse(refused?.text ?? '')).to.deep.equal({
+        error: 'This endpoint has 3 requests to work on already.',
+      });
+      expect((await at('/crowded', 'nothing')).status).to.equal(200);
+    });
+
+    it('count while their handler is being replaced, and have a new limit at once', async () => {
+      const id = await deploy('/swapped', { concurrent_requests: 2 });
+      const slow = [at('/swapped', 'sleep&ms=1500'), at('/swapped', 'sleep&ms=1500')];
+      await eventually(async () => expect(await inFlight()).to.equal(2));
+      const { pid } = await view(id);
+      await limit(id, { concurrent_requests: 2, memory_mb: 300 });
+      await eventually(async () => expect((await view(id)).pid).not.to.be.oneOf([pid, null]));
+      expect((await at('/swapped', 'nothing')).status).to.equal(429);
+      await limit(id, { concurrent_requests: 3, memory_mb: 300 });
+      await eventually(async () => expect((await at('/swapped', 'nothing')).status).to.equal(200));
+      expect(countOf(await Promise.all(slow), 200)).to.equal(2);
+    });
+  });
+
+  describe('deadlines', () => {
+    it('are those of the endpoint, at once when they are changed', async () => {
+      const id = await deploy('/deadline', { timeout_ms: 300 });
+      const { status, text } = await at('/deadline', 'sleep&ms=5000');
+      expect([status, JSON.parse(text)]).to.deep.equal([
+        504,
+        { error: 'The handler did not answer within 300 ms.' },
+      ]);
+      await limit(id, null);
+      expect((await view(id)).limits).to.equal(null);
+      await eventually(async () => expect((await at('/deadline', 'sleep&ms=600')).status).to.equal(200));
+    });
+  });
+
+  describe('limits of processes', () => {
+    it('are in force at once when they are changed, without a failed request', async () => {
+      const id = await deploy('/changed');
+      const files = async () => Number((await at('/changed', 'files')).text);
+      expect(await files()).to.be.within(900, 1024);
+      const { pid } = await view(id);
+      const load = await startLoad({
+        targets: [stack.gatewayUrl],
+        clients: 4,
+        request: () => ({ path: '/changed?do=sleep&ms=20', method: 'POST', text: 'done' }),
+      });
+      for (const open_files of [100, 50, 200]) {
+        await limit(id, { open_files });
+        await eventually(async () => expect(await files()).to.be.within(open_files - 40, open_files));
+      }
+      expect(outcomes(await load.stop())).to.deep.equal({});
+      await eventually(() => expect(isRunning(pid)).to.equal(false));
+      expect(await view(id)).to.include({ status: 'running' });
+    });
+
+    it('as tight as they can be still let it work, and end what is over them', async () => {
+      const id = await deploy('/tight');
+      const { pid } = await view(id);
+      await limit(id, { open_files: 32, processes: 16, memory_mb: 16 });
+      await eventually(async () => {
+        const { status } = await at('/tight', 'nothing');
+        expect(status).to.equal(200);
+        expect((await view(id)).pid).not.to.equal(pid);
+      });
+      await at('/tight', 'memory-in-children');
+      const lines = stack.processes.get('gateway')?.logged.lines ?? [];
+      await eventually(() =>
+        expect(
+          lines.find(({ msg, endpoint_id }) => msg === 'handler crashed' && endpoint_id === id)?.['reason'],
+        ).to.match(/may use 16 \(memory_mb\)/),
+      );
+      await eventually(async () => expect((await at('/tight', 'nothing')).status).to.equal(200));
+    });
+
+    it('above those of a gateway, which may be configured otherwise, are cut there', async () => {
+      const id = await deploy('/cut', { open_files: 900 });
+      await stack.processes.get('gateway')?.end();
+      const gateway = await stack.start('gateway', { HANDLER_OPEN_FILES: '64' });
+      await eventually(async () => expect(Number((await at('/cut', 'files')).text)).to.be.within(1, 64));
+      const warned = gateway.logged.lines.find(
+        ({ msg, endpoint_id }) => /are above those of this gateway/.test(String(msg)) && endpoint_id === id,
+      );
+      expect(warned?.['limits']).to.deep.equal(['open_files']);
+      await stack.processes.get('gateway')?.end();
+      await stack.start('gateway');
+    });
+  });
+
+  describe('bodies in a gateway', () => {
+    /** Sends the head of a request, and of its body so many bytes. */
+    function upload(path: string, length: number, bytes: number): Socket {
+      const { hostname, port } = new URL(stack.gatewayUrl);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined);
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`);
+      socket.write(Buffer.alloc(bytes));
+      return socket;
+    }
+
+    const send = (path: string, megabytes: number) =>
+      at(path, 'read-body', { body: Buffer.alloc(megabytes * MEGABYTE) });
+
+    it('take so much memory and no more: what has no room is 503, until there is some', async () => {
+      await deploy('/bodies');
+      expect((await send('/bodies', 4)).text).to.equal(String(4 * MEGABYTE));
+      // Nearly 32 MiB of bodies that never end.
+      const sockets = Array.from({ length: 8 }, () =>
+        upload('/bodies', 4 * MEGABYTE, 4 * MEGABYTE - 100_000),
+      );
+      try {
+        const refused = await eventually(async () => {
+          const answer = await send('/bodies', 3);
+          expect(answer.status).to.equal(503);
+          return answer;
+        });
+        expect(refused.headers).to.include({ 'retry-after': '1' });
+        expect(JSON.parse(refused.text).error).to.match(/holds as many bodies as it may/);
+        expect((await at('/bodies', 'nothing')).status, 'without a body').to.equal(200);
+      } finally {
+        for (const socket of sockets) socket.destroy();
+      }
+      await eventually(async () => expect((await send('/bodies', 3)).status).to.equal(200));
+    });
+
+    it('count until the client has taken them, or is gone', async () => {
+      await deploy('/unread');
+      const sockets = Array.from({ length: 6 }, () => {
+        const { hostname, port } = new URL(stack.gatewayUrl);
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => undefined);
+        // Asks, and does not read.
+        socket.pause();
+        socket.write('POST /unread?do=megabytes&mb=12 HTTP/1.1\r\nHost: x\r\n\r\n');
+        return socket;
+      });
+      try {
+        await eventually(async () => {
+          const { status, text } = await at('/unread', 'megabytes&mb=12');
+          expect(status, text.slice(0, 100)).to.equal(503);
+        });
+        expect((await at('/unread', 'nothing')).status, 'a small answer').to.equal(200);
+      } finally {
+        for (const socket of sockets) socket.destroy();
+      }
+      await eventually(async () => expect((await at('/unread', 'megabytes&mb=12')).status).to.equal(200));
+    });
+  });
+});
