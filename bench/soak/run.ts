@@ -1,0 +1,83 @@
+/** One soak from beginning to end: warm-up, a look without traffic, traffic with samples, and the same look again. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Figures, processFigures, takeFigures } from './figures.js';
+import { type Landscape, openLandscape } from './landscape.js';
+import { Outcomes } from './outcomes.js';
+import { startTraffic, type TrafficOptions } from './traffic.js';
+import { leaks, type MemoryRule, type MemoryTrend, memoryTrends, type Sample } from './verdict.js';
+
+export interface SoakOptions extends TrafficOptions {
+  readonly endpoints: number;
+  /** Traffic before anything is measured: pools fill, code is compiled, caches grow. */
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+  readonly memory: MemoryRule;
+  /** Is told how far it is. */
+  readonly onProgress?: (text: string) => void;
+}
+
+export interface SoakReport {
+  readonly outcomes: Outcomes;
+  readonly trends: readonly MemoryTrend[];
+  readonly before: Figures;
+  readonly after: Figures;
+  /** What is more than before and should not be, in words. */
+  readonly leaks: readonly string[];
+  readonly durationMs: number;
+}
+
+const SAMPLES = 40;
+/** What is idle is given up within this: connections of pools, readers of imports. */
+const SETTLE_LIMIT_MS = 90_000;
+const LOOK_EVERY_MS = 1_000;
+
+/** Runs it. */
+export async function soak(options: SoakOptions): Promise<SoakReport> {
+  const { onProgress = () => undefined, warmUpMs, durationMs } = options;
+  onProgress(`starting ${options.endpoints} endpoints`);
+  const landscape = await openLandscape(options.endpoints);
+  try {
+    const outcomes = new Outcomes();
+    onProgress(`warming up for ${warmUpMs / 1000} s`);
+    await traffic(landscape, outcomes, options, warmUpMs);
+    const before = await settled(landscape, () => true);
+    onProgress(`traffic for ${durationMs / 1000} s`);
+    const samples = await traffic(landscape, outcomes, options, durationMs);
+    onProgress('looking for what was left behind');
+    const after = await settled(landscape, (figures) => leaks(before, figures).length === 0);
+    const trends = memoryTrends(samples, options.memory);
+    return { outcomes, trends, before, after, leaks: leaks(before, after), durationMs };
+  } finally {
+    await landscape.close();
+  }
+}
+
+async function traffic(
+  landscape: Landscape,
+  outcomes: Outcomes,
+  options: SoakOptions,
+  ms: number,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const started = performance.now();
+  const running = startTraffic(landscape, outcomes, options);
+  try {
+    for (let sample = 1; sample <= SAMPLES; sample++) {
+      await delay(Math.max(0, started + (ms * sample) / SAMPLES - performance.now()));
+      samples.push({ atMs: performance.now() - started, byKind: processFigures(landscape) });
+    }
+  } finally {
+    await running.stop();
+  }
+  return samples;
+}
+
+/** Looks until there are no jobs any more and all is as wanted, or for as long as that may take. */
+async function settled(landscape: Landscape, isWanted: (figures: Figures) => boolean): Promise<Figures> {
+  const deadline = performance.now() + SETTLE_LIMIT_MS;
+  for (;;) {
+    const figures = await takeFigures(landscape);
+    if ((figures.jobs === 0 && isWanted(figures)) || performance.now() > deadline) return figures;
+    await delay(LOOK_EVERY_MS);
+  }
+}

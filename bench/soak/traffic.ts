@@ -1,0 +1,133 @@
+/** The mixed traffic: requests of many kinds, redeployments, stops, API calls and imports, each checked and counted. */
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { call } from '../../test/support/http.js';
+import { changeApi, importBundle, redeploy, stopAndStart } from './changes.js';
+import { BODY_LIMIT, ITEMS, type Landscape, type SoakEndpoint } from './landscape.js';
+import type { Outcomes } from './outcomes.js';
+
+export interface TrafficOptions {
+  /** Clients that keep their connections. */
+  readonly clients: number;
+  /** Milliseconds between requests of a client. */
+  readonly pauseMs: number;
+  /** Milliseconds between changes of one kind: redeployments, stops, imports and so on. */
+  readonly changeEveryMs: number;
+}
+
+/** Traffic that goes on until it is stopped. */
+export interface Traffic {
+  /** Resolves when everything that was begun has ended. */
+  stop(): Promise<void>;
+}
+
+/** One kind of request out of a hundred, by how many of them are of this kind. */
+const KINDS: readonly (readonly [share: number, kind: RequestKind])[] = [
+  [60, 'plain'],
+  [10, 'pg'],
+  [10, 'cache'],
+  [8, 'sqlite'],
+  [5, 'unknown'],
+  [3, 'method'],
+  [2, 'panic'],
+  [2, 'too large'],
+];
+
+type RequestKind = 'plain' | 'pg' | 'cache' | 'sqlite' | 'unknown' | 'method' | 'panic' | 'too large';
+
+/** Starts it. */
+export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: TrafficOptions): Traffic {
+  const { endpoints } = landscape;
+  let isOver = false;
+  const agents: Agent[] = [];
+  const repeat = async (pauseMs: number, work: (turn: number) => Promise<void>) => {
+    for (let turn = 0; !isOver; turn++) {
+      await work(turn);
+      await delay(pauseMs);
+    }
+  };
+  const clients = Array.from({ length: options.clients }, () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    agents.push(agent);
+    return repeat(options.pauseMs, () => request(landscape, outcomes, agent));
+  });
+  // Each connection is used once.
+  const churn = repeat(options.pauseMs * 2, () => request(landscape, outcomes));
+  // Of the endpoints, every tenth is stopped and started; the others are deployed anew.
+  const stoppable = endpoints.filter((_, at) => at % 10 === 0);
+  const replaceable = endpoints.filter((_, at) => at % 10 !== 0);
+  const changes = [
+    repeat(options.changeEveryMs, (turn) => redeploy(landscape, outcomes, pick(replaceable), turn)),
+    repeat(options.changeEveryMs * 2, () => stopAndStart(landscape, outcomes, pick(stoppable))),
+    repeat(options.changeEveryMs, (turn) => changeApi(landscape, outcomes, turn)),
+    repeat(options.changeEveryMs * 4, (turn) => importBundle(landscape, outcomes, turn)),
+  ];
+  return {
+    stop: async () => {
+      isOver = true;
+      await Promise.all([...clients, churn, ...changes]);
+      for (const agent of agents) agent.destroy();
+    },
+  };
+}
+
+async function request(landscape: Landscape, outcomes: Outcomes, agent?: Agent): Promise<void> {
+  const endpoint = pick(landscape.endpoints);
+  const kind = pickKind();
+  await outcomes.run(`request ${kind}`, () => send(landscape, endpoint, kind, agent));
+}
+
+async function send(
+  { stack }: Landscape,
+  endpoint: SoakEndpoint,
+  kind: RequestKind,
+  agent: Agent | undefined,
+): Promise<void> {
+  const n = Math.floor(Math.random() * ITEMS);
+  const url = `${stack.gatewayUrl}${kind === 'unknown' ? '/nowhere' : endpoint.path}/${n}`;
+  const query = ['pg', 'cache', 'sqlite', 'panic'].includes(kind) ? `?use=${kind}` : '';
+  // As they are when it is sent, and when it is answered: it may be deployed anew meanwhile.
+  const before = { variants: [...endpoint.variants], mayBeDown: endpoint.mayBeDown };
+  const method = kind === 'method' ? 'DELETE' : 'GET';
+  const body = kind === 'too large' ? Buffer.alloc(BODY_LIMIT + 1) : undefined;
+  const { status, text } = await call(url + query, {
+    method,
+    ...(agent && { agent }),
+    ...(body && { body }),
+  });
+  const got = `${status} ${text}`;
+  if (status === 503 && (before.mayBeDown || endpoint.mayBeDown)) return;
+  const wanted = STATUSES[kind];
+  if (status !== wanted) throw new Error(`answered ${got} instead of ${wanted}`);
+  if (wanted !== 200) return;
+  const variants = [...before.variants, ...endpoint.variants];
+  if (!variants.some((variant) => text === `${variant} ${n}`)) throw new Error(`wrong answer: ${got}`);
+}
+
+/** What the documentation says that each gets. */
+const STATUSES: Readonly<Record<RequestKind, number>> = {
+  plain: 200,
+  pg: 200,
+  cache: 200,
+  sqlite: 200,
+  unknown: 404,
+  method: 405,
+  panic: 500,
+  'too large': 413,
+};
+
+function pickKind(): RequestKind {
+  let left = Math.random() * 100;
+  for (const [share, kind] of KINDS) {
+    left -= share;
+    if (left < 0) return kind;
+  }
+  return 'plain';
+}
+
+/** Any of them. */
+export function pick<T>(from: readonly T[]): T {
+  const picked = from[Math.floor(Math.random() * from.length)];
+  if (picked === undefined) throw new Error('there is nothing to pick from');
+  return picked;
+}

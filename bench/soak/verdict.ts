@@ -1,0 +1,79 @@
+/** Whether figures stay where they are. */
+import type { Figures, ProcessFigures, ProcessKind } from './figures.js';
+import { PROCESS_KINDS } from './figures.js';
+
+/** Memory is flat when it ends no higher than this part, and this much, above where it began. */
+export interface MemoryRule {
+  readonly share: number;
+  readonly bytes: number;
+}
+
+/** Memory of the processes of one kind over the time that was measured. */
+export interface MemoryTrend {
+  readonly kind: ProcessKind;
+  /** Medians of the first and the last quarter of the samples, bytes. */
+  readonly start: number;
+  readonly end: number;
+  /** Of the line that fits all samples best, bytes an hour. */
+  readonly slope: number;
+  readonly isFlat: boolean;
+}
+
+/** A moment under traffic. */
+export interface Sample {
+  readonly atMs: number;
+  readonly byKind: Figures['byKind'];
+}
+
+/** Looks at samples under traffic, after warm-up. */
+export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): MemoryTrend[] {
+  return PROCESS_KINDS.map((kind) => {
+    const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].pss }));
+    const quarter = Math.max(1, Math.floor(points.length / 4));
+    const start = middle(points.slice(0, quarter).map(({ y }) => y));
+    const end = middle(points.slice(-quarter).map(({ y }) => y));
+    const isFlat = end <= start * (1 + rule.share) + rule.bytes;
+    return { kind, start, end, slope: slopeOf(points) * 3_600_000, isFlat };
+  });
+}
+
+/** Tables whose rows are kept for a time by design: what was built and imported. */
+const HISTORY = ['builds', 'artifacts', 'imports', 'import_handlers'];
+/** Executables of all builds, and of those that have run on the machine: also kept for a time. */
+const KEPT_FILES = ['artifacts', 'handlers'];
+/** Connections of pools come and go. */
+const FD_SLACK = 16;
+
+/**
+ * Compares two moments at which there was no traffic.
+ * @returns what is more than before and should not be, in words
+ */
+export function leaks(before: Figures, after: Figures): string[] {
+  const found: string[] = [];
+  const compare = (what: string, from: number, to: number, slack = 0) => {
+    if (to > from + slack) found.push(`${what}: ${from} before, ${to} after`);
+  };
+  for (const kind of PROCESS_KINDS) {
+    const [old, now]: [ProcessFigures, ProcessFigures] = [before.byKind[kind], after.byKind[kind]];
+    compare(`processes of ${kind}`, old.processes, now.processes);
+    compare(`file descriptors of ${kind}`, old.fds, now.fds, FD_SLACK);
+  }
+  for (const [table, rows] of Object.entries(after.rows))
+    if (!HISTORY.includes(table)) compare(`rows of ${table}`, before.rows[table] ?? 0, rows);
+  for (const [folder, files] of Object.entries(after.files))
+    if (!KEPT_FILES.includes(folder)) compare(`files in ${folder}`, before.files[folder] ?? 0, files);
+  compare('unfinished jobs', 0, after.jobs);
+  return found;
+}
+
+function middle(values: readonly number[]): number {
+  return [...values].sort((left, right) => left - right)[values.length >> 1] ?? 0;
+}
+
+function slopeOf(points: readonly { x: number; y: number }[]): number {
+  const mean = (of: 'x' | 'y') => points.reduce((sum, point) => sum + point[of], 0) / points.length;
+  const [x, y] = [mean('x'), mean('y')];
+  const spread = points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
+  const shared = points.reduce((sum, point) => sum + (point.x - x) * (point.y - y), 0);
+  return spread === 0 ? 0 : shared / spread;
+}

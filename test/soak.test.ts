@@ -1,0 +1,24 @@
+/** The soak of `bench/soak.ts` in short: mixed traffic leaves no error and nothing behind. */
+import { expect } from 'chai';
+import { soak } from '../bench/soak/run.js';
+
+describe('mixed traffic', function () {
+  this.timeout(300_000);
+
+  it('has no error that is not documented, and leaves no processes, files, rows, jobs or memory behind', async () => {
+    const { outcomes, trends, leaks } = await soak({
+      endpoints: 20,
+      clients: 4,
+      pauseMs: 10,
+      changeEveryMs: 500,
+      warmUpMs: 8_000,
+      durationMs: 20_000,
+      // In so short a time only a leak of much with each request shows.
+      memory: { share: 0.5, bytes: 64 * 1024 ** 2 },
+    });
+    expect(outcomes.errors).to.deep.equal([]);
+    for (const [kind, { done }] of outcomes.all) expect(done, kind).to.be.above(0);
+    expect(leaks).to.deep.equal([]);
+    expect(trends.filter(({ isFlat }) => !isFlat)).to.deep.equal([]);
+  });
+});
