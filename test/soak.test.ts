@@ -7,12 +7,12 @@ describe('mixed traffic', function () {
 
   it('has no error that is not documented, and leaves no processes, files, rows, jobs or memory behind', async () => {
     const { outcomes, trends, leaks } = await soak({
-      endpoints: 20,
+      endpoints: 12,
       clients: 4,
       pauseMs: 10,
       changeEveryMs: 500,
-      warmUpMs: 8_000,
-      durationMs: 20_000,
+      warmUpMs: 5_000,
+      durationMs: 15_000,
       // In so short a time only a leak of much with each request shows.
       memory: { share: 0.5, bytes: 64 * 1024 ** 2 },
     });

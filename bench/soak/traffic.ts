@@ -93,7 +93,7 @@ async function send(
   const { status, text } = await call(url + query, {
     method,
     ...(agent && { agent }),
-    ...(body && { body }),
+    ...(body && { body, headers: { 'content-length': body.length } }),
   });
   const got = `${status} ${text}`;
   if (status === 503 && (before.mayBeDown || endpoint.mayBeDown)) return;
