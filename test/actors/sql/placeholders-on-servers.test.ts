@@ -1,0 +1,161 @@
+/** Statements made at random, whose placeholders hide among strings, names and comments, run by the real databases. */
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
+import { type SqlDialect, scanSql } from '../../../src/actors/sql/placeholders.js';
+import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+
+/** A column of a SELECT: how it is written, what comes back, and whether that came as a parameter. */
+interface Column {
+  readonly sql: string;
+  readonly value: string;
+  readonly isParam: boolean;
+}
+
+/** Runs a statement; resolves with the values of its only row. */
+type Run = (sql: string, params: readonly string[]) => Promise<readonly unknown[]>;
+
+/** What scanners stumble over. */
+const text = fc.string({
+  unit: fc.constantFrom(...'?$1:@\'"`\\/*-#[]; aE\n', '??', '--', '/*', '*/', '$$', '$a$'),
+  maxLength: 8,
+});
+
+const doubled = (value: string, quote: string) => `${quote}${value.replaceAll(quote, quote + quote)}${quote}`;
+const escaped = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+/** The ways in which a database writes a string, and a comment. */
+const WRITTEN: Readonly<Record<SqlDialect, { strings: Spell[]; comments: Spell[]; cast: string }>> = {
+  postgres: {
+    strings: [
+      (value) => doubled(value, "'"),
+      (value) => `E${escaped(value)}`,
+      (value) => (value.includes('$q') || value.endsWith('$') ? doubled(value, "'") : `$q$${value}$q$`),
+    ],
+    comments: [(value) => `/* ${withoutEdges(value)} /* ? */ */`, (value) => `-- ${oneLine(value)}\n`],
+    cast: 'CAST(? AS text)',
+  },
+  mysql: {
+    strings: [escaped, (value) => `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`],
+    comments: [
+      (value) => `/* ${withoutEdges(value)} */`,
+      (value) => `-- ${oneLine(value)}\n`,
+      (value) => `# ${oneLine(value)}\n`,
+    ],
+    cast: 'CAST(? AS char)',
+  },
+  sqlite: {
+    strings: [(value) => doubled(value, "'")],
+    comments: [(value) => `/* ${withoutEdges(value)} */`, (value) => `-- ${oneLine(value)}\n`],
+    cast: 'CAST(? AS text)',
+  },
+};
+type Spell = (value: string) => string;
+
+const withoutEdges = (value: string) => value.replaceAll('*', '').replaceAll('/', '');
+const oneLine = (value: string) => value.replaceAll('\n', '');
+
+function columns(dialect: SqlDialect): fc.Arbitrary<Column[]> {
+  const { strings, comments, cast } = WRITTEN[dialect];
+  const comment = fc.record({ value: text, spell: fc.constantFrom(...comments) });
+  const column = fc
+    .record({
+      value: text,
+      isParam: fc.boolean(),
+      spell: fc.constantFrom(...strings),
+      before: fc.option(comment),
+      name: fc.option(text),
+    })
+    .map(({ value, isParam, spell, before, name }) => {
+      const written = isParam ? cast : spell(value);
+      const quote = dialect === 'mysql' ? '`' : '"';
+      // Names may hold anything but blanks at their end.
+      const alias = name === null ? '' : ` AS ${doubled(`${name}n`, quote)}`;
+      return { sql: `${before ? before.spell(before.value) : ''} ${written}${alias}`, value, isParam };
+    });
+  return fc.array(column, { minLength: 1, maxLength: 6 });
+}
+
+async function check(dialect: SqlDialect, run: Run, numRuns: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(columns(dialect), async (all) => {
+      const params = all.filter(({ isParam }) => isParam).map(({ value }) => value);
+      const scanned = scanSql(`SELECT ${all.map(({ sql }) => sql).join(', ')}`, dialect);
+      expect(scanned.placeholders, scanned.sql).to.equal(params.length);
+      expect(await run(scanned.sql, params), scanned.sql).to.deep.equal(all.map(({ value }) => value));
+    }),
+    { numRuns },
+  );
+}
+
+describe('placeholders among strings, names and comments, as the databases read them', () => {
+  it('SQLite', async () => {
+    const database = new Database(':memory:');
+    try {
+      await check(
+        'sqlite',
+        async (sql, params) =>
+          database
+            .prepare(sql)
+            .raw()
+            .get(...params) as unknown[],
+        500,
+      );
+    } finally {
+      database.close();
+    }
+  });
+
+  describe('PostgreSQL', () => {
+    let database: TestDatabase;
+    before(async () => {
+      database = await createDatabase();
+    });
+    after(() => database?.drop());
+
+    it('agrees', async () => {
+      const client = new pg.Client(database.url);
+      await client.connect();
+      try {
+        const run: Run = async (sql, params) => {
+          const { rows } = await client.query<unknown[]>({
+            text: sql,
+            values: [...params],
+            rowMode: 'array',
+          });
+          return rows[0] ?? [];
+        };
+        await check('postgres', run, 300);
+      } finally {
+        await client.end();
+      }
+    });
+  });
+
+  describe('MariaDB', function () {
+    this.timeout(120_000);
+    let backend: MariadbBackend;
+    before(async () => {
+      backend = await startMariadbBackend(false);
+    });
+    after(() => backend?.remove());
+
+    it('agrees', async () => {
+      const { host, port, username: user, password, database } = backend.config;
+      const settings = { host, port, user, password: password ?? '', database };
+      const connection = await createConnection(settings);
+      try {
+        const run: Run = async (sql, params) => {
+          const [rows] = await connection.execute({ sql, rowsAsArray: true }, [...params]);
+          return (rows as unknown[][])[0] ?? [];
+        };
+        await check('mysql', run, 300);
+      } finally {
+        await connection.end();
+      }
+    });
+  });
+});
