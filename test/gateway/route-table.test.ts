@@ -107,10 +107,11 @@ describe('route table', () => {
     const change = fc.record({ remove: fc.boolean(), route });
     const wanted = fc.record({
       host: fc.constantFrom('h.test', 'other.test'),
-      method: fc.constantFrom('GET', 'POST'),
+      method: fc.constantFrom('GET', 'POST', 'HEAD', 'PUT'),
+      // One of them with a slash in it, and some that end with a slash.
       path: fc
-        .array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 })
-        .map((segments) => `/${segments.join('/')}`),
+        .tuple(fc.array(fc.constantFrom('a', 'b', 'c', 'a%2Fb', '%61'), { maxLength: 3 }), fc.boolean())
+        .map(([segments, slash]) => `/${segments.join('/')}${slash && segments.length > 0 ? '/' : ''}`),
     });
     fc.assert(
       fc.property(
@@ -130,8 +131,8 @@ describe('route table', () => {
           }
           for (const { host, method, path: requested } of requests) {
             const found = routes.find(host, method, requested);
-            expect(found.kind === 'found' ? found.target : undefined).to.equal(
-              bestOf([...known.values()], host, method, requested),
+            expect(found, `${method} ${host}${requested}`).to.deep.equal(
+              lookupIn([...known.values()], host, method, requested),
             );
           }
         },
@@ -146,24 +147,36 @@ function keyOf({ domain, method, route }: Route): string {
 }
 
 /** The rule, as plainly as it can be written: exact host first, then the leftmost static segment wins. */
-function bestOf(routes: readonly Route[], host: string, method: string, path: string): string | undefined {
-  const wanted = path.split('/');
-  const fits = ({ domain, method: own, route }: Route) => {
+function lookupIn(routes: readonly Route[], host: string, method: string, path: string): Lookup<string> {
+  const wanted = path
+    .replace(/(.)\/$/, '$1')
+    .split('/')
+    .map(decodeURIComponent);
+  const fitting = routes.filter(({ domain, route }) => {
     const segments = route.split('/');
     return (
       (domain === host || domain === '*') &&
-      own === method &&
       segments.length === wanted.length &&
       segments.every((segment, at) => (segment.startsWith('{') ? wanted[at] !== '' : segment === wanted[at]))
     );
-  };
-  const rank = ({ domain, route }: Route) =>
-    (domain === '*' ? '1' : '0') +
-    route
-      .replace(/\{.\}/g, '~')
+  });
+  const [best] = fitting
+    .filter((route) => route.method === (method === 'HEAD' ? 'GET' : method))
+    .sort((left, right) => (rankOf(left) < rankOf(right) ? -1 : 1));
+  if (best) {
+    const params = best.route
       .split('/')
-      .map((segment) => (segment === '~' ? '1' : '0'))
-      .join('');
-  const [best] = routes.filter(fits).sort((left, right) => (rank(left) < rank(right) ? -1 : 1));
-  return best && keyOf(best);
+      .flatMap((segment, at) => (segment.startsWith('{') ? [[segment.slice(1, -1), wanted[at]]] : []));
+    return { kind: 'found', target: keyOf(best), params: Object.fromEntries(params) };
+  }
+  if (fitting.length === 0) return { kind: 'unknown' };
+  const methods = new Set(
+    fitting.flatMap((route) => (route.method === 'GET' ? ['GET', 'HEAD'] : route.method)),
+  );
+  return { kind: 'wrong-method', allow: [...methods].sort() };
+}
+
+function rankOf({ domain, route }: Route): string {
+  const segments = route.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0'));
+  return (domain === '*' ? '1' : '0') + segments.join('');
 }
