@@ -84,14 +84,16 @@ export class EndpointRunner {
 
   /** Takes note of what should run now. */
   desire(desired: Desired): void {
-    if (desired.artifact !== this.#desired.artifact || desired.version !== this.#desired.version) {
+    const isNew = desired.artifact !== this.#desired.artifact || desired.version !== this.#desired.version;
+    // Told again, what is under way is still what is wanted.
+    if (isNew) {
+      this.#desired = desired;
       // Somebody wants something: past crashes do not delay it.
       this.#crashes = 0;
       this.#isLooping = false;
       clearTimeout(this.#retry);
       this.#retry = undefined;
     }
-    this.#desired = desired;
     this.#settle();
   }
 

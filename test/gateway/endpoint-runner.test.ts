@@ -271,6 +271,20 @@ describe('endpoint runner', () => {
     expect(notes).to.deep.equal(['observe running 1001']);
   });
 
+  it('reports a start that fails also when it is told again what to start meanwhile', async () => {
+    let fail = (_error: Error): void => undefined;
+    routing = new Promise((_resolve, reject) => {
+      fail = reject;
+    });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    await settle();
+    runner.desire({ artifact: 'a', limits: LIMITS, version: 1 });
+    routing = Promise.resolve();
+    fail(new Error('it does not start'));
+    await settle();
+    expect(notes).to.include('observe failed null');
+  });
+
   it('ends all it has started', async () => {
     const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();

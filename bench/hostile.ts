@@ -1,0 +1,112 @@
+/** What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet. */
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RAW_ATTACKS } from '../test/support/hostile/raw-attacks.js';
+import { ATTACKS } from '../test/support/hostile/sdk-attacks.js';
+import { call } from '../test/support/http.js';
+import { must, type Stack } from '../test/support/processes.js';
+import { withStacks } from './support/gateway.js';
+import { SMALL_JSON } from './support/handlers.js';
+import { type Benchmark, runAlone } from './support/main.js';
+import { median, type Row, round } from './support/report.js';
+
+/** What is done, with which handler, again and again while the neighbour is measured. */
+const DEEDS: readonly (readonly [deed: string, code: string])[] = [
+  ['spin', ATTACKS],
+  ['spin-in-thread', ATTACKS],
+  ['spin-in-sessions', ATTACKS],
+  ['recurse', ATTACKS],
+  ['memory-at-once', ATTACKS],
+  ['memory-slowly', ATTACKS],
+  ['memory-in-children', ATTACKS],
+  ['fork-bomb', ATTACKS],
+  ['threads', ATTACKS],
+  ['files', ATTACKS],
+  ['print-lines', ATTACKS],
+  ['print-without-end', ATTACKS],
+  ['megabytes&mb=60', ATTACKS],
+  ['panic', ATTACKS],
+  ['exit', ATTACKS],
+  ['flood', RAW_ATTACKS],
+  ['twice', RAW_ATTACKS],
+  ['huge', RAW_ATTACKS],
+  ['unfinished', RAW_ATTACKS],
+  ['stop-reading', RAW_ATTACKS],
+];
+const LIMITS = { memory_mb: 256, processes: 128, timeout_ms: 1_000 };
+const ROUNDS = 3;
+const MEASURE_MS = 2_000;
+const CLIENTS = 4;
+const PAUSE_MS = 4;
+const ATTACKERS = 2;
+
+export const hostile: Benchmark = () =>
+  withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' } }], async (stack) => {
+    if (!stack) throw new Error('no stack');
+    await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
+    await neighbourP99(stack);
+    const rows: Row[] = [];
+    for (const [deed, code] of DEEDS) rows.push(await measure(stack, deed, code));
+    return rows;
+  });
+
+async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
+  const pairs: { quiet: number; attacked: number }[] = [];
+  for (let number = 0; number < ROUNDS; number++) {
+    const quiet = await neighbourP99(stack);
+    const id = await stack.deploy({ path: '/attack', method: 'POST', code, limits: LIMITS });
+    const attack = startAttack(stack, deed);
+    await delay(200);
+    const attacked = await neighbourP99(stack);
+    await attack.stop();
+    await must(stack.api.delete(`/api/endpoints/${id}`));
+    await delay(200);
+    pairs.push({ quiet, attacked });
+  }
+  const of = (key: 'quiet' | 'attacked') => median(pairs.map((pair) => pair[key]));
+  return {
+    question: `p99 of a neighbour while a handler does \`${deed}\`, against quiet`,
+    measured: `${round(of('attacked'))} ms against ${round(of('quiet'))} ms`,
+    value: of('attacked') / of('quiet'),
+    unit: 'x',
+    bar: { atMost: 2 },
+  };
+}
+
+function startAttack(stack: Stack, deed: string): { stop(): Promise<void> } {
+  let isOver = false;
+  const attackers = Array.from({ length: ATTACKERS }, async () => {
+    while (!isOver) {
+      // What it gets for an answer does not matter.
+      await call(`${stack.gatewayUrl}/attack?do=${deed}`, { method: 'POST' }).catch(() => undefined);
+      await delay(5);
+    }
+  });
+  return {
+    stop: async () => {
+      isOver = true;
+      await Promise.all(attackers);
+    },
+  };
+}
+
+/** Milliseconds. @throws Error when the neighbour does not answer as it should */
+async function neighbourP99({ gatewayUrl }: Stack): Promise<number> {
+  const times: number[] = [];
+  const until = performance.now() + MEASURE_MS;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (performance.now() < until) {
+      const began = performance.now();
+      const { status, text } = await call(`${gatewayUrl}/hello/ada`, { agent });
+      if (status !== 200) throw new Error(`the neighbour answers ${status}: ${text}`);
+      times.push(performance.now() - began);
+      await delay(PAUSE_MS);
+    }
+    agent.destroy();
+  });
+  await Promise.all(clients);
+  return times.sort((left, right) => left - right)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+}
+
+await runAlone(import.meta.url, hostile);
