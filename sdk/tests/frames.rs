@@ -269,6 +269,80 @@ fn random_frames_survive_random_cuts() {
     }
 }
 
+/// Reads a stream in pieces, to its end or its error. What the buffer offers never exceeds what has arrived by much.
+fn read_in_pieces(stream: &[u8], piece: usize) -> (Vec<(u32, Vec<u8>, Vec<u8>)>, Result<bool, &'static str>) {
+    const SLACK: usize = 256 * 1024;
+    let (mut buffer, mut found, mut arrived) = (Buffer::new(), Vec::new(), 0);
+    for bytes in stream.chunks(piece) {
+        buffer.extend(bytes);
+        arrived += bytes.len();
+        loop {
+            match buffer.next_frame() {
+                Ok(Some(frame)) => found.push((frame.number, frame.head.to_vec(), frame.body.to_vec())),
+                Ok(None) => break,
+                Err(error) => return (found, Err(error.code())),
+            }
+        }
+        assert!(buffer.room().len() <= 2 * arrived + SLACK);
+    }
+    (found, Ok(buffer.is_mid_frame()))
+}
+
+#[test]
+fn damaged_streams_end_the_same_however_they_are_cut() {
+    let mut random = Random(0xbad);
+    for _ in 0..2_000 {
+        let mut stream = Vec::new();
+        for _ in 0..random.below(5) {
+            let body: Vec<u8> = (0..random.below(300)).map(|_| random.next() as u8).collect();
+            stream.extend_from_slice(&header(Kind::Request, random.next() as u32, 2, body.len()));
+            stream.extend_from_slice(b"{}");
+            stream.extend_from_slice(&body);
+        }
+        for _ in 0..random.below(4) {
+            let at = random.below(stream.len() + 1);
+            match random.below(3) {
+                0 => stream.truncate(at),
+                1 => stream.insert(at, random.next() as u8),
+                _ => stream.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.next() as u8),
+            }
+        }
+        let expected = read_in_pieces(&stream, 1);
+        for piece in [2, 3, 17, 1_000_000] {
+            assert_eq!(read_in_pieces(&stream, piece), expected);
+        }
+    }
+}
+
+#[test]
+fn damaged_heads_are_refused_and_never_panic() {
+    const SPECIAL: &[u8] = b"{}[]\",:0-e\\\0\xff";
+    let (mut random, mut read) = (Random(0x4ead), 0);
+    let whole: Vec<Vec<u8>> = golden().into_iter().filter_map(|g| Some(g.frame?.head.into_bytes())).collect();
+    for _ in 0..20_000 {
+        let mut head = whole[random.below(whole.len())].clone();
+        for _ in 0..random.below(4) {
+            let at = random.below(head.len() + 1);
+            match random.below(4) {
+                0 => head.truncate(at),
+                1 => head.insert(at, SPECIAL[random.below(SPECIAL.len())]),
+                2 => drop(head.drain(at..(at + random.below(9)).min(head.len()))),
+                _ => head.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.next() as u8),
+            }
+        }
+        let raw = [&header(Kind::Request, 1, head.len(), 0)[..], &head].concat();
+        let Ok(Decoded::Frame(frame, _)) = decode(&raw) else { panic!("a whole frame") };
+        match rust_edge_gateway_sdk::wire::head::request(&frame) {
+            Ok(request) => {
+                assert!(request.body_bytes().is_empty());
+                read += 1;
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(read > 0 && read < 20_000, "{read} were read: neither all nor none");
+}
+
 #[test]
 fn errors_say_what_was_expected() {
     let text = |raw: &[u8]| decode(raw).unwrap_err().to_string();
