@@ -1,8 +1,7 @@
-/** Runs all benchmarks, prints their table, and writes it to `bench/RESULTS.md` with the machine. */
-import { readFile, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, totalmem } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
+/**
+ * Runs all benchmarks, prints their table, and writes it to `bench/RESULTS.md` with the machine. The soak is not among
+ * them: it takes ten minutes, and is run by its name.
+ */
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
@@ -12,6 +11,7 @@ import { services } from './services.js';
 import { start } from './start.js';
 import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
+import { machine, writeMainResults } from './support/results.js';
 import { throughput } from './throughput.js';
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
@@ -42,13 +42,5 @@ Machine: ${await machine()}
 
 ${table(rows)}
 `;
-await writeFile(fileURLToPath(new URL('../../bench/RESULTS.md', import.meta.url)), results);
+await writeMainResults(results);
 process.stdout.write(`\n${table(rows)}\n\n${rows.filter(isMet).length} of ${rows.length} bars met.\n`);
-
-async function machine(): Promise<string> {
-  const model = cpus()[0]?.model ?? 'unknown CPU';
-  const kernel = (await readFile('/proc/version', 'utf8')).split(' ')[2];
-  const { stdout: rustc } = await execa('rustc', ['--version']);
-  const memory = Math.round(totalmem() / 2 ** 30);
-  return `${availableParallelism()} cores (${model}), ${memory} GiB, Linux ${kernel}, Node ${process.version}, ${rustc}.`;
-}

@@ -1,4 +1,4 @@
-/** `npm run bench`: everything in bench/, or `npm run bench -- throughput` for one file. */
+/** `npm run bench`: all benchmarks, `npm run bench -- throughput` one of them, `npm run bench -- soak 10` the soak. */
 import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 
 requireNode();
@@ -6,8 +6,8 @@ await requireRust();
 await ensurePackages();
 await build();
 await ensureWrk();
-const [name = 'all'] = process.argv.slice(2);
-process.exitCode = await run(process.execPath, [`${ROOT}dist/bench/${name}.js`]);
+const [name = 'all', ...args] = process.argv.slice(2);
+process.exitCode = await run(process.execPath, [`${ROOT}dist/bench/${name}.js`, ...args]);
 
 async function ensureWrk() {
   // wrk has no option that ends with success; that it starts at all is enough.

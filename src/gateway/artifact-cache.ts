@@ -1,6 +1,6 @@
 /** The artifacts this machine has: fetched from the store once, verified, and ready to be executed. */
 import { randomUUID } from 'node:crypto';
-import { access, chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import { isNoRoom, NoRoomError } from '../no-room.js';
@@ -43,7 +43,7 @@ export class ArtifactCache {
 
   async #fetch(digest: Digest): Promise<string> {
     const path = join(this.folder, digest);
-    if (await exists(path)) return path;
+    if (await isUsed(path)) return path;
     await mkdir(this.folder, { recursive: true });
     const aside = join(this.folder, `${digest}.${randomUUID()}`);
     try {
@@ -70,8 +70,10 @@ async function ageMs(path: string): Promise<number> {
   return found ? Date.now() - found.mtimeMs : 0;
 }
 
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
+/** Whether it is there; if so, it counts as new again, so that it is not deleted while it is being started. */
+function isUsed(path: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(path, now, now).then(
     () => true,
     () => false,
   );

@@ -11,7 +11,7 @@ import { Supervisor } from '../gateway/supervisor.js';
 import { killLeftovers } from '../limited-process.js';
 import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/process-metrics.js';
 import { startProcess } from '../process.js';
-import { Changes } from '../reconcile/changes.js';
+import { Changes, Periodically } from '../reconcile/changes.js';
 import { joinNodes, type NodeRegistration } from '../reconcile/node.js';
 import { handlerSocket, runDirectory, serviceFolder } from '../run-directory.js';
 import { openSandbox } from '../sandbox/sandbox.js';
@@ -19,6 +19,10 @@ import { loadSecretBox } from '../secrets.js';
 import { makeServiceToken } from '../service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
+import { foldRequestCounters } from '../store/request-counters.js';
+
+/** Executables that have not been used for long, and counts of gateways that are gone. */
+const TIDY_EVERY_MS = 600_000;
 
 await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
@@ -34,7 +38,15 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   );
   shutdown.add('database', () => store.close());
   const artifacts = new ArtifactCache(join(config.DATA_DIR, 'handlers'), await openArtifactStore(config));
-  await artifacts.keepOnly(await desiredArtifacts(store));
+  const tidy = async () => {
+    await artifacts.keepOnly(await desiredArtifacts(store));
+    await foldRequestCounters(store);
+  };
+  await tidy();
+  const tidying = new Periodically(TIDY_EVERY_MS, tidy, (error) =>
+    log.warn({ err: error }, 'tidying failed'),
+  );
+  shutdown.add('tidying', () => tidying.stop());
 
   const changes = new Changes(config.DATABASE_URL, ['endpoint'], log);
   shutdown.add('changes', () => changes.stop());

@@ -1,0 +1,45 @@
+/** Counts of requests, by nodes that come and go. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { addRequests, foldRequestCounters } from '../../src/store/request-counters.js';
+import { readStatistics } from '../../src/store/statistics.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+describe('counts of requests', () => {
+  let database: TestDatabase;
+  let store: Database;
+  before(async () => {
+    database = await createDatabase();
+    store = openDatabase(database.url, () => undefined);
+  });
+  after(async () => {
+    await store.close();
+    await database.drop();
+  });
+
+  const join = async () => {
+    const id = randomUUID();
+    await registerNode(store, { id, kind: 'gateway', hostname: 'h', pid: 1, info: {} });
+    return id;
+  };
+  const rows = () => store.knex('request_counters').pluck('node_id');
+  const handled = async () => (await readStatistics(store)).requests_handled;
+
+  it('of gateways that are gone become one, and their sum stays', async () => {
+    const [stays, ...goes] = [await join(), await join(), await join()];
+    for (const id of [stays, ...goes]) await addRequests(store, id, 10);
+    for (const id of goes) await removeNode(store, id);
+    await foldRequestCounters(store);
+    expect(await rows())
+      .to.have.length(2)
+      .and.include(stays);
+    expect(await handled()).to.equal(30);
+    // What a gateway counts after it was taken for dead is not lost either.
+    await addRequests(store, goes[0] ?? '', 5);
+    await Promise.all([foldRequestCounters(store), foldRequestCounters(store), addRequests(store, stays, 1)]);
+    expect(await rows()).to.have.length(2);
+    expect(await handled()).to.equal(36);
+  });
+});
