@@ -73,6 +73,15 @@ describe('importing again', () => {
     });
   });
 
+  it('keeps the limits of its endpoints', async () => {
+    const limits = { memory_mb: 64, concurrent_requests: 3 };
+    const { endpoints } = await importBundle({ a: '// a' });
+    const id = endpoints[0]?.id ?? '';
+    await updateEndpoint(store, id, { limits });
+    await importBundle({ a: '// another a' });
+    expect(await findEndpoint(store, id)).to.deep.include({ code: '// another a', limits });
+  });
+
   describe('says whose code a handler has replaced', () => {
     const replacement = async (handlers: Readonly<Record<string, string>>) =>
       (await importBundle(handlers)).warnings;
