@@ -28,6 +28,8 @@ interface Watched extends WatchedHandler {
 }
 
 const LOOK_EVERY_MS = 500;
+/** With very many processes, looking takes its time: no more than this part of all time is spent on it. */
+const SHARE_OF_TIME = 0.02;
 const CPU_WINDOW_MS = 10_000;
 const MEGABYTE = 1024 * 1024;
 
@@ -38,13 +40,22 @@ export class HandlerWatch {
   /** Looks at a handler until the returned function is called. */
   add(handler: WatchedHandler): () => void {
     this.#watched.set(handler.pid, { ...handler, samples: [] });
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    if (!this.#timer) this.#lookAfter(LOOK_EVERY_MS);
     return () => {
       this.#watched.delete(handler.pid);
       if (this.#watched.size > 0) return;
-      clearInterval(this.#timer);
+      clearTimeout(this.#timer);
       this.#timer = undefined;
     };
+  }
+
+  #lookAfter(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const began = performance.now();
+      this.#look();
+      const tookMs = performance.now() - began;
+      if (this.#watched.size > 0) this.#lookAfter(Math.max(LOOK_EVERY_MS, tookMs / SHARE_OF_TIME));
+    }, ms).unref();
   }
 
   #look(): void {
