@@ -19,7 +19,8 @@ import type { OwnWork } from './at-work.js';
 const SUSPICIOUS_AFTER_MS = 5_000;
 /** A build that takes its worker down with it each time must not do so for ever. */
 const MAX_ATTEMPTS = 5;
-const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
+/** Finished builds are kept this long, and the latest of an endpoint for ever. */
+export const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
 
 /**
  * One look: builds whose worker is gone, or is this one and does not work on them, builds whose job is gone; and old

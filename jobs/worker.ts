@@ -31,6 +31,7 @@ import { openSandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
 import { AtWork } from './at-work.js';
 import { compile } from './compile.js';
+import { ArtifactSweep } from './forget-artifacts.js';
 import { runHandler } from './handler.js';
 import { endImport } from './import.js';
 import { recoverBuilds } from './recover.js';
@@ -130,6 +131,13 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('node', () => node.leave());
 
   const artifacts = await openArtifactStore(config);
+  const sweep = new ArtifactSweep(store, artifacts, log);
+  const sweeping = new Periodically(
+    TIDY_EVERY_MS,
+    () => sweep.run(),
+    (error) => log.warn({ err: error }, 'unused artifacts could not be deleted'),
+  );
+  shutdown.add('sweeping', () => sweeping.stop());
   const slots = new Limiter(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
   const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);

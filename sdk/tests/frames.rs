@@ -269,8 +269,11 @@ fn random_frames_survive_random_cuts() {
     }
 }
 
+/// Numbers, heads and bodies.
+type Parts = Vec<(u32, Vec<u8>, Vec<u8>)>;
+
 /// Reads a stream in pieces, to its end or its error. What the buffer offers never exceeds what has arrived by much.
-fn read_in_pieces(stream: &[u8], piece: usize) -> (Vec<(u32, Vec<u8>, Vec<u8>)>, Result<bool, &'static str>) {
+fn read_in_pieces(stream: &[u8], piece: usize) -> (Parts, Result<bool, &'static str>) {
     const SLACK: usize = 256 * 1024;
     let (mut buffer, mut found, mut arrived) = (Buffer::new(), Vec::new(), 0);
     for bytes in stream.chunks(piece) {

@@ -18,6 +18,8 @@ export interface ArtifactStore {
    * @throws when there is none, or the store cannot be reached.
    */
   fetch(digest: Digest, destination: string): Promise<void>;
+  /** Deletes one; none is fine too. */
+  remove(digest: Digest): Promise<void>;
 }
 
 const READ_BYTES = 256 * 1024;

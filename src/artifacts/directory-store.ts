@@ -32,6 +32,10 @@ export class DirectoryStore implements ArtifactStore {
     await copyFile(this.#path(digest), destination);
   }
 
+  async remove(digest: Digest): Promise<void> {
+    await rm(this.#path(digest), { force: true });
+  }
+
   #path(digest: Digest): string {
     return join(this.root, digest.slice(0, 2), digest);
   }

@@ -57,6 +57,10 @@ export class S3Store implements ArtifactStore {
     await this.#using(() => this.#client.fGetObject(this.#bucket, this.#prefix + digest, destination));
   }
 
+  async remove(digest: Digest): Promise<void> {
+    await this.#using(() => this.#client.removeObject(this.#bucket, this.#prefix + digest));
+  }
+
   /** @throws AppError artifact_store_unavailable, which says why */
   async #using(work: () => Promise<unknown>): Promise<void> {
     try {

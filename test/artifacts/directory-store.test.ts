@@ -76,6 +76,7 @@ describe('artifacts in a folder', () => {
           fetches++;
           return store.fetch(digest, destination);
         },
+        remove: (digest) => store.remove(digest),
       };
       cache = new ArtifactCache(join(folder.path, 'cache'), counting);
     });

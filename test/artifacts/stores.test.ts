@@ -42,6 +42,13 @@ function storeSuite(open: (folder: string) => Promise<ArtifactStore>): void {
     expect(await digestFile(file('copy'))).to.equal(digest);
   });
 
+  it('forgets what is removed, also what is not there', async () => {
+    const digest = await write('three', randomBytes(1_000));
+    await store.put(digest, file('three'));
+    for (let times = 0; times < 2; times++) await store.remove(digest);
+    expect(await store.has(digest)).to.equal(false);
+  });
+
   it('fails to fetch what it does not have', async () => {
     const error = await store.fetch('0'.repeat(64), file('none')).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(Error);
