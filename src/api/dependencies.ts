@@ -67,4 +67,6 @@ export interface ApiDependencies {
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle'>;
   /** Aborted when the process begins to stop: answers that could go on for long end then. */
   readonly stopping: AbortSignal;
+  /** Aborted some time after that: those who still wait for long work are told that it goes on. */
+  readonly waitsEnd: AbortSignal;
 }

@@ -11,7 +11,7 @@ import { wrapFailure } from './envelope.js';
 const REQUEST_TIMEOUT_MS = 3_600_000;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
-/** Waits for long work end at once when the process stops; what may take longer are uploads and downloads. */
+/** Those who wait for long work are answered earlier than this; uploads and downloads may take longer. */
 const DRAIN_LIMIT_MS = 30_000;
 
 export interface RunningServer {

@@ -63,6 +63,7 @@ export function noWorker(): AppError {
 
 /**
  * Waits for a build to end.
+ * @param signal ends the wait early, as if it had taken too long
  * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
  */
 export async function awaitBuild(
@@ -76,7 +77,10 @@ export async function awaitBuild(
     const current = await findBuild(store, id);
     return current?.state === 'succeeded' || current?.state === 'failed' ? current : undefined;
   };
-  const build = await changes.waitFor('build', id, timeoutMs, read, signal);
+  const build = await changes.waitFor('build', id, timeoutMs, read, signal).catch((error) => {
+    if (signal?.aborted) return undefined;
+    throw error;
+  });
   if (!build) {
     throw new AppError('wait_timeout', `The build is still going on; see /api/builds/${id}.`, {
       details: { build_id: id },

@@ -14,6 +14,8 @@ import { openDatabase } from '../store/database.js';
 import { removeLeftUploads } from '../uploads.js';
 
 const POOL_SIZE = 16;
+/** Most builds and imports have ended within this; the server waits some seconds longer for all answers. */
+const WAITS_END_MS = 20_000;
 const TOPICS = ['build', 'import', 'import_end', 'observation', 'service_observation'] as const;
 
 await startProcess('web', async ({ config, log, shutdown }) => {
@@ -36,7 +38,7 @@ await startProcess('web', async ({ config, log, shutdown }) => {
   const importReader = new ImportReader(config);
   shutdown.add('import reader', () => importReader.close());
 
-  const stop = new AbortController();
+  const [stop, waitsEnd] = [new AbortController(), new AbortController()];
   const app = createApp({
     store,
     config,
@@ -49,11 +51,13 @@ await startProcess('web', async ({ config, log, shutdown }) => {
     actorHosts,
     importReader,
     stopping: stop.signal,
+    waitsEnd: waitsEnd.signal,
   });
   const server = await serveApp(app, config, log);
   shutdown.add('server', () => {
     stop.abort();
-    return server.close();
+    const timer = setTimeout(() => waitsEnd.abort(), WAITS_END_MS);
+    return server.close().finally(() => clearTimeout(timer));
   });
   log.info({ url: server.url }, 'management API listening');
 });

@@ -54,6 +54,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     actorHosts,
     importReader,
     stopping: stop.signal,
+    waitsEnd: stop.signal,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
     changes: new Changes(
       database.url,

@@ -86,12 +86,12 @@ async function enqueue(
  * @throws AppError `wait_timeout` when it takes too long
  */
 export async function awaitImport(deps: ApiDependencies, id: string) {
-  const { changes, store, config, stopping } = deps;
+  const { changes, store, config, waitsEnd } = deps;
   const read = async () => ((await importProgress(store, id))?.finished_at ? true : undefined);
   const hasEnded = await changes
-    .waitFor('import_end', id, config.IMPORT_WAIT_MS, read, stopping)
+    .waitFor('import_end', id, config.IMPORT_WAIT_MS, read, waitsEnd)
     .catch((error) => {
-      if (stopping.aborted) return undefined;
+      if (waitsEnd.aborted) return undefined;
       throw error;
     });
   if (!hasEnded) {

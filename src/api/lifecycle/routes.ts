@@ -47,7 +47,9 @@ export const lifecycleRoutes = [
         const accepted = { build_id: buildId, status: 'queued' };
         return new Reply(202, accepted, acceptedHeaders(`/api/builds/${buildId}`));
       }
-      const { cached, diagnostics } = await awaitBuild(deps, buildId, params.id, deps.config.COMPILE_WAIT_MS);
+      const { COMPILE_WAIT_MS } = deps.config;
+      const build = await awaitBuild(deps, buildId, params.id, COMPILE_WAIT_MS, deps.waitsEnd);
+      const { cached, diagnostics } = build;
       const message = cached
         ? 'Compiled successfully (the same code had been compiled before)'
         : 'Compiled successfully';
