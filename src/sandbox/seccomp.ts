@@ -1,6 +1,7 @@
 /**
  * The system calls that programs in the sandbox are refused: those that make namespaces or mounts, look into other
- * processes, talk to the kernel in ways that no handler or compiler needs, or hold memory that no limit counts.
+ * processes, talk to the kernel in ways that no handler or compiler needs, hold memory that no limit counts, or get more than
+ * their share of the CPU.
  *
  * It is a classic BPF program: https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html
  */
@@ -34,6 +35,9 @@ const REFUSED: Readonly<Record<string, Numbers>> = {
   // Memory that belongs to no process, and no limit counts.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
+  shmget: [29, 194],
+  // The kernel gives each session its share of the CPU: a program is not to have many.
+  setsid: [112, 157],
   // Large parts of the kernel that are not needed.
   add_key: [248, 217],
   request_key: [249, 218],
