@@ -3,7 +3,7 @@ import { toError } from './errors.js';
 import type { Logger } from './log.js';
 
 /** The whole shutdown of a process may take this long; then it ends anyway. */
-const FORCE_QUIT_MS = 45_000;
+export const FORCE_QUIT_MS = 45_000;
 
 /** Collects what has to be closed, and closes it at the first SIGTERM or SIGINT. */
 export class Shutdown {
