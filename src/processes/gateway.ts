@@ -32,6 +32,11 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   await removeStaleSockets(runDir, log);
   await serviceFolder(runDir);
   const sandbox = await openSandbox(config.SANDBOX, searchPath(), log);
+  if (sandbox.level === 'limits') {
+    const asWhom =
+      process.getuid?.() === 0 ? 'as root, who may do everything' : 'as the user of this process';
+    log.warn(`handlers run ${asWhom}; HANDLER_NETWORK and HANDLER_PROCESSES are not in force`);
+  }
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
     log.warn({ err: error }, 'announcements failed'),
