@@ -38,7 +38,7 @@ export const SETTINGS = {
   DATA_DIR: textWithDefault('./data', 'Folder for all state of this machine.'),
   ARTIFACTS_URL: text(
     '`DATA_DIR/artifacts`',
-    'Where compiled handlers are kept: a folder, or `s3://bucket/prefix` for several machines.',
+    'Where compiled handlers are kept: a folder, or `s3://bucket/prefix` for several machines. One for each database: what no endpoint and no build of the last month uses is deleted from it.',
   ),
   S3_ENDPOINT: text('AWS', 'URL of the S3 server behind an `s3://` `ARTIFACTS_URL`.'),
   S3_REGION: textWithDefault('us-east-1', 'Region of the artifact bucket.'),
