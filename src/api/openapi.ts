@@ -1,15 +1,21 @@
 /** `/api/openapi.json`: the description of the API, made from the definitions of its routes. */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { ERROR_CATALOGUE, type ErrorCode } from '../errors.js';
+import { FORMAT_PATTERNS } from '../validation/formats.js';
 import { VERSION } from '../version.js';
 import type { Envelope } from './envelope.js';
 import { defineRoute, type Route } from './route.js';
 
 type Json = Record<string, unknown>;
 
+/** The name of a part that can be read. */
+const PART_NAME = '^[^\\u0000-\\u001f\\u007f"\\\\]+$';
+/** The one route that needs no key. */
+const HEALTH = '/api/health';
+
 /** The route that serves the description of all routes, itself included. */
 export function openApiRoute(routes: () => readonly Route[]): Route {
-  let document: Json | undefined;
+  const documents = new Map<boolean, Json>();
   return defineRoute({
     method: 'GET',
     path: '/api/openapi.json',
@@ -17,15 +23,20 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
     tag: 'System',
     envelope: 'bare',
     data: Type.Record(Type.String(), Type.Unknown()),
-    handle: async () => {
-      document ??= describeApi(routes());
+    handle: async (_request, { config }) => {
+      const needsKey = config.API_KEY !== undefined;
+      const document = documents.get(needsKey) ?? describeApi(routes(), { needsKey });
+      documents.set(needsKey, document);
       return document;
     },
   });
 }
 
-/** Makes the OpenAPI document. Schemas with a title are listed once, under `components`. */
-export function describeApi(routes: readonly Route[]): Json {
+/**
+ * Makes the OpenAPI document. Schemas with a title are listed once, under `components`.
+ * @param needsKey whether API_KEY is set
+ */
+export function describeApi(routes: readonly Route[], { needsKey = false } = {}): Json {
   const schemas: Json = {
     Failure: {
       type: 'object',
@@ -58,8 +69,7 @@ export function describeApi(routes: readonly Route[]): Json {
       version: VERSION,
       description: 'Domains, collections, endpoints and services of an HTTP edge gateway.',
     },
-    // Only asked for when API_KEY is set, hence the empty alternative.
-    security: [{}, { apiKey: [] }],
+    security: needsKey ? [{ apiKey: [] }] : [],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: { schemas, securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
@@ -84,9 +94,12 @@ function describeRoute(route: Route, refer: (schema: TSchema) => unknown): Json 
   ];
   const content = body
     ? { 'application/json': { schema: refer(body) } }
-    : form && { 'multipart/form-data': { schema: refer(form) } };
+    : form && {
+        'multipart/form-data': { schema: refer({ ...form, propertyNames: { pattern: PART_NAME } }) },
+      };
   return {
     operationId: operationId(route),
+    ...(route.path === HEALTH && { security: [] }),
     summary: route.summary,
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
@@ -124,7 +137,8 @@ function failures(route: Route, envelope: Envelope): Json {
     ...(route.body ? (['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) : []),
     ...Object.values(route.bodyErrors ?? {}),
     ...(route.errors ?? []),
-    ...(route.path === '/api/health' ? [] : (['unauthorized'] as const)),
+    ...(route.path === HEALTH ? [] : (['unauthorized'] as const)),
+    'malformed_request',
     'foreign_origin',
     'database_unavailable',
     'internal_error',
@@ -159,13 +173,18 @@ function wrapSchema(envelope: Envelope, data: unknown): unknown {
   };
 }
 
-/** Replaces schemas that have a title by references, and lists them. */
+/**
+ * Replaces schemas that have a title by references, and lists them. Formats of our own get their pattern, which other
+ * programs can read.
+ */
 function referrerInto(schemas: Json): (schema: unknown) => unknown {
   const refer = (schema: unknown): unknown => {
     if (Array.isArray(schema)) return schema.map(refer);
     if (typeof schema !== 'object' || schema === null) return schema;
     const copy = Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, refer(member)]));
-    const { title } = copy;
+    const { title, format } = copy;
+    const pattern = typeof format === 'string' ? FORMAT_PATTERNS[format] : undefined;
+    if (pattern !== undefined) copy['pattern'] = pattern;
     if (typeof title !== 'string') return copy;
     schemas[title] = copy;
     return { $ref: `#/components/schemas/${title}` };

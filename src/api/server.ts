@@ -23,7 +23,7 @@ export interface RunningServer {
 /** Listens on HOST and PORT; port 0 takes any that is free. */
 export async function serveApp(
   app: Koa<ApiState>,
-  config: Pick<Config, 'HOST' | 'PORT' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
+  config: Pick<Config, 'HOST' | 'PORT' | 'API_KEY' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
   log: Logger,
 ): Promise<RunningServer> {
   const serve = app.callback();
@@ -33,7 +33,8 @@ export async function serveApp(
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       connectionsLimit: config.API_CONNECTIONS_LIMIT,
       methods: METHODS,
-      present: (error) => wrapFailure('ok', error),
+      // The envelope with all its members: which route it would have been is not known.
+      present: (error) => wrapFailure('success', error),
       refused: (error, request_id, cause) =>
         log.info({ request_id, status: error.status, code: error.code, err: cause }, 'request not taken'),
     },
@@ -57,8 +58,19 @@ export async function serveApp(
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('A TCP server has no port');
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  if (config.API_KEY === undefined && !isLoopback(address.address)) {
+    log.warn(
+      { address: address.address },
+      'the management API is open to everybody who can reach this address, and so is what handlers can do; set API_KEY',
+    );
+  }
   return {
     url: `http://${host}:${address.port}`,
     close: () => drain(server, DRAIN_LIMIT_MS),
   };
+}
+
+/** Whether only this machine can reach an address it listens on. */
+function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.');
 }

@@ -52,6 +52,29 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       : `must be the name of a crate feature, not "${text}"`,
 };
 
+const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f]*';
+/** A character of a path, but for `.` and `:`, which may not stand everywhere, and `%`. */
+const PATH_CHARACTER = '[^\\u0000-\\u001f\\u007f-\\u009f\\s/?#{}*\\\\%.:]';
+const SEGMENT = `(\\.{0,2}${PATH_CHARACTER}(${PATH_CHARACTER}|[.:]|%[2-6][0-9A-F])*|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+
+/**
+ * The formats as patterns, for the description of the API: close enough for programs that make up requests from it. What
+ * is accepted is said by `FORMATS` alone.
+ */
+export const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
+  line: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$`,
+  text: '^[^\\u0000]*$',
+  'hostname-or-any': `^(\\*|${LABEL}(\\.${LABEL})*)$`,
+  'route-path': `^(/|(/${SEGMENT})+/?)$`,
+  'base-path': `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$`,
+  'pool-id': POOL_ID.source,
+  email: EMAIL.source,
+  'crate-name': CRATE_NAME.source,
+  'version-requirement': '^[\\^~=]?(0|[1-9][0-9]{0,8})(\\.(0|[1-9][0-9]{0,8})){0,2}$',
+  feature: FEATURE.source,
+};
+
 /** What the database cannot store as it is. */
 export function textProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not have NUL characters';

@@ -1,9 +1,12 @@
 import { validate } from '@readme/openapi-parser';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { ROUTES } from '../../src/api/app.js';
+import { FORMAT_PATTERNS, FORMATS } from '../../src/validation/formats.js';
 import { startApi, type TestApi } from '../support/api.js';
 
 interface Operation {
+  readonly security?: readonly object[];
   readonly operationId: string;
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
   readonly requestBody?: unknown;
@@ -11,6 +14,7 @@ interface Operation {
 }
 
 interface Document {
+  readonly security: readonly object[];
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
@@ -108,11 +112,77 @@ describe('/api/openapi.json', () => {
 
   it('describes what goes wrong', () => {
     for (const [name, { responses, requestBody }] of operations()) {
-      expect(responses, name).to.include.keys('403', '500');
+      // 400 also without anything to send: for a request that cannot be taken as one.
+      expect(responses, name).to.include.keys('400', '403', '500');
       if (name.includes('{')) expect(responses, name).to.include.keys('400', '404');
       if (requestBody && !name.includes('minio'))
         expect(responses, name).to.include.keys('400', '413', '415');
       if (name !== 'GET /api/health') expect(responses, name).to.include.keys('401');
+    }
+  });
+
+  it('asks for the key where it is needed', async () => {
+    const isOpen = (doc: Document, path: string) =>
+      (doc.paths[path]?.['get']?.security ?? doc.security).length === 0;
+    expect(isOpen(document, '/api/stats')).to.equal(true);
+    const guarded = await startApi({ config: { API_KEY: 'a-key' } });
+    try {
+      const headers = { authorization: 'Bearer a-key' };
+      const described = (await guarded.get('/api/openapi.json', { headers })).body as Document;
+      expect(isOpen(described, '/api/stats')).to.equal(false);
+      expect(isOpen(described, '/api/health')).to.equal(true);
+    } finally {
+      await guarded.close();
+    }
+  });
+
+  it('has patterns for formats of our own, and whatever fits them is accepted', () => {
+    for (const [format, pattern] of Object.entries(FORMAT_PATTERNS)) {
+      const problem = FORMATS[format];
+      expect(problem, format).to.be.a('function');
+      fc.assert(
+        fc.property(fc.stringMatching(new RegExp(pattern, 'u')), (text) => {
+          // Their lengths are limited apart from the pattern; names of parameters may not repeat.
+          fc.pre(text.length <= 60 && (text.match(/\{/g) ?? []).length < 2);
+          expect(problem?.(text), JSON.stringify(text)).to.be.oneOf([
+            undefined,
+            'must not be listed: it is always there',
+          ]);
+        }),
+        { numRuns: 200 },
+      );
+    }
+  });
+
+  it('says in patterns what is not accepted', () => {
+    for (const [format, texts] of Object.entries({
+      line: ['', ' ', 'a\nb', 'a\u0000'],
+      text: ['a\u0000b'],
+      'hostname-or-any': ['', '**', 'a b', '-a', 'a..b', 'http://a'],
+      'route-path': [
+        '',
+        'a',
+        '/a//b',
+        '/..',
+        '/.',
+        '/a b',
+        '/{a',
+        '/a{b}',
+        '/:a',
+        '/*',
+        '/a?b',
+        '/%00',
+        '/%',
+      ],
+      'base-path': ['a//b', '/..', '/a b', '/*'],
+      'pool-id': ['', 'a b', 'ü', 'x'.repeat(65)],
+      'crate-name': ['', '1a', 'a.b'],
+      feature: ['', '+a'],
+    })) {
+      for (const text of texts) {
+        expect(text, format).to.not.match(new RegExp(FORMAT_PATTERNS[format] ?? '', 'u'));
+        expect(FORMATS[format]?.(text), `${format}: ${text}`).to.be.a('string');
+      }
     }
   });
 });

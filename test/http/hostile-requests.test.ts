@@ -73,6 +73,16 @@ describe('hostile requests', () => {
     });
   }
 
+  it('to activate a service are refused in the envelope of that', async () => {
+    const refused = `POST /api/services/x/activate HTTP/1.1\r\nHost: localhost\r\nX_Under: 1\r\n\r\n`;
+    const [answer] = await rawExchange(stack.apiUrl, refused);
+    expect(JSON.parse(answer?.body ?? '')).to.include({
+      success: false,
+      ok: false,
+      code: 'malformed_request',
+    });
+  });
+
   it('never become two', async () => {
     const asked = (name: 'gateway' | 'web') =>
       (stack.processes.get(name)?.logged.lines ?? []).filter(

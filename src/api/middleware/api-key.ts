@@ -22,8 +22,9 @@ function isQueuesPage(path: string): boolean {
 }
 
 function keyFrom(authorization: string, basicAllowed: boolean): string | undefined {
-  const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? [];
-  if (scheme.toLowerCase() === 'bearer') return value;
+  const [, scheme = '', value = ''] = /^(\S+) +(\S.*)$/.exec(authorization) ?? [];
+  // Each byte of a header is read as one character; what was sent is taken for UTF-8.
+  if (scheme.toLowerCase() === 'bearer') return Buffer.from(value, 'latin1').toString('utf8');
   // Browsers can only ask for a user name and a password: any name, the key as the password.
   if (basicAllowed && scheme.toLowerCase() === 'basic') {
     return /^[^:]*:(.*)$/s.exec(Buffer.from(value, 'base64').toString('utf8'))?.[1];
