@@ -265,11 +265,13 @@ export const SETTINGS = {
     1_073_741_824,
     'What is too little in that time, bytes a second on average.',
   ),
+  // For each front, so much that the largest answer can arrive and be sent.
   GATEWAY_MEMORY_MB: integer(
-    512,
+    256 * availableParallelism(),
     16,
     1_048_576,
     'Bodies of requests and of answers not read yet that a gateway holds at a time, MiB, divided among its fronts; more get 503.',
+    '256 for each core',
   ),
 } as const satisfies Record<string, Setting<unknown>>;
 

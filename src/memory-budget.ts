@@ -2,7 +2,7 @@
 export class MemoryBudget {
   #used = 0;
 
-  constructor(private readonly limitBytes: number) {}
+  constructor(readonly limitBytes: number) {}
 
   /** @returns false when there is no room for so many; nothing is taken then */
   take(bytes: number): boolean {

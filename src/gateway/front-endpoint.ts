@@ -17,6 +17,9 @@ export interface Outgoing extends Exchange {
   crowded(): void;
 }
 
+/** One endpoint alone does not get all the memory for bodies: so much is left for the others. */
+const SHARE_OF_MEMORY = 0.5;
+
 /** How long, and how many, requests are held while a handler is being started. */
 const HOLD_MS = 5_000;
 const MAX_HELD = 1_000;
@@ -56,6 +59,8 @@ export class FrontEndpoint {
   /** Connections that were taken out of service and still have requests in flight. */
   readonly #draining = new Map<HandlerConnection, Draining>();
   #held: Held[] = [];
+  /** Bytes of bodies of its requests and answers that this front holds. */
+  heldBytes = 0;
 
   constructor(
     readonly id: string,
@@ -69,6 +74,19 @@ export class FrontEndpoint {
     let count = this.#connection?.inFlight ?? 0;
     for (const connection of this.#draining.keys()) count += connection.inFlight;
     return count;
+  }
+
+  /** @returns false when there is no room for so many bytes more, or it has had enough of it */
+  hold(bytes: number): boolean {
+    if (this.heldBytes + bytes > this.memory.limitBytes * SHARE_OF_MEMORY) return false;
+    if (!this.memory.take(bytes)) return false;
+    this.heldBytes += bytes;
+    return true;
+  }
+
+  letGo(bytes: number): void {
+    this.memory.giveBack(bytes);
+    this.heldBytes -= bytes;
   }
 
   /** Sends a request to the handler, now or as soon as there is one, unless it has enough of them. */

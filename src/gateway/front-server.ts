@@ -4,7 +4,6 @@ import { hostName, type ReceivedHead } from '../http/received-head.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
 import type { Logger } from '../log.js';
-import type { MemoryBudget } from '../memory-budget.js';
 import { newRequestId } from '../request-id.js';
 import { ProtocolError } from '../wire/codec.js';
 import type { RequestHead, ResponseHead } from '../wire/messages.js';
@@ -21,8 +20,6 @@ export interface FrontServerOptions {
   readonly log: Logger;
   /** Largest request body, bytes. */
   readonly bodyLimit: number;
-  /** For bodies, of all requests together. */
-  readonly memory: MemoryBudget;
   /** How clients are waited for, and how many there may be. */
   readonly http: ServerConfig;
   readonly connectionsLimit: number;
@@ -168,6 +165,7 @@ class HttpExchange implements Outgoing {
 
   #readBody(endpoint: FrontEndpoint, params: RequestHead['params']): void {
     const { request } = this;
+    this.#endpoint = endpoint;
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
@@ -230,13 +228,14 @@ class HttpExchange implements Outgoing {
 
   /** @returns false when there is no room for so many bytes more */
   #hold(bytes: number): boolean {
-    if (!this.options.memory.take(bytes)) return false;
+    if (!this.#endpoint?.hold(bytes)) return false;
     this.#held += bytes;
     return true;
   }
 
   #letGo(): void {
-    this.options.memory.giveBack(this.#held);
+    if (this.#held === 0) return;
+    this.#endpoint?.letGo(this.#held);
     this.#held = 0;
   }
 

@@ -56,7 +56,6 @@ export class Front {
     this.#memory = new MemoryBudget(options.memoryBytes);
     this.#server = createFrontServer({
       ...options,
-      memory: this.#memory,
       routes: this.#routes,
       metrics: this.#metrics,
       onHandled: () => {

@@ -53,10 +53,8 @@ export function connectHandler(
         connection?.giveBack();
         return space;
       },
-      callback: (bytes: number) => {
-        connection?.filled(bytes);
-        return true;
-      },
+      // Not read any further when the answer is false.
+      callback: (bytes: number) => connection?.filled(bytes) ?? true,
     };
     const place = openSocketFile(socketPath);
     const socket = connect({ path: `/proc/self/fd/${place}`, onread });
@@ -103,6 +101,8 @@ export class HandlerConnection {
   #expired = 0;
   /** What the decoder holds of the memory. */
   #held = 0;
+  /** Reading waits for memory. */
+  #isPaused = false;
 
   constructor(
     private readonly socket: Socket,
@@ -144,8 +144,12 @@ export class HandlerConnection {
     return true;
   }
 
-  /** Fails the requests whose deadline has passed. */
+  /** Fails the requests whose deadline has passed, and goes on reading when that had to wait for memory. */
   expire(now: number): void {
+    if (this.#isPaused && this.#holdUnfinished()) {
+      this.#isPaused = false;
+      this.socket.resume();
+    }
     for (const exchange of this.#pending.takeIf(({ deadline }) => deadline <= now)) {
       this.#expired++;
       exchange.expired();
@@ -178,16 +182,20 @@ export class HandlerConnection {
     this.socket.uncork();
   };
 
-  /** Takes note of bytes from the handler that were put into the decoder's space. */
-  filled(bytes: number): void {
+  /**
+   * Takes note of bytes from the handler that were put into the decoder's space.
+   * @returns false when there is no room for more; `expire` looks whether there is some again
+   */
+  filled(bytes: number): boolean {
     try {
       for (const frame of this.decoder.filled(bytes)) this.#answered(frame);
-      this.#holdUnfinished();
     } catch (error) {
       this.#close(`it does not keep to the protocol: ${toError(error).message}`);
       this.socket.destroy();
     }
     this.#reportIdle();
+    this.#isPaused = this.#isOpen && !this.#holdUnfinished();
+    return !this.#isPaused;
   }
 
   /** The decoder may have let go of what a large answer needed. */
@@ -218,13 +226,13 @@ export class HandlerConnection {
     pending.respond(parsed, body);
   }
 
-  /** @throws Error when there is no room for what has arrived of an answer */
-  #holdUnfinished(): void {
+  /** @returns false when there is no room for what has arrived of an answer */
+  #holdUnfinished(): boolean {
     const grown = this.decoder.grownBy;
-    if (grown <= this.#held) return;
-    if (!this.memory.take(grown - this.#held))
-      throw new Error('the gateway has no room for the rest of its answer');
+    if (grown <= this.#held) return true;
+    if (!this.memory.take(grown - this.#held)) return false;
     this.#held = grown;
+    return true;
   }
 
   #parseHead(text: string): ResponseHead {
