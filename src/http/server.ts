@@ -95,7 +95,8 @@ export function createHttpServer(options: HttpServerOptions, listener: Listener)
   server.on('request', (request, response) => receive(request, response));
   server.on('checkContinue', (request, response) => {
     request.askWith = response;
-    receive(request, response);
+    // To whoever else looks at requests, it is one like the others.
+    server.emit('request', request, response);
   });
   server.on('checkExpectation', (request, response) => {
     const message = 'The only expectation that can be met here is "100-continue".';
