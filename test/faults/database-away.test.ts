@@ -55,11 +55,16 @@ describe('PostgreSQL away for 10 s under load', function () {
       const givenBackAt = performance.now();
       await giveBack();
       const backAt = performance.now();
-      await eventually(async () => expect((await stack.api.get('/api/endpoints')).status).to.equal(200));
+      const firstAnswers = await eventually(() =>
+        probes.map((probe) => {
+          const first = probe.since(backAt).find(({ status }) => status !== 503);
+          if (!first) throw new Error('The API does not recover');
+          return first.askedAt + first.ms - backAt;
+        }),
+      );
       // All that the API does, and all that others do for it: a worker compiles, a gateway starts.
       const path = `/after/${++deployed}`;
       await stack.deploy({ path, code: numbered(2) });
-      const recoveredAfterMs = performance.now() - backAt;
       expect((await call(`${stack.gatewayUrl}${path}`)).text).to.equal('2 ');
       await Promise.all(probes.map((probe) => probe.stop()));
       const served = load.served();
@@ -74,7 +79,7 @@ describe('PostgreSQL away for 10 s under load', function () {
         const slowest = Math.max(...probe.since(awayAt).map(({ ms }) => ms));
         expect(slowest, 'the longest anybody waited').to.be.lessThan(ANSWER_WITHIN_MS);
       }
-      expect(recoveredAfterMs).to.be.lessThan(BACK_WITHIN_MS);
+      expect(Math.max(...firstAnswers)).to.be.lessThan(BACK_WITHIN_MS);
     });
   }
 });
