@@ -84,7 +84,7 @@ class HttpExchange implements Outgoing {
     else this.#send(found.target, found.params);
   }
 
-  respond(head: ResponseHead, body: Buffer): void {
+  respond(head: ResponseHead, body: Buffer, ownsBody: boolean): void {
     const headers = sendableHeaders(head);
     if (headers === undefined) {
       this.broken('the handler sent headers that HTTP does not allow');
@@ -106,7 +106,7 @@ class HttpExchange implements Outgoing {
       response.writeHead(status, lines);
       // For HEAD, Node keeps the length and leaves the body out.
       if (body.length <= SMALL_BODY_BYTES) response.end(body.toString('latin1'), 'latin1');
-      else response.end(Buffer.from(body));
+      else response.end(ownsBody ? body : Buffer.from(body));
       // What the client has not taken yet is held until it has, or is gone.
       if (this.#held > 0) {
         if (response.writableLength === 0 || response.destroyed) this.#letGo();

@@ -14,8 +14,8 @@ import { InFlight } from './in-flight.js';
 export interface Exchange {
   /** In the time of `performance.now()`. */
   readonly deadline: number;
-  /** The body's bytes may be used only until this returns. */
-  respond(head: ResponseHead, body: Buffer): void;
+  /** The body's bytes may be used only until this returns, unless they are memory of its own. */
+  respond(head: ResponseHead, body: Buffer, ownsBody: boolean): void;
   /** The handler broke off: it died, or answered nonsense. */
   broken(reason: string): void;
   expired(): void;
@@ -188,7 +188,10 @@ export class HandlerConnection {
    */
   filled(bytes: number): boolean {
     try {
-      for (const frame of this.decoder.filled(bytes)) this.#answered(frame);
+      const frames = this.decoder.filled(bytes);
+      // Large ones are memory of their own now.
+      this.giveBack();
+      for (const frame of frames) this.#answered(frame);
     } catch (error) {
       this.#close(`it does not keep to the protocol: ${toError(error).message}`);
       this.socket.destroy();
@@ -207,7 +210,7 @@ export class HandlerConnection {
   }
 
   /** @throws ProtocolError when nothing was asked that this could be the answer to */
-  #answered({ kind, number, head, body }: Frame): void {
+  #answered({ kind, number, head, body, ownsBody }: Frame): void {
     if (kind !== 'response') throw new ProtocolError('it sent a request');
     const pending = this.#pending.get(number);
     if (!pending) {
@@ -223,7 +226,7 @@ export class HandlerConnection {
       pending.broken(`its answer cannot be used: ${toError(error).message}`);
       return;
     }
-    pending.respond(parsed, body);
+    pending.respond(parsed, body, ownsBody);
   }
 
   /** @returns false when there is no room for what has arrived of an answer */

@@ -32,6 +32,8 @@ export interface Frame {
   readonly number: number;
   readonly head: string;
   readonly body: Buffer;
+  /** Whether the body is memory of its own, which the receiver may keep. */
+  readonly ownsBody: boolean;
 }
 
 /** The bytes are not frames of this protocol; the connection they came from is of no more use. */
@@ -129,6 +131,10 @@ export class FrameEncoder {
 }
 
 const DECODER_BYTES = 128 * 1024;
+/** A larger frame gets memory of its own, so that its body need not be copied: copying holds up everybody else. */
+const LARGE_FRAME_BYTES = 1024 * 1024;
+/** That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing. */
+const EARNEST = 1 / 16;
 
 /**
  * Cuts a stream of bytes, arriving in pieces of any size, into frames. Bytes are read straight into its buffer: ask for
@@ -139,6 +145,8 @@ export class FrameDecoder {
   /** What has arrived and is not part of a frame handed out yet. */
   #start = 0;
   #end = 0;
+  /** The buffer has exactly the size of the frame that is arriving. */
+  #isForOne = false;
 
   /** @param bufferBytes memory it keeps; a larger frame makes it grow for a while */
   constructor(private readonly bufferBytes = DECODER_BYTES) {
@@ -148,14 +156,12 @@ export class FrameDecoder {
   /** Where the next bytes belong; never empty. The frames handed out before are not valid any more. */
   space(): Buffer {
     const length = this.#end - this.#start;
+    if (this.#isForOne) return this.#buffer.subarray(this.#end);
     if (length === 0) {
       // What one large frame needed is not kept for ever.
       if (this.#buffer.length > this.bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.bufferBytes);
     } else if (length > this.#buffer.length / 2) {
-      // Grows with what has arrived, not with what a header announces.
-      const grown = Buffer.allocUnsafeSlow(this.#buffer.length * 2);
-      this.#buffer.copy(grown, 0, this.#start, this.#end);
-      this.#buffer = grown;
+      this.#grow();
     } else {
       this.#buffer.copyWithin(0, this.#start, this.#end);
     }
@@ -166,7 +172,7 @@ export class FrameDecoder {
 
   /**
    * Takes note of bytes that were put into the space.
-   * @returns the frames that are now complete, in order; their bodies are valid until the next call of `space`
+   * @returns the frames that are now complete, in order; bodies that they do not own are valid until the next call of `space`
    * @throws ProtocolError when the bytes are not frames, or a length is over its limit.
    */
   filled(bytes: number): Frame[] {
@@ -178,9 +184,27 @@ export class FrameDecoder {
       if (available < HEADER_BYTES) return frames;
       const length = frameLength(this.#buffer, this.#start);
       if (available < length) return frames;
-      frames.push(readFrame(this.#buffer, this.#start));
+      frames.push(readFrame(this.#buffer, this.#start, this.#isForOne));
       this.#start += length;
+      if (this.#isForOne) this.#startAnew();
     }
+  }
+
+  #grow(): void {
+    const length = this.#end - this.#start;
+    const frame = length < HEADER_BYTES ? 0 : frameLength(this.#buffer, this.#start);
+    this.#isForOne = frame > LARGE_FRAME_BYTES && length >= frame * EARNEST;
+    const grown = Buffer.allocUnsafeSlow(this.#isForOne ? frame : this.#buffer.length * 2);
+    this.#buffer.copy(grown, 0, this.#start, this.#end);
+    this.#buffer = grown;
+  }
+
+  /** The buffer belongs to the frame that was in it. */
+  #startAnew(): void {
+    this.#isForOne = false;
+    this.#buffer = Buffer.allocUnsafeSlow(this.bufferBytes);
+    this.#start = 0;
+    this.#end = 0;
   }
 
   /** Bytes that have arrived and are not part of a frame handed out yet. */
@@ -188,9 +212,9 @@ export class FrameDecoder {
     return this.#end - this.#start;
   }
 
-  /** Bytes that its buffer has beyond those it always keeps. */
+  /** Bytes that it holds beyond its usual buffer. Memory of a larger one in which nothing has been put is not used yet. */
   get grownBy(): number {
-    return this.#buffer.length - this.bufferBytes;
+    return Math.max(0, this.#end - this.bufferBytes);
   }
 
   /** True when the bytes so far end within a frame. */
@@ -223,7 +247,7 @@ function frameLength(bytes: Buffer, offset: number): number {
   return HEADER_BYTES + bytes.readUInt32BE(offset + 8) + bytes.readUInt32BE(offset + 12);
 }
 
-function readFrame(bytes: Buffer, offset: number): Frame {
+function readFrame(bytes: Buffer, offset: number, ownsBody: boolean): Frame {
   const headStart = offset + HEADER_BYTES;
   const headEnd = headStart + bytes.readUInt32BE(offset + 8);
   return {
@@ -231,5 +255,6 @@ function readFrame(bytes: Buffer, offset: number): Frame {
     number: bytes.readUInt32BE(offset + 4),
     head: bytes.toString('utf8', headStart, headEnd),
     body: bytes.subarray(headEnd, headEnd + bytes.readUInt32BE(offset + 12)),
+    ownsBody,
   };
 }

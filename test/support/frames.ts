@@ -58,9 +58,10 @@ export function readStream(stream: Buffer, sizes: readonly number[]): ReadStream
   try {
     for (let at = 0, turn = 0; at < stream.length; turn++) {
       const size = sizes[turn % sizes.length] ?? stream.length;
-      const count = stream.copy(decoder.space(), 0, at, at + size);
+      const space = decoder.space();
+      const count = stream.copy(space, 0, at, at + size);
       at += count;
-      mostBytes = Math.max(mostBytes, DECODER_BYTES + decoder.grownBy);
+      mostBytes = Math.max(mostBytes, space.buffer.byteLength);
       for (const found of decoder.filled(count)) frames.push({ ...found, body: Buffer.from(found.body) });
     }
   } catch (error) {

@@ -111,6 +111,23 @@ describe('frame codec', () => {
     expect(got[0]?.body.equals(body)).to.equal(true);
   });
 
+  it('gives large frames memory of their own, once they are in earnest, and keeps reading beside it', () => {
+    const large = encodeFrame('response', 1, '{}', Buffer.alloc(8 * 1024 * 1024, 'x'));
+    const small = encodeFrame('response', 2, '{}', Buffer.from('y'));
+    const decoder = new FrameDecoder();
+    const most: number[] = [];
+    const got = pieces(Buffer.concat([small, large, small, large]), [50_000]).flatMap((piece) => {
+      const frames = read(decoder, piece);
+      most.push(decoder.space().buffer.byteLength);
+      return frames;
+    });
+    expect(got.map(({ ownsBody }) => ownsBody)).to.deep.equal([false, true, false, true]);
+    // The bodies are still what they were, although much has been read since.
+    expect(got[1]?.body.equals(Buffer.alloc(8 * 1024 * 1024, 'x'))).to.equal(true);
+    expect(most[5]).to.be.at.most(1024 * 1024);
+    expect(Math.max(...most)).to.equal(large.length);
+  });
+
   it('never takes a length over its limit, however little of the frame has arrived', () => {
     for (const [at, limit] of [
       [8, MAX_HEAD_BYTES],
@@ -151,7 +168,7 @@ function read(decoder: FrameDecoder, bytes: Buffer): Frame[] {
   return frames;
 }
 
-function plain({ kind, number, head, body }: Frame) {
+function plain({ kind, number, head, body }: Omit<Frame, 'ownsBody'>) {
   return { kind: KINDS[kind], number, head, body_hex: body.toString('hex') };
 }
 
