@@ -1,7 +1,7 @@
 /** `/api/openapi.json`: the description of the API, made from the definitions of its routes. */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { ERROR_CATALOGUE, type ErrorCode } from '../errors.js';
-import { FORMAT_PATTERNS } from '../validation/formats.js';
+import { FORMAT_KEYWORDS } from '../validation/formats.js';
 import { VERSION } from '../version.js';
 import type { Envelope } from './envelope.js';
 import { defineRoute, type Route } from './route.js';
@@ -76,26 +76,27 @@ export function describeApi(routes: readonly Route[], { needsKey = false } = {})
   };
 }
 
-function describeRoute(route: Route, refer: (schema: TSchema) => unknown): Json {
+function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json {
+  const referInput = (schema: TSchema) => refer(withKeywords(schema));
   const { params, query, body, form, envelope = 'ok' } = route;
   const parameters = [
     ...Object.entries(params.properties).map(([name, schema]) => ({
       name,
       in: 'path',
       required: true,
-      schema: refer(schema),
+      schema: referInput(schema),
     })),
     ...Object.entries(query.properties).map(([name, schema]) => ({
       name,
       in: 'query',
       required: query.required?.includes(name) ?? false,
-      schema: refer(schema),
+      schema: referInput(schema),
     })),
   ];
   const content = body
-    ? { 'application/json': { schema: refer(body) } }
+    ? { 'application/json': { schema: referInput(body) } }
     : form && {
-        'multipart/form-data': { schema: refer({ ...form, propertyNames: { pattern: PART_NAME } }) },
+        'multipart/form-data': { schema: referInput({ ...form, propertyNames: { pattern: PART_NAME } }) },
       };
   return {
     operationId: operationId(route),
@@ -173,18 +174,22 @@ function wrapSchema(envelope: Envelope, data: unknown): unknown {
   };
 }
 
-/**
- * Replaces schemas that have a title by references, and lists them. Formats of our own get their pattern, which other
- * programs can read.
- */
+/** Says formats of our own in keywords that other programs know, which make up from them what they send, or check it. */
+function withKeywords(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withKeywords);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const copy = Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, withKeywords(member)]));
+  const { format } = copy;
+  return typeof format === 'string' ? { ...FORMAT_KEYWORDS[format], ...copy } : copy;
+}
+
+/** Replaces schemas that have a title by references, and lists them. */
 function referrerInto(schemas: Json): (schema: unknown) => unknown {
   const refer = (schema: unknown): unknown => {
     if (Array.isArray(schema)) return schema.map(refer);
     if (typeof schema !== 'object' || schema === null) return schema;
     const copy = Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, refer(member)]));
-    const { title, format } = copy;
-    const pattern = typeof format === 'string' ? FORMAT_PATTERNS[format] : undefined;
-    if (pattern !== undefined) copy['pattern'] = pattern;
+    const { title } = copy;
     if (typeof title !== 'string') return copy;
     schemas[title] = copy;
     return { $ref: `#/components/schemas/${title}` };

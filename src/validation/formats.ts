@@ -2,7 +2,7 @@
  * The formats of strings that schemas refer to by name. Each says what is wrong with a text, or undefined when
  * nothing is; the same words reach the user.
  */
-import { pathProblem } from '../route-pattern.js';
+import { MAX_ROUTE_LENGTH, pathProblem } from '../route-pattern.js';
 
 type Format = (text: string) => string | undefined;
 
@@ -52,27 +52,55 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       : `must be the name of a crate feature, not "${text}"`,
 };
 
+const NUMBER = '(?:0|[1-9]\\d{0,18})';
+const PRERELEASE_PART = '(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)';
+const PRERELEASE = `(?:-${PRERELEASE_PART}(?:\\.${PRERELEASE_PART})*)`;
+const BUILD = '(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)';
+const WILDCARD = '[*xX]';
+const COMPARATOR_SOURCE = `(?:=|>=|<=|>|<|~|\\^)?\\s*${NUMBER}(?:\\.(?:${WILDCARD}(?:\\.${WILDCARD})?|${NUMBER}(?:\\.(?:${WILDCARD}|${NUMBER}${PRERELEASE}?${BUILD}?))?))?`;
+const COMPARATOR = new RegExp(`^${COMPARATOR_SOURCE}$`);
+
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f]*';
 /** A character of a path, but for `.` and `:`, which may not stand everywhere, and `%`. */
 const PATH_CHARACTER = '[^\\u0000-\\u001f\\u007f-\\u009f\\s/?#{}*\\\\%.:]';
-const SEGMENT = `(\\.{0,2}${PATH_CHARACTER}(${PATH_CHARACTER}|[.:]|%[2-6][0-9A-F])*|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+const HEX = '[0-9A-Fa-f]';
+const MORE = `%[89ABab]${HEX}`;
+/** Percent-encoded UTF-8 without control characters, by how many bytes a character has. */
+const ENCODED = [
+  `%[2-6]${HEX}|%7[0-9A-Ea-e]`,
+  `%[Cc]2%[ABab]${HEX}|%([Cc][3-9A-Fa-f]|[Dd]${HEX})${MORE}`,
+  `%[Ee]0%[ABab]${HEX}${MORE}|%[Ee][1-9A-CEFa-cef](${MORE}){2}|%[Ee][Dd]%[89]${HEX}${MORE}`,
+  `%[Ff]0%[9ABab]${HEX}(${MORE}){2}|%[Ff][1-3](${MORE}){3}|%[Ff]4%8${HEX}(${MORE}){2}`,
+].join('|');
+const SEGMENT = `(\\.{0,2}(${PATH_CHARACTER}|${ENCODED})(${PATH_CHARACTER}|[.:]|${ENCODED})*|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+
+/** What a format is in other keywords of JSON Schema. */
+interface Keywords {
+  readonly pattern: string;
+  readonly maxLength?: number;
+}
 
 /**
- * The formats as patterns, for the description of the API: close enough for programs that make up requests from it. What
- * is accepted is said by `FORMATS` alone.
+ * The formats in keywords that every program knows, for the description of the API: close enough for those that make up
+ * requests from it. What is accepted is said by `FORMATS` alone.
  */
-export const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
-  line: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$`,
-  text: '^[^\\u0000]*$',
-  'hostname-or-any': `^(\\*|${LABEL}(\\.${LABEL})*)$`,
-  'route-path': `^(/|(/${SEGMENT})+/?)$`,
-  'base-path': `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$`,
-  'pool-id': POOL_ID.source,
-  email: EMAIL.source,
-  'crate-name': CRATE_NAME.source,
-  'version-requirement': '^[\\^~=]?(0|[1-9][0-9]{0,8})(\\.(0|[1-9][0-9]{0,8})){0,2}$',
-  feature: FEATURE.source,
+export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
+  line: { pattern: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$` },
+  text: { pattern: '^[^\\u0000]*$' },
+  'hostname-or-any': { pattern: `^(\\*|${LABEL}(\\.${LABEL})*)$`, maxLength: 253 },
+  'route-path': { pattern: `^(/|(/${SEGMENT})+/?)$`, maxLength: MAX_ROUTE_LENGTH },
+  'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$`, maxLength: MAX_ROUTE_LENGTH },
+  'pool-id': { pattern: POOL_ID.source },
+  email: { pattern: EMAIL.source, maxLength: 254 },
+  'crate-name': { pattern: CRATE_NAME.source },
+  'version-requirement': {
+    pattern: `^ *(${WILDCARD}|${COMPARATOR_SOURCE}( *, *${COMPARATOR_SOURCE}){0,31}) *$`
+      .replaceAll('\\s', ' ')
+      .replaceAll('\\d', '[0-9]'),
+    maxLength: 200,
+  },
+  feature: { pattern: FEATURE.source, maxLength: 128 },
 };
 
 /** What the database cannot store as it is. */
@@ -106,12 +134,3 @@ function isVersionRequirement(text: string): boolean {
   if (comparators.length === 1 && /^[*xX]$/.test(comparators[0] ?? '')) return true;
   return comparators.length <= 32 && comparators.every((comparator) => COMPARATOR.test(comparator));
 }
-
-const NUMBER = '(?:0|[1-9]\\d{0,18})';
-const PRERELEASE_PART = '(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)';
-const PRERELEASE = `(?:-${PRERELEASE_PART}(?:\\.${PRERELEASE_PART})*)`;
-const BUILD = '(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)';
-const WILDCARD = '[*xX]';
-const COMPARATOR = new RegExp(
-  `^(?:=|>=|<=|>|<|~|\\^)?\\s*${NUMBER}(?:\\.(?:${WILDCARD}(?:\\.${WILDCARD})?|${NUMBER}(?:\\.(?:${WILDCARD}|${NUMBER}${PRERELEASE}?${BUILD}?))?))?$`,
-);
