@@ -90,11 +90,11 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     root: join(config.DATA_DIR, 'build', 'sets'),
     toolchain,
     sandbox,
-    scratch,
     env,
     limits,
     signal: interrupt.signal,
   });
+  await sets.removeAbandoned();
   shutdown.add('tools', async () => {
     interrupt.abort();
     await sets.settled();

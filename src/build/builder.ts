@@ -6,7 +6,7 @@ import type { Limiter } from '../limiter.js';
 import { NoRoomError, tellsOfNoRoom } from '../no-room.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import type { DependencySets } from './dependency-sets.js';
-import type { Diagnostic } from './diagnostics.js';
+import type { Diagnostic, FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
 import { compileHandler } from './rustc.js';
 import type { Toolchain } from './toolchain.js';
@@ -48,15 +48,21 @@ export class Builder {
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) });
     const dependencies_ms = lap();
-    if (!set.ok) refuseNoRoom(set.diagnostics);
-    if (!set.ok) return { ...set, timings: { dependencies_ms, compile_ms: 0, store_ms: 0 } };
+    if (!set.ok) refuseNoRoom(set);
+    if (!set.ok)
+      return {
+        ok: false,
+        timedOut: set.timedOut,
+        diagnostics: set.diagnostics,
+        timings: { dependencies_ms, compile_ms: 0, store_ms: 0 },
+      };
 
     const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, slots, signal };
     return compileHandler(scratch, job, async (compilation): Promise<Built> => {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();
       if (!compilation.ok) {
-        refuseNoRoom(diagnostics);
+        refuseNoRoom(compilation);
         return {
           ok: false,
           timedOut: compilation.timedOut,
@@ -79,10 +85,12 @@ export class Builder {
 }
 
 /**
- * A full disk says nothing about the source. Only what has no place in it counts: an author could write such words.
+ * A full disk says nothing about the source. Only what has no place in it counts, and only while there is little room:
+ * an author, or a crate, could write such words.
  * @throws NoRoomError
  */
-function refuseNoRoom(diagnostics: readonly Diagnostic[]): void {
+function refuseNoRoom({ mayLackRoom, diagnostics }: FailedTool): void {
+  if (!mayLackRoom) return;
   const told = diagnostics.find(({ line, rendered }) => line === null && tellsOfNoRoom(rendered));
   if (told) throw new NoRoomError(`The compiler ran out of room on the disk: ${told.message}`);
 }

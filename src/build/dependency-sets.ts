@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { Limiter } from '../limiter.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import { INSIDE } from './build-view.js';
-import type { Diagnostic } from './diagnostics.js';
+import type { FailedTool } from './diagnostics.js';
 import { type DependencySpec, setKey } from './manifest.js';
-import { buildSet, PREPARED_FILE, type SetBuilderOptions, TARGET } from './set-build.js';
+import { buildSet, PREPARED_FILE, removeAbandoned, type SetBuilderOptions, TARGET } from './set-build.js';
 
 /** A set as it is on this machine. */
 export interface Libraries {
@@ -22,9 +22,7 @@ export interface Libraries {
 }
 
 /** The outcome of preparing a set: libraries, or why cargo could not build them. */
-export type PreparedSet =
-  | { readonly ok: true; readonly libraries: Libraries }
-  | { readonly ok: false; readonly timedOut: boolean; readonly diagnostics: readonly Diagnostic[] };
+export type PreparedSet = { readonly ok: true; readonly libraries: Libraries } | FailedTool;
 
 /** Where the libraries of a set are. */
 export function targetOf({ folder }: Libraries): string {
@@ -61,12 +59,6 @@ async function markUsed(folder: string): Promise<boolean> {
   );
 }
 
-/** Where sets are kept, and what they are built with. */
-export interface DependencySetsOptions extends SetBuilderOptions {
-  /** The folder of all sets. */
-  readonly root: string;
-}
-
 /**
  * Prepares and remembers sets below one folder. Safe to use from several processes: a set appears there when it is
  * complete.
@@ -76,7 +68,7 @@ export class DependencySets {
   // Cargo uses all cores by itself; but a set that takes for ever is not to keep all others waiting.
   readonly #cargoTurn = new Limiter(2);
 
-  constructor(private readonly options: DependencySetsOptions) {}
+  constructor(private readonly options: SetBuilderOptions) {}
 
   /**
    * Builds a set if that was not done before. Concurrent calls for one set share the work.
@@ -101,6 +93,11 @@ export class DependencySets {
     // Cleared away since it was prepared.
     if (this.#inProgress.get(key) === prepared) this.#inProgress.delete(key);
     return this.prepare(spec, timeoutMs);
+  }
+
+  /** Removes what workers have left that were killed while they built sets. */
+  removeAbandoned(): Promise<void> {
+    return removeAbandoned(this.options.root);
   }
 
   /** Resolves when nothing is being prepared any more. */
@@ -129,18 +126,23 @@ export class DependencySets {
 
   /** Gives a complete set its name. */
   async #keep(built: string, folder: string): Promise<PreparedSet> {
-    await mkdir(this.options.root, { recursive: true });
-    for (;;) {
-      const isKept = await rename(built, folder).then(
-        () => true,
-        () => false,
-      );
-      const libraries = await readPrepared(folder);
-      // Another process may have been quicker.
-      if (libraries) return { ok: true, libraries };
-      if (isKept) throw new Error(`the libraries of ${folder} are not where cargo said that they are`);
+    try {
+      await rename(built, folder);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      // Another process was quicker.
+      const theirs = await readPrepared(folder);
+      if (theirs) return { ok: true, libraries: theirs };
       // What is there is of no use: its libraries have been cleared away.
       await removeTree(folder);
+      await rename(built, folder);
     }
+    const libraries = await readPrepared(folder);
+    if (!libraries) throw new Error(`the libraries of ${folder} are not where cargo said that they are`);
+    return { ok: true, libraries };
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOTEMPTY' || error.code === 'EEXIST');
 }

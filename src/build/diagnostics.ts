@@ -17,6 +17,15 @@ export interface Diagnostic {
   readonly rendered: string;
 }
 
+/** Why a tool has not made what it was to make. */
+export interface FailedTool {
+  readonly ok: false;
+  readonly timedOut: boolean;
+  /** Whether what it says of a full disk can be true. */
+  readonly mayLackRoom: boolean;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
 /** More than anybody reads, and little enough for one row of a table. */
 export const MAX_DIAGNOSTICS = 100;
 const MAX_TEXT_CHARACTERS = 128 * 1024;

@@ -1,4 +1,5 @@
 /** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
+import { statfs } from 'node:fs/promises';
 import { toError } from '../errors.js';
 import { type ResourceLimits, spawnLimited } from '../limited-process.js';
 import type { Confinement } from '../sandbox/confinement.js';
@@ -37,12 +38,19 @@ export interface ToolResult {
   readonly exitCode: number | null;
   /** What ended it, if not itself. */
   readonly signal: NodeJS.Signals | null;
+  /**
+   * Whether a disk may have been full: that of its first writable folder has little room left. A tool without such folders
+   * may have met any.
+   */
+  readonly mayLackRoom: boolean;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** Output beyond this is dropped: a compiler can print without end. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+/** What a tool could not write takes no room. */
+const LITTLE_ROOM_BYTES = 64 * 1024 * 1024;
 
 /**
  * Runs a tool. An exit code that is not 0 is a result, not an error.
@@ -74,7 +82,8 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     await tool.closed;
     // What it wrote at the end nobody has seen yet.
     if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
-    return { outcome, exitCode: code, signal, stdout: stdout(), stderr: stderr() };
+    const mayLackRoom = code !== 0 && (await hasLittleRoom(run.writable[0]));
+    return { outcome, exitCode: code, signal, mayLackRoom, stdout: stdout(), stderr: stderr() };
   } catch (cause) {
     throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
@@ -83,6 +92,12 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);
   }
+}
+
+async function hasLittleRoom(folder: string | undefined): Promise<boolean> {
+  if (folder === undefined) return true;
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize < LITTLE_ROOM_BYTES;
 }
 
 function collect(stream: NodeJS.ReadableStream | null): () => string {

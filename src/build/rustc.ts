@@ -8,6 +8,7 @@ import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.
 import { cratesOf, type Libraries, linkingTo, targetOf } from './dependency-sets.js';
 import {
   type Diagnostic,
+  type FailedTool,
   type FolderNames,
   parseRustcOutput,
   plain,
@@ -37,13 +38,15 @@ export const HANDLER_PROFILE = [
 /** As diagnostics name it. */
 const SOURCE_FILE = 'handler.rs';
 const EXECUTABLE = 'handler';
+/** Those of handlers have some megabytes; a file with holes can be of any size and take no room. */
+const MAX_EXECUTABLE_BYTES = 256 * 1024 * 1024;
 
 /** The outcome of one rustc run, and how many milliseconds it took. */
 export type Compilation = { readonly ms: number } & Outcome;
 
 type Outcome =
   | { readonly ok: true; readonly executable: string; readonly diagnostics: readonly Diagnostic[] }
-  | { readonly ok: false; readonly timedOut: boolean; readonly diagnostics: readonly Diagnostic[] };
+  | FailedTool;
 
 /** What one compilation works on. */
 export interface CompileJob {
@@ -120,23 +123,23 @@ async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promis
     writable: [work],
     signal,
   });
+  const failed = (...reasons: readonly Diagnostic[]): FailedTool => ({
+    ok: false,
+    timedOut: result.outcome === 'timed-out',
+    mayLackRoom: result.mayLackRoom,
+    diagnostics: reasons,
+  });
   const ended = whyEnded(result.outcome, limits);
-  if (ended) return { ok: false, timedOut: result.outcome === 'timed-out', diagnostics: [ended] };
+  if (ended) return failed(ended);
   const names = result.stderr === '' || confinement.reports ? INSIDE_NAMES : await folderNames(work, job);
   const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names);
   if (result.exitCode === 0) {
-    if (!SERVES.test(job.code))
-      return { ok: false, timedOut: false, diagnostics: [NO_ENTRY_POINT, ...diagnostics] };
-    const executable = await takeExecutable(join(work, EXECUTABLE), own, limits);
-    if (executable === undefined)
-      return { ok: false, timedOut: false, diagnostics: [NO_EXECUTABLE, ...diagnostics] };
+    if (!SERVES.test(job.code)) return failed(NO_ENTRY_POINT, ...diagnostics);
+    const executable = await takeExecutable(join(work, EXECUTABLE), own);
+    if (executable === undefined) return failed(NO_EXECUTABLE, ...diagnostics);
     return { ok: true, executable, diagnostics };
   }
-  return {
-    ok: false,
-    timedOut: false,
-    diagnostics: [...entryPointHint(diagnostics), ...diagnostics, ...crashNote(result, diagnostics)],
-  };
+  return failed(...entryPointHint(diagnostics), ...crashNote(result, diagnostics), ...diagnostics);
 }
 
 /**
@@ -144,11 +147,7 @@ async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promis
  * in its place.
  * @returns where it is; undefined when it is no executable that a compiler makes
  */
-async function takeExecutable(
-  made: string,
-  folder: string,
-  { fileMb }: ToolLimits,
-): Promise<string | undefined> {
+async function takeExecutable(made: string, folder: string): Promise<string | undefined> {
   const taken = join(folder, EXECUTABLE);
   try {
     await rename(made, taken);
@@ -159,11 +158,12 @@ async function takeExecutable(
   const status = await lstat(taken);
   // A link, or another name of a file that is elsewhere, would be a way to read that.
   const isOne = status.isFile() && status.nlink === 1 && status.size > 0;
-  return isOne && status.size <= fileMb * 1024 * 1024 ? taken : undefined;
+  return isOne && status.size <= MAX_EXECUTABLE_BYTES ? taken : undefined;
 }
 
 const NO_EXECUTABLE = plain(
-  'The compiler ended without an error, but what it left is no executable. A macro of a crate may have ended it.',
+  'The compiler ended without an error, but what it left is no executable, or one of more than 256 MiB. A macro of a ' +
+    'crate may have put it there.',
 );
 
 /** A macro of the SDK, or the loop of SDK 0.1: a program with neither would end as soon as it is started. */
@@ -200,7 +200,8 @@ async function folderNames(work: string, { toolchain, libraries }: CompileJob): 
 }
 
 function crashNote({ exitCode, signal }: ToolResult, diagnostics: readonly Diagnostic[]): Diagnostic[] {
-  if (diagnostics.some(({ level }) => level.startsWith('error'))) return [];
+  // What a compiler that crashes prints is no reason.
+  if (signal === null && diagnostics.some(({ level }) => level.startsWith('error'))) return [];
   const end = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
   const limits = 'memory (COMPILE_MEMORY_MB) or CPU time (COMPILE_CPU_SECONDS)';
   return [plain(`The compiler ${end} without naming an error; it may have run into the limit of ${limits}.`)];

@@ -3,15 +3,16 @@
  * strangers, and from a folder that none of them can write to; what it builds, with all their build scripts and macros,
  * it builds inside, without a network.
  */
-import { copyFile, mkdir, mkdtemp, readFile, realpath, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isAlive } from '../process-liveness.js';
 import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
 import { cargoDiagnostics, linkArguments } from './cargo-output.js';
 import type { PreparedSet } from './dependency-sets.js';
-import { type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
+import { type FailedTool, type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
 import { type DependencySpec, manifest } from './manifest.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import { cargoHome, copyCrates } from './set-crates.js';
@@ -21,8 +22,8 @@ import type { Toolchain } from './toolchain.js';
 export interface SetBuilderOptions {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
-  /** An existing folder for builds in progress, on the same disk as the sets. */
-  readonly scratch: string;
+  /** The folder of all sets, those in the making included. */
+  readonly root: string;
   /** For cargo when it downloads crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
@@ -37,6 +38,17 @@ export interface SetBuilderOptions {
 export const PREPARED_FILE = 'rustc-args.json';
 /** Stands for the folder of the libraries in that file. */
 export const TARGET = '{target}';
+
+/** What the folder of a set in the making is called; the id of the process follows. */
+const MAKING = '.making-';
+
+/** Removes the sets in the making of processes that are gone. */
+export async function removeAbandoned(root: string): Promise<void> {
+  for (const name of await readdir(root).catch(() => [])) {
+    const pid = new RegExp(`^${MAKING}(\\d+)-`).exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) await removeTree(join(root, name));
+  }
+}
 
 /** The folders of one set in the making. */
 interface SetFolders {
@@ -59,7 +71,8 @@ export async function buildSet(
   timeoutMs: number,
   keep: (folder: string) => Promise<PreparedSet>,
 ): Promise<PreparedSet> {
-  const set = await mkdtemp(join(options.scratch, 'set-'));
+  await mkdir(options.root, { recursive: true });
+  const set = await mkdtemp(join(options.root, `${MAKING}${process.pid}-`));
   const folder = (name: string) => join(set, name);
   const folders = {
     set,
@@ -86,8 +99,6 @@ export async function buildSet(
   }
 }
 
-type Failure = PreparedSet & { readonly ok: false };
-
 class SetBuild {
   readonly #confinement: Confinement;
 
@@ -109,7 +120,7 @@ class SetBuild {
   }
 
   /** Downloads the crates. */
-  async fetch(spec: DependencySpec): Promise<Failure | undefined> {
+  async fetch(spec: DependencySpec): Promise<FailedTool | undefined> {
     const { toolchain, env, limits, signal } = this.options;
     const { fetch, cargo } = this.folders;
     await writeProject(fetch, manifest(toolchain.sdk, spec));
@@ -132,7 +143,7 @@ class SetBuild {
   }
 
   /** Builds what was downloaded. */
-  async build(spec: DependencySpec): Promise<Failure | undefined> {
+  async build(spec: DependencySpec): Promise<FailedTool | undefined> {
     const { toolchain } = this.options;
     const { set, fetch, project, target } = this.folders;
     await writeProject(project, manifest(this.#confinement.inside(toolchain.sdk), spec));
@@ -178,11 +189,12 @@ class SetBuild {
     });
   }
 
-  async #failure(result: ToolResult): Promise<Failure> {
+  async #failure(result: ToolResult): Promise<FailedTool> {
     const ended = whyEnded(result.outcome, this.options.limits);
     return {
       ok: false,
       timedOut: result.outcome === 'timed-out',
+      mayLackRoom: result.mayLackRoom,
       diagnostics: ended ? [ended] : withoutMachinePaths(cargoDiagnostics(result), await this.#names()),
     };
   }

@@ -87,7 +87,7 @@ export function onlySources(toml: string): string {
   let isSource = false;
   const kept = toml.split('\n').filter((line) => {
     if (/^\s*\[/.test(line)) isSource = /^\s*\[\s*source\s*[.\]]/.test(line);
-    return isSource;
+    return isSource && line.trim() !== '';
   });
   return kept.map((line) => `${line}\n`).join('');
 }

@@ -35,7 +35,6 @@ describe('dependency sets', () => {
     folder = await tempDir('sets');
     const sdk = join(folder.path, 'sdk');
     await mkdir(sdk);
-    await mkdir(join(folder.path, 'scratch'));
     sandbox = await openSandbox('off', '', createTestLog().log);
     await writeFile(join(sdk, 'Cargo.lock'), 'version = 4\n');
     toolchain = {
@@ -70,7 +69,6 @@ describe('dependency sets', () => {
       root: join(folder.path, root),
       toolchain,
       sandbox,
-      scratch: join(folder.path, 'scratch'),
       env: { PATH: process.env['PATH'] ?? '' },
       limits,
       ...(signal && { signal }),

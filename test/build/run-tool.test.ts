@@ -53,6 +53,7 @@ describe('running a tool', () => {
       outcome: 'exited',
       exitCode: 3,
       signal: null,
+      mayLackRoom: true,
       stdout: 'out\n',
       stderr: 'err\n',
     });

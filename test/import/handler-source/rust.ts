@@ -1,5 +1,5 @@
 /** Has many handlers checked by the real compiler, all in one run, with warnings denied. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DependencySets, linkingTo, targetOf } from '../../../src/build/dependency-sets.js';
 import { parseRustcOutput } from '../../../src/build/diagnostics.js';
@@ -30,19 +30,9 @@ export async function openCompiler(): Promise<CheckHandlers> {
   const env = toolEnvironment();
   const toolchain = await findToolchain(HANDLER_PROFILE);
   const sandbox = await openSandbox('off', '', createTestLog().log);
-  await mkdir(BUILD_CACHE, { recursive: true });
-  const scratch = await mkdtemp(join(BUILD_CACHE, 'scratch-test-'));
-  const sets = new DependencySets({
-    root: join(BUILD_CACHE, 'sets'),
-    toolchain,
-    sandbox,
-    scratch,
-    env,
-    limits: LIMITS,
-  });
-  const set = await sets
-    .prepare({ dependencies: {}, async: false })
-    .finally(() => rm(scratch, { recursive: true }));
+  const root = join(BUILD_CACHE, 'sets');
+  const sets = new DependencySets({ root, toolchain, sandbox, env, limits: LIMITS });
+  const set = await sets.prepare({ dependencies: {}, async: false });
   if (!set.ok) throw new Error(`The SDK cannot be built: ${JSON.stringify(set.diagnostics)}`);
 
   return async (sources) => {
