@@ -2,7 +2,7 @@
  * The formats of strings that schemas refer to by name. Each says what is wrong with a text, or undefined when
  * nothing is; the same words reach the user.
  */
-import { MAX_ROUTE_LENGTH, pathProblem } from '../route-pattern.js';
+import { pathProblem } from '../route-pattern.js';
 
 type Format = (text: string) => string | undefined;
 
@@ -89,8 +89,9 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   line: { pattern: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$` },
   text: { pattern: '^[^\\u0000]*$' },
   'hostname-or-any': { pattern: `^(\\*|${LABEL}(\\.${LABEL})*)$`, maxLength: 253 },
-  'route-path': { pattern: `^(/|(/${SEGMENT})+/?)$`, maxLength: MAX_ROUTE_LENGTH },
-  'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$`, maxLength: MAX_ROUTE_LENGTH },
+  // Their length is limited as it is once percent-encoded, which no keyword can say.
+  'route-path': { pattern: `^(/|(/${SEGMENT})+/?)$` },
+  'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
   'pool-id': { pattern: POOL_ID.source },
   email: { pattern: EMAIL.source, maxLength: 254 },
   'crate-name': { pattern: CRATE_NAME.source },
