@@ -9,6 +9,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { isAlive } from './process-liveness.js';
 import type { ConfinedProgram, Confinement } from './sandbox/confinement.js';
+import { unmonitoredPrograms } from './sandbox/unmonitored.js';
 
 /** Limits the kernel enforces on each process (`setrlimit`). */
 export interface ResourceLimits {
@@ -243,6 +244,7 @@ export function killLeftovers(): void {
     const isLeft = Number(owner) === process.pid ? !activeMarks.has(mark) : !isAlive(Number(owner));
     if (isLeft) killProcess(pid);
   }
+  for (const pid of unmonitoredPrograms()) killProcess(pid);
 }
 
 /** Kills the process group of a child at once; what left the group goes on. */

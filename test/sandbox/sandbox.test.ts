@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolResult } from '../../src/build/run-tool.js';
-import { spawnLimited } from '../../src/limited-process.js';
+import { killLeftovers, spawnLimited } from '../../src/limited-process.js';
 import { isConfinedUser } from '../../src/sandbox/bubblewrap.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
@@ -217,6 +217,35 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     expect(await program.ended).to.deep.equal({ code: null, signal: 'SIGKILL' });
     expect(isRunning(pid)).to.equal(false);
     await program.kill();
+  });
+
+  it('is found by who looks for leftovers when it makes the kernel forget its monitor', async () => {
+    // Without root, what runs inside has no user of its own, by which it could be told.
+    if (process.getuid?.() !== 0) return;
+    const hide =
+      'import os, threading\nthreading.Thread(target=os.execve, args=("/bin/sleep", ["sleep", "1000"], {})).start()';
+    const program = spawnLimited({
+      confinement: await confine(),
+      file: '/usr/bin/python3',
+      args: ['-c', hide],
+      cwd: '/',
+      env: {},
+      limits: LIMITS,
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
+    const pid = (await program.pid) ?? 0;
+    const status = () => readFile(`/proc/${pid}/status`, 'utf8');
+    await eventually(async () => expect(await status()).to.match(/^Name:\s+sleep$/m));
+    expect(await readFile(`/proc/${pid}/environ`, 'utf8')).to.equal('');
+    killLeftovers();
+    expect(isRunning(pid)).to.equal(true);
+    const monitor = Number(/^PPid:\s+(\d+)/m.exec(await status())?.[1]);
+    process.kill(monitor, 'SIGKILL');
+    await program.ended;
+    await eventually(() => {
+      killLeftovers();
+      expect(isRunning(pid)).to.equal(false);
+    });
   });
 
   it('refuses system calls that lead out, or that no program of strangers needs', async () => {
