@@ -69,7 +69,7 @@ describe('an actor host that is killed under load', () => {
       });
       return first - startedAt;
     };
-    await withinBar(BACK_WITHIN_MS, round, 2);
+    await withinBar(BACK_WITHIN_MS, round);
   }).timeout(120_000);
 });
 
