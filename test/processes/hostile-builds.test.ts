@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
+import { multipart } from '../support/form.js';
 import { processesWith } from '../support/process-state.js';
 import { BUILD_CACHE, must, type Stack, startStack } from '../support/processes.js';
+import { zipOf } from '../support/zip.js';
 import { numbered, slowToCompile } from './sources.js';
 
 const HANDLER = `
@@ -221,6 +223,32 @@ handler_loop!(handle);
       }),
       'body_too_large',
       /API_BODY_LIMIT_BYTES|4194304|MiB/,
+    );
+  }).timeout(120_000);
+
+  it('are refused when a bundle brings 10 MB of them', async () => {
+    const functions = Array.from(
+      { length: 250_000 },
+      (_, at) => `pub fn f${at}(x: u64) -> u64 { x ^ ${at} }\n`,
+    );
+    const code = `${functions.join('')}${HANDLER}`;
+    expect(code.length).to.be.greaterThan(10 * 1024 * 1024);
+    const path = `large-${process.pid}`;
+    const operation = { operationId: 'large', responses: { 200: { description: 'ok' } } };
+    const spec = {
+      openapi: '3.0.3',
+      info: { title: 'Large', version: '1' },
+      paths: { [`/${path}`]: { get: operation } },
+    };
+    const zip = zipOf({ 'openapi.json': JSON.stringify(spec), 'handlers/large.rs': code });
+    const form = multipart([{ name: 'bundle', filename: 'api.zip', content: zip }]);
+    const answer = await stack.api.post('/api/import/bundle?domain=*&compile=true', form.body, {
+      headers: form.headers,
+    });
+    expectFailure(
+      answer,
+      'body_too_large',
+      /handlers\/large\.rs has \d+ bytes; at most 4194304 .*API_BODY_LIMIT_BYTES/,
     );
   }).timeout(120_000);
 
