@@ -89,6 +89,8 @@ function bubblewrapArguments(
     ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],
     ...['--proc', '/proc', '--dev', '/dev'],
+    // It reads as zeros too; but shared memory, which no limit counts, cannot be had from it.
+    ...['--dev-bind', '/dev/full', '/dev/zero'],
     // Memory of a tmpfs counts for no limit of the program: there is one of limited size, and no other to write to.
     ...['--perms', '1777', '--size', String(view.tmpMb * 1024 * 1024), '--tmpfs', '/tmp'],
     ...mounts(view),

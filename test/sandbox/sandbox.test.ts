@@ -259,6 +259,7 @@ def attempt(number, *arguments):
 print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(numbers)}})
 print(attempt(${process.arch === 'arm64' ? 220 : 56}, ${CLONE_NEWUSER} | 17, 0, 0, 0, 0))
 print(attempt(435, 0, 0))
+print(*{attempt(number, 0, 0, 0, 0, 0) for number in range(463, 512)})
 libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 print(libc.prctl(1, 0, 0, 0, 0), libc.prctl(1, 9, 0, 0, 0), libc.prctl(3, 0, 0, 0, 0))
 for family in (socket.AF_VSOCK, socket.AF_PACKET, 38):
@@ -271,11 +272,45 @@ print(os.waitstatus_to_exitcode(os.system('true')))
 `;
     const { stdout, stderr } = await sh(`cat > /tmp/t.py <<'EOT'${tries}EOT\npython3 /tmp/t.py`);
     expect({ stdout, stderr }).to.deep.equal({
-      stdout: 'EPERM\nEPERM\nENOSYS\n-1 0 1\nEAFNOSUPPORT\nEAFNOSUPPORT\nEAFNOSUPPORT\n0\n',
+      stdout: 'EPERM\nEPERM\nENOSYS\nENOSYS\n-1 0 1\nEAFNOSUPPORT\nEAFNOSUPPORT\nEAFNOSUPPORT\n0\n',
       stderr: '',
     });
     const status = await sh('grep Seccomp: /proc/self/status');
     expect(status.stdout.trim()).to.equal('Seccomp:\t2');
+  });
+
+  it('gives it no memory that belongs to no process, nor such of the kernel', async () => {
+    const tries = `
+import ctypes, errno, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(make):
+    try:
+        make()
+        print('made')
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+def call(number):
+    if number == -1: raise OSError(ctypes.get_errno(), '')
+def zeros(flags):
+    with open('/dev/zero', 'r+b', buffering=0) as file:
+        mmap.mmap(file.fileno(), 4096, flags)
+attempt(lambda: mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS))
+attempt(lambda: zeros(mmap.MAP_SHARED))
+attempt(lambda: zeros(mmap.MAP_PRIVATE))
+attempt(lambda: call(libc.semget(0, 32000, 0o600)))
+attempt(lambda: call(libc.msgget(0, 0o600)))
+attempt(lambda: call(libc.mq_open(b'/queue', 0o102, 0o600, None)))
+attempt(lambda: mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+with open('/tmp/mapped', 'w+b') as file:
+    file.truncate(4096)
+    attempt(lambda: mmap.mmap(file.fileno(), 4096, mmap.MAP_SHARED))
+with open('/dev/zero', 'rb') as file: print(file.read(3))
+`;
+    const { stdout, stderr } = await sh(`cat > /tmp/t.py <<'EOT'${tries}EOT\npython3 /tmp/t.py`);
+    expect({ stdout, stderr }).to.deep.equal({
+      stdout: `EPERM\nENODEV\nENODEV\nEPERM\nEPERM\nEPERM\nmade\nmade\nb'${'\\x00'.repeat(3)}'\n`,
+      stderr: '',
+    });
   });
 
   it('tells a sandbox that cannot be made from a program that fails', async () => {
