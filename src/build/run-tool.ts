@@ -1,7 +1,7 @@
 /** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
 import { statfs } from 'node:fs/promises';
 import { toError } from '../errors.js';
-import { type ResourceLimits, spawnLimited } from '../limited-process.js';
+import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../limited-process.js';
 import type { Confinement } from '../sandbox/confinement.js';
 import { watchDisk } from './disk-watch.js';
 import { watchMemory } from './memory-watch.js';
@@ -51,6 +51,8 @@ export interface ToolResult {
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** What a tool could not write takes no room. */
 const LITTLE_ROOM_BYTES = 64 * 1024 * 1024;
+/** How long, after everything was killed, its streams may stay open: something that has hidden well may hold them. */
+const CLOSE_GRACE_MS = 1_000;
 
 /**
  * Runs a tool. An exit code that is not 0 is a result, not an error.
@@ -79,7 +81,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     clearTimeout(timer);
     // It may leave processes behind, which can hold its streams open and write to its folders.
     await (killed ?? tool.kill());
-    await tool.closed;
+    await closedSoon(tool);
     // What it wrote at the end nobody has seen yet.
     if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
     const mayLackRoom = code !== 0 && (await hasLittleRoom(run.writable[0]));
@@ -92,6 +94,15 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);
   }
+}
+
+/** Resolves when its streams have closed, or were given up. */
+async function closedSoon({ closed, stdout, stderr }: LimitedProcess): Promise<void> {
+  const timer = setTimeout(() => {
+    for (const stream of [stdout, stderr]) stream?.destroy();
+  }, CLOSE_GRACE_MS);
+  await closed;
+  clearTimeout(timer);
 }
 
 async function hasLittleRoom(folder: string | undefined): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolRun } from '../../src/build/run-tool.js';
@@ -97,6 +97,18 @@ describe('running a tool', () => {
     const result = await sh(`${BROOD} echo done`);
     expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
     await eventually(() => expect(running()).to.deep.equal([]));
+  });
+
+  it('does not wait for what has left its group, its session and its environment, and holds its streams', async () => {
+    const hidden = join(folder.path, 'hidden');
+    const hide = `env -i setsid sh -c 'echo $$ > "$0"; exec sleep 1000' '${hidden}' &
+      until [ -s '${hidden}' ]; do sleep 0.01; done; echo done`;
+    try {
+      const result = await sh(hide);
+      expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
+    } finally {
+      process.kill(Number(await readFile(hidden, 'utf8')), 'SIGKILL');
+    }
   });
 
   it('keeps 16 MiB of what it prints without end', async () => {
