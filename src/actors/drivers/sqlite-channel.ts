@@ -71,7 +71,8 @@ export class SqliteChannel {
           if (answer.opened) resolve();
           else reject(new ServiceError('unavailable', `${request.path} cannot be opened: ${answer.reason}`));
         });
-        this.process.send(request);
+        // Where it could not be started, which is what the event `error` tells, there is no channel.
+        if (this.process.connected) this.process.send(request, () => undefined);
       });
       this.process.on('message', (answers: readonly Answer[]) => this.receive(answers));
     } finally {

@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { SqliteChannel } from '../../../src/actors/drivers/sqlite-channel.js';
+import { ServiceError } from '../../../src/actors/service-error.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
+
+describe('the process of a SQLite database', () => {
+  let folder: TempDir;
+  before(async () => {
+    folder = await tempDir('sqlite-descriptors');
+  });
+  after(() => folder.remove());
+
+  it('that cannot be started for want of file descriptors is said to be unavailable', async () => {
+    const lost: ServiceError[] = [];
+    const channel = withoutDescriptors(() => new SqliteChannel((error) => lost.push(error)));
+    const request = { path: join(folder.path, 'a.db'), createIfMissing: true };
+    const failure = await channel.open(request, new AbortController().signal).catch((thrown) => thrown);
+    expect(failure).to.be.instanceOf(ServiceError);
+    expect(failure).to.include({ kind: 'unavailable' });
+    expect(String(failure)).to.include('EMFILE');
+    expect(lost).to.have.length(1);
+    await channel.close();
+  });
+});
+
+/** Does something while this process can open no file. */
+function withoutDescriptors<R>(work: () => R): R {
+  const [, soft = ''] =
+    /NOFILE +(\d+)/.exec(
+      execFileSync('prlimit', [
+        ...['--pid', String(process.pid)],
+        ...['--nofile', '--raw', '--noheadings', '--output', 'RESOURCE,SOFT'],
+      ]).toString(),
+    ) ?? [];
+  const setSoft = (limit: number | string) =>
+    execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${limit}:`]);
+  const taken: number[] = [];
+  // As few as there can be, so that they are soon taken.
+  setSoft(Math.max(...readdirSync('/proc/self/fd').map(Number)) + 50);
+  try {
+    takeAll(taken);
+    return work();
+  } finally {
+    for (const fd of taken) closeSync(fd);
+    setSoft(soft);
+  }
+}
+
+function takeAll(taken: number[]): void {
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'));
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EMFILE') throw thrown;
+  }
+}
