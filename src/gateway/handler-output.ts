@@ -1,6 +1,7 @@
 /** What a handler prints: logged line by line, and the last lines kept for error messages. */
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { LineQuota } from '../line-quota.js';
 import type { Logger } from '../log.js';
 
 const KEPT_LINES = 20;
@@ -25,7 +26,7 @@ export interface HandlerOutput {
 /** Captures both output streams of a process. */
 export function captureOutput(stdout: Readable | null, stderr: Readable | null, log: Logger): HandlerOutput {
   const kept: string[] = [];
-  const quota = new LineQuota((dropped) =>
+  const quota = new LineQuota(MAX_LINES_PER_SECOND, (dropped) =>
     log.warn(
       { dropped },
       `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`,
@@ -43,37 +44,6 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
     .catch((error: unknown) => log.warn({ err: error }, 'output of a handler could not be read'))
     .finally(() => quota.reportDropped());
   return { lastLines: () => kept.join('\n'), ended };
-}
-
-/** Counts lines by the second. */
-class LineQuota {
-  #second = 0;
-  #taken = 0;
-  #dropped = 0;
-
-  /** @param onDropped told how many lines were too many, once their second is over */
-  constructor(private readonly onDropped: (lines: number) => void) {}
-
-  /** True when one more line may be logged. */
-  take(): boolean {
-    const second = Math.floor(performance.now() / 1000);
-    if (second !== this.#second) {
-      this.reportDropped();
-      this.#second = second;
-      this.#taken = 0;
-    }
-    if (this.#taken === MAX_LINES_PER_SECOND) {
-      this.#dropped++;
-      return false;
-    }
-    this.#taken++;
-    return true;
-  }
-
-  reportDropped(): void {
-    if (this.#dropped > 0) this.onDropped(this.#dropped);
-    this.#dropped = 0;
-  }
 }
 
 /** Slows down whoever reads more than so many characters in a second. */
