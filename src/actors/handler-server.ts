@@ -1,9 +1,19 @@
 /** The Unix socket on which handlers call services. */
 import { chmod } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { LineQuota } from '../line-quota.js';
 import type { Logger } from '../log.js';
-import { HandlerSession, type SessionHost, type SessionLimits } from './handler-session.js';
+import { ConnectionLimits, type ConnectionNumbers } from './connection-limits.js';
+import {
+  HandlerSession,
+  type SessionHost,
+  type SessionLimits,
+  type SessionServer,
+} from './handler-session.js';
 import { listenOnSocket } from './listen.js';
+
+/** Of what handlers do wrong in a second, no more lines than this are logged: they must not fill the disk. */
+const MAX_WARNINGS_PER_SECOND = 20;
 
 /** A running server. */
 export interface HandlerServer {
@@ -21,11 +31,21 @@ export async function serveHandlers(
   path: string,
   host: SessionHost,
   limits: SessionLimits,
+  numbers: ConnectionNumbers,
   log: Logger,
 ): Promise<HandlerServer> {
   const sessions = new Set<HandlerSession>();
+  const shared: SessionServer = {
+    host,
+    limits,
+    connections: new ConnectionLimits(numbers),
+    quota: new LineQuota(MAX_WARNINGS_PER_SECOND, (dropped) =>
+      log.warn({ dropped }, 'handlers do more that is wrong than is logged'),
+    ),
+    log,
+  };
   const server = createServer((socket: Socket) => {
-    const session = new HandlerSession(socket, host, limits, log);
+    const session = new HandlerSession(socket, shared);
     sessions.add(session);
     socket.once('close', () => sessions.delete(session));
   });
@@ -38,6 +58,7 @@ export async function serveHandlers(
     },
     closeConnections: () => {
       for (const session of sessions) session.close();
+      shared.quota.reportDropped();
     },
   };
 }

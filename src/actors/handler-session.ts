@@ -1,11 +1,20 @@
 /** One connection of a handler: who it is, its calls under way, and its transaction. */
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
+import type { LineQuota } from '../line-quota.js';
 import type { Logger } from '../log.js';
 import type { MemoryBudget } from '../memory-budget.js';
-import { type Frame, FrameDecoder, FrameEncoder, MAX_BODY_BYTES, MAX_HEAD_BYTES } from '../wire/codec.js';
+import {
+  type Frame,
+  FrameDecoder,
+  FrameEncoder,
+  MAX_BODY_BYTES,
+  MAX_HEAD_BYTES,
+  ProtocolError,
+} from '../wire/codec.js';
 import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-messages.js';
 import { type Actor, type ActorCall, type ActorTransaction, asServiceError } from './actor.js';
+import type { ConnectionLimits } from './connection-limits.js';
 import type { DriverAnswer } from './driver.js';
 import { encodeJson } from './exact-json.js';
 import { ServiceError } from './service-error.js';
@@ -28,6 +37,16 @@ export interface SessionLimits {
   readonly memory: MemoryBudget;
 }
 
+/** What is true of all sessions of a server. */
+export interface SessionServer {
+  readonly host: SessionHost;
+  readonly limits: SessionLimits;
+  readonly connections: ConnectionLimits;
+  /** Whether one more line may be logged for what handlers do wrong. */
+  readonly quota: LineQuota;
+  readonly log: Logger;
+}
+
 /** Calls under way on one connection; the SDK has one at a time. */
 const MAX_CALLS = 256;
 /** Answers that wait to be read: no more calls are read before they are gone. */
@@ -36,7 +55,7 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 const BUFFER_BYTES = 4 * 1024;
 /** The token has to be among the first bytes of a connection, and to come soon: until then nobody knows who this is. */
 const TOKEN_BYTES = 4 * 1024;
-const TOKEN_MS = 5_000;
+const TOKEN_MS = 1_000;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -64,11 +83,11 @@ export class HandlerSession {
 
   constructor(
     private readonly socket: Socket,
-    private readonly host: SessionHost,
-    private readonly limits: SessionLimits,
-    private readonly log: Logger,
+    private readonly server: SessionServer,
   ) {
-    this.#tokenTimer = setTimeout(() => socket.destroy(), TOKEN_MS);
+    server.connections.enter(this);
+    // When we were busy for that long, the token may be there and not be read yet.
+    this.#tokenTimer = setTimeout(() => setImmediate(() => this.#missToken()), TOKEN_MS);
     socket.on('data', (chunk) => this.#receive(chunk));
     socket.on('drain', () => this.#resume());
     // Handlers die: their end is not ours.
@@ -91,19 +110,34 @@ export class HandlerSession {
         }
         const most =
           this.#endpointId === undefined ? TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
-        if (most <= 0) throw new Error('its first frame is no token');
+        if (most <= 0) throw new ProtocolError('its first frame is no token');
         const space = this.#decoder.space();
         const taken = chunk.copy(space, 0, at, at + Math.min(space.length, most));
         at += taken;
         for (const frame of this.#decoder.filled(taken)) this.#take(frame);
       }
     } catch (thrown) {
-      this.log.warn(
-        { err: toError(thrown) },
+      this.#warn(
+        thrown instanceof ProtocolError ? { problem: thrown.message } : { err: toError(thrown) },
         'a handler does not keep to the protocol; its connection is closed',
       );
       this.socket.destroy();
     }
+  }
+
+  /** Closes the connection: others need its place. */
+  drop(): void {
+    this.socket.destroy();
+  }
+
+  #missToken(): void {
+    if (this.#endpointId === undefined) this.socket.destroy();
+  }
+
+  /** Handlers can do wrong as fast as they like. */
+  #warn(details: object, message: string): void {
+    if (!this.server.quota.take()) return;
+    this.server.log.warn({ endpoint_id: this.#endpointId, ...details }, message);
   }
 
   /** The handler has read its answers: on with what it has sent meanwhile. */
@@ -116,10 +150,10 @@ export class HandlerSession {
   }
 
   #take({ kind, number, head, body }: Frame): void {
-    if (kind !== 'request') throw new Error('it sent a response');
+    if (kind !== 'request') throw new ProtocolError('it sent a response');
     if (this.#isClosed) return;
     if (this.#endpointId === undefined) {
-      if (body.length > 0) throw new Error('its token has a body');
+      if (body.length > 0) throw new ProtocolError('its token has a body');
       this.#authenticate(number, parseTokenHead(head));
       return;
     }
@@ -128,7 +162,7 @@ export class HandlerSession {
       this.#fail(number, new ServiceError('busy', `${MAX_CALLS} calls are under way on this connection`));
       return;
     }
-    if (!this.limits.memory.take(body.length)) {
+    if (!this.server.limits.memory.take(body.length)) {
       this.#fail(number, new ServiceError('busy', 'the actor host holds as much as it may; try again later'));
       return;
     }
@@ -137,7 +171,7 @@ export class HandlerSession {
     this.#calls++;
     const over = () => {
       this.#calls--;
-      this.limits.memory.giveBack(payload.length);
+      this.server.limits.memory.giveBack(payload.length);
     };
     this.#perform(call, payload, this.#endpointId)
       .then(
@@ -151,32 +185,46 @@ export class HandlerSession {
         },
       )
       .catch((thrown: unknown) => {
-        this.log.error({ err: toError(thrown) }, 'an answer could not be sent; the connection is closed');
+        this.server.log.error(
+          { err: toError(thrown) },
+          'an answer could not be sent; the connection is closed',
+        );
         this.socket.destroy();
       });
   }
 
   #authenticate(number: number, token: string): void {
     clearTimeout(this.#tokenTimer);
-    this.#endpointId = this.host.authenticate(token);
-    if (this.#endpointId !== undefined) {
-      this.#answer(number, {});
+    const endpointId = this.server.host.authenticate(token);
+    if (endpointId === undefined) {
+      this.#refuse(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
       return;
     }
-    this.#fail(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
+    const problem = this.server.connections.identify(this, endpointId);
+    if (problem !== undefined) {
+      this.#refuse(number, new ServiceError('busy', problem));
+      this.#warn({ endpoint_id: endpointId, problem }, 'a connection of a handler is refused');
+      return;
+    }
+    this.#endpointId = endpointId;
+    this.#answer(number, {});
+  }
+
+  #refuse(number: number, error: ServiceError): void {
+    this.#fail(number, error);
     this.#isClosed = true;
     this.close();
   }
 
   #perform(head: CallHead, payload: Buffer, endpointId: string): Promise<DriverAnswer> {
-    const { defaultCallMs, longestCallMs } = this.limits;
+    const { defaultCallMs, longestCallMs } = this.server.limits;
     const timeoutMs = Math.min(head.deadline_ms ?? defaultCallMs, longestCallMs);
     if (head.op === 'begin') return this.#begin(head.pool, endpointId, timeoutMs);
     if (head.op === 'commit' || head.op === 'rollback') return this.#end(head, timeoutMs);
     const call: ActorCall = { operation: head.op, args: head.args, payload, timeoutMs };
     if (head.tx) return this.#inTransaction(head.pool, async ({ transaction }) => transaction.call(call));
     try {
-      return this.host.actorFor(endpointId, head.pool).call(call);
+      return this.server.host.actorFor(endpointId, head.pool).call(call);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -185,9 +233,9 @@ export class HandlerSession {
   async #begin(pool: string, endpointId: string, timeoutMs: number): Promise<DriverAnswer> {
     if (this.#transaction)
       throw new ServiceError('invalid', 'the connection has an open transaction already');
-    const transaction = await this.host
+    const transaction = await this.server.host
       .actorFor(endpointId, pool)
-      .begin(timeoutMs, this.limits.longestCallMs);
+      .begin(timeoutMs, this.server.limits.longestCallMs);
     if (this.#isClosed || this.#transaction) {
       await transaction.rollback();
       throw new ServiceError('invalid', 'the connection has an open transaction already');
@@ -219,7 +267,7 @@ export class HandlerSession {
     if (body.length > MAX_BODY_BYTES || Buffer.byteLength(head) > MAX_HEAD_BYTES) {
       const message = `the answer is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; ask for less at a time`;
       this.#fail(number, new ServiceError('invalid', message));
-    } else if (this.limits.memory.take(body.length)) {
+    } else if (this.server.limits.memory.take(body.length)) {
       this.#send(number, head, body);
     } else {
       const message = 'it was done, but the actor host holds as many unread answers as it may';
@@ -237,7 +285,7 @@ export class HandlerSession {
   /** @param body whose bytes were taken from the budget */
   #send(number: number, head: string, body: Uint8Array): void {
     if (this.socket.destroyed) {
-      this.limits.memory.giveBack(body.length);
+      this.server.limits.memory.giveBack(body.length);
       return;
     }
     this.#encoder.add('response', number, head, body);
@@ -256,7 +304,7 @@ export class HandlerSession {
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
     if (this.socket.destroyed || this.#encoder.isEmpty) {
-      this.limits.memory.giveBack(bytes);
+      this.server.limits.memory.giveBack(bytes);
       return;
     }
     const parts = this.#encoder.take();
@@ -274,11 +322,12 @@ export class HandlerSession {
 
   #written(parts: readonly Uint8Array[], bytes: number): void {
     this.#encoder.recycle(parts);
-    this.limits.memory.giveBack(bytes);
+    this.server.limits.memory.giveBack(bytes);
   }
 
   #onClose(): void {
     this.#isClosed = true;
+    this.server.connections.leave(this, this.#endpointId);
     clearTimeout(this.#tokenTimer);
     this.#unread = [];
     const open = this.#transaction;
@@ -287,7 +336,7 @@ export class HandlerSession {
     open?.transaction
       .abandon()
       .catch((error: unknown) =>
-        this.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
+        this.server.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
       );
   }
 }

@@ -4,12 +4,12 @@
  * those that are too many. `docs/HTTP.md` says what each input gets.
  */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
+import { descriptorsForConnections } from '../file-descriptors.js';
 import { afterEarlierAnswers, answerClientError, type Presentation, rawAnswer } from './client-errors.js';
 import { Pace } from './pace.js';
 import { closeWithConnection } from './queued-answers.js';
@@ -44,8 +44,6 @@ export type Listener = (request: IncomingMessage, response: ServerResponse, head
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const CHECK_EVERY_MS = 1_000;
-/** Of the file descriptors of a process; the rest is for everything else. */
-const SHARE_OF_DESCRIPTORS = 0.8;
 
 /** Makes the server; it does not listen yet. */
 export function createHttpServer(options: HttpServerOptions, listener: Listener): HttpServer {
@@ -139,7 +137,7 @@ function refuseTunnel(socket: Socket, options: HttpServerOptions): void {
 
 /** Connections beyond the limit are told so and closed, so that file descriptors are left for what is under way. */
 function limitConnections(server: HttpServer, pace: Pace, options: HttpServerOptions): void {
-  const limit = Math.min(options.connectionsLimit, Math.floor(fileDescriptors() * SHARE_OF_DESCRIPTORS));
+  const limit = Math.min(options.connectionsLimit, descriptorsForConnections());
   server.prependListener('connection', (socket: Socket) => {
     if (pace.connections < limit) return;
     const error = new AppError('too_many_connections', `There are ${limit} connections already.`);
@@ -149,15 +147,4 @@ function limitConnections(server: HttpServer, pace: Pace, options: HttpServerOpt
     socket.destroySoon();
     options.refused(error, requestId);
   });
-}
-
-/** How many files and connections this process may have open. */
-function fileDescriptors(): number {
-  try {
-    const [, soft = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    return soft === '' ? Number.POSITIVE_INFINITY : Number(soft);
-  } catch {
-    // Not Linux.
-    return Number.POSITIVE_INFINITY;
-  }
 }

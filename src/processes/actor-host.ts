@@ -1,5 +1,6 @@
 /** Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management API. */
 import { Registry } from 'prom-client';
+import { connectionNumbers } from '../actors/connection-limits.js';
 import { loadDriver } from '../actors/drivers/index.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
@@ -63,7 +64,8 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
   // Services first, then the sockets.
   await host.begin();
   await serviceFolder(runDir);
-  handlers = await serveHandlers(handlerSocket(runDir), host, limits, log);
+  const connections = connectionNumbers(config.HANDLER_THREADS);
+  handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
   const closeWeb = await serveWeb(host, config, {
     socket: actorHostSocket(runDir),
     token: actorHostToken(secrets),

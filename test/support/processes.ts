@@ -66,6 +66,8 @@ export interface StackOptions {
   readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
   /** What the processes take for the name of their machine; needs root. That of this machine unless given. */
   readonly hostname?: string;
+  /** Files and connections each process may have open. Those of the tests unless given. */
+  readonly openFiles?: number;
 }
 
 /**
@@ -103,7 +105,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const api = createClient(apiUrl);
 
   const launch = (name: ProcessName, env: Record<string, string> = {}) =>
-    startProcess(name, { ...baseEnv, ...env }, options.hostname);
+    startProcess(name, { ...baseEnv, ...env }, options);
   const start = async (name: ProcessName, env: Record<string, string> = {}) => {
     const started = launch(name, env);
     processes.set(name, started);
@@ -159,13 +161,13 @@ export async function must(answer: Promise<{ status: number; body: unknown }>): 
 function startProcess(
   name: ProcessName,
   env: Record<string, string | undefined>,
-  hostname: string | undefined,
+  { hostname, openFiles }: Pick<StackOptions, 'hostname' | 'openFiles'>,
 ): TestProcess {
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    ...(hostname !== undefined && underHostname(hostname)),
+    ...throughPrograms(hostname, openFiles),
   });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -194,9 +196,17 @@ function startProcess(
 }
 
 /** Node is started by programs that become it: no process stands between it and us. */
-function underHostname(hostname: string): { execPath: string; execArgv: string[] } {
+function throughPrograms(
+  hostname: string | undefined,
+  openFiles: number | undefined,
+): { execPath: string; execArgv: string[] } {
   const rename = 'hostname "$0" && exec "$@"';
-  return { execPath: 'unshare', execArgv: ['--uts', 'sh', '-c', rename, hostname, process.execPath] };
+  const [execPath = process.execPath, ...execArgv] = [
+    ...(openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}`]),
+    ...(hostname === undefined ? [] : ['unshare', '--uts', 'sh', '-c', rename, hostname]),
+    process.execPath,
+  ];
+  return { execPath, execArgv };
 }
 
 function ready(child: ChildProcess, name: string, printed: () => string): Promise<void> {

@@ -212,11 +212,11 @@ impl<'a> Call<'a> {
 /// Reads the answer to a token: only what refuses it matters.
 ///
 /// # Errors
-/// [`Broken::Unauthenticated`].
+/// [`Broken::Refused`].
 pub fn check(head: &[u8]) -> Result<(), Broken> {
     match serde_json::from_slice::<Head<IgnoredAny>>(head) {
         Ok(head) if head.ok => Ok(()),
-        Ok(head) => Err(Broken::Unauthenticated(head.message)),
+        Ok(head) => Err(Broken::Refused { kind: head.kind, message: head.message }),
         Err(error) => Err(Broken::Nonsense(error.to_string())),
     }
 }

@@ -44,8 +44,8 @@ pub enum Broken {
     Ended,
     /// No answer in time.
     TimedOut(Duration),
-    /// The actor host does not know the token.
-    Unauthenticated(String),
+    /// The actor host does not take the connection: it does not know the token, or has too many.
+    Refused { kind: String, message: String },
     /// Something came that is no answer.
     Nonsense(String),
 }

@@ -67,7 +67,7 @@ impl Family {
             Broken::TimedOut(limit) => {
                 ("deadline", format!("the actor host did not answer within {} ms, {UNKNOWN}", limit.as_millis()))
             }
-            Broken::Unauthenticated(message) => ("unauthenticated", message),
+            Broken::Refused { kind, message } => return self.error(pool, &kind, &message),
             Broken::Nonsense(why) => {
                 ("unavailable", format!("the actor host sent what is no answer, {UNKNOWN}: {why}"))
             }

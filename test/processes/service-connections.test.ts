@@ -1,0 +1,149 @@
+/** Handlers that open as many connections with the actor host as they can, or say nonsense on them: who else suffers. */
+import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createSecretBox } from '../../src/secrets.js';
+import { makeServiceToken } from '../../src/service-token.js';
+import { eventually } from '../support/eventually.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { connectServices, type ServiceClient } from '../support/service-client.js';
+import { activeService, bind, connectAs, createEndpoint, SECRET_KEY } from '../support/test-services.js';
+
+/** Of the actor host here. */
+const OPEN_FILES = 512;
+const CONNECTIONS = 409;
+const WITHOUT_TOKEN = 204;
+const OF_ONE_ENDPOINT = 51;
+
+describe('connections with the actor host', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let serviceId: string;
+  let innocent: string;
+  let hostile: string;
+  const sockets: Socket[] = [];
+  const clients: ServiceClient[] = [];
+  before(async () => {
+    stack = await startStack({
+      processes: ['web', 'actor-host'],
+      env: { SECRET_KEY },
+      openFiles: OPEN_FILES,
+    });
+    const path = join(stack.dataDir, 'own.db');
+    serviceId = await activeService(stack.api, 'sqlite', { path, create_if_missing: true });
+    innocent = await createEndpoint(stack.api, '/innocent');
+    hostile = await createEndpoint(stack.api, '/hostile');
+    await bind(stack.api, innocent, serviceId, 'db');
+  });
+  after(() => stack.close());
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    for (const client of clients.splice(0)) await client.close();
+    await eventually(() => expect(descriptors()).to.be.below(100));
+  });
+
+  const descriptors = () => readdirSync(`/proc/${stack.processes.get('actor-host')?.pid}/fd`).length;
+
+  /** Opens a connection, and says nothing on it. */
+  function open(): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(stack.servicesSocket);
+      sockets.push(socket);
+      socket.once('connect', resolve);
+      // Closed before it was there.
+      socket.on('error', () => resolve());
+    });
+  }
+
+  /** What an endpoint that does no harm gets meanwhile. */
+  async function innocentIsServed(): Promise<void> {
+    const client = await connectAs(stack, innocent);
+    const answer = await client.send({ pool: 'db', op: 'query' }, '{"sql":"SELECT 1","params":[]}');
+    await client.close();
+    expect(answer.ok, answer.message).to.equal(true);
+    const { body } = await stack.api.post(`/api/services/${serviceId}/test`);
+    expect(body).to.have.nested.property('data.connected', true);
+  }
+
+  it('are so many for each endpoint, and more are refused', async () => {
+    const token = makeServiceToken(createSecretBox(SECRET_KEY), hostile);
+    let taken = 0;
+    for (let count = 0; count < OPEN_FILES; count++) {
+      const client = await connectServices(stack.servicesSocket);
+      clients.push(client);
+      const answer = await client.send({ token });
+      if (answer.ok) taken++;
+      else {
+        expect(answer).to.include({ kind: 'busy' });
+        expect(answer.message).to.match(/its endpoint has \d+ connections/);
+        await client.closed;
+      }
+    }
+    expect(taken).to.equal(OF_ONE_ENDPOINT);
+    expect(descriptors()).to.be.below(OF_ONE_ENDPOINT + 100);
+    await innocentIsServed();
+    // Those that are closed leave room.
+    for (const client of clients.splice(0)) await client.close();
+    await eventually(async () => {
+      const client = await connectServices(stack.servicesSocket);
+      clients.push(client);
+      expect(await client.send({ token })).to.include({ ok: true });
+    });
+  });
+
+  it('without a token are few, make room for new ones, and do not last', async () => {
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(Array.from({ length: OPEN_FILES }, () => open()));
+      expect(descriptors()).to.be.below(WITHOUT_TOKEN + 100);
+      await innocentIsServed();
+    }
+    await eventually(() => expect(descriptors()).to.be.below(100));
+  });
+
+  it('are closed when nonsense comes, which is logged a few times a second, without a stack', async () => {
+    const host = stack.processes.get('actor-host');
+    const before = host?.logged.lines.length ?? 0;
+    const token = makeServiceToken(createSecretBox(SECRET_KEY), hostile);
+    const nonsense = Buffer.alloc(64, 0xff);
+    const began = performance.now();
+    const attempts = 1_000;
+    const parallel = 20;
+    const attempt = async () => {
+      const client = await connectServices(stack.servicesSocket, token);
+      client.write(nonsense);
+      await client.closed;
+    };
+    for (let count = 0; count < attempts; count += parallel)
+      await Promise.all(Array.from({ length: parallel }, attempt));
+    const seconds = (performance.now() - began) / 1_000;
+    const said = () => (host?.logged.lines ?? []).slice(before);
+    const shown = () => said().filter(({ msg }) => /keep to the protocol|is refused/.test(msg ?? ''));
+    const dropped = () => said().reduce((sum, line) => sum + Number(line['dropped'] ?? 0), 0);
+    await eventually(() => expect(shown().length + dropped()).to.be.at.least(attempts));
+    expect(shown().length).to.be.at.most(20 * (Math.ceil(seconds) + 2));
+    for (const line of shown()) {
+      expect(line).to.include({ endpoint_id: hostile });
+      expect(line).to.have.property('problem').that.is.a('string');
+      expect(line).not.to.have.property('err');
+    }
+    await innocentIsServed();
+  });
+
+  it('of all endpoints together leave the actor host what it needs itself', async () => {
+    const box = createSecretBox(SECRET_KEY);
+    const tokens = Array.from({ length: 12 }, (_, at) =>
+      makeServiceToken(box, `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
+    );
+    let taken = 0;
+    for (const token of tokens)
+      for (let count = 0; count <= OF_ONE_ENDPOINT; count++) {
+        const client = await connectServices(stack.servicesSocket);
+        clients.push(client);
+        if ((await client.send({ token })).ok) taken++;
+      }
+    expect(taken).to.equal(CONNECTIONS - WITHOUT_TOKEN);
+    const { body } = await stack.api.post(`/api/services/${serviceId}/test`);
+    expect(body).to.have.nested.property('data.connected', true);
+  });
+});
