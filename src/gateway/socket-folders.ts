@@ -21,12 +21,19 @@ export async function removeSocketFolder(folder: string, log: Logger): Promise<v
   }
 }
 
-/** Removes what is left of gateways that were killed before they could do so. */
+/**
+ * Removes what is left of gateways that were killed before they could do so. To be called before the first handler is
+ * started: what has our own process id is of one before us, as in a container, where ids begin anew.
+ */
 export async function removeStaleSockets(runDir: string, log: Logger): Promise<void> {
   for (const name of await readdir(runDir)) {
     const pid = /^handler-(\d+)-\d+(\.sock)?$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await removeSocketFolder(join(runDir, name), log);
+    if (pid !== undefined && isGone(Number(pid))) await removeSocketFolder(join(runDir, name), log);
   }
+}
+
+function isGone(pid: number): boolean {
+  return pid === process.pid || !isAlive(pid);
 }
 
 /** Folders can be nested so deeply that their paths are too long for any call; `rm` goes down step by step. */

@@ -1,0 +1,24 @@
+/** What a gateway finds of those before it. */
+import { mkdir, readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { removeStaleSockets, socketOf } from '../../src/gateway/socket-folders.js';
+import { createTestLog } from '../support/log.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('socket folders of handlers', () => {
+  let folder: TempDir;
+  before(async () => {
+    folder = await tempDir('socket-folders');
+  });
+  after(() => folder.remove());
+
+  it('of gateways that are gone, and of one before with our own process id, are removed at the start', async () => {
+    const own = dirname(socketOf(folder.path, 1));
+    const alive = join(folder.path, `handler-${process.ppid}-1`);
+    const dead = join(folder.path, `handler-${2 ** 22 + 1}-1`);
+    for (const path of [own, alive, dead, join(own, 'below')]) await mkdir(path);
+    await removeStaleSockets(folder.path, createTestLog().log);
+    expect(await readdir(folder.path)).to.deep.equal([basename(alive)]);
+  });
+});
