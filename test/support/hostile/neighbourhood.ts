@@ -13,6 +13,18 @@ import { must, type ProcessName, type Stack, startStack } from '../processes.js'
 
 /** No request of the neighbour may take as long. */
 const NEIGHBOUR_LIMIT_MS = 1_000;
+/** The promise: while an attack goes on, times of the neighbour are no more than so many times those before it. */
+const NEIGHBOUR_RATIO = 2;
+/** A turn of the scheduler for each handler that wants the same core: more than the neighbour takes by itself, in milliseconds. */
+const MEDIAN_ALLOWANCE_MS = 20;
+/** The few slowest requests also meet what else the machine does. `npm run bench -- hostile` measures without allowances. */
+const P99_ALLOWANCE_MS = 50;
+/** So many requests say what is usual. */
+const REQUESTS_BEFORE = 100;
+/** An attack that is over sooner says nothing about the times of others. */
+const LONG_ENOUGH_MS = 1_000;
+/** One that slows the neighbour down is done again, in case it was something else: most of so many have to keep the promise. */
+const ROUNDS = 3;
 
 const NEIGHBOUR = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -84,6 +96,36 @@ export async function startNeighbourhood(
     expect(load.slowest()).to.be.below(NEIGHBOUR_LIMIT_MS);
   }
 
+  /** How the times of the neighbour from one moment on compare with those before, if they are worse than promised. */
+  function slowdown(before: readonly number[], from: number, to: number): string | undefined {
+    if (to - from < LONG_ENOUGH_MS) return undefined;
+    const during = load.durations(from, to);
+    const isWithin = (part: number, allowanceMs: number) =>
+      quantile(during, part) <= NEIGHBOUR_RATIO * quantile(before, part) + allowanceMs;
+    if (isWithin(0.5, MEDIAN_ALLOWANCE_MS) && isWithin(0.99, P99_ALLOWANCE_MS)) return undefined;
+    return `before: ${described(before)}; during: ${described(during)}`;
+  }
+
+  /** Does an attack once. @returns how it slowed the neighbour down, if more than promised */
+  async function attackOnce(...[code, limits, run]: Parameters<Neighbourhood['attack']>) {
+    const path = `/attack/${++attacks}`;
+    const id = await stack.deploy({ path, method: 'POST', code, limits });
+    let slower: string | undefined;
+    try {
+      const quietFrom = performance.now();
+      const served = load.served();
+      await eventually(() => expect(load.served()).to.be.at.least(served + REQUESTS_BEFORE));
+      const from = performance.now();
+      await run(attackerAt(stack, id, path));
+      slower = slowdown(load.durations(quietFrom, from), from, performance.now());
+      await expectNeighbourWell();
+    } finally {
+      await must(stack.api.delete(`/api/endpoints/${id}`));
+    }
+    await expectNothingLeft(id);
+    return slower;
+  }
+
   async function expectNothingLeft(id: string): Promise<void> {
     const runDir = await runDirectory(stack.dataDir);
     await eventually(async () => {
@@ -96,16 +138,13 @@ export async function startNeighbourhood(
   return {
     stack,
     attack: async (code, limits, run) => {
-      const path = `/attack/${++attacks}`;
-      const id = await stack.deploy({ path, method: 'POST', code, limits });
-      const attacker = attackerAt(stack, id, path);
-      try {
-        await run(attacker);
-        await expectNeighbourWell();
-      } finally {
-        await must(stack.api.delete(`/api/endpoints/${id}`));
+      const slower: string[] = [];
+      for (let round = 1; slower.length <= ROUNDS / 2; round++) {
+        const found = await attackOnce(code, limits, run);
+        if (found !== undefined) slower.push(found);
+        if (slower.length < round / 2) return;
       }
-      await expectNothingLeft(id);
+      throw new Error(`The neighbour is slowed down. ${slower.join('\n')}`);
     },
     close: async () => {
       await load.stop();
@@ -133,4 +172,16 @@ function attackerAt(stack: Stack, id: string, path: string): Attacker {
         expect(text).to.be.oneOf(['done', 'raw']);
       }),
   };
+}
+
+/** Of durations with the fastest first; milliseconds. */
+function quantile(durations: readonly number[], part: number): number {
+  return (
+    durations[Math.min(durations.length - 1, Math.floor(durations.length * part))] ?? Number.POSITIVE_INFINITY
+  );
+}
+
+function described(durations: readonly number[]): string {
+  const [median, p99] = [0.5, 0.99].map((part) => `${quantile(durations, part).toFixed(1)} ms`);
+  return `${durations.length} requests, median ${median}, p99 ${p99}`;
 }
