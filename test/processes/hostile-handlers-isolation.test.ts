@@ -206,7 +206,7 @@ describe('what these tests see without a sandbox', function () {
         expect(JSON.parse((await attacker.do('processes')).text)).to.include(process.pid);
         // Limits hold all the same.
         expect(Number((await attacker.do('files')).text)).to.be.below(1024);
-        await attacker.do('memory-in-children');
+        expect(await attacker.do('memory-in-children')).to.include({ status: 200, text: 'done' });
         await eventually(() => expect(attacker.crashes()[0]).to.match(/it used \d+ MiB of memory/));
         await attacker.recovered();
       });

@@ -1,21 +1,41 @@
 /** Handlers that use up what they can get: each is held by its limits, and its neighbour notices nothing. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { type Attacker, type Neighbourhood, startNeighbourhood } from '../support/hostile/neighbourhood.js';
 import { ATTACKS, atStart } from '../support/hostile/sdk-attacks.js';
 import { must } from '../support/processes.js';
 
+/** What goes on beside requests does so for this long: the times of the neighbour are compared after a second. */
+const BESIDE_MS = 1_500;
+const PAUSE_MS = 10;
 const LIMITS = { memory_mb: 128, processes: 64, open_files: 64, timeout_ms: 1_500 };
 
 describe('handlers that use up what they can get', () => {
   let neighbourhood: Neighbourhood;
   before(async () => {
-    neighbourhood = await startNeighbourhood({ env: { START_TIMEOUT_MS: '3000' } });
+    neighbourhood = await startNeighbourhood({
+      env: { START_TIMEOUT_MS: '3000', HANDLER_MEMORY_MB: '3072' },
+    });
   });
   after(() => neighbourhood.close());
 
+  const lines = (attacker: Attacker) =>
+    (neighbourhood.stack.processes.get('gateway')?.logged.lines ?? []).filter(
+      ({ endpoint_id }) => endpoint_id === attacker.id,
+    );
   const attack = (run: (attacker: Attacker) => Promise<void>, limits: Record<string, number> = LIMITS) =>
     neighbourhood.attack(ATTACKS, limits, run);
+  /** A deed whose own request is answered at once: what it does goes on beside its requests. */
+  const begin = async (attacker: Attacker, deed: string) =>
+    expect(await attacker.do(deed)).to.include({ status: 200, text: 'done' });
+  /** Has it answer for a while, at the pace of the neighbour: requests without a pause would slow it down by themselves. */
+  const serveOn = async (attacker: Attacker) => {
+    for (const until = performance.now() + BESIDE_MS; performance.now() < until; ) {
+      await attacker.recovered();
+      await delay(PAUSE_MS);
+    }
+  };
   /** A deed after which its process is gone, with the request in it, for this reason. */
   const expectCrash = async (attacker: Attacker, deed: string, reason: RegExp) => {
     const answer = await attacker.do(deed);
@@ -45,16 +65,16 @@ describe('handlers that use up what they can get', () => {
 
     it('loops beside its requests, in a thread and in sessions of their own', () =>
       attack(async (attacker) => {
-        await attacker.do('spin-in-thread');
-        await attacker.do('spin-in-sessions');
-        for (let request = 0; request < 20; request++) await attacker.recovered();
+        await begin(attacker, 'spin-in-thread');
+        await begin(attacker, 'spin-in-sessions');
+        await serveOn(attacker);
         expect(attacker.crashes()).to.deep.equal([]);
       }));
 
     it('more than its share of a core, for ten seconds', () =>
       attack(
         async (attacker) => {
-          await attacker.do('spin-in-sessions');
+          await begin(attacker, 'spin-in-sessions');
           await eventually(() => expect(attacker.crashes()).to.have.length(1), 30_000);
           expect(attacker.crashes()[0]).to.match(/^it used \d+ % of a core for 10 s, and may use 20 %/);
           await attacker.recovered();
@@ -94,7 +114,7 @@ describe('handlers that use up what they can get', () => {
 
     it('a gigabyte, in many processes', () =>
       attack(async (attacker) => {
-        await attacker.do('memory-in-children');
+        await begin(attacker, 'memory-in-children');
         await eventually(() => expect(attacker.crashes()[0]).to.match(/it used \d+ MiB .* may use 128/));
         await attacker.recovered();
       }));
@@ -140,26 +160,48 @@ describe('handlers that use up what they can get', () => {
   });
 
   describe('output', () => {
+    const printed = (attacker: Attacker) => lines(attacker).filter(({ stream }) => stream !== undefined);
+
     it('lines without end', () =>
       attack(async (attacker) => {
-        await attacker.do('print-lines');
-        for (let request = 0; request < 20; request++) await attacker.recovered();
+        const began = performance.now();
+        await begin(attacker, 'print-lines');
+        await serveOn(attacker);
+        // What is too much is not logged, and that is said, with how much it was.
+        await eventually(() => {
+          const said = lines(attacker).filter(({ dropped }) => Number(dropped) > 0);
+          expect(said.length).to.be.at.least(2);
+          expect(said[0]?.msg).to.match(/prints more than 500 lines a second; the rest is not logged/);
+        });
+        const seconds = Math.ceil((performance.now() - began) / 1_000) + 1;
+        expect(printed(attacker).length).to.be.within(500, 500 * seconds);
+        expect(attacker.crashes()).to.deep.equal([]);
       }));
 
     it('a line without end', () =>
       attack(async (attacker) => {
-        await attacker.do('print-without-end');
-        for (let request = 0; request < 20; request++) await attacker.recovered();
+        await begin(attacker, 'print-without-end');
+        await serveOn(attacker);
+        // It is logged when it ends, cut.
+        expect(printed(attacker)).to.deep.equal([]);
+        expect(attacker.crashes()).to.deep.equal([]);
       }));
+  });
 
-    it('a response larger than any', () =>
+  describe('answers', () => {
+    it('a gigabyte for which it has no memory', () =>
+      attack((attacker) => expectCrash(attacker, 'megabytes&mb=1024', /SIGSEGV, as by abort/)));
+
+    it('a gigabyte for which it has the memory: more than an answer may have is a 500', () =>
       attack(
         async (attacker) => {
-          const { status, text } = await attacker.do('large');
+          const { status, text } = await attacker.do('megabytes&mb=1024');
           expect(status, text.slice(0, 200)).to.equal(500);
+          expect(JSON.parse(text)).to.have.all.keys('error');
           await attacker.recovered();
+          expect(attacker.crashes()).to.deep.equal([]);
         },
-        { ...LIMITS, memory_mb: 512, timeout_ms: 10_000 },
+        { ...LIMITS, memory_mb: 3_072, timeout_ms: 30_000 },
       ));
   });
 

@@ -170,7 +170,6 @@ fn handle(req: Request) -> Response {
                 let _ = std::io::stderr().write_all(&[b'x'; 65536]);
             });
         }
-        "large" => return Response::text(200, "x".repeat(80 << 20)),
         "megabytes" => return Response::text(200, "x".repeat(req.query_param_as("mb").unwrap_or(1) << 20)),
         "panic" => panic!("on purpose"),
         "panic-in-thread" => {
@@ -226,7 +225,8 @@ fn handle(req: Request) -> Response {
         "remove-socket" => return Response::text(200, fs::remove_file(std::env::var("EDGE_SOCKET").expect("a socket")).is_ok().to_string()),
         "read-body" => return Response::text(200, req.body_bytes().len().to_string()),
         "sleep" => thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0))),
-        _ => {}
+        "nothing" => {}
+        _ => return Response::text(400, format!("no such deed: {name}")),
     }
     Response::text(200, "done")
 }
