@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, inheritedEnvironment, loadConfig, SETTINGS } from '../config.js';
 import { toError } from '../errors.js';
+import { closeInheritedFiles } from '../inherited-files.js';
 import { killLeftovers } from '../limited-process.js';
 import { type Child, runToEnd, startChild } from '../up/children.js';
 import { lockDataDir } from '../up/lock.js';
@@ -31,6 +32,7 @@ let unlock: () => Promise<void> = async () => undefined;
 if (process.argv.includes('--help')) {
   showHelp();
 } else {
+  closeInheritedFiles();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   try {
     await up(loadConfig());
@@ -51,7 +53,7 @@ function onSignal(): void {
 }
 
 async function up(config: Config): Promise<void> {
-  await mkdir(config.DATA_DIR, { recursive: true });
+  await makeDataDirectory(config.DATA_DIR);
   unlock = await lockDataDir(config.DATA_DIR);
   await requireFreePort('PORT', config.HOST, config.PORT);
   await requireFreePort('GATEWAY_PORT', config.HOST, config.GATEWAY_PORT);

@@ -1,5 +1,5 @@
 /** What handlers can see and reach of their machine: next to nothing. */
-import { readdir } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -9,6 +9,7 @@ import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
 import { type Attacker, type Neighbourhood, startNeighbourhood } from '../support/hostile/neighbourhood.js';
 import { ATTACKS } from '../support/hostile/sdk-attacks.js';
+import { type TempDir, tempDir } from '../support/temp.js';
 
 const SECRET = 'a secret that only processes of the product know';
 const LIMITS = { memory_mb: 128, timeout_ms: 10_000 };
@@ -20,12 +21,17 @@ describe('what handlers can see and reach', function () {
   let redis: TestBackend<'redis'>;
   let abstract: Server;
   let runDir: string;
+  let folder: TempDir;
+  let leftOpen: FileHandle;
   before(async () => {
+    folder = await tempDir('left-open');
+    leftOpen = await open(join(folder.path, 'file'), 'w+');
     redis = await startRedisBackend();
     abstract = createServer().listen(`\0${ABSTRACT}`);
     neighbourhood = await startNeighbourhood({
       env: { SECRET_KEY: SECRET },
       processes: ['web', 'worker', 'actor-host'],
+      inheritedFile: leftOpen.fd,
     });
     runDir = await runDirectory(neighbourhood.stack.dataDir);
   });
@@ -33,6 +39,8 @@ describe('what handlers can see and reach', function () {
     await neighbourhood.close();
     abstract.close();
     await redis.remove();
+    await leftOpen.close();
+    await folder.remove();
   });
 
   const attack = (run: (attacker: Attacker) => Promise<void>) => neighbourhood.attack(ATTACKS, LIMITS, run);
@@ -106,6 +114,19 @@ describe('what handlers can see and reach', function () {
       expect(JSON.parse(await told(attacker, 'list&at=/run/services'))).to.deep.equal([
         '/run/services/services.sock',
       ]);
+    }));
+
+  it('has no file that whoever started the gateway had left open', () =>
+    attack(async (attacker) => {
+      const { pid } = await attacker.view();
+      const ours = [...neighbourhood.stack.processes.values()].map((process) => process.pid);
+      for (const owner of [...ours, pid]) {
+        const names = await readdir(`/proc/${owner}/fd`);
+        const files = await Promise.all(
+          names.map((name) => readlink(`/proc/${owner}/fd/${name}`).catch(String)),
+        );
+        expect(files, `of process ${owner}`).not.to.include(join(folder.path, 'file'));
+      }
     }));
 
   it('writes to nothing but its /tmp', () =>

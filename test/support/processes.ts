@@ -66,6 +66,8 @@ export interface StackOptions {
   readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
   /** What the processes take for the name of their machine; needs root. That of this machine unless given. */
   readonly hostname?: string;
+  /** A file that is left open for the processes by oversight, as by a shell. */
+  readonly inheritedFile?: number;
   /** Files and connections each process may have open. Those of the tests unless given. */
   readonly openFiles?: number;
 }
@@ -158,15 +160,21 @@ export async function must(answer: Promise<{ status: number; body: unknown }>): 
   return data;
 }
 
+/** Node itself sees to inherited files with low numbers. */
+const FREE_DESCRIPTORS = Array<'ignore'>(100).fill('ignore');
+
 function startProcess(
   name: ProcessName,
   env: Record<string, string | undefined>,
-  { hostname, openFiles }: Pick<StackOptions, 'hostname' | 'openFiles'>,
+  { hostname, inheritedFile, openFiles }: Pick<StackOptions, 'hostname' | 'inheritedFile' | 'openFiles'>,
 ): TestProcess {
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: [
+      ...(['ignore', 'pipe', 'pipe', 'ipc'] as const),
+      ...(inheritedFile === undefined ? [] : [...FREE_DESCRIPTORS, inheritedFile]),
+    ],
     ...throughPrograms(hostname, openFiles),
   });
   let printed = '';

@@ -62,11 +62,13 @@ export async function startNeighbourhood(
     processes?: readonly ProcessName[];
     /** `required` unless given: no test can pass because there is none. */
     sandbox?: 'off';
+    inheritedFile?: number;
   } = {},
 ): Promise<Neighbourhood> {
   const stack = await startStack({
     processes: options.processes ?? ['web', 'worker'],
     ...(options.env && { env: options.env }),
+    ...(options.inheritedFile !== undefined && { inheritedFile: options.inheritedFile }),
   });
   let load: Load;
   try {
