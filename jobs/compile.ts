@@ -72,6 +72,8 @@ async function carryOut(
 async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {
   const { store, builder, artifacts, toolchain } = context;
   const known = await findArtifact(store, build.source_key, toolchain);
+  // Noted again, so that it is not forgotten before the build is recorded.
+  if (known) await saveArtifact(store, known);
   if (known && (await artifacts.has(known.digest))) {
     return {
       state: 'succeeded',
@@ -100,6 +102,8 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
   const { digest, size } = built;
   // PostgreSQL away for a moment is no outcome of the build: it is tried again.
   await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
+  // Another source may have made the same long ago, which was being forgotten while this one was stored.
+  if (!(await artifacts.has(digest))) throw new Error(`artifact ${digest} was deleted as it was stored`);
   return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
 }
 

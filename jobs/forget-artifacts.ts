@@ -27,12 +27,12 @@ export class ArtifactSweep {
     const unused = await unusedArtifacts(this.store, this.keepMs);
     const unusedTwice = unused.filter((digest) => this.#unused.has(digest));
     this.#unused = new Set(unused);
+    let deleted = 0;
     for (const digest of unusedTwice) {
-      // Whoever finds a row without a file compiles again; a file without a row would stay for ever.
-      await this.artifacts.remove(digest);
-      await forgetArtifact(this.store, digest);
+      // Looked at again there: deleting many takes its time.
+      if (await forgetArtifact(this.store, digest, this.keepMs, () => this.artifacts.remove(digest)))
+        deleted++;
     }
-    if (unusedTwice.length > 0)
-      this.log.info({ artifacts: unusedTwice.length }, 'artifacts that nothing uses were deleted');
+    if (deleted > 0) this.log.info({ artifacts: deleted }, 'artifacts that nothing uses were deleted');
   }
 }

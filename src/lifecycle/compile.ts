@@ -51,7 +51,8 @@ export async function requestCompile(
     requestId,
   };
   const known = await knownArtifact(deps, toolchains, request.sourceKey);
-  if (known) return { id: await recordCachedBuild(store, request, known), state: 'known', attempt: 1 };
+  const cached = known && (await recordCachedBuild(store, request, known));
+  if (cached !== undefined) return { id: cached, state: 'known', attempt: 1 };
   if (!canBuild) throw noWorker();
   const { id, attempt, isNew } = await requestBuild(store, request);
   return { id, state: isNew ? 'new' : 'joined', attempt };

@@ -1,6 +1,7 @@
 /** The table `builds`: what was asked to be compiled, and what came of it. */
 import type { Dependencies } from '../dependencies.js';
 import type { ErrorCode } from '../errors.js';
+import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -97,34 +98,39 @@ export async function requestBuild(
   return build;
 }
 
-/** Records a build that needed no compiler: the artifact of the same source is known. */
+/**
+ * Records a build that needed no compiler: the artifact of the same source is known.
+ * @returns the build; undefined when the artifact has just been forgotten
+ */
 export async function recordCachedBuild(
   store: Store,
   request: BuildRequest,
-  known: { digest: string; diagnostics: readonly unknown[] },
-): Promise<string> {
+  known: Artifact,
+): Promise<string | undefined> {
   const { status, last_error, artifact, artifact_source_key } = compiledEndpoint(
     known.digest,
     request.sourceKey,
   );
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
-    `WITH build AS (
+    `WITH known AS (
+       SELECT digest FROM artifacts WHERE source_key = ? AND toolchain = ? AND digest = ? FOR KEY SHARE),
+     build AS (
        INSERT INTO builds (source_key, code, dependencies, state, cached, request_id, artifact, diagnostics,
                            started_at, finished_at)
-       VALUES (?, ?, ?, 'succeeded', true, ?, ?, ?, clock_timestamp(), clock_timestamp()) RETURNING id),
+       SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
+         FROM known RETURNING id),
      latest AS (
        UPDATE endpoints SET build_id = build.id, status = ?, last_error = ?, artifact = ?, artifact_source_key = ?
          FROM build WHERE endpoints.id = ?)
      SELECT id FROM build`,
     [
+      ...[known.source_key, known.toolchain, known.digest],
       ...[request.sourceKey, request.code, JSON.stringify(request.dependencies)],
-      ...[request.requestId, known.digest, JSON.stringify(known.diagnostics)],
+      ...[request.requestId, JSON.stringify(known.diagnostics)],
       ...[status, last_error, artifact, artifact_source_key, request.endpointId],
     ] as never[],
   );
-  const build = rows[0];
-  if (!build) throw new Error('INSERT ... RETURNING returned no row');
-  return build.id;
+  return rows[0]?.id;
 }
 
 export async function findBuild(store: Store, id: string): Promise<Build | undefined> {

@@ -4,12 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ArtifactSweep } from '../../jobs/forget-artifacts.js';
-import { digestFile } from '../../src/artifacts/artifact-store.js';
+import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';
-import { findArtifact, saveArtifact } from '../../src/store/artifacts.js';
-import { recordCachedBuild } from '../../src/store/builds.js';
+import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artifacts.js';
+import { type BuildRequest, recordCachedBuild } from '../../src/store/builds.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
+import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -60,6 +61,28 @@ describe('artifacts', () => {
     return sourceKey;
   }
 
+  async function known(sourceKey: string): Promise<Artifact> {
+    const found = await findArtifact(store, sourceKey, TOOLCHAIN);
+    if (!found) throw new Error(`nothing was made from ${sourceKey}`);
+    return found;
+  }
+
+  const requestFor = async (sourceKey: string): Promise<BuildRequest> => {
+    const request = { code: '', dependencies: {}, requestId: 'request' };
+    return { ...request, endpointId: await endpoint(), sourceKey };
+  };
+
+  /** The same files, with something that happens before one is deleted. */
+  const storeThat = (beforeRemoval: (digest: string) => Promise<void>): ArtifactStore => ({
+    has: (digest) => files.has(digest),
+    put: (digest, file) => files.put(digest, file),
+    fetch: (digest, destination) => files.fetch(digest, destination),
+    remove: async (digest) => {
+      await beforeRemoval(digest);
+      await files.remove(digest);
+    },
+  });
+
   async function endpoint(): Promise<string> {
     const path = `/forget/${++created}`;
     const { id } = await createEndpoint(store, {
@@ -96,12 +119,58 @@ describe('artifacts', () => {
     const { digest: built, sourceKey } = await artifact(100);
     const id = await endpoint();
     const request = { endpointId: id, sourceKey, code: '', dependencies: {}, requestId: 'request' };
-    await recordCachedBuild(store, request, { digest: built, diagnostics: [] });
+    await recordCachedBuild(store, request, await known(sourceKey));
     await store.knex('endpoints').where({ id }).delete();
     const sweep = newSweep();
     for (let look = 0; look < 3; look++) await sweep.run();
     for (const digest of [...kept, twice, built]) expect(await files.has(digest), digest).to.equal(true);
   });
+
+  it('that are used while others are being deleted are kept', async () => {
+    const unused = [await artifact(100), await artifact(100)];
+    const used = new Set<string>();
+    /** Before the first file is deleted, there is a build of the other. */
+    const slow = storeThat(async (digest) => {
+      const other = unused.find((one) => one.digest !== digest);
+      if (used.size > 0 || !other) return;
+      used.add(other.digest);
+      const request = await requestFor(other.sourceKey);
+      expect(await recordCachedBuild(store, request, await known(other.sourceKey))).to.be.a('string');
+    });
+    const sweep = new ArtifactSweep(store, slow, createTestLog().log, MONTH_MS);
+    await sweep.run();
+    await sweep.run();
+    expect(used).to.have.length(1);
+    for (const digest of used) expect(await files.has(digest)).to.equal(true);
+  });
+
+  it('that are being deleted are not used any more: who asks waits, and builds anew', async () => {
+    const { digest, sourceKey } = await artifact(100);
+    const row = await known(sourceKey);
+    const request = await requestFor(sourceKey);
+    let recorded: Promise<string | undefined> | undefined;
+    let saved: Promise<boolean> | undefined;
+    const slow = storeThat(async (removed) => {
+      if (removed !== digest) return;
+      recorded = recordCachedBuild(store, request, row);
+      saved = saveArtifact(store, { ...row, source_key: randomUUID() }).then(() => files.has(digest));
+      await waitingForLocks(2);
+    });
+    const sweep = new ArtifactSweep(store, slow, createTestLog().log, MONTH_MS);
+    await sweep.run();
+    await sweep.run();
+    expect(await recorded, 'a build without its artifact').to.equal(undefined);
+    expect(await saved, 'seen before it was deleted').to.equal(false);
+  });
+
+  /** Resolves when so many statements wait for rows that others hold. */
+  const waitingForLocks = (count: number) =>
+    eventually(async () => {
+      const { rows } = await store.knex.raw<{ rows: unknown[] }>(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      expect(rows).to.have.length(count);
+    });
 
   it('that are used again between two looks are kept', async () => {
     const { digest } = await artifact(100);
