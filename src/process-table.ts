@@ -1,6 +1,7 @@
 /** The processes of this machine at one moment: who started whom, and what each has used so far. */
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
+import { isOutOfDescriptors } from './no-descriptors.js';
 
 /** One process. */
 export interface ProcessEntry {
@@ -19,7 +20,7 @@ const PAGE_BYTES = pageBytes();
 
 const line = Buffer.allocUnsafe(4096);
 
-/** Reads without waiting: some microseconds for each process. */
+/** Reads without waiting: some microseconds for each process. @throws when this process has no file descriptor left */
 export function readProcesses(): Map<number, ProcessEntry> {
   const processes = new Map<number, ProcessEntry>();
   for (const name of readdirSync('/proc')) {
@@ -31,13 +32,36 @@ export function readProcesses(): Map<number, ProcessEntry> {
   return processes;
 }
 
-/** Memory of a process, bytes, of which it has its share of what it shares with others. 0 when it has ended. */
-export function proportionalBytes(pid: number): number {
+/**
+ * Memory of some processes together, bytes, where it is more than `limit`: what they share with each other counts once.
+ * @returns undefined when it is not more
+ * @throws when this process has no file descriptor left
+ */
+export function memoryOver(
+  pids: readonly number[],
+  processes: ReadonlyMap<number, ProcessEntry>,
+  limit: number,
+): number | undefined {
+  const residentOf = (pid: number) => processes.get(pid)?.residentBytes ?? 0;
+  if (pids.reduce((sum, pid) => sum + residentOf(pid), 0) <= limit) return undefined;
+  // Looked at closely only now: it takes the kernel longer to tell what is shared.
+  const bytes = pids.reduce((sum, pid) => sum + (proportionalBytes(pid) ?? residentOf(pid)), 0);
+  return bytes > limit ? bytes : undefined;
+}
+
+/**
+ * Memory of a process, bytes, of which it has its share of what it shares with others. 0 when it has ended; undefined when
+ * it does not let itself be looked at (`PR_SET_DUMPABLE`), or is another user's.
+ */
+function proportionalBytes(pid: number): number | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1');
     return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
-  } catch {
-    return 0;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ESRCH') return 0;
+    if (code === 'EACCES' || code === 'EPERM') return undefined;
+    throw error;
   }
 }
 
@@ -45,7 +69,8 @@ function readStat(pid: string): string {
   let file: number;
   try {
     file = openSync(`/proc/${pid}/stat`, 'r');
-  } catch {
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
     return ''; // it has ended
   }
   try {

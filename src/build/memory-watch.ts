@@ -1,5 +1,6 @@
 /** Watches the memory of a tool with all that it has started: the kernel limits each process by itself. */
-import { type ProcessEntry, proportionalBytes, readProcesses } from '../process-table.js';
+import { isOutOfDescriptors } from '../no-descriptors.js';
+import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
 
 const LOOK_EVERY_MS = 500;
 const MEGABYTE = 1024 * 1024;
@@ -28,11 +29,14 @@ export function watchMemory(
 }
 
 function isOver(tool: number, limit: number): boolean {
-  const processes = readProcesses();
-  const family = familyOf(tool, processes);
-  if (family.reduce((sum, pid) => sum + (processes.get(pid)?.residentBytes ?? 0), 0) <= limit) return false;
-  // Looked at closely only now: it takes the kernel longer to tell what is shared.
-  return family.reduce((sum, pid) => sum + proportionalBytes(pid), 0) > limit;
+  try {
+    const processes = readProcesses();
+    return memoryOver(familyOf(tool, processes), processes, limit) !== undefined;
+  } catch (error) {
+    // Looked at again soon. Meanwhile, whatever is to be opened for the build fails, and says so.
+    if (isOutOfDescriptors(error)) return false;
+    throw error;
+  }
 }
 
 /** A process and its descendants. In a sandbox, what loses its parent becomes a child of the first process. */

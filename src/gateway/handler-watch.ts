@@ -2,16 +2,14 @@
  * Looks at all handlers of this gateway from time to time, and ends those that use more than they may: the kernel limits
  * single processes, this limits each handler with all that it has started.
  */
-import { lstatSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import type { LimitsInForce } from '../endpoint-limits.js';
-import { type ProcessEntry, proportionalBytes, readProcesses } from '../process-table.js';
+import { toError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
 
 /** A handler that is looked at. */
 export interface WatchedHandler {
   readonly pid: number;
-  /** Its socket, the only thing there may be in its folder. */
-  readonly socket: string;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
   /** Ends it, as crashed. */
   end(reason: string): void;
@@ -30,12 +28,16 @@ interface Watched extends WatchedHandler {
 const LOOK_EVERY_MS = 500;
 /** With very many processes, looking takes its time: no more than this part of all time is spent on it. */
 const SHARE_OF_TIME = 0.02;
+const WARN_EVERY_MS = 60_000;
 const CPU_WINDOW_MS = 10_000;
 const MEGABYTE = 1024 * 1024;
 
 export class HandlerWatch {
   readonly #watched = new Map<number, Watched>();
   #timer: NodeJS.Timeout | undefined;
+  #warnAgainAt = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly log: Logger) {}
 
   /** Looks at a handler until the returned function is called. */
   add(handler: WatchedHandler): () => void {
@@ -52,10 +54,25 @@ export class HandlerWatch {
   #lookAfter(ms: number): void {
     this.#timer = setTimeout(() => {
       const began = performance.now();
-      this.#look();
+      this.#tryToLook();
       const tookMs = performance.now() - began;
       if (this.#watched.size > 0) this.#lookAfter(Math.max(LOOK_EVERY_MS, tookMs / SHARE_OF_TIME));
     }, ms).unref();
+  }
+
+  /** Without file descriptors nothing can be seen: handlers run on, and are looked at again soon. */
+  #tryToLook(): void {
+    try {
+      this.#look();
+    } catch (thrown) {
+      const now = performance.now();
+      if (now < this.#warnAgainAt) return;
+      this.#warnAgainAt = now + WARN_EVERY_MS;
+      this.log.warn(
+        { err: toError(thrown) },
+        'what handlers use could not be looked at; trying again. With EMFILE, the gateway needs more open files (ulimit -n)',
+      );
+    }
   }
 
   #look(): void {
@@ -98,26 +115,21 @@ export class HandlerWatch {
     processes: ReadonlyMap<number, ProcessEntry>,
     now: number,
   ): string | undefined {
-    let resident = 0;
-    let cpuSeconds = 0;
-    for (const pid of members) {
-      const entry = processes.get(pid);
-      resident += entry?.residentBytes ?? 0;
-      cpuSeconds += entry?.cpuSeconds ?? 0;
-    }
+    const cpuSeconds = members.reduce((sum, pid) => sum + (processes.get(pid)?.cpuSeconds ?? 0), 0);
     return (
-      memoryProblem(watched.limits.memory_mb, resident, members) ??
-      cpuProblem(watched, { at: now, cpuSeconds }) ??
-      folderProblem(watched.socket)
+      memoryProblem(watched.limits.memory_mb, members, processes) ??
+      cpuProblem(watched, { at: now, cpuSeconds })
     );
   }
 }
 
-function memoryProblem(limitMb: number, resident: number, members: readonly number[]): string | undefined {
-  if (resident <= limitMb * MEGABYTE) return undefined;
-  // Looked at closely only now: it takes the kernel longer to tell what is shared.
-  const bytes = members.reduce((sum, pid) => sum + proportionalBytes(pid), 0);
-  if (bytes <= limitMb * MEGABYTE) return undefined;
+function memoryProblem(
+  limitMb: number,
+  members: readonly number[],
+  processes: ReadonlyMap<number, ProcessEntry>,
+): string | undefined {
+  const bytes = memoryOver(members, processes, limitMb * MEGABYTE);
+  if (bytes === undefined) return undefined;
   return `it used ${Math.ceil(bytes / MEGABYTE)} MiB of memory, and may use ${limitMb} (memory_mb)`;
 }
 
@@ -132,17 +144,4 @@ function cpuProblem({ limits, samples }: Watched, sample: Sample): string | unde
   const percent = ((sample.cpuSeconds - oldest.cpuSeconds) / passed) * 100;
   if (percent <= limit) return undefined;
   return `it used ${Math.round(percent)} % of a core for ${CPU_WINDOW_MS / 1000} s, and may use ${limit} % (cpu_percent)`;
-}
-
-/** The folder of its socket is on the disk of this machine, where nothing limits what it writes. */
-function folderProblem(socket: string): string | undefined {
-  try {
-    for (const name of readdirSync(dirname(socket))) {
-      if (name === basename(socket) && lstatSync(join(dirname(socket), name)).isSocket()) continue;
-      return 'it wrote to the folder of its socket, where nothing else may be; /tmp is for files';
-    }
-  } catch {
-    // On its way out.
-  }
-  return undefined;
 }

@@ -82,7 +82,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     handlers: {
       sandbox,
       network: config.HANDLER_NETWORK,
-      watch: new HandlerWatch(),
+      watch: new HandlerWatch(log),
       threads: config.HANDLER_THREADS,
       startTimeoutMs: config.START_TIMEOUT_MS,
     },
