@@ -9,6 +9,7 @@ import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
 import { searchPath, toolEnvironment } from '../src/config.js';
+import { makeDataDirectory, secretPaths } from '../src/data-directory.js';
 import { killLeftovers } from '../src/limited-process.js';
 import { Limiter } from '../src/limiter.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
@@ -70,7 +71,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 
   const env = toolEnvironment();
   const toolchain = await findToolchain(HANDLER_PROFILE);
-  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log);
+  await makeDataDirectory(config.DATA_DIR);
+  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, env));
   const limits = {
     timeoutMs: config.COMPILE_TIMEOUT_MS,
     memoryMb: config.COMPILE_MEMORY_MB,
@@ -208,7 +210,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 /** Makes the folder for builds of this process, and removes those of workers that were killed. */
 async function makeScratch(folder: string): Promise<string> {
   const own = `scratch-${process.pid}`;
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of await readdir(folder)) {
     const pid = /^scratch-(\d+)$/.exec(name)?.[1];
     if (pid !== undefined && (name === own || !isAlive(Number(pid)))) await removeTree(join(folder, name));

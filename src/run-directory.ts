@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmod, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeDataDirectory } from './data-directory.js';
 
 /** The kernel takes socket paths of up to 107 bytes; our longest file name is well under 50. */
 const MAX_FOLDER_BYTES = 55;
@@ -12,6 +13,7 @@ const MAX_FOLDER_BYTES = 55;
  * when that path is too long for a socket.
  */
 export async function runDirectory(dataDir: string): Promise<string> {
+  await makeDataDirectory(dataDir);
   const own = join(dataDir, 'run');
   const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const folder = Buffer.byteLength(own) <= MAX_FOLDER_BYTES ? own : join(tmpdir(), `edge-gateway-${digest}`);

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
-import { searchPath } from '../config.js';
+import { searchPath, toolEnvironment } from '../config.js';
+import { secretPaths } from '../data-directory.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Fronts } from '../gateway/fronts.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
@@ -31,7 +32,12 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   killLeftovers();
   await removeStaleSockets(runDir, log);
   await serviceFolder(runDir);
-  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log);
+  const sandbox = await openSandbox(
+    config.SANDBOX,
+    searchPath(),
+    log,
+    secretPaths(config, toolEnvironment()),
+  );
   if (sandbox.level === 'limits') {
     const asWhom =
       process.getuid?.() === 0 ? 'as root, who may do everything' : 'as the user of this process';

@@ -1,8 +1,8 @@
 /** Entry of `npm run up`: all processes of one machine, with a database of their own unless one is given. */
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, inheritedEnvironment, loadConfig, SETTINGS } from '../config.js';
+import { makeDataDirectory } from '../data-directory.js';
 import { toError } from '../errors.js';
 import { closeInheritedFiles } from '../inherited-files.js';
 import { killLeftovers } from '../limited-process.js';

@@ -1,5 +1,5 @@
 /** Confinement by namespaces of the kernel, which bubblewrap (`bwrap`) makes. */
-import { lstatSync, readlinkSync } from 'node:fs';
+import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { lchown } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ConfinedProgram, Confinement, View } from './confinement.js';
@@ -13,6 +13,8 @@ export interface Bubblewrap {
   readonly setpriv: string | undefined;
   /** The system calls that are refused; undefined on architectures for which there is no filter. */
   readonly filter: FilterFile | undefined;
+  /** What among the programs and libraries of the system is to look empty. */
+  readonly hidden: readonly HiddenPath[];
 }
 
 /** Namespaces made by bubblewrap. */
@@ -68,10 +70,45 @@ export function isConfinedUser(uid: number): boolean {
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** Where the loader finds libraries that are not in a standard folder. */
 const LOADER_CACHE = '/etc/ld.so.cache';
+/** Room for folders in which something else is mounted. */
+const HIDDEN_BYTES = 1024 * 1024;
+
+/** Something that is not to be seen inside. */
+export interface HiddenPath {
+  readonly path: string;
+  readonly isFolder: boolean;
+}
+
+/**
+ * Which of these would be seen inside, because they are below /usr or another folder of the system, under the paths that
+ * they really have; nothing that is in another of them. What does not exist, or what we cannot reach ourselves, need not
+ * be hidden.
+ */
+export function hiddenPaths(secret: readonly string[]): HiddenPath[] {
+  const seen = secret
+    .flatMap(realPath)
+    .filter((path) => SYSTEM_FOLDERS.some((system) => path.startsWith(`${system}/`)));
+  return [...new Set(seen)]
+    .filter((path) => !seen.some((outer) => path.startsWith(`${outer}/`)))
+    .map((path) => ({ path, isFolder: statSync(path).isDirectory() }));
+}
+
+function realPath(path: string): string[] {
+  try {
+    return [realpathSync(path)];
+  } catch {
+    return [];
+  }
+}
+
+function emptied({ path, isFolder }: HiddenPath): string[] {
+  if (!isFolder) return ['--ro-bind', '/dev/null', path];
+  return ['--perms', '0755', '--size', String(HIDDEN_BYTES), '--tmpfs', path];
+}
 
 /** @param user as whom the program runs, when we are root */
 function bubblewrapArguments(
-  { setpriv, filter }: Bubblewrap,
+  { setpriv, filter, hidden }: Bubblewrap,
   view: View,
   user: number,
   statusFd: number,
@@ -86,6 +123,8 @@ function bubblewrapArguments(
     ...['--die-with-parent', '--as-pid-1', '--json-status-fd', String(statusFd)],
     ...(filter ? ['--seccomp', String(statusFd + 1)] : []),
     ...SYSTEM_FOLDERS.flatMap(systemFolder),
+    // Before all that the program is given, which may come from there or stand in there.
+    ...hidden.flatMap(emptied),
     ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],
     ...['--proc', '/proc', '--dev', '/dev'],
@@ -94,7 +133,10 @@ function bubblewrapArguments(
     // Memory of a tmpfs counts for no limit of the program: there is one of limited size, and no other to write to.
     ...['--perms', '1777', '--size', String(view.tmpMb * 1024 * 1024), '--tmpfs', '/tmp'],
     ...mounts(view),
-    ...['--remount-ro', '/dev', '--remount-ro', '/'],
+    ...[...hidden.filter(({ isFolder }) => isFolder).map(({ path }) => path), '/dev', '/'].flatMap((path) => [
+      '--remount-ro',
+      path,
+    ]),
     ...['--chdir', program.cwd, '--'],
     ...(setpriv === undefined ? [] : withoutRoot(setpriv, user)),
     ...[program.file, ...program.args],

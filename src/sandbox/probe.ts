@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { toError } from '../errors.js';
 import { spawnLimited } from '../limited-process.js';
-import { type Bubblewrap, BubblewrapConfinement } from './bubblewrap.js';
+import { type Bubblewrap, BubblewrapConfinement, hiddenPaths } from './bubblewrap.js';
 import { FilterFile } from './filter-file.js';
 import { seccompFilter } from './seccomp.js';
 
@@ -25,8 +25,15 @@ const LOOK_AROUND = `
   done < /proc/net/dev
 `;
 
-/** @returns how to call it, or what does not work and what to do, as the end of a sentence */
-export async function findBubblewrap(path: string): Promise<Bubblewrap | { readonly problem: string }> {
+/**
+ * @param path where programs are looked for
+ * @param secret files and folders that programs inside must not see, wherever they are
+ * @returns how to call it, or what does not work and what to do, as the end of a sentence
+ */
+export async function findBubblewrap(
+  path: string,
+  secret: readonly string[],
+): Promise<Bubblewrap | { readonly problem: string }> {
   const isRoot = process.getuid?.() === 0;
   const bwrap = findProgram('bwrap', path);
   if (bwrap === undefined)
@@ -36,7 +43,7 @@ export async function findBubblewrap(path: string): Promise<Bubblewrap | { reado
     return { problem: '`setpriv` is not there: install it (`apt-get install util-linux`).' };
 
   const filter = seccompFilter();
-  const found = { bwrap, setpriv, filter: filter && new FilterFile(filter) };
+  const found = { bwrap, setpriv, filter: filter && new FilterFile(filter), hidden: hiddenPaths(secret) };
   const said = await lookAround(found);
   if (said === DONE) return found;
   found.filter?.close();

@@ -2,7 +2,8 @@
  * Runs programs of strangers so that they see and reach no more than they must: by bubblewrap where it works.
  *
  * ```ts
- * const sandbox = await openSandbox(config.SANDBOX, searchPath(), log); // once in a process
+ * // Once in a process.
+ * const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, toolEnvironment()));
  * const confinement = sandbox.confine({
  *   readOnly: [['/srv/data/handlers/4f3c', '/handler']],
  *   writable: [['/srv/data/run/h-17', '/run/handler']],
@@ -58,9 +59,15 @@ export class Sandbox {
 /**
  * Finds out, by really doing it, what confines programs on this machine, and logs it.
  * @param path where programs are looked for, as in the variable PATH
+ * @param secret files and folders that programs inside must not see even if they are below /usr, which is seen
  * @throws SandboxError when it is required and does not work
  */
-export async function openSandbox(mode: SandboxMode, path: string, log: Logger): Promise<Sandbox> {
+export async function openSandbox(
+  mode: SandboxMode,
+  path: string,
+  log: Logger,
+  secret: readonly string[] = [],
+): Promise<Sandbox> {
   if (mode === 'off') {
     log.warn(
       { sandbox: 'limits' },
@@ -68,7 +75,7 @@ export async function openSandbox(mode: SandboxMode, path: string, log: Logger):
     );
     return new Sandbox(undefined);
   }
-  const found = await findBubblewrap(path);
+  const found = await findBubblewrap(path, secret);
   if ('problem' in found) {
     if (mode === 'required') throw new SandboxError(`SANDBOX is "required", but ${found.problem}`);
     log.warn(

