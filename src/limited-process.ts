@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
+import { isOutOfDescriptors } from './no-descriptors.js';
 import { isAlive } from './process-liveness.js';
 import type { ConfinedProgram, Confinement } from './sandbox/confinement.js';
 import { unmonitoredPrograms } from './sandbox/unmonitored.js';
@@ -53,6 +54,8 @@ export interface LimitedProcess {
   readonly stdio: ChildProcess['stdio'];
   /** The program's own id on this machine, not that of its monitor; undefined when it could not be started. */
   readonly pid: Promise<number | undefined>;
+  /** In the environment of its processes, by which those are found that have left their family: `markOf`. */
+  readonly mark: string;
   /** Resolves when it has ended; rejects when it could not be started. Its streams may still have something to read. */
   readonly ended: Promise<ProgramEnd>;
   /** Resolves when it has ended and its streams are closed; what it left behind can hold them open. */
@@ -85,22 +88,31 @@ const LIMIT_SCRIPT = `
     { [ "$5" = unlimited ] || ulimit $processes "$5"; } && shift 5 && exec "$@"`;
 const FILE_BLOCK_BYTES = 512;
 
-/** Starts a program under limits, behind the walls of its confinement, in a process group of its own. */
+/**
+ * Starts a program under limits, behind the walls of its confinement, in a process group of its own.
+ * @throws when there are no file descriptors left, or its arguments cannot be passed on
+ */
 export function spawnLimited(command: LimitedCommand): LimitedProcess {
   const { confinement, stdio } = command;
   const mark = newMark();
   const statusFd = stdio.length;
   const { file, args, cwd } = confinement.commandLine(underLimits(command), statusFd);
-  activeMarks.add(mark);
   const files = confinement.openFiles();
-  const child = spawn(file, args, {
-    cwd,
-    env: { ...command.env, [MARK_VARIABLE]: mark },
-    stdio: [...stdio, ...(confinement.reports ? (['pipe'] as const) : []), ...files],
-    detached: true,
-  });
-  for (const fd of files) closeSync(fd);
+  let child: ChildProcess;
+  try {
+    child = spawn(file, args, {
+      cwd,
+      env: { ...command.env, [MARK_VARIABLE]: mark },
+      stdio: [...stdio, ...(confinement.reports ? (['pipe'] as const) : []), ...files],
+      detached: true,
+    });
+  } finally {
+    for (const fd of files) closeSync(fd);
+  }
+  if (child.pid !== undefined) activeMarks.add(mark);
   for (const event of ['exit', 'error']) child.once(event, () => activeMarks.delete(mark));
+  // Node makes no streams then.
+  if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
   const status = confinement.reports ? (child.stdio[statusFd] as Readable | null | undefined) : undefined;
   return status ? monitored(child, status, mark) : direct(child, mark);
 }
@@ -121,6 +133,7 @@ function direct(child: ChildProcess, mark: string): LimitedProcess {
   });
   return {
     ...streamsOf(child),
+    mark,
     pid: Promise.resolve(child.pid),
     ended: handled(ended),
     kill: () => killTree(child, mark),
@@ -149,6 +162,7 @@ function monitored(child: ChildProcess, status: Readable, mark: string): Limited
   const gone = exited.then(over, over);
   return {
     ...streamsOf(child),
+    mark,
     pid: handled(reported.pid),
     ended: handled(ended()),
     kill: async () => {
@@ -226,10 +240,20 @@ async function killTree(child: ChildProcess, mark: string): Promise<void> {
   // A marked process may fork while we look; each round kills parents first, so this ends. One that is just becoming
   // another program shows no mark for a moment.
   for (let quiet = 0; quiet < QUIET_ROUNDS; quiet++) {
-    const found = markedProcesses().filter((marked) => marked.mark === mark);
-    if (found.length > 0) quiet = -1;
-    for (const { pid } of found) killProcess(pid);
+    const found = lookFor(mark);
+    if (found === undefined || found.length > 0) quiet = -1;
+    for (const { pid } of found ?? []) killProcess(pid);
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Undefined when there was no file descriptor left to look with. */
+function lookFor(mark: string): MarkedProcess[] | undefined {
+  try {
+    return markedProcesses().filter((marked) => marked.mark === mark);
+  } catch (error) {
+    if (isOutOfDescriptors(error)) return undefined;
+    throw error;
   }
 }
 
@@ -272,20 +296,27 @@ const environment = Buffer.allocUnsafe(128 * 1024);
 function markedProcesses(): MarkedProcess[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {
-    const variables = environment.toString('latin1', 0, readEnvironment(pid));
-    const at = variables.indexOf(MARK_ENTRY);
-    if (at === -1) return [];
-    const start = at + MARK_ENTRY.length;
-    return { pid: Number(pid), mark: variables.slice(start, variables.indexOf('\0', start)) };
+    const mark = markOf(pid);
+    return mark === undefined ? [] : { pid: Number(pid), mark };
   });
 }
 
+/** The mark of a process, if it was started here, or by what was. @throws when there is no file descriptor left */
+export function markOf(pid: number | string): string | undefined {
+  const variables = environment.toString('latin1', 0, readEnvironment(pid));
+  const at = variables.indexOf(MARK_ENTRY);
+  if (at === -1) return undefined;
+  const start = at + MARK_ENTRY.length;
+  return variables.slice(start, variables.indexOf('\0', start));
+}
+
 /** @returns bytes read */
-function readEnvironment(pid: string): number {
+function readEnvironment(pid: number | string): number {
   let file: number;
   try {
     file = openSync(`/proc/${pid}/environ`, 'r');
-  } catch {
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
     // Processes end while we look, and those of other users cannot be read: neither is ours to kill.
     return 0;
   }

@@ -44,7 +44,7 @@ describe('the table of processes', () => {
        let end;
        const ended = new Promise((resolve) => { end = resolve; });
        const limits = { memory_mb: 1 };
-       watch.add({ pid: process.pid, mark: '', socket: '/nowhere/at-all', limits, end });
+       watch.add({ pid: process.pid, mark: 'a mark', socket: '/nowhere/at-all', limits, end });
        const held = [];
        try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}
        const timer = setInterval(() => undefined, 1000);
