@@ -105,7 +105,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   const unwatch =
     pid === undefined
       ? () => undefined
-      : settings.watch.add({ pid, socket: instance.socket, limits, end: fail });
+      : settings.watch.add({ pid, mark: child.mark, socket: instance.socket, limits, end: fail });
   void ended.then(unwatch);
 
   const stop = async (graceMs = STOP_GRACE_MS) => {

@@ -7,11 +7,14 @@ import { basename, dirname, join } from 'node:path';
 import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
+import { markOf } from '../limited-process.js';
 import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
 
 /** A handler that is looked at. */
 export interface WatchedHandler {
   readonly pid: number;
+  /** Of its processes. */
+  readonly mark: string;
   /** Its socket, the only thing there may be in its folder. */
   readonly socket: string;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
@@ -91,14 +94,18 @@ export class HandlerWatch {
 
   /** The processes of each handler, by its id. */
   #membersOf(processes: ReadonlyMap<number, ProcessEntry>): Map<number, number[]> {
-    const owners = new Map<number, number | undefined>();
+    const owners = new Map<number, number | undefined>([[process.pid, undefined]]);
+    const byMark = new Map([...this.#watched.values()].map(({ mark, pid }) => [mark, pid]));
     const ownerOf = (pid: number): number | undefined => {
       if (this.#watched.has(pid)) return pid;
       if (owners.has(pid)) return owners.get(pid);
       const entry = processes.get(pid);
-      // In a sandbox, whoever loses its parent becomes a child of the handler. Without one, it stays in the session.
       let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
       if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
+      // In a sandbox, whoever loses its parent becomes a child of the handler. Without one, it can leave the session too,
+      // and is known by its mark, unless it has taken that out of its environment. Monitors have the mark as well, but
+      // they are children of ours.
+      if (entry && owner === undefined && entry.parent !== process.pid) owner = byMark.get(markOf(pid) ?? '');
       owners.set(pid, owner);
       return owner;
     };
