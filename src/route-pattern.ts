@@ -28,11 +28,30 @@ const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
+/** What `src/http/path-problem.ts` takes in no request: between slashes, encoded ones and backslashes included. */
+const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
+
 /**
  * Parses a route, or a path or base path that will become a part of one.
- * @throws RouteSyntaxError
+ * @throws RouteSyntaxError also when no request could ever have this path
  */
 export function parseRoute(route: string): ParsedRoute {
+  const parsed = readRoute(route);
+  for (const segment of parsed.segments) {
+    if (segment.kind === 'static' && DOT_SEGMENT.test(segment.value)) {
+      throw new RouteSyntaxError(
+        'must not have "." or ".." between slashes, encoded ones ("%2F", "%5C") included: no request with such a path is taken',
+      );
+    }
+  }
+  return parsed;
+}
+
+/**
+ * Parses a route that was stored, perhaps when more was allowed.
+ * @throws RouteSyntaxError
+ */
+export function readRoute(route: string): ParsedRoute {
   if (!route.startsWith('/')) throw new RouteSyntaxError('must start with "/"');
   if (route.length > MAX_ROUTE_LENGTH) throw tooLong();
   const segments = splitSegments(route).map(parseSegment);

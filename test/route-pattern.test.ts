@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { pathProblem as requestProblem } from '../src/http/path-problem.js';
 import {
   joinRoute,
   MAX_ROUTE_LENGTH,
@@ -7,6 +8,7 @@ import {
   parseRoute,
   pathProblem,
   RouteSyntaxError,
+  readRoute,
   routeBelow,
   routeKey,
   withoutBasePath,
@@ -15,7 +17,7 @@ import {
 const parameterName = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_.-]{0,8}$/);
 const staticText = fc
   .string({ minLength: 1, maxLength: 10, unit: 'grapheme' })
-  .filter((text) => text !== '.' && text !== '..' && isWellFormed(text) && !/\p{Cc}/u.test(text));
+  .filter((text) => !/(^|[/\\])\.{1,2}($|[/\\])/.test(text) && isWellFormed(text) && !/\p{Cc}/u.test(text));
 /** Segments with no parameter name twice, as source text and as parsed. */
 const segments = fc
   .array(
@@ -97,6 +99,40 @@ describe('route patterns', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+
+  it('are paths that requests can have', () => {
+    const pieces = [
+      '/',
+      '.',
+      '..',
+      '%2e',
+      '%2F',
+      '%2f',
+      '%5C',
+      '%5c',
+      'a',
+      ':',
+      '%25',
+      '%2a',
+      'é',
+      '%00',
+      '\\',
+    ];
+    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((list) => `/${list.join('')}`);
+    fc.assert(
+      fc.property(text, (path) => {
+        if (pathProblem(path) === undefined) expect(requestProblem(path)).to.equal(undefined);
+      }),
+      { numRuns: 5000 },
+    );
+    for (const path of ['/a%2f..', '/..%2Fa', '/a/%5c.', '/%2e%5C%2e/b', '/{x}/a%2F.%2Fb']) {
+      expect(pathProblem(path), path).to.match(/no request with such a path is taken/);
+      // They may have been stored before.
+      expect(readRoute(path).segments, path).not.to.have.length(0);
+    }
+    for (const path of ['/a%2f...', '/a%2F.b', '/a%5C..b/c', '/%2F', '/a%2F%2Fb'])
+      expect(pathProblem(path), path).to.equal(undefined);
   });
 
   it('have a length limit that holds for the key', () => {

@@ -5,7 +5,7 @@
  * Exact hosts come before `*`, static segments before parameters. A route that fits the path but not the method
  * does not hide a less specific one that fits both.
  */
-import { parseRoute } from '../route-pattern.js';
+import { readRoute } from '../route-pattern.js';
 
 /** What identifies a route. */
 export interface Route {
@@ -43,7 +43,7 @@ export class RouteTable<T> {
   add({ domain, method, route }: Route, target: T): void {
     let node = getOrInsert(this.#hosts, domain);
     const paramNames: string[] = [];
-    for (const segment of parseRoute(route).segments) {
+    for (const segment of readRoute(route).segments) {
       if (segment.kind === 'static') {
         node = getOrInsert(node.statics, segment.value);
       } else {
@@ -61,7 +61,7 @@ export class RouteTable<T> {
     if (!root) return;
     const path: { parent: TrieNode<T>; key: string | undefined }[] = [];
     let node: TrieNode<T> | undefined = root;
-    for (const segment of parseRoute(route).segments) {
+    for (const segment of readRoute(route).segments) {
       const key = segment.kind === 'static' ? segment.value : undefined;
       path.push({ parent: node, key });
       node = key === undefined ? node.param : node.statics.get(key);

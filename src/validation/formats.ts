@@ -66,14 +66,22 @@ const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f]*';
 const PATH_CHARACTER = '[^\\u0000-\\u001f\\u007f-\\u009f\\s/?#{}*\\\\%.:]';
 const HEX = '[0-9A-Fa-f]';
 const MORE = `%[89ABab]${HEX}`;
-/** Percent-encoded UTF-8 without control characters, by how many bytes a character has. */
+/** Percent-encoded UTF-8 without control characters, slashes and dots, by how many bytes a character has. */
 const ENCODED = [
-  `%[2-6]${HEX}|%7[0-9A-Ea-e]`,
+  `%2[0-9A-Da-d]|%[346]${HEX}|%5[0-9ABD-Fabd-f]|%7[0-9A-Ea-e]`,
   `%[Cc]2%[ABab]${HEX}|%([Cc][3-9A-Fa-f]|[Dd]${HEX})${MORE}`,
   `%[Ee]0%[ABab]${HEX}${MORE}|%[Ee][1-9A-CEFa-cef](${MORE}){2}|%[Ee][Dd]%[89]${HEX}${MORE}`,
   `%[Ff]0%[9ABab]${HEX}(${MORE}){2}|%[Ff][1-3](${MORE}){3}|%[Ff]4%8${HEX}(${MORE}){2}`,
 ].join('|');
-const SEGMENT = `(\\.{0,2}(${PATH_CHARACTER}|${ENCODED})(${PATH_CHARACTER}|[.:]|${ENCODED})*|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+const DOT = '(\\.|%2[Ee])';
+const SLASH = '%(2[Ff]|5[Cc])';
+const CHARACTER = `(${PATH_CHARACTER}|${ENCODED})`;
+const END_OF_PART = `(${CHARACTER}|${DOT}|:)*`;
+/** Neither one dot nor two. */
+const PART = `(${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}`;
+/** What follows an encoded slash may be empty, and begin with a colon. */
+const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART})?)`;
+const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
 
 /** What a format is in other keywords of JSON Schema. */
 interface Keywords {

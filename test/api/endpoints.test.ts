@@ -353,6 +353,7 @@ describe('endpoints', () => {
       [{ path: '' }, /^body\.path: must start with "\/"/],
       [{ path: 'items' }, /^body\.path: must start with "\/"/],
       [{ path: '/a//b' }, /^body\.path: has an empty segment/],
+      [{ path: '/a%2f..' }, /^body\.path: must not have "\." or "\.\." between slashes/],
       [{ path: '/{id' }, /^body\.path: has the segment "\{id"/],
       [{ path: '/id}' }, /^body\.path: has the segment "id\}"/],
       [{ path: '/a{id}' }, /^body\.path: has the segment "a\{id\}"; a \{parameter\} fills a whole/],

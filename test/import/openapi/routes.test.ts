@@ -52,6 +52,7 @@ describe('OpenAPI: routes', () => {
       '/{x}/{x}',
       '/i\u0007',
       '/:j',
+      '/l%2F..',
       `/${'k'.repeat(3000)}`,
     ];
     const item = { get: operation() };
