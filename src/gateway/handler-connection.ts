@@ -4,6 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
 import { toError } from '../errors.js';
 import type { MemoryBudget } from '../memory-budget.js';
 import { type Frame, FrameDecoder, FrameEncoder, ProtocolError } from '../wire/codec.js';
@@ -80,9 +81,14 @@ const O_PATH = 0o10000000;
  * put a link there to a socket that it cannot reach itself.
  */
 function openSocketFile(path: string): number {
-  const place = openSync(path, O_PATH | constants.O_NOFOLLOW);
-  if (fstatSync(place).isSocket()) return place;
-  closeSync(place);
+  const folder = openSync(dirname(path), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    const place = openSync(`/proc/self/fd/${folder}/${basename(path)}`, O_PATH | constants.O_NOFOLLOW);
+    if (fstatSync(place).isSocket()) return place;
+    closeSync(place);
+  } finally {
+    closeSync(folder);
+  }
   throw new Error('where its socket should be is something else');
 }
 

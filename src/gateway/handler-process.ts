@@ -1,17 +1,15 @@
 /** One handler process: started in its sandbox, watched until it is ready, listened to, ended. */
-import { chown, mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
-import { type ProgramEnd, spawnLimited } from '../limited-process.js';
+import { type LimitedProcess, type ProgramEnd, spawnLimited } from '../limited-process.js';
 import type { Logger } from '../log.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { captureOutput } from './handler-output.js';
+import { type HandlerSocket, makeHandlerSocket } from './handler-socket.js';
 import { type HandlerNetwork, viewOf } from './handler-view.js';
 import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
-import { removeSocketFolder } from './socket-folders.js';
 
 /** What holds for all handlers of a gateway. */
 export interface HandlerSettings {
@@ -38,8 +36,9 @@ export interface ServiceAccess {
 export interface HandlerOptions {
   /** The executable, on this machine. */
   readonly executable: string;
-  /** Its socket is in a folder of its own, which is made here. */
-  readonly instance: InstanceRef;
+  readonly instanceId: number;
+  /** Where sockets of handlers without a sandbox are. */
+  readonly runDir: string;
   readonly endpointId: string;
   readonly services: ServiceAccess;
   readonly limits: LimitsInForce;
@@ -83,10 +82,15 @@ const OTHER_THREADS = 6;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { instance, limits, settings } = options;
-  const folder = dirname(instance.socket);
-  await mkdir(folder, { mode: 0o700 });
-  const child = await spawnHandler(options);
+  const { instanceId, runDir, limits, settings } = options;
+  const socket = await makeHandlerSocket(settings.sandbox.level, runDir, instanceId, options.log);
+  let child: LimitedProcess;
+  try {
+    child = spawnHandler(options, socket);
+  } catch (error) {
+    await socket.remove();
+    throw error;
+  }
   const pid = await child.pid;
   const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: pid }));
 
@@ -103,9 +107,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     void child.kill();
   };
   const unwatch =
-    pid === undefined
-      ? () => undefined
-      : settings.watch.add({ pid, mark: child.mark, socket: instance.socket, limits, end: fail });
+    pid === undefined ? () => undefined : settings.watch.add({ pid, limits, end: fail });
   void ended.then(unwatch);
 
   const stop = async (graceMs = STOP_GRACE_MS) => {
@@ -117,7 +119,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       await child.kill();
     }
     await ended;
-    await removeSocketFolder(folder, options.log);
+    await socket.remove();
   };
 
   const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs);
@@ -128,32 +130,24 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
-  // With its socket there, it has no more business in a folder on the disk of this machine.
-  if (process.getuid?.() === 0) await chown(folder, 0, 0);
   const { lastLines } = output;
+  const instance = { id: instanceId, socket: socket.outside(pid) };
   return { pid, instance, startedAt: performance.now(), ended, lastLines, fail, stop: () => stop() };
 }
 
-async function spawnHandler({
-  executable,
-  instance,
-  endpointId,
-  services,
-  limits,
-  settings,
-}: HandlerOptions) {
+function spawnHandler(
+  { executable, endpointId, services, limits, settings }: HandlerOptions,
+  socket: HandlerSocket,
+): LimitedProcess {
   const { sandbox, network, threads } = settings;
-  const paths = { executable, socket: instance.socket, servicesSocket: services.socket };
-  const confinement = sandbox.confine(viewOf(paths, network));
-  const folder = dirname(instance.socket);
-  await confinement.handOver(folder);
+  const confinement = sandbox.confine(viewOf({ executable, servicesSocket: services.socket }, network));
   return spawnLimited({
     confinement,
     file: confinement.inside(executable),
     args: [],
     cwd: '/tmp',
     env: {
-      EDGE_SOCKET: confinement.inside(instance.socket),
+      EDGE_SOCKET: socket.inside,
       EDGE_CONTROL_FD: String(CONTROL_FD),
       EDGE_MAX_THREADS: String(Math.min(threads, limits.processes - OTHER_THREADS)),
       EDGE_ENDPOINT_ID: endpointId,

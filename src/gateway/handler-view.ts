@@ -1,4 +1,4 @@
-/** What a handler sees of this machine: its executable, its socket, the actor host's socket, and what programs need. */
+/** What a handler sees of this machine: its executable, the actor host's socket, and what programs need. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Mount, View } from '../sandbox/confinement.js';
@@ -6,8 +6,6 @@ import type { Mount, View } from '../sandbox/confinement.js';
 /** What one handler needs. */
 export interface HandlerPaths {
   readonly executable: string;
-  /** Its socket, in a folder of its own. */
-  readonly socket: string;
   /** The actor host's socket, in a folder without anything else. */
   readonly servicesSocket: string;
 }
@@ -34,7 +32,7 @@ const FOR_NETWORK = [
   '/etc/pki/ca-trust',
 ];
 
-export function viewOf({ executable, socket, servicesSocket }: HandlerPaths, network: HandlerNetwork): View {
+export function viewOf({ executable, servicesSocket }: HandlerPaths, network: HandlerNetwork): View {
   const system = [...ALWAYS, ...(network === 'host' ? FOR_NETWORK : [])].filter((path) => existsSync(path));
   return {
     readOnly: [
@@ -42,7 +40,7 @@ export function viewOf({ executable, socket, servicesSocket }: HandlerPaths, net
       [dirname(servicesSocket), '/run/services'],
       ...system.map((path): Mount => [path, path]),
     ],
-    writable: [[dirname(socket), '/run/handler']],
+    writable: [],
     network: network === 'host',
     tmpMb: TMP_MB,
   };

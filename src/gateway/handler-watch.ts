@@ -2,8 +2,6 @@
  * Looks at all handlers of this gateway from time to time, and ends those that use more than they may: the kernel limits
  * single processes, this limits each handler with all that it has started.
  */
-import { lstatSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
@@ -15,8 +13,6 @@ export interface WatchedHandler {
   readonly pid: number;
   /** Of its processes. */
   readonly mark: string;
-  /** Its socket, the only thing there may be in its folder. */
-  readonly socket: string;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
   /** Ends it, as crashed. */
   end(reason: string): void;
@@ -129,8 +125,7 @@ export class HandlerWatch {
     const cpuSeconds = members.reduce((sum, pid) => sum + (processes.get(pid)?.cpuSeconds ?? 0), 0);
     return (
       memoryProblem(watched.limits.memory_mb, members, processes) ??
-      cpuProblem(watched, { at: now, cpuSeconds }) ??
-      folderProblem(watched.socket)
+      cpuProblem(watched, { at: now, cpuSeconds })
     );
   }
 }
@@ -156,17 +151,4 @@ function cpuProblem({ limits, samples }: Watched, sample: Sample): string | unde
   const percent = ((sample.cpuSeconds - oldest.cpuSeconds) / passed) * 100;
   if (percent <= limit) return undefined;
   return `it used ${Math.round(percent)} % of a core for ${CPU_WINDOW_MS / 1000} s, and may use ${limit} % (cpu_percent)`;
-}
-
-/** The folder of its socket is on the disk of this machine, where nothing limits what it writes. */
-function folderProblem(socket: string): string | undefined {
-  try {
-    for (const name of readdirSync(dirname(socket))) {
-      if (name === basename(socket) && lstatSync(join(dirname(socket), name)).isSocket()) continue;
-      return 'it wrote to the folder of its socket, where nothing else may be; /tmp is for files';
-    }
-  } catch {
-    // On its way out.
-  }
-  return undefined;
 }

@@ -11,7 +11,7 @@ import type { Route } from './route-table.js';
 export interface InstanceRef {
   /** Unique on this machine for the life of the gateway. */
   readonly id: number;
-  /** Unix socket it listens on. */
+  /** Unix socket it listens on, as fronts call it; it may lie in the handler's sandbox. */
   readonly socket: string;
 }
 

@@ -31,7 +31,6 @@ import {
   startHandler,
 } from './handler-process.js';
 import type { EndpointState, HandlerState } from './messages.js';
-import { socketOf } from './socket-folders.js';
 
 /** What a supervisor works with. */
 export interface SupervisorOptions {
@@ -258,8 +257,6 @@ export class Supervisor {
   async #start(endpointId: string, artifact: string, limits: LimitsInForce): Promise<HandlerProcess> {
     const { artifacts, runDir, services, handlers: settings } = this.options;
     const executable = await artifacts.get(artifact);
-    const id = this.#nextInstance++;
-    const socket = socketOf(runDir, id);
     const started = performance.now();
     const above = limitsAbove(this.#known.get(endpointId)?.limits ?? null, limits);
     // Its lines carry the id of the API call that asked for it.
@@ -272,7 +269,8 @@ export class Supervisor {
       );
     const handler = await startHandler({
       executable,
-      instance: { id, socket },
+      instanceId: this.#nextInstance++,
+      runDir,
       endpointId,
       services: services(endpointId),
       limits,

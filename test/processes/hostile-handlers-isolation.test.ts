@@ -1,7 +1,7 @@
 /** What handlers can see and reach of their machine: next to nothing. */
-import { type FileHandle, open, readdir, readlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { actorHostSocket, runDirectory } from '../../src/run-directory.js';
 import type { TestBackend } from '../support/backend.js';
@@ -9,6 +9,7 @@ import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
 import { type Attacker, type Neighbourhood, startNeighbourhood } from '../support/hostile/neighbourhood.js';
 import { ATTACKS } from '../support/hostile/sdk-attacks.js';
+import { processesWith } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const SECRET = 'a secret that only processes of the product know';
@@ -77,14 +78,23 @@ describe('what handlers can see and reach', function () {
     ].filter((place) => !place.startsWith('/usr/') && place !== '/proc/sysvipc');
   }
 
-  /** Where something listens that handlers have no business with. */
-  async function listeners(): Promise<{ tcp: string[]; unix: string[] }> {
+  /** Where the gateway connects to its handlers. */
+  async function handlerSockets(): Promise<string[]> {
+    const folders = processesWith('EDGE_SOCKET=').map((pid) => `/proc/${pid}/root/tmp`);
+    const found = await Promise.all(
+      folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))),
+    );
+    return found.flat().filter((path) => path.endsWith('.sock'));
+  }
+
+  /** Where something listens that a handler has no business with. */
+  async function listeners(own: number | null): Promise<{ tcp: string[]; unix: string[] }> {
     const { apiUrl, gatewayUrl, databaseUrl } = neighbourhood.stack;
     const { host, port } = redis.config as { host: string; port: number };
     const database = new URL(databaseUrl);
     const address = (url: URL) => `127.0.0.1:${url.port}`;
-    const folders = (await readdir(runDir)).filter((name) => name.startsWith('handler-'));
-    expect(folders).to.have.length(2);
+    const sockets = await handlerSockets();
+    expect(sockets).to.have.length(2);
     return {
       tcp: [
         address(new URL(apiUrl)),
@@ -95,7 +105,10 @@ describe('what handlers can see and reach', function () {
       unix: [
         actorHostSocket(runDir),
         join(runDir, 'services', 'services.sock'),
-        ...folders.map((folder) => join(runDir, folder, 'handler.sock')),
+        ...sockets,
+        ...sockets
+          .filter((path) => !path.startsWith(`/proc/${own}/`))
+          .map((path) => join('/tmp', basename(path))),
         `abstract:${ABSTRACT}`,
       ],
     };
@@ -107,10 +120,7 @@ describe('what handlers can see and reach', function () {
         '/handler',
         '/usr',
       ]);
-      expect(JSON.parse(await told(attacker, 'list&at=/run'))).to.have.members([
-        '/run/handler',
-        '/run/services',
-      ]);
+      expect(JSON.parse(await told(attacker, 'list&at=/run'))).to.have.members(['/run/services']);
       expect(JSON.parse(await told(attacker, 'list&at=/run/services'))).to.deep.equal([
         '/run/services/services.sock',
       ]);
@@ -131,21 +141,28 @@ describe('what handlers can see and reach', function () {
 
   it('writes to nothing but its /tmp', () =>
     attack(async (attacker) => {
-      const places = [
-        '/handler',
-        '/usr',
-        '/usr/bin',
-        '/etc',
-        '/',
-        '/dev',
-        '/run',
-        '/run/handler',
-        '/run/services',
-      ];
+      const places = ['/handler', '/usr', '/usr/bin', '/etc', '/', '/dev', '/run', '/run/services'];
       expect(await those(attacker, 'write', [...places, ...(await files()), '/tmp'])).to.deep.equal(['/tmp']);
       expect(
         await those(attacker, 'write', ['/run/services/services.sock', '/proc/sys/kernel/hostname']),
       ).to.deep.equal([]);
+    }));
+
+  it('has no disk of this machine to write to, not even through a file that is open', () =>
+    attack(async (attacker) => {
+      const { pid } = await attacker.view();
+      const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).trim().split('\n');
+      // proc(5): id, parent, device, root, mount point, options, ..., "-", type of the file system, ...
+      const writable = mounts
+        .map((line) => line.split(' '))
+        .filter((fields) => fields[5]?.split(',').includes('rw'))
+        .map((fields) => ({ at: fields[4] ?? '', type: fields[fields.indexOf('-') + 1] ?? '' }))
+        // Devices, and no folders.
+        .filter(({ at }) => !/^\/dev\/./.test(at));
+      expect(writable).to.deep.equal([
+        { at: '/proc', type: 'proc' },
+        { at: '/tmp', type: 'tmpfs' },
+      ]);
     }));
 
   it('sees no process, environment or memory of others, and cannot end or follow any', () =>
@@ -172,7 +189,7 @@ describe('what handlers can see and reach', function () {
 
   it('connects to nothing but the actor host', () =>
     attack(async (attacker) => {
-      const { tcp, unix } = await listeners();
+      const { tcp, unix } = await listeners((await attacker.view()).pid);
       const own = '/run/services/services.sock';
       expect(await those(attacker, 'connect', [...tcp, ...unix, own])).to.deep.equal([own]);
       // As a handler's author gets to see it.

@@ -123,15 +123,11 @@ describe('handlers that do not keep to the protocol', () => {
 
   const starts: [string, string, RegExp][] = [
     ['there is nothing', '', /it cannot be reached: ENOENT/],
-    [
-      'is a file',
-      'std::fs::write(&path, "no socket").expect("a file");',
-      /something else|wrote to the folder/,
-    ],
+    ['is a file', 'std::fs::write(&path, "no socket").expect("a file");', /something else/],
     [
       'is a link to the socket of somebody else',
       'std::os::unix::fs::symlink("/run/services/services.sock", &path).expect("a link");',
-      /something else|wrote to the folder/,
+      /something else/,
     ],
     [
       'is a socket on which nobody listens',

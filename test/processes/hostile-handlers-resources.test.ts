@@ -152,11 +152,6 @@ describe('handlers that use up what they can get', () => {
         expect(Number((await attacker.do('files')).text)).to.be.within(1, 64);
         await attacker.recovered();
       }));
-
-    it('files in the folder of its socket', () =>
-      attack(async (attacker) => {
-        expect((await attacker.do('drop-files')).text).to.equal('false');
-      }));
   });
 
   describe('output', () => {
