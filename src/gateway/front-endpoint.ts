@@ -1,7 +1,9 @@
 /** An endpoint as a front sees it: where its requests go right now. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
 import type { MemoryBudget } from '../memory-budget.js';
+import { isOutOfDescriptors } from '../no-descriptors.js';
 import type { EndpointMetrics } from './front-metrics.js';
 import { connectHandler, type Exchange, type HandlerConnection } from './handler-connection.js';
 import type { FrontLimits, HandlerState } from './messages.js';
@@ -19,6 +21,9 @@ export interface Outgoing extends Exchange {
 
 /** One endpoint alone does not get all the memory for bodies: so much is left for the others. */
 const SHARE_OF_MEMORY = 0.5;
+
+/** A front without file descriptors looks so often whether there are any. */
+const DESCRIPTORS_AGAIN_MS = 100;
 
 /** How long, and how many, requests are held while a handler is being started. */
 const HOLD_MS = 5_000;
@@ -47,6 +52,8 @@ export interface HandlerEvents {
   readonly stuck: (endpointId: string, instanceId: number) => void;
   /** The connection with this instance broke while it should serve. */
   readonly lost: (endpointId: string, instanceId: number, reason: string) => void;
+  /** This front has no file descriptor left to connect with; it is tried again soon. */
+  readonly outOfDescriptors: (error: Error) => void;
 }
 
 /** Routes the requests of one endpoint to its handler process, across restarts and swaps. */
@@ -132,6 +139,7 @@ export class FrontEndpoint {
         },
       });
     } catch (error) {
+      if (isOutOfDescriptors(error)) return this.#tryAgain(handler, toError(error));
       // It has just died. The one before it is about to be ended all the same: requests wait for what comes next.
       if (this.#handler === handler) {
         this.#retire();
@@ -150,6 +158,13 @@ export class FrontEndpoint {
     if (!connection.isOpen)
       this.events.lost(this.id, id, 'it closed its connection with the gateway at once');
     this.#releaseHeld();
+  }
+
+  /** The trouble is this front's own, the handler may be well. What serves now goes on. */
+  async #tryAgain(handler: HandlerState, error: Error): Promise<void> {
+    this.events.outOfDescriptors(error);
+    await delay(DESCRIPTORS_AGAIN_MS);
+    return this.#handler === handler ? this.#setHandler(handler) : this.#change;
   }
 
   /**

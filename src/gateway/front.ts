@@ -28,6 +28,7 @@ export interface FrontOptions {
 
 const EXPIRE_EVERY_MS = 100;
 const COUNT_EVERY_MS = 500;
+const WARN_EVERY_MS = 60_000;
 /** A client that keeps its connection busy may hold up the end of a front for this long. */
 const DRAIN_LIMIT_MS = 35_000;
 
@@ -48,8 +49,10 @@ export class Front {
     stuck: (endpointId, instanceId) => this.options.send({ type: 'stuck', endpointId, instanceId }),
     lost: (endpointId, instanceId, reason) =>
       this.options.send({ type: 'lost', endpointId, instanceId, reason }),
+    outOfDescriptors: (error) => this.#warnOfDescriptors(error),
   };
   #handled = 0;
+  #warnAgainAt = Number.NEGATIVE_INFINITY;
   #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: FrontOptions) {
@@ -111,6 +114,16 @@ export class Front {
       if (change.status === 'rejected')
         this.options.log.debug({ err: toError(change.reason) }, 'handler not reachable');
     }
+  }
+
+  #warnOfDescriptors(error: Error): void {
+    const now = performance.now();
+    if (now < this.#warnAgainAt) return;
+    this.#warnAgainAt = now + WARN_EVERY_MS;
+    this.options.log.warn(
+      { err: error },
+      'this front has no file descriptors left to connect with handlers; trying again. It needs more open files (ulimit -n)',
+    );
   }
 
   #upsert(state: EndpointState): FrontEndpoint {
