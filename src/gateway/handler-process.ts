@@ -107,7 +107,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     void child.kill();
   };
   const unwatch =
-    pid === undefined ? () => undefined : settings.watch.add({ pid, limits, end: fail });
+    pid === undefined ? () => undefined : settings.watch.add({ pid, mark: child.mark, limits, end: fail });
   void ended.then(unwatch);
 
   const stop = async (graceMs = STOP_GRACE_MS) => {
