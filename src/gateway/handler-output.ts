@@ -32,10 +32,10 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
       `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`,
     ),
   );
-  const pace = new Pace(MAX_CHARACTERS_PER_SECOND);
+  const throttle = new ReadThrottle(MAX_CHARACTERS_PER_SECOND);
   const capture = async (stream: Readable | null, name: 'stdout' | 'stderr') => {
     if (!stream) return;
-    for await (const line of lines(stream, pace)) {
+    for await (const line of lines(stream, throttle)) {
       if (kept.push(line) > KEPT_LINES) kept.shift();
       if (quota.take()) log.info({ stream: name }, line);
     }
@@ -47,7 +47,7 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
 }
 
 /** Slows down whoever reads more than so many characters in a second. */
-class Pace {
+class ReadThrottle {
   #since = performance.now();
   #taken = 0;
 
@@ -63,10 +63,10 @@ class Pace {
   }
 }
 
-async function* lines(stream: Readable, pace: Pace): AsyncGenerator<string> {
+async function* lines(stream: Readable, throttle: ReadThrottle): AsyncGenerator<string> {
   let line = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
-    await pace.take(chunk.length);
+    await throttle.take(chunk.length);
     const parts = chunk.split('\n');
     const last = parts.pop() ?? '';
     for (const part of parts) {
