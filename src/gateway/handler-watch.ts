@@ -4,8 +4,8 @@
  */
 import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
 import { markOf } from '../limited-process.js';
+import type { Logger } from '../log.js';
 import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
 
 /** A handler that is looked at. */
