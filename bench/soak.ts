@@ -34,6 +34,8 @@ async function mixed(): Promise<boolean> {
       warmUpMs: Math.min(durationMs / 2, 120_000),
       durationMs,
       memory: MEMORY,
+      // Readers of imports are kept for a minute, idle connections for half of it.
+      calmMs: 65_000,
       onProgress: (text) => process.stdout.write(`  ${text}\n`),
     });
     await finish('Soak', describeSoak(report, endpoints, MEMORY));

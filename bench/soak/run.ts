@@ -4,7 +4,7 @@ import { type Figures, processFigures, takeFigures } from './figures.js';
 import { type Landscape, openLandscape } from './landscape.js';
 import { Outcomes } from './outcomes.js';
 import { startTraffic, type TrafficOptions } from './traffic.js';
-import { leaks, type MemoryRule, type MemoryTrend, memoryTrends, type Sample } from './verdict.js';
+import { hasFallen, leaks, type MemoryRule, type MemoryTrend, memoryTrends, type Sample } from './verdict.js';
 
 export interface SoakOptions extends TrafficOptions {
   readonly endpoints: number;
@@ -12,6 +12,8 @@ export interface SoakOptions extends TrafficOptions {
   readonly warmUpMs: number;
   readonly durationMs: number;
   readonly memory: MemoryRule;
+  /** After warm-up nothing may become less for so long before what there is gets counted. */
+  readonly calmMs: number;
   /** Is told how far it is. */
   readonly onProgress?: (text: string) => void;
 }
@@ -28,7 +30,7 @@ export interface SoakReport {
 
 const SAMPLES = 40;
 /** What is idle is given up within this: connections of pools, readers of imports. */
-const SETTLE_LIMIT_MS = 90_000;
+const SETTLE_LIMIT_MS = 180_000;
 const LOOK_EVERY_MS = 1_000;
 
 /** Runs it. */
@@ -41,7 +43,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     onProgress(`warming up for ${warmUpMs / 1000} s`);
     // As fast as it goes: what V8 keeps for new objects is filled, and grows no more.
     await traffic(landscape, outcomes, { ...options, pauseMs: 0 }, warmUpMs);
-    const before = await settled(landscape, () => true);
+    const before = await settled(landscape, stayed(options.calmMs));
     onProgress(`traffic for ${durationMs / 1000} s`);
     const samples = await traffic(landscape, outcomes, options, durationMs);
     onProgress('looking for what was left behind');
@@ -51,6 +53,20 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   } finally {
     await landscape.close();
   }
+}
+
+/**
+ * Whether nothing has become less for a while. What is idle and will be given up must not count as what there was before:
+ * a leak of as much would not show.
+ */
+function stayed(ms: number): (figures: Figures) => boolean {
+  let last: Figures | undefined;
+  let since = performance.now();
+  return (figures) => {
+    if (!last || hasFallen(last, figures)) since = performance.now();
+    last = figures;
+    return performance.now() - since >= ms;
+  };
 }
 
 async function traffic(
