@@ -179,15 +179,18 @@ export function withOutput(sentence: string, lastLines: string): string {
   return lastLines === '' ? sentence : `${sentence}\nIts last output:\n${lastLines}`;
 }
 
-/** The handler writes `ready` to its control stream once its socket listens. */
+const READY = 'ready\n';
+
+/** The handler writes this to its control stream once its socket listens. Nothing is read that it writes after that. */
 function ready(control: Duplex): Promise<'ready'> {
   return new Promise((resolve) => {
-    let text = '';
-    control.on('data', (chunk: Buffer) => {
-      // Anything it writes later is of no meaning, and not kept.
-      if (text.length < 16) text += chunk.toString('latin1', 0, 16);
-      if (text.startsWith('ready\n')) resolve('ready');
-    });
+    const look = () => {
+      const first: Buffer | null = control.read(READY.length);
+      if (first === null) return;
+      control.off('readable', look);
+      if (first.toString('latin1') === READY) resolve('ready');
+    };
+    control.on('readable', look);
   });
 }
 

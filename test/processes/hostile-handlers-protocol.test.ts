@@ -115,6 +115,14 @@ describe('handlers that do not keep to the protocol', () => {
       expect(attacker.crashes()).to.deep.equal([]);
     }));
 
+  it('what it writes to the stream by which it is told to end is not read', () =>
+    attack(async (attacker) => {
+      const { status, text } = await attacker.do('write-to-control');
+      expect(status, text).to.equal(200);
+      expect(Number(text)).to.be.below(2 * 1024 * 1024);
+      await attacker.recovered();
+    }));
+
   it('who removes its socket is served as long as its connections last', () =>
     attack(async (attacker) => {
       expect((await attacker.do('remove-socket')).status).to.equal(200);

@@ -11,6 +11,31 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 use std::{env, fs, process, thread};
 
+extern "C" {
+    fn send(socket: i32, bytes: *const u8, length: usize, flags: i32) -> isize;
+}
+
+/// Bytes that the gateway takes of what it has not asked for.
+fn write_to_control() -> usize {
+    const DONT_WAIT: i32 = 0x40;
+    let bytes = [b'x'; 4096];
+    let mut taken = 0;
+    let mut refusals = 0;
+    while taken < 32 << 20 && refusals < 50 {
+        match unsafe { send(3, bytes.as_ptr(), bytes.len(), DONT_WAIT) } {
+            sent if sent > 0 => {
+                taken += sent as usize;
+                refusals = 0;
+            }
+            _ => {
+                refusals += 1;
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    taken
+}
+
 const OK: &str = r#"{"status":200,"headers":[]}"#;
 
 fn header(kind: u8, number: u32, head: u32, body: u32) -> Vec<u8> {
@@ -74,6 +99,10 @@ fn serve(mut stream: UnixStream) -> std::io::Result<()> {
             "close" => return Ok(()),
             "close-all" => process::exit(4),
             "stop-reading" => thread::sleep(Duration::from_secs(60)),
+            "write-to-control" => {
+                let taken = write_to_control().to_string();
+                stream.write_all(&frame(2, number, OK, taken.as_bytes()))?
+            }
             "remove-socket" => {
                 let _ = fs::remove_file(env::var("EDGE_SOCKET").expect("a socket"));
                 stream.write_all(&response(number, OK))?
