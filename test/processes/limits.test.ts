@@ -151,6 +151,16 @@ describe('limits of endpoints', () => {
       return socket;
     }
 
+    /** Asks for a large answer, and does not read it. */
+    function askWithoutReading(path: string): Socket {
+      const { hostname, port } = new URL(stack.gatewayUrl);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined);
+      socket.pause();
+      socket.write(`POST ${path}?do=megabytes&mb=12 HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return socket;
+    }
+
     const send = (path: string, megabytes: number) =>
       at(path, 'read-body', { body: Buffer.alloc(megabytes * MEGABYTE) });
 
@@ -177,15 +187,7 @@ describe('limits of endpoints', () => {
 
     it('count until the client has taken them, or is gone', async () => {
       await deploy('/unread');
-      const sockets = Array.from({ length: 6 }, () => {
-        const { hostname, port } = new URL(stack.gatewayUrl);
-        const socket = connect(Number(port), hostname);
-        socket.on('error', () => undefined);
-        // Asks, and does not read.
-        socket.pause();
-        socket.write('POST /unread?do=megabytes&mb=12 HTTP/1.1\r\nHost: x\r\n\r\n');
-        return socket;
-      });
+      const sockets = Array.from({ length: 6 }, () => askWithoutReading('/unread'));
       try {
         await eventually(async () => {
           const { status, text } = await at('/unread', 'megabytes&mb=12');
@@ -196,6 +198,33 @@ describe('limits of endpoints', () => {
         for (const socket of sockets) socket.destroy();
       }
       await eventually(async () => expect((await at('/unread', 'megabytes&mb=12')).status).to.equal(200));
+    });
+
+    it('that slow readers leave no room for are not held against the handler that sends them', async () => {
+      const innocent = await deploy('/innocent');
+      // One endpoint alone cannot have all the memory.
+      const hogs = ['/hog', '/other-hog'];
+      const ids = [innocent, ...(await Promise.all(hogs.map((path) => deploy(path))))];
+      const processes = () => Promise.all(ids.map(async (id) => (await view(id)).pid));
+      const before = await processes();
+      const sockets = hogs.map(askWithoutReading);
+      try {
+        // Such an answer can arrive, but is more than the endpoint may have besides the one that is not read.
+        for (const path of hogs)
+          await eventually(async () => expect((await at(path, 'megabytes&mb=5')).status).to.equal(503));
+        const answers = Array.from({ length: 4 }, () => at('/innocent', 'megabytes&mb=12'));
+        // Meanwhile they begin to arrive.
+        for (let round = 0; round < 10; round++)
+          expect((await at(hogs[0] ?? '', 'sleep&ms=100')).status).to.equal(200);
+        for (const socket of sockets) socket.destroy();
+        const statuses = (await Promise.all(answers)).map(({ status }) => status);
+        for (const status of statuses) expect(status, statuses.join()).to.be.oneOf([200, 503]);
+        expect(statuses).to.include(200);
+      } finally {
+        for (const socket of sockets) socket.destroy();
+      }
+      expect(await processes()).to.deep.equal(before);
+      expect(await view(innocent)).to.include({ status: 'running', last_error: null });
     });
   });
 });
