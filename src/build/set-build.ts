@@ -72,7 +72,8 @@ export async function buildSet(
   keep: (folder: string) => Promise<PreparedSet>,
 ): Promise<PreparedSet> {
   await mkdir(options.root, { recursive: true });
-  const set = await mkdtemp(join(options.root, `${MAKING}${process.pid}-`));
+  // Without symbolic links: what cargo calls its files, which links it resolves and which not, is then certain.
+  const set = await mkdtemp(join(await realpath(options.root), `${MAKING}${process.pid}-`));
   const folder = (name: string) => join(set, name);
   const folders = {
     set,
@@ -157,10 +158,8 @@ class SetBuild {
     if (build.outcome !== 'exited' || build.exitCode !== 0) return this.#failure(build);
 
     const built = this.#confinement.inside(target);
-    // Cargo names its files with symbolic links resolved.
-    const resolved = this.#confinement.reports ? built : await realpath(target);
-    const rustcArgs = linkArguments(resolved, build.stdout, metadata.stdout).map((arg) =>
-      arg.replaceAll(resolved, TARGET).replaceAll(built, TARGET),
+    const rustcArgs = linkArguments(built, build.stdout, metadata.stdout).map((arg) =>
+      arg.replaceAll(built, TARGET),
     );
     await writeFile(join(set, PREPARED_FILE), JSON.stringify(rustcArgs));
     return undefined;

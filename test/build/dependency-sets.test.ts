@@ -1,5 +1,16 @@
 /** Dependency sets, with a script in the place of cargo: what it is asked for, and what is made of its answers. */
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { DependencySets, linkingTo, type PreparedSet, targetOf } from '../../src/build/dependency-sets.js';
@@ -151,6 +162,13 @@ describe('dependency sets', () => {
       expect(library).to.include('/moved/');
       expect((await stat(library)).isFile()).to.equal(true);
     }
+  });
+
+  it('finds its libraries when the data folder is reached by a link', async () => {
+    await mkdir(join(folder.path, 'real'));
+    await symlink(join(folder.path, 'real'), join(folder.path, 'link'));
+    const args = argsOf(await open('link').prepare({ dependencies: {}, async: false }));
+    expect(args.filter((_, at) => args[at - 1] === '--extern')).to.have.length(1);
   });
 
   it('builds a set again whose libraries have been cleared away', async () => {
