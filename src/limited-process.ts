@@ -1,6 +1,7 @@
 /**
  * Starts other people's programs: behind the walls of a sandbox, in a process group of their own, with a clean environment
- * and resource limits; and ends them together with everything they have started.
+ * and resource limits; and ends them together with what they have started: in a sandbox with all of it, without one with
+ * what is still in their group or has their mark in its environment. A program that leaves both outlives its end there.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -60,7 +61,10 @@ export interface LimitedProcess {
   readonly ended: Promise<ProgramEnd>;
   /** Resolves when it has ended and its streams are closed; what it left behind can hold them open. */
   readonly closed: Promise<void>;
-  /** Kills it and every process it has started, however far they went, and resolves when none is left. */
+  /**
+   * Kills it and what it has started, and resolves when none is left. In a sandbox that is all; without one, what has
+   * left group and session and cleared its environment is not found, and goes on.
+   */
   kill(): Promise<void>;
 }
 
@@ -73,7 +77,10 @@ const MARK_ENTRY = `${MARK_VARIABLE}=`;
 /** Process ids mean something only within their namespace: a container has its own. */
 const PID_NAMESPACE = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0';
 
-/** A value for one run, which also tells whose it is. Processes are found by it even when they have left the group. */
+/**
+ * A value for one run, which also tells whose it is. Processes are found by it even when they have left the group, unless
+ * they have cleared their environment.
+ */
 function newMark(): string {
   return `${PID_NAMESPACE}.${process.pid}.${randomUUID()}`;
 }

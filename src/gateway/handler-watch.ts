@@ -1,6 +1,7 @@
 /**
  * Looks at all handlers of this gateway from time to time, and ends those that use more than they may: the kernel limits
- * single processes, this limits each handler with all that it has started.
+ * single processes, this limits each handler with what it has started. In a sandbox that is all; without one, what has left
+ * family and session and cleared its environment counts for nobody.
  */
 import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
