@@ -72,7 +72,9 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   };
   const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
   const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
-  const unwatchMemory = watchMemory(tool.pid, run.limits.totalMemoryMb, () => end('over-memory'));
+  const unwatchMemory = watchMemory(tool.pid, run.confinement.reports, run.limits.totalMemoryMb, () =>
+    end('over-memory'),
+  );
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();

@@ -83,7 +83,8 @@ const OTHER_THREADS = 6;
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
   const { instanceId, runDir, limits, settings } = options;
-  const socket = await makeHandlerSocket(settings.sandbox.level, runDir, instanceId, options.log);
+  const { level } = settings.sandbox;
+  const socket = await makeHandlerSocket(level, runDir, instanceId, options.log);
   let child: LimitedProcess;
   try {
     child = spawnHandler(options, socket);
@@ -107,7 +108,9 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     void child.kill();
   };
   const unwatch =
-    pid === undefined ? () => undefined : settings.watch.add({ pid, mark: child.mark, limits, end: fail });
+    pid === undefined
+      ? () => undefined
+      : settings.watch.add({ pid, mark: child.mark, isConfined: level === 'bubblewrap', limits, end: fail });
   void ended.then(unwatch);
 
   const stop = async (graceMs = STOP_GRACE_MS) => {

@@ -8,12 +8,15 @@ import { toError } from '../errors.js';
 import { markOf } from '../limited-process.js';
 import type { Logger } from '../log.js';
 import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
+import { tmpBytes } from '../sandbox/tmp-usage.js';
 
 /** A handler that is looked at. */
 export interface WatchedHandler {
   readonly pid: number;
   /** Of its processes. */
   readonly mark: string;
+  /** Whether it is in a sandbox, where files in /tmp are memory of its own. */
+  readonly isConfined: boolean;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
   /** Ends it, as crashed. */
   end(reason: string): void;
@@ -124,21 +127,20 @@ export class HandlerWatch {
     now: number,
   ): string | undefined {
     const cpuSeconds = members.reduce((sum, pid) => sum + (processes.get(pid)?.cpuSeconds ?? 0), 0);
-    return (
-      memoryProblem(watched.limits.memory_mb, members, processes) ??
-      cpuProblem(watched, { at: now, cpuSeconds })
-    );
+    return memoryProblem(watched, members, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
   }
 }
 
 function memoryProblem(
-  limitMb: number,
+  { pid, isConfined, limits }: Watched,
   members: readonly number[],
   processes: ReadonlyMap<number, ProcessEntry>,
 ): string | undefined {
-  const bytes = memoryOver(members, processes, limitMb * MEGABYTE);
-  if (bytes === undefined) return undefined;
-  return `it used ${Math.ceil(bytes / MEGABYTE)} MiB of memory, and may use ${limitMb} (memory_mb)`;
+  const inFiles = isConfined ? tmpBytes(pid) : 0;
+  const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
+  if (inProcesses === undefined) return undefined;
+  const usedMb = Math.ceil((inProcesses + inFiles) / MEGABYTE);
+  return `it used ${usedMb} MiB of memory, and may use ${limits.memory_mb} (memory_mb)`;
 }
 
 function cpuProblem({ limits, samples }: Watched, sample: Sample): string | undefined {

@@ -41,7 +41,6 @@ describe('watching handlers without a sandbox', () => {
     const watch = new HandlerWatch(createTestLog().log);
     const reason = await new Promise<string>((resolve) => {
       const limits = { memory_mb: LIMIT_MB };
-      const socket = join(folder.path, 'none', 'handler.sock');
       // Its looks do not keep this process alive.
       const timer = setTimeout(() => done('not ended'), PATIENCE_MS);
       const done = (why: string) => {
@@ -49,7 +48,7 @@ describe('watching handlers without a sandbox', () => {
         unwatch();
         resolve(why);
       };
-      const watched = { pid, mark: handler.mark, socket, limits, end: done };
+      const watched = { pid, mark: handler.mark, isConfined: false, limits, end: done };
       const unwatch = watch.add(watched);
     });
     expect(reason).to.match(/MiB of memory, and may use 20 \(memory_mb\)$/);

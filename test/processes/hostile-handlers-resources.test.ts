@@ -152,6 +152,15 @@ describe('handlers that use up what they can get', () => {
         expect(Number((await attacker.do('files')).text)).to.be.within(1, 64);
         await attacker.recovered();
       }));
+
+    it('a million empty files', () =>
+      attack(
+        (attacker) => expectCrash(attacker, 'many-files', /it used \d+ MiB of memory, and may use 128/),
+        {
+          ...LIMITS,
+          timeout_ms: 20_000,
+        },
+      ));
   });
 
   describe('output', () => {

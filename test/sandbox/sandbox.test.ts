@@ -179,6 +179,14 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     });
   });
 
+  it('counts files in memory, empty ones too', async () => {
+    const make = 'n=0; while :; do n=$((n + 1)); : > "/tmp/$n"; done';
+    expect((await sh(make, { totalMemoryMb: 30 })).outcome).to.equal('over-memory');
+    expect(
+      (await sh('head -c 2000000 /dev/zero > /tmp/large; sleep 2', { totalMemoryMb: 30 })).outcome,
+    ).to.equal('exited');
+  });
+
   it('does not count the processes of others', async () => {
     const run = () => sh('i=0; while [ $i -lt 20 ]; do sleep 0.3 & i=$((i + 1)); done; wait; echo all');
     for (const { stdout, stderr } of await Promise.all([run(), run(), run()]))

@@ -217,6 +217,11 @@ fn handle(req: Request) -> Response {
             let tried = TcpStream::connect(req.query_param("at").expect("an address").as_str());
             return Response::text(200, tried.map_or_else(|error| error.to_string(), |_| "connected".to_owned()));
         }
+        "many-files" => {
+            let name = "x".repeat(200);
+            let made = (0..1_000_000).take_while(|number| fs::File::create(format!("/tmp/{name}{number}")).is_ok());
+            return Response::text(200, made.count().to_string());
+        }
         "remove-socket" => return Response::text(200, fs::remove_file(std::env::var("EDGE_SOCKET").expect("a socket")).is_ok().to_string()),
         "read-body" => return Response::text(200, req.body_bytes().len().to_string()),
         "sleep" => thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0))),
