@@ -5,6 +5,8 @@ import { isOutOfDescriptors } from './no-descriptors.js';
 
 /** One process. */
 export interface ProcessEntry {
+  /** The id by which it can be looked at: its own, or of another of its threads when the first has ended. */
+  readonly thread: number;
   readonly parent: number;
   readonly session: number;
   /** Resident memory, bytes; what it shares with others counts in full. */
@@ -26,10 +28,27 @@ export function readProcesses(): Map<number, ProcessEntry> {
   for (const name of readdirSync('/proc')) {
     const first = name.charCodeAt(0);
     if (first < 48 || first > 57) continue;
-    const entry = parseStat(readStat(name));
+    const entry = readEntry(name);
     if (entry) processes.set(Number(name), entry);
   }
   return processes;
+}
+
+/** When its first thread has ended, a process shows under its own id neither memory nor files, and can go on all the same. */
+function readEntry(pid: string): ProcessEntry | undefined {
+  const first = parseStat(pid, readStat(pid));
+  if (!first?.hasEnded || first.threads <= 1) return first;
+  const others = threadsOf(pid).map((thread) => parseStat(thread, readStat(thread)));
+  return others.find((other) => other && !other.hasEnded) ?? first;
+}
+
+function threadsOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
+    return []; // it has ended
+  }
 }
 
 /**
@@ -45,7 +64,10 @@ export function memoryOver(
   const residentOf = (pid: number) => processes.get(pid)?.residentBytes ?? 0;
   if (pids.reduce((sum, pid) => sum + residentOf(pid), 0) <= limit) return undefined;
   // Looked at closely only now: it takes the kernel longer to tell what is shared.
-  const bytes = pids.reduce((sum, pid) => sum + (proportionalBytes(pid) ?? residentOf(pid)), 0);
+  const bytes = pids.reduce(
+    (sum, pid) => sum + (proportionalBytes(processes.get(pid)?.thread ?? pid) ?? residentOf(pid)),
+    0,
+  );
   return bytes > limit ? bytes : undefined;
 }
 
@@ -82,12 +104,21 @@ function readStat(pid: string): string {
   }
 }
 
+/** What the kernel says of a thread, with the numbers of its process. */
+interface Stat extends ProcessEntry {
+  readonly hasEnded: boolean;
+  readonly threads: number;
+}
+
 /** proc(5): pid (command) state parent group session ...; the command may hold spaces and parentheses. */
-function parseStat(text: string): ProcessEntry | undefined {
+function parseStat(id: string, text: string): Stat | undefined {
   if (text === '') return undefined;
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const number = (at: number) => Number(fields[at - 3]);
   return {
+    thread: Number(id),
+    hasEnded: fields[0] === 'Z',
+    threads: number(20),
     parent: number(4),
     session: number(6),
     cpuSeconds: (number(14) + number(15) + number(16) + number(17)) / TICKS_PER_SECOND,

@@ -34,7 +34,7 @@ export function watchMemory(
 function isOver(tool: number, isConfined: boolean, limit: number): boolean {
   try {
     const processes = readProcesses();
-    const inFiles = isConfined ? tmpBytes(tool) : 0;
+    const inFiles = isConfined ? tmpBytes(processes.get(tool)?.thread ?? tool) : 0;
     return memoryOver(familyOf(tool, processes), processes, limit - inFiles) !== undefined;
   } catch (error) {
     // Looked at again soon. Meanwhile, whatever is to be opened for the build fails, and says so.

@@ -136,7 +136,7 @@ function memoryProblem(
   members: readonly number[],
   processes: ReadonlyMap<number, ProcessEntry>,
 ): string | undefined {
-  const inFiles = isConfined ? tmpBytes(pid) : 0;
+  const inFiles = isConfined ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
   const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
   if (inProcesses === undefined) return undefined;
   const usedMb = Math.ceil((inProcesses + inFiles) / MEGABYTE);

@@ -4,7 +4,7 @@ import { statfsSync, statSync } from 'node:fs';
 /** What the kernel needs for a file besides what is in it, with a long name, bytes. */
 const FILE_BYTES = 1_300;
 
-/** @param pid the first process of the sandbox. 0 bytes when it has ended, or has not quite started. */
+/** @param pid the first process of the sandbox, or a thread of it that has not ended. 0 bytes when it has ended, or has not quite started. */
 export function tmpBytes(pid: number): number {
   const tmp = `/proc/${pid}/root/tmp`;
   try {

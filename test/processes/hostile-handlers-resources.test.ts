@@ -119,6 +119,13 @@ describe('handlers that use up what they can get', () => {
         await attacker.recovered();
       }));
 
+    it('memory of a process whose first thread has ended', () =>
+      attack(async (attacker) => {
+        await attacker.do('memory-without-first-thread');
+        await eventually(() => expect(attacker.crashes()[0]).to.match(/it used \d+ MiB .* may use 128/));
+        await attacker.recovered();
+      }));
+
     it('a gigabyte in files in memory', () =>
       attack(async (attacker) => {
         const { text } = await attacker.do('memory-in-files');

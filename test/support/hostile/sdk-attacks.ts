@@ -20,7 +20,11 @@ extern "C" {
     fn mount(source: *const std::os::raw::c_char, target: *const std::os::raw::c_char, kind: usize, flags: u64, data: usize) -> i32;
     fn setuid(uid: u32) -> i32;
     fn getuid() -> u32;
+    fn syscall(number: i64, ...) -> i64;
 }
+
+/// Of a thread, not of the process.
+const EXIT: i64 = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
 
 fn spin() -> ! {
     let mut i = 0u64;
@@ -216,6 +220,17 @@ fn handle(req: Request) -> Response {
         "why-not" => {
             let tried = TcpStream::connect(req.query_param("at").expect("an address").as_str());
             return Response::text(200, tried.map_or_else(|error| error.to_string(), |_| "connected".to_owned()));
+        }
+        "memory-without-first-thread" => {
+            // What it does next, it does as a process whose first thread has ended.
+            if unsafe { fork() } == 0 {
+                thread::spawn(|| {
+                    let held = black_box(vec![1u8; 200 << 20]);
+                    thread::sleep(Duration::from_secs(60));
+                    drop(held);
+                });
+                unsafe { syscall(EXIT, 0) };
+            }
         }
         "many-files" => {
             let name = "x".repeat(200);
