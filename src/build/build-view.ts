@@ -13,6 +13,8 @@ export const INSIDE = {
   project: '/project',
   /** CARGO_HOME with the crates of a set. */
   cargo: '/cargo',
+  /** Crates that are in folders of the machine, numbered. */
+  sources: '/sources',
   /** What cargo has built of a set. */
   target: '/target',
   /** The source of a handler, and what rustc makes of it. */
@@ -24,6 +26,7 @@ export const INSIDE_NAMES: FolderNames = [
   [INSIDE.toolchain, 'toolchain'],
   [INSIDE.sdk, 'rust-edge-gateway-sdk'],
   [INSIDE.project, '.'],
+  [INSIDE.sources, 'sources'],
   [INSIDE.target, 'dependencies'],
   [INSIDE.build, '.'],
 ];

@@ -6,16 +6,17 @@
 import { copyFile, mkdir, mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive } from '../process-liveness.js';
-import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
+import { type Confinement, type Mount, UNCONFINED } from '../sandbox/confinement.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
 import { cargoDiagnostics, linkArguments } from './cargo-output.js';
 import type { PreparedSet } from './dependency-sets.js';
 import { type FailedTool, type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
+import { localSources } from './local-sources.js';
 import { type DependencySpec, manifest } from './manifest.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
-import { cargoHome, copyCrates } from './set-crates.js';
+import { cargoHome, copyCrates, sourceConfig } from './set-crates.js';
 import type { Toolchain } from './toolchain.js';
 
 /** What sets are built with. */
@@ -84,7 +85,9 @@ export async function buildSet(
   };
   try {
     for (const path of [folders.fetch, folders.project, folders.cargo, folders.target]) await mkdir(path);
-    const build = new SetBuild({ ...options, limits: { ...options.limits, timeoutMs } }, folders);
+    const home = cargoHome(options.env);
+    const sources = localSources(await sourceConfig(home), home);
+    const build = new SetBuild({ ...options, limits: { ...options.limits, timeoutMs } }, folders, sources);
     const failed = (await build.fetch(spec)) ?? (await build.build(spec));
     if (failed) return failed;
     // Of what cargo was given, only the sources are of use later: the compiler shows lines of them.
@@ -106,6 +109,7 @@ class SetBuild {
   constructor(
     private readonly options: SetBuilderOptions,
     private readonly folders: SetFolders,
+    sources: readonly string[],
   ) {
     const { toolchain, sandbox } = options;
     const { project, cargo, target } = folders;
@@ -114,6 +118,7 @@ class SetBuild {
         readOnly: [
           [project, INSIDE.project],
           [cargo, INSIDE.cargo],
+          ...sources.map((path, at): Mount => [path, `${INSIDE.sources}/${at}`]),
         ],
         writable: [[target, INSIDE.target]],
       }),
@@ -139,7 +144,8 @@ class SetBuild {
       signal,
     });
     if (result.outcome !== 'exited' || result.exitCode !== 0) return this.#failure(result);
-    await copyCrates(cargoHome(env), await readFile(join(fetch, 'Cargo.lock'), 'utf8'), cargo);
+    const lock = await readFile(join(fetch, 'Cargo.lock'), 'utf8');
+    await copyCrates(cargoHome(env), lock, cargo, (path) => this.#confinement.inside(path));
     return undefined;
   }
 

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { withLocalSources } from './local-sources.js';
 
 const run = promisify(execFile);
 
@@ -19,8 +20,14 @@ export function cargoHome(env: Readonly<Record<string, string>>): string {
  * Copies what cargo has fetched for a lock.
  * @param home the CARGO_HOME that it was fetched to
  * @param own the folder to fill
+ * @param inside how folders of this machine are called where it is used
  */
-export async function copyCrates(home: string, lock: string, own: string): Promise<void> {
+export async function copyCrates(
+  home: string,
+  lock: string,
+  own: string,
+  inside: (path: string) => string,
+): Promise<void> {
   const crates = registryCrates(lock);
   const [from, to] = [join(home, 'registry'), join(own, 'registry')];
   await mkdir(join(to, 'src'), { recursive: true });
@@ -40,7 +47,7 @@ export async function copyCrates(home: string, lock: string, own: string): Promi
     );
     await copyAll(join(from, 'src', registry), named, join(to, 'src', registry));
   }
-  await writeFile(join(own, 'config.toml'), await sourceConfig(home));
+  await writeFile(join(own, 'config.toml'), withLocalSources(await sourceConfig(home), home, inside));
   await run('chmod', ['-R', 'a+rX,u+w', '--', own]);
 }
 
@@ -74,7 +81,7 @@ function indexPath(crate: string): string[] {
 }
 
 /** The tables `source` of cargo's configuration: where crates come from. The rest may hold credentials. */
-async function sourceConfig(home: string): Promise<string> {
+export async function sourceConfig(home: string): Promise<string> {
   for (const name of ['config.toml', 'config']) {
     const text = await readFile(join(home, name), 'utf8').catch(() => undefined);
     if (text !== undefined) return onlySources(text);

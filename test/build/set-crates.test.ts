@@ -66,7 +66,7 @@ describe('the crates of a dependency set', () => {
     await chmod(join(home, source), 0o400);
     await chmod(dirname(join(home, source)), 0o700);
     await mkdir(own);
-    await copyCrates(home, LOCK, own);
+    await copyCrates(home, LOCK, own, (path) => path);
 
     const copied = await readdir(own, { recursive: true, withFileTypes: true });
     expect(copied.filter((entry) => entry.isFile()).map(({ name }) => name)).to.have.members([

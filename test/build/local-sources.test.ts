@@ -1,0 +1,80 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { execa } from 'execa';
+import { DependencySets } from '../../src/build/dependency-sets.js';
+import { localSources, withLocalSources } from '../../src/build/local-sources.js';
+import { HANDLER_PROFILE } from '../../src/build/rustc.js';
+import { findToolchain } from '../../src/build/toolchain.js';
+import { toolEnvironment } from '../../src/config.js';
+import { openSandbox } from '../../src/sandbox/sandbox.js';
+import { createTestLog } from '../support/log.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const SDK = fileURLToPath(new URL('../../../sdk', import.meta.url));
+const LIMITS = {
+  timeoutMs: 200_000,
+  memoryMb: 4096,
+  fileMb: 1024,
+  openFiles: 1024,
+  processes: 512,
+  cpuSeconds: 200,
+  diskMb: 2048,
+  totalMemoryMb: 8192,
+};
+
+describe('sources of crates in folders of this machine', () => {
+  let folder: TempDir;
+  before(async () => {
+    folder = await tempDir('local-sources');
+    await mkdir(join(folder.path, 'there'));
+  });
+  after(() => folder.remove());
+
+  it('are found in the configuration of cargo, and named anew', () => {
+    const home = join(folder.path, '.cargo');
+    const there = join(folder.path, 'there');
+    const config = [
+      '[source.crates-io]',
+      'replace-with = "directory"',
+      '[source.a]',
+      'directory = "there" # relative to the folder around',
+      '[source.b]',
+      `  local-registry='${there}'`,
+      '[source.c]',
+      'directory = "/not/there"',
+    ].join('\n');
+    expect(localSources(config, home)).to.deep.equal([there]);
+    expect(
+      withLocalSources(config, home, (path) => (path === there ? '/sources/0' : path)).split('\n'),
+    ).to.deep.equal([
+      '[source.crates-io]',
+      'replace-with = "directory"',
+      '[source.a]',
+      'directory = "/sources/0" # relative to the folder around',
+      '[source.b]',
+      '  local-registry="/sources/0"',
+      '[source.c]',
+      'directory = "/not/there"',
+    ]);
+  });
+
+  it('are what sets are built from in the sandbox, as on machines without a network', async function () {
+    this.timeout(240_000);
+    const [home, vendor] = [join(folder.path, 'cargo'), join(folder.path, 'vendor')];
+    await execa('cargo', ['vendor', '--locked', vendor], { cwd: SDK });
+    await mkdir(home);
+    const config = `[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "${vendor}"\n`;
+    await writeFile(join(home, 'config.toml'), config);
+    const sets = new DependencySets({
+      root: join(folder.path, 'sets'),
+      toolchain: await findToolchain(HANDLER_PROFILE),
+      sandbox: await openSandbox('required', process.env['PATH'] ?? '', createTestLog().log),
+      env: { ...toolEnvironment(), CARGO_HOME: home },
+      limits: LIMITS,
+    });
+    const prepared = await sets.prepare({ dependencies: {}, async: false });
+    expect(prepared.ok, JSON.stringify(prepared)).to.equal(true);
+  });
+});
