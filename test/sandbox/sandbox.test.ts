@@ -1,7 +1,9 @@
 /** What a program sees and can do in the sandbox. It is required, so that nothing here passes without one. */
+import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import { killLeftovers, spawnLimited } from '../../src/limited-process.js';
@@ -376,6 +378,21 @@ describe('opening the sandbox', () => {
       (thrown: Error) => thrown,
     );
     expect(error?.message).to.match(/^SANDBOX is "required", but bubblewrap is not there: install it/);
+  });
+
+  it('notices when it cannot reach into it', async () => {
+    // Without root, whoever makes a user namespace can.
+    if (process.getuid?.() !== 0) return;
+    const module = `
+      import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';
+      const say = (_, text) => console.log(text);
+      await openSandbox('auto', process.env.PATH, { info: say, warn: say });`;
+    const withoutRight = ['--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace', process.execPath];
+    const { stdout } = await promisify(execFile)('setpriv', [
+      ...withoutRight,
+      ...['--input-type=module', '-e', module],
+    ]);
+    expect(stdout).to.match(/bubblewrap does not work here: its \/tmp cannot be reached .*CAP_SYS_PTRACE/);
   });
 
   it('notices a bubblewrap that does not confine', async () => {
