@@ -31,7 +31,7 @@ export interface SessionHost {
 export interface SessionLimits {
   /** Deadline of a call that names none, milliseconds. */
   readonly defaultCallMs: number;
-  /** The longest deadline a call can ask for, and the longest life of a transaction, milliseconds. */
+  /** The longest deadline a call can ask for, to arrive too, and the longest life of a transaction, milliseconds. */
   readonly longestCallMs: number;
   /** Shared by all sessions: payloads of calls under way, and answers that have not been read. */
   readonly memory: MemoryBudget;
@@ -73,6 +73,9 @@ export class HandlerSession {
   #endpointId: string | undefined;
   #transaction: OpenTransaction | undefined;
   #calls = 0;
+  /** Bytes of a call that has not arrived completely. */
+  #heldBytes = 0;
+  #unfinishedTimer: NodeJS.Timeout | undefined;
   /** What has come of bytes while answers were not read. */
   #unread: Buffer[] = [];
   #isPaused = false;
@@ -114,7 +117,9 @@ export class HandlerSession {
         const space = this.#decoder.space();
         const taken = chunk.copy(space, 0, at, at + Math.min(space.length, most));
         at += taken;
-        for (const frame of this.#decoder.filled(taken)) this.#take(frame);
+        const frames = this.#decoder.filled(taken);
+        this.#holdUnfinished();
+        for (const frame of frames) this.#take(frame);
       }
     } catch (thrown) {
       this.#warn(
@@ -122,6 +127,22 @@ export class HandlerSession {
         'a handler does not keep to the protocol; its connection is closed',
       );
       this.socket.destroy();
+    }
+  }
+
+  /** What has come of a call counts as held, and has to become a whole call in the time one may take. */
+  #holdUnfinished(): void {
+    const { memory, longestCallMs } = this.server.limits;
+    const grown = this.#decoder.grownBy;
+    if (grown > this.#heldBytes && !memory.take(grown - this.#heldBytes))
+      throw new ProtocolError('there is no room for the rest of its call');
+    if (grown < this.#heldBytes) memory.giveBack(this.#heldBytes - grown);
+    this.#heldBytes = grown;
+    if (this.#decoder.isMidFrame) {
+      this.#unfinishedTimer ??= setTimeout(() => this.drop(), longestCallMs);
+    } else if (this.#unfinishedTimer) {
+      clearTimeout(this.#unfinishedTimer);
+      this.#unfinishedTimer = undefined;
     }
   }
 
@@ -149,7 +170,7 @@ export class HandlerSession {
     if (!this.#isPaused) this.socket.resume();
   }
 
-  #take({ kind, number, head, body }: Frame): void {
+  #take({ kind, number, head, body, ownsBody }: Frame): void {
     if (kind !== 'request') throw new ProtocolError('it sent a response');
     if (this.#isClosed) return;
     if (this.#endpointId === undefined) {
@@ -166,8 +187,8 @@ export class HandlerSession {
       this.#fail(number, new ServiceError('busy', 'the actor host holds as much as it may; try again later'));
       return;
     }
-    // The bytes of a frame are only there until the next one is read.
-    const payload = body.length === 0 ? NOTHING : Buffer.from(body);
+    // Other bytes of a frame are only there until the next one is read.
+    const payload = body.length === 0 || ownsBody ? body : Buffer.from(body);
     this.#calls++;
     const over = () => {
       this.#calls--;
@@ -329,6 +350,9 @@ export class HandlerSession {
     this.#isClosed = true;
     this.server.connections.leave(this, this.#endpointId);
     clearTimeout(this.#tokenTimer);
+    clearTimeout(this.#unfinishedTimer);
+    this.server.limits.memory.giveBack(this.#heldBytes);
+    this.#heldBytes = 0;
     this.#unread = [];
     const open = this.#transaction;
     this.#transaction = undefined;

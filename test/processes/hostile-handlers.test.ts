@@ -24,7 +24,7 @@ describe('hostile handlers', function () {
   const sockets: Socket[] = [];
   before(async () => {
     redis = await startRedisBackend();
-    const env = { SECRET_KEY, SERVICE_MEMORY_MB: String(MEMORY_MB) };
+    const env = { SECRET_KEY, SERVICE_MEMORY_MB: String(MEMORY_MB), REQUEST_TIMEOUT_MS: '8000' };
     stack = await startStack({ processes: ['web', 'actor-host'], env });
     endpointId = await createEndpoint(stack.api, '/hostile');
     await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
@@ -92,6 +92,32 @@ describe('hostile handlers', function () {
     }
     for (const socket of sockets.splice(0)) socket.destroy();
     await eventually(expectServed);
+  });
+
+  it('that begin calls and do not end them do not fill the memory, and are not waited for', async () => {
+    const before = await memoryMb();
+    const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+    const head = JSON.stringify({ pool: 'cache', op: 'set', args: { key: 'x' } });
+    const call = encodeFrame('request', 1, head, Buffer.alloc(60 * 1024 * 1024, 'x'));
+    const beginning = call.subarray(0, 20 * 1024 * 1024);
+    const ends = Array.from({ length: 10 }, () => {
+      const socket = rawConnection();
+      socket.resume();
+      socket.write(encodeFrame('request', 0, JSON.stringify({ token }), Buffer.alloc(0)));
+      socket.write(beginning);
+      return closed(socket);
+    });
+    // There is room for three of them.
+    await Promise.race(ends);
+    await expectServed();
+    expect(await memoryMb()).to.be.below(before + 300);
+    // The others do not send the rest in the time that a request may take.
+    await Promise.all(ends);
+    const answer = await honest.send(
+      { pool: 'cache', op: 'set', args: { key: 'y' } },
+      Buffer.alloc(40 * 1024 * 1024),
+    );
+    expect(answer.ok, answer.message).to.equal(true);
   });
 
   it('that send nonsense in large amounts hold up nobody', async () => {
