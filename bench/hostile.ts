@@ -1,4 +1,7 @@
-/** What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet. */
+/**
+ * What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet.
+ * `npm run bench -- hostile`, with names of deeds for these alone.
+ */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RAW_ATTACKS } from '../test/support/hostile/raw-attacks.js';
@@ -46,7 +49,9 @@ export const hostile: Benchmark = () =>
     await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
     await neighbourP99(stack);
     const rows: Row[] = [];
-    for (const [deed, code] of DEEDS) rows.push(await measure(stack, deed, code));
+    const named = process.argv.slice(2);
+    const deeds = DEEDS.filter(([deed]) => named.length === 0 || named.some((name) => deed.startsWith(name)));
+    for (const [deed, code] of deeds) rows.push(await measure(stack, deed, code));
     return rows;
   });
 
