@@ -1,4 +1,7 @@
-/** What every process entry does first: close what it was left, read the configuration, open the log, prepare an orderly end. */
+/**
+ * What every process entry does first: close what it was left, read the configuration, open the log, prepare an orderly
+ * end.
+ */
 import { type Config, ConfigError, loadProcessConfig } from './config.js';
 import { toError } from './errors.js';
 import { closeInheritedFiles } from './inherited-files.js';
@@ -12,7 +15,10 @@ export interface ProcessContext<C extends Config = ReturnType<typeof loadProcess
   readonly shutdown: Shutdown;
 }
 
-/** Closes what is not ours, reads the configuration and makes the log; says what is wrong with the configuration, and ends the process, if so. */
+/**
+ * Closes what is not ours, reads the configuration and makes the log; says what is wrong with the configuration, and ends
+ * the process, if so.
+ */
 export function openProcess<C extends Config>(
   name: string,
   load: () => C,

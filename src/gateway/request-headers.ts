@@ -1,5 +1,6 @@
 /** The headers of a request as its handler gets them. */
 import { isUtf8 } from 'node:buffer';
+import { isAscii } from '../ascii.js';
 import type { ReceivedHead } from '../http/received-head.js';
 import type { RequestHead } from '../wire/messages.js';
 
@@ -29,11 +30,4 @@ function decode(text: string): string {
   if (isAscii(text)) return text;
   const bytes = Buffer.from(text, 'latin1');
   return isUtf8(bytes) ? bytes.toString('utf8') : text;
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
-const ASCII = /^[\x00-\x7f]*$/;
-
-function isAscii(text: string): boolean {
-  return ASCII.test(text);
 }

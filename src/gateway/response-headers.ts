@@ -1,4 +1,5 @@
 /** Which headers of a handler's answer go to the client. */
+import { isAscii } from '../ascii.js';
 import type { ResponseHead } from '../wire/messages.js';
 
 /** About the connection, which is the gateway's; and the length, which it sets itself. */
@@ -18,8 +19,6 @@ const NOT_FORWARDED = new Set([
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
 const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
-const ASCII = /^[\x00-\x7f]*$/;
 
 /** Heads repeat (the connection hands out the same object for the same text), so the check is remembered. */
 const checked = new WeakMap<ResponseHead, readonly string[] | undefined>();
@@ -45,5 +44,5 @@ function filter(headers: readonly string[]): readonly string[] | undefined {
 
 /** Node writes header values as Latin-1: text beyond ASCII is handed to it as its UTF-8 bytes, one character each. */
 function asBytes(value: string): string {
-  return ASCII.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1');
+  return isAscii(value) ? value : Buffer.from(value, 'utf8').toString('latin1');
 }

@@ -1,11 +1,10 @@
 /** The folders in which handlers have their sockets: one for each, which it can write to. What is in them is theirs. */
-import { execFile } from 'node:child_process';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { toError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { isAlive } from '../process-liveness.js';
+import { removeTree } from '../sandbox/remove-tree.js';
 
 /** Where an instance has its socket, alone in its folder. */
 export function socketOf(runDir: string, instanceId: number): string {
@@ -15,9 +14,9 @@ export function socketOf(runDir: string, instanceId: number): string {
 /** Removes a folder when its handler has ended. */
 export async function removeSocketFolder(folder: string, log: Logger): Promise<void> {
   try {
-    await rm(folder, { recursive: true, force: true });
-  } catch {
-    await removeByProgram(folder, log);
+    await removeTree(folder);
+  } catch (error) {
+    log.warn({ err: toError(error), folder }, 'folder of a handler could not be removed');
   }
 }
 
@@ -34,13 +33,4 @@ export async function removeStaleSockets(runDir: string, log: Logger): Promise<v
 
 function isGone(pid: number): boolean {
   return pid === process.pid || !isAlive(pid);
-}
-
-/** Folders can be nested so deeply that their paths are too long for any call; `rm` goes down step by step. */
-async function removeByProgram(folder: string, log: Logger): Promise<void> {
-  try {
-    await promisify(execFile)('rm', ['-rf', '--', folder]);
-  } catch (error) {
-    log.warn({ err: toError(error), folder }, 'folder of a handler could not be removed');
-  }
 }

@@ -4,7 +4,10 @@ import { statfsSync, statSync } from 'node:fs';
 /** What the kernel needs for a file besides what is in it, with a long name, bytes. */
 const FILE_BYTES = 1_300;
 
-/** @param pid the first process of the sandbox, or a thread of it that has not ended. 0 bytes when it has ended, or has not quite started. */
+/**
+ * 0 bytes when the sandbox has ended, or has not quite started.
+ * @param pid its first process, or a thread of that which has not ended
+ */
 export function tmpBytes(pid: number): number {
   const tmp = `/proc/${pid}/root/tmp`;
   try {

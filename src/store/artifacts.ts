@@ -23,8 +23,8 @@ export async function findArtifact(
 }
 
 /**
- * Notes, or notes again, what an artifact was made from, so that it is kept for a while. Waits while the same artifact is being forgotten: whether the artifact store
- * still has it is to be asked after this, not before.
+ * Notes, or notes again, what an artifact was made from, so that it is kept for a while. Waits while the same artifact is
+ * being forgotten: whether the artifact store still has it is to be asked after this, not before.
  */
 export async function saveArtifact(
   store: Store,

@@ -2,6 +2,7 @@
  * The formats of strings that schemas refer to by name. Each says what is wrong with a text, or undefined when
  * nothing is; the same words reach the user.
  */
+import { isAscii } from '../ascii.js';
 import { pathProblem } from '../route-pattern.js';
 
 type Format = (text: string) => string | undefined;
@@ -10,8 +11,6 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
-const NON_ASCII = /[^\u0000-\u007f]/;
 const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
 const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
@@ -119,7 +118,7 @@ export function textProblem(text: string): string | undefined {
 }
 
 function hostnameProblem(text: string): string | undefined {
-  if (NON_ASCII.test(text)) {
+  if (!isAscii(text)) {
     return 'must be a hostname in ASCII; write an international name in its "xn--" form';
   }
   const fits = text.length <= 253 && text.split('.').every((label) => HOST_LABEL.test(label));

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
@@ -207,6 +208,5 @@ async function attack(args: readonly string[]): Promise<string> {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what colours a terminal begins with one
-  return `${output.replace(/\u001b\[[0-9;]*[A-Za-z]/g, '')}\nexit code ${code}`;
+  return `${stripVTControlCharacters(output)}\nexit code ${code}`;
 }

@@ -6,17 +6,7 @@ import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import { makeDataDirectory, secretPaths } from '../../src/data-directory.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { createTestLog } from '../support/log.js';
-
-const LIMITS = {
-  timeoutMs: 30_000,
-  memoryMb: 1024,
-  fileMb: 4,
-  openFiles: 64,
-  processes: 32,
-  cpuSeconds: 20,
-  diskMb: 64,
-  totalMemoryMb: 8192,
-};
+import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 describe('an installation below /usr/local', () => {
   let root: string;
@@ -65,7 +55,7 @@ describe('an installation below /usr/local', () => {
       args: ['-c', script, 'sh', root],
       cwd: '/work',
       env: { PATH: '/usr/bin:/bin' },
-      limits: LIMITS,
+      limits: TOOL_LIMITS,
       writable: [build],
     });
   }

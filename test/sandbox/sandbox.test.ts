@@ -16,17 +16,7 @@ import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/postgres.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
-
-const LIMITS = {
-  timeoutMs: 30_000,
-  memoryMb: 1024,
-  fileMb: 4,
-  openFiles: 64,
-  processes: 32,
-  cpuSeconds: 20,
-  diskMb: 64,
-  totalMemoryMb: 8192,
-};
+import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 describe('the sandbox', () => {
   let sandbox: Sandbox;
@@ -60,7 +50,7 @@ describe('the sandbox', () => {
   };
   const sh = async (
     script: string,
-    { network = false, ...limits }: Partial<typeof LIMITS> & { network?: boolean } = {},
+    { network = false, ...limits }: Partial<typeof TOOL_LIMITS> & { network?: boolean } = {},
   ): Promise<ToolResult> =>
     runTool({
       confinement: await confine(network),
@@ -68,7 +58,7 @@ describe('the sandbox', () => {
       args: ['-c', script],
       cwd: '/work',
       env: { PATH: '/usr/bin:/bin' },
-      limits: { ...LIMITS, ...limits },
+      limits: { ...TOOL_LIMITS, ...limits },
       writable: [work],
     });
 
@@ -216,7 +206,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       args: ['1000'],
       cwd: '/',
       env: {},
-      limits: LIMITS,
+      limits: TOOL_LIMITS,
       stdio: ['ignore', 'ignore', 'ignore'],
     });
     const pid = (await program.pid) ?? 0;
@@ -240,7 +230,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       args: ['-c', hide],
       cwd: '/',
       env: {},
-      limits: LIMITS,
+      limits: TOOL_LIMITS,
       stdio: ['ignore', 'ignore', 'ignore'],
     });
     const pid = (await program.pid) ?? 0;
@@ -337,7 +327,7 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
       args: [],
       cwd: '/',
       env: {},
-      limits: LIMITS,
+      limits: TOOL_LIMITS,
       writable: [],
     });
     const error = await run.then(
