@@ -2,8 +2,11 @@
  * What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet.
  * `npm run bench -- hostile`, with names of deeds for these alone.
  */
-import { Agent, request } from 'node:http';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { RAW_ATTACKS } from '../test/support/hostile/raw-attacks.js';
 import { ATTACKS } from '../test/support/hostile/sdk-attacks.js';
 import { call } from '../test/support/http.js';
@@ -41,7 +44,6 @@ const ROUNDS = 3;
 const MEASURE_MS = 2_000;
 const CLIENTS = 4;
 const PAUSE_MS = 4;
-const ATTACKERS = 2;
 
 export const hostile: Benchmark = () =>
   withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' } }], async (stack) => {
@@ -79,29 +81,15 @@ async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
 }
 
 function startAttack(stack: Stack, deed: string): { stop(): Promise<void> } {
-  let isOver = false;
-  const attackers = Array.from({ length: ATTACKERS }, async () => {
-    while (!isOver) {
-      await attackOnce(`${stack.gatewayUrl}/attack?do=${deed}`);
-      await delay(5);
-    }
-  });
+  const child = fork(fileURLToPath(new URL('./support/attackers.js', import.meta.url)), [
+    `${stack.gatewayUrl}/attack?do=${deed}`,
+  ]);
   return {
     stop: async () => {
-      isOver = true;
-      await Promise.all(attackers);
+      child.kill();
+      await once(child, 'exit');
     },
   };
-}
-
-/** What it gets for an answer does not matter, and is not kept: this process also measures. */
-function attackOnce(url: string): Promise<void> {
-  return new Promise((resolve) => {
-    const over = () => resolve();
-    request(url, { method: 'POST' }, (response) => response.once('close', over).resume())
-      .once('error', over)
-      .end();
-  });
 }
 
 /** Milliseconds. @throws Error when the neighbour does not answer as it should */

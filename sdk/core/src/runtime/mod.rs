@@ -16,6 +16,7 @@ mod process;
 
 use crate::{Request, Response};
 use lane::Lane;
+pub(crate) use process::spawn_small;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};

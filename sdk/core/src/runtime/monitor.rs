@@ -4,7 +4,7 @@
 //! stuck, and is woken once when that ends.
 
 use super::lane::Lane;
-use super::process::spawn_small;
+use super::process::spawn_needed;
 use super::{lock, Runtime};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -39,7 +39,7 @@ impl Monitor {
 
     /// Starts the thread.
     pub fn start(&'static self, runtime: &'static Runtime) {
-        self.thread.get_or_init(|| spawn_small("monitor", move || self.run(runtime)));
+        self.thread.get_or_init(|| spawn_needed("monitor", move || self.run(runtime)));
     }
 
     /// Looks after a lane for as long as somebody works on it.

@@ -53,19 +53,24 @@ impl Process {
                 wait_for_end(control);
                 exit(0)
             };
-            spawn_small("control", watch);
+            spawn_needed("control", watch);
         }
         listener
     }
 }
 
-/// Starts a thread that needs little stack. Without it the process cannot do its work: failing ends it.
-pub fn spawn_small(name: &str, f: impl FnOnce() + Send + 'static) -> thread::Thread {
+/// Starts a thread that needs little stack.
+///
+/// # Errors
+/// What the system says.
+pub fn spawn_small(name: &str, f: impl FnOnce() + Send + 'static) -> io::Result<thread::Thread> {
     let builder = thread::Builder::new().name(name.to_owned()).stack_size(SMALL_STACK_BYTES);
-    match builder.spawn(f) {
-        Ok(handle) => handle.thread().clone(),
-        Err(error) => refuse(&format!("cannot start the {name} thread: {error}")),
-    }
+    builder.spawn(f).map(|handle| handle.thread().clone())
+}
+
+/// The same for a thread without which the process cannot do its work: failing ends it.
+pub fn spawn_needed(name: &str, f: impl FnOnce() + Send + 'static) -> thread::Thread {
+    spawn_small(name, f).unwrap_or_else(|error| refuse(&format!("cannot start the {name} thread: {error}")))
 }
 
 /// Reports a failed accept. It fails when the process is out of file descriptors: waiting lets some come back, where
