@@ -31,7 +31,7 @@ const SHORT_LIFE_MS = 1_000;
  * Nearly all that a front allocates dies with its request. V8 begins with 1 MB for new objects, which fills up while
  * those requests are still in flight, so that each collection copies them all; with 32 MB hardly any is left to copy.
  */
-const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'];
+const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
 /** States sent to a new front in one message: keeps single IPC messages small. */
 const BATCH = 500;
 
