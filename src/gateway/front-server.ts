@@ -1,5 +1,6 @@
 /** The public HTTP server of one front: reads requests, finds their endpoint, answers with what its handler says. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { endInPieces } from '../http/pieces.js';
 import { hostName, type ReceivedHead } from '../http/received-head.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
@@ -106,10 +107,11 @@ class HttpExchange implements Outgoing {
       response.writeHead(status, lines);
       // For HEAD, Node keeps the length and leaves the body out.
       if (body.length <= SMALL_BODY_BYTES) response.end(body.toString('latin1'), 'latin1');
-      else response.end(ownsBody ? body : Buffer.from(body));
+      else endInPieces(response, ownsBody ? body : Buffer.from(body));
       // What the client has not taken yet is held until it has, or is gone.
       if (this.#held > 0) {
-        if (response.writableLength === 0 || response.destroyed) this.#letGo();
+        const isSent = response.writableEnded && response.writableLength === 0;
+        if (isSent || response.destroyed) this.#letGo();
         else response.once('close', () => this.#letGo());
       }
     }
