@@ -10,6 +10,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { isOutOfDescriptors } from './no-descriptors.js';
 import { isAlive } from './process-liveness.js';
+import { putLast, putSessionLast } from './process-priority.js';
 import type { ConfinedProgram, Confinement } from './sandbox/confinement.js';
 import { unmonitoredPrograms } from './sandbox/unmonitored.js';
 
@@ -85,11 +86,10 @@ function newMark(): string {
   return `${PID_NAMESPACE}.${process.pid}.${randomUUID()}`;
 }
 
-// The shell sets the limits and becomes the program: no process stands between it and us, or its monitor. When memory
-// runs out, the kernel shall end programs of strangers first. Shells disagree on the letter for processes.
+// The shell sets the limits and becomes the program: no process stands between it and us, or its monitor. Shells disagree
+// on the letter for processes.
 const LIMIT_SCRIPT = `
   umask 022
-  { echo 1000 > /proc/self/oom_score_adj; } 2> /dev/null
   [ -n "$BASH_VERSION" ] && processes=-u || processes=-p
   ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && ulimit -t "$4" &&
     { [ "$5" = unlimited ] || ulimit $processes "$5"; } && shift 5 && exec "$@"`;
@@ -116,7 +116,11 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
   } finally {
     for (const fd of files) closeSync(fd);
   }
-  if (child.pid !== undefined) activeMarks.add(mark);
+  if (child.pid !== undefined) {
+    activeMarks.add(mark);
+    putLast(child.pid);
+    putSessionLast(child);
+  }
   for (const event of ['exit', 'error']) child.once(event, () => activeMarks.delete(mark));
   // Node makes no streams then.
   if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
@@ -150,6 +154,8 @@ function direct(child: ChildProcess, mark: string): LimitedProcess {
 /** The child is a monitor, which ends when the program has ended with everything that it had started. */
 function monitored(child: ChildProcess, status: Readable, mark: string): LimitedProcess {
   const reported = readStatus(status);
+  // The monitor may have started it before it was put last itself.
+  void reported.pid.then((pid) => pid !== undefined && putLast(pid));
   const exited = new Promise<ProgramEnd>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve({ code, signal }));

@@ -127,7 +127,8 @@ function bubblewrapArguments(
     ...hidden.flatMap(emptied),
     ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],
-    ...['--proc', '/proc', '--dev', '/dev'],
+    // Not to be written to: there a program could give itself more of the CPU, and a better place when memory runs out.
+    ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev'],
     // It reads as zeros too; but shared memory, which no limit counts, cannot be had from it.
     ...['--dev-bind', '/dev/full', '/dev/zero'],
     // Memory of a tmpfs counts for no limit of the program: there is one of limited size, and no other to write to.

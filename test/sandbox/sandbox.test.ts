@@ -1,5 +1,6 @@
 /** What a program sees and can do in the sandbox. It is required, so that nothing here passes without one. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -103,14 +104,25 @@ describe('the sandbox', () => {
   });
 
   it('runs it without privileges and without a way to any', async () => {
-    const { stdout } = await sh(
-      'id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:|Groups)" /proc/self/status; cat /proc/self/oom_score_adj',
-    );
+    const { stdout } = await sh('id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:|Groups)" /proc/self/status');
     const lines = stdout.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
     expect(lines[0]).not.to.equal('0');
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
       expect(lines).to.include(`${set}: 0000000000000000`);
-    expect(lines).to.include.members(['NoNewPrivs: 1', '1000']);
+    expect(lines).to.include('NoNewPrivs: 1');
+  });
+
+  it('puts it behind everybody else, and lets it not change that', async () => {
+    const { stdout } = await sh(
+      'for f in oom_score_adj autogroup; do echo 0 > /proc/self/$f && echo "changed $f"; done; nice -n -5 nice; nice; cat /proc/self/oom_score_adj; [ ! -e /proc/self/autogroup ] || grep -o "nice .*" /proc/self/autogroup',
+    );
+    const hasSessions = existsSync('/proc/self/autogroup');
+    expect(stdout.trim().split('\n')).to.deep.equal([
+      '10',
+      '10',
+      '1000',
+      ...(hasSessions ? ['nice 10'] : []),
+    ]);
   });
 
   it('shows it no process but its own, and lets it end none', async () => {
