@@ -1,6 +1,6 @@
 /**
  * What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet.
- * `npm run bench -- hostile`, with names of deeds for these alone.
+ * `npm run bench -- hostile`, with names of deeds for these alone. What is measured of all goes to `bench/RESULTS.md`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,8 +13,8 @@ import { call } from '../test/support/http.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
-import { type Benchmark, runAlone } from './support/main.js';
-import { median, type Row, round } from './support/report.js';
+import { isMet, median, type Row, round, table } from './support/report.js';
+import { machine, writeSection } from './support/results.js';
 
 /** What is done, with which handler, again and again while the neighbour is measured. */
 const DEEDS: readonly (readonly [deed: string, code: string])[] = [
@@ -44,18 +44,6 @@ const ROUNDS = 3;
 const MEASURE_MS = 2_000;
 const CLIENTS = 4;
 const PAUSE_MS = 4;
-
-export const hostile: Benchmark = () =>
-  withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' } }], async (stack) => {
-    if (!stack) throw new Error('no stack');
-    await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
-    await neighbourP99(stack);
-    const rows: Row[] = [];
-    const named = process.argv.slice(2);
-    const deeds = DEEDS.filter(([deed]) => named.length === 0 || named.some((name) => deed.startsWith(name)));
-    for (const [deed, code] of deeds) rows.push(await measure(stack, deed, code));
-    return rows;
-  });
 
 async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
   const pairs: { quiet: number; attacked: number }[] = [];
@@ -111,4 +99,20 @@ async function neighbourP99({ gatewayUrl }: Stack): Promise<number> {
   return times.sort((left, right) => left - right)[Math.floor(times.length * 0.99)] ?? Number.NaN;
 }
 
-await runAlone(import.meta.url, hostile);
+const named = process.argv.slice(2);
+const rows = await withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' } }], async (stack) => {
+  if (!stack) throw new Error('no stack');
+  await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
+  await neighbourP99(stack);
+  const measured: Row[] = [];
+  const deeds = DEEDS.filter(([deed]) => named.length === 0 || named.some((name) => deed.startsWith(name)));
+  for (const [deed, code] of deeds) measured.push(await measure(stack, deed, code));
+  return measured;
+});
+process.stdout.write(`${table(rows)}\n`);
+if (named.length === 0)
+  await writeSection(
+    'Neighbours of hostile handlers',
+    `Made by \`npm run bench -- hostile\` on ${await machine()}\n\n${table(rows)}`,
+  );
+process.exitCode = rows.every(isMet) ? 0 : 1;

@@ -11,8 +11,8 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
       `| ${kind} | ${done} | ${[...errors.values()].reduce((sum, times) => sum + times, 0)} |`,
   );
   const memory = trends.map(
-    ({ kind, start, end, slope, isFlat }) =>
-      `| ${kind} | ${before.byKind[kind].processes} | ${mib(start)} | ${mib(end)} | ${mib(slope)} | ${isFlat ? 'flat' : '**not flat**'} |`,
+    ({ kind, quarters, slope, isFlat }) =>
+      `| ${kind} | ${before.byKind[kind].processes} | ${quarters.map(mib).join(' | ')} | ${mib(slope)} | ${isFlat ? 'flat' : '**not flat**'} |`,
   );
   const fds = PROCESS_KINDS.map(
     (kind) => `${kind} ${before.byKind[kind].fds} / ${after.byKind[kind].fds}`,
@@ -22,8 +22,8 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
     ['| traffic | as documented | errors |', '|---|---|---|', ...kinds].join('\n'),
     ...(outcomes.errors.length > 0 ? [list('Errors', outcomes.errors)] : []),
     [
-      '| processes | how many | PSS at the start | at the end | slope of an hour | |',
-      '|---|---|---|---|---|---|',
+      '| processes | how many | PSS, first quarter | second | third | last | slope of an hour | |',
+      '|---|---|---|---|---|---|---|---|',
       ...memory,
     ].join('\n'),
     `Flat: the median of the last quarter of 40 samples is no more than ${rule.share * 100} % and ${mib(rule.bytes)} above that of the first quarter.`,

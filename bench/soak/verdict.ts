@@ -11,9 +11,8 @@ export interface MemoryRule {
 /** Memory of the processes of one kind over the time that was measured. */
 export interface MemoryTrend {
   readonly kind: ProcessKind;
-  /** Medians of the first and the last quarter of the samples, bytes. */
-  readonly start: number;
-  readonly end: number;
+  /** Medians of each quarter of the samples, bytes. */
+  readonly quarters: readonly [number, number, number, number];
   /** Of the line that fits all samples best, bytes an hour. */
   readonly slope: number;
   readonly isFlat: boolean;
@@ -29,11 +28,13 @@ export interface Sample {
 export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): MemoryTrend[] {
   return PROCESS_KINDS.map((kind) => {
     const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].pss }));
-    const quarter = Math.max(1, Math.floor(points.length / 4));
-    const start = middle(points.slice(0, quarter).map(({ y }) => y));
-    const end = middle(points.slice(-quarter).map(({ y }) => y));
-    const isFlat = end <= start * (1 + rule.share) + rule.bytes;
-    return { kind, start, end, slope: slopeOf(points) * 3_600_000, isFlat };
+    const quarter = (number: number) => {
+      const at = (part: number) => Math.round((points.length * part) / 4);
+      return middle(points.slice(at(number - 1), at(number)).map(({ y }) => y));
+    };
+    const quarters = [quarter(1), quarter(2), quarter(3), quarter(4)] as const;
+    const isFlat = quarters[3] <= quarters[0] * (1 + rule.share) + rule.bytes;
+    return { kind, quarters, slope: slopeOf(points) * 3_600_000, isFlat };
   });
 }
 
