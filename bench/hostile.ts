@@ -51,9 +51,13 @@ async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
     const quiet = await neighbourP99(stack);
     const id = await stack.deploy({ path: '/attack', method: 'POST', code, limits: LIMITS });
     const attack = startAttack(stack, deed);
-    await delay(200);
-    const attacked = await neighbourP99(stack);
-    await attack.stop();
+    let attacked: number;
+    try {
+      await delay(200);
+      attacked = await neighbourP99(stack);
+    } finally {
+      await attack.stop();
+    }
     await must(stack.api.delete(`/api/endpoints/${id}`));
     await delay(200);
     pairs.push({ quiet, attacked });
@@ -74,8 +78,7 @@ function startAttack(stack: Stack, deed: string): { stop(): Promise<void> } {
   ]);
   return {
     stop: async () => {
-      child.kill();
-      await once(child, 'exit');
+      if (child.exitCode === null && child.kill()) await once(child, 'exit');
     },
   };
 }
@@ -105,6 +108,8 @@ const rows = await withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' 
   await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
   await neighbourP99(stack);
   const measured: Row[] = [];
+  const unknown = named.find((name) => !DEEDS.some(([deed]) => deed.startsWith(name)));
+  if (unknown !== undefined) throw new Error(`There is no deed "${unknown}"`);
   const deeds = DEEDS.filter(([deed]) => named.length === 0 || named.some((name) => deed.startsWith(name)));
   for (const [deed, code] of deeds) measured.push(await measure(stack, deed, code));
   return measured;

@@ -13,7 +13,8 @@ describe('mixed traffic', function () {
       changeEveryMs: 500,
       warmUpMs: 5_000,
       durationMs: 15_000,
-      // An idle reader of imports may still count as what there was before; only the long soak waits until it is gone.
+      // An idle reader of imports, and idle connections with the actor host, may still count as what there was before; only
+      // the long soak waits until they are gone.
       calmMs: 10_000,
       // In so short a time only a leak of much with each request shows.
       memory: { share: 0.5, bytes: 64 * 1024 ** 2 },

@@ -44,7 +44,7 @@ const HISTORY = ['builds', 'artifacts', 'imports', 'import_handlers'];
 const KEPT_FILES = ['artifacts', 'handlers'];
 /**
  * Descriptors by which two quiet moments may differ: a few connections of pools, with the databases and between processes; handlers
- * and the actor host keep those of the calls that were under way at the same time, which varies by two or three. What is lost
+ * and the actor host keep for a while those of the calls that were under way at the same time, which varies by two or three. What is lost
  * with requests, deployments or calls is more, because there are dozens of each in the shortest soak.
  */
 const FD_SLACK = 4;

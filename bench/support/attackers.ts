@@ -6,6 +6,8 @@ const ATTACKERS = 2;
 const PAUSE_MS = 5;
 
 const [, , url = ''] = process.argv;
+// Whoever measures has ended.
+process.on('disconnect', () => process.exit());
 for (let number = 0; number < ATTACKERS; number++) void attack();
 
 async function attack(): Promise<never> {

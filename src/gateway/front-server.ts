@@ -105,7 +105,6 @@ class HttpExchange implements Outgoing {
     } else {
       lines.push('Content-Length', String(body.length));
       response.writeHead(status, lines);
-      // For HEAD, Node keeps the length and leaves the body out.
       if (body.length <= SMALL_BODY_BYTES) response.end(body.toString('latin1'), 'latin1');
       else endInPieces(response, ownsBody ? body : Buffer.from(body));
       // What the client has not taken yet is held until it has, or is gone.

@@ -39,13 +39,13 @@ impl<T> Idle<T> {
         taken
     }
 
-    /// Whether there was room for it.
-    fn put(&mut self, item: T) -> bool {
-        let has_room = self.spare.len() < MOST_IDLE;
-        if has_room {
-            self.spare.push(item);
+    /// Gives it back when there is no room for it.
+    fn put(&mut self, item: T) -> Option<T> {
+        if self.spare.len() == MOST_IDLE {
+            return Some(item);
         }
-        has_room
+        self.spare.push(item);
+        None
     }
 
     /// Removes what was not needed since the last look.
@@ -114,11 +114,14 @@ fn take() -> Option<Connection> {
 /// Keeps a connection for the next call.
 pub fn give_back(connection: Connection) {
     let mut idle = lock(&IDLE);
-    let kept = idle.put(connection);
-    if kept && !idle.watched {
+    let left_over = idle.put(connection);
+    if !idle.watched {
         // Where no thread can be had now, the next connection that comes back asks for one again.
         idle.watched = runtime::spawn_small("idle", close_unneeded).is_ok();
     }
+    // Nobody waits while it is closed.
+    drop(idle);
+    drop(left_over);
 }
 
 /// Looks from time to time, for as long as there is anything to look after.
@@ -145,15 +148,15 @@ mod tests {
     #[test]
     fn what_was_used_last_is_taken_first() {
         let mut idle = Idle::new();
-        assert!(idle.put(1) && idle.put(2));
+        assert_eq!((idle.put(1), idle.put(2)), (None, None));
         assert_eq!((idle.take(), idle.take(), idle.take()), (Some(2), Some(1), None));
     }
 
     #[test]
     fn only_so_many_are_kept() {
         let mut idle = Idle::new();
-        let kept = (0..MOST_IDLE + 2).filter(|n| idle.put(*n)).count();
-        assert_eq!(kept, MOST_IDLE);
+        let left_over: Vec<_> = (0..MOST_IDLE + 2).filter_map(|n| idle.put(n)).collect();
+        assert_eq!(left_over, [MOST_IDLE, MOST_IDLE + 1]);
     }
 
     #[test]
