@@ -252,6 +252,8 @@ describe('mongodb driver', () => {
       const send = (to: string, signal?: AbortSignal) =>
         connection.send(operation, { collection: to }, payload, signal);
       await text('insert_one', { document: { _id: 'kept' } });
+      // All connections are made before: to a stopped server that takes as long as it may, by when the server counts as lost.
+      await Promise.all(Array.from({ length: 16 * backend.config.pool_size }, () => json('count', {})));
       const server = serverPid(backend.config.port);
       process.kill(server, 'SIGSTOP');
       try {
