@@ -3,6 +3,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../log.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
+import { HandedOver } from './handed-over.js';
 import type { EndpointState, FromFront, ToFront } from './messages.js';
 
 /** What fronts report. */
@@ -23,6 +24,7 @@ interface FrontProcess {
   /** Resolves when it can be given orders, or has ended. What is sent before may stay unread. */
   readonly greeted: Promise<void>;
   readonly hello: () => void;
+  readonly connections: HandedOver;
 }
 
 /** A front that ends sooner than this after its start is started again only after a pause. */
@@ -94,7 +96,8 @@ export class Fronts {
     const greeted = new Promise<void>((resolve) => {
       hello = resolve;
     });
-    const front: FrontProcess = { worker, waiting: new Map(), greeted, hello };
+    const connections = new HandedOver(worker.process);
+    const front: FrontProcess = { worker, waiting: new Map(), greeted, hello, connections };
     worker.on('message', (message: FromFront) => this.#receive(front, message));
     worker.on('error', (error) =>
       this.log.warn({ err: error, front: worker.process.pid }, 'front cannot be reached'),
@@ -118,6 +121,7 @@ export class Fronts {
   #ended(id: number, front: FrontProcess, started: number, code: number | null, signal: string | null): void {
     this.#fronts.delete(id);
     front.hello();
+    front.connections.passOn([...this.#fronts.values()].map(({ worker }) => worker.process));
     for (const answer of front.waiting.values()) answer(undefined);
     if (this.#stopping) return;
     this.log.error({ front: front.worker.process.pid, code, signal }, 'front ended, starting another');
