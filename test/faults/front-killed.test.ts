@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { numbered } from '../processes/sources.js';
 import { eventually } from '../support/eventually.js';
 import { withinBar } from '../support/faults/within-bar.js';
+import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
 import { descendantsOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
@@ -75,6 +76,34 @@ describe('a front that is killed under load', () => {
     };
     await withinBar(BACK_WITHIN_MS, round);
   }).timeout(120_000);
+
+  it('leaves no client waiting whose connection was on its way to it', async () => {
+    gateway().logged.expectErrors(/front ended, starting another/);
+    let isOver = false;
+    let served = 0;
+    // A connection for each request, so that some are always on their way.
+    const clients = Array.from({ length: 4 * CLIENTS }, async () => {
+      while (!isOver) {
+        const answer = await call(`${stack.gatewayUrl}/served`, {
+          method: 'POST',
+          body: 'x',
+        }).catch(() => undefined);
+        if (answer?.status === 200) served++;
+      }
+    });
+    for (let round = 0; round < 5; round++) {
+      const before = fronts();
+      process.kill(before[0] ?? 0, 'SIGKILL');
+      await eventually(() =>
+        expect(listening().some(({ front }) => !before.includes(front) && fronts().includes(front))).to.equal(
+          true,
+        ),
+      );
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(served).to.be.above(100);
+  }).timeout(60_000);
 
   it('knows all that has changed since it was started', async () => {
     gateway().logged.expectErrors(/front ended, starting another/);
