@@ -1,5 +1,5 @@
 /** Entry of the process `worker`: takes jobs from the queues and carries them out. */
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
@@ -12,9 +12,9 @@ import { searchPath, toolEnvironment } from '../src/config.js';
 import { makeDataDirectory, secretPaths } from '../src/data-directory.js';
 import { killLeftovers } from '../src/limited-process.js';
 import { Limiter } from '../src/limiter.js';
+import type { Logger } from '../src/log.js';
 import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
 import { startProcess } from '../src/process.js';
-import { isAlive } from '../src/process-liveness.js';
 import {
   COMPILE_QUEUE,
   type CompileJob,
@@ -27,6 +27,7 @@ import { consume, openQueues } from '../src/queues/queues.js';
 import { Changes, Periodically } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/node.js';
 import { runDirectory } from '../src/run-directory.js';
+import { removeAbandoned } from '../src/sandbox/abandoned.js';
 import { removeTree } from '../src/sandbox/remove-tree.js';
 import { openSandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
@@ -86,7 +87,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   /** Ends the tools at work; their builds are left to another worker. */
   const interrupt = new AbortController();
   killLeftovers();
-  const scratch = await makeScratch(join(config.DATA_DIR, 'build'));
+  const scratch = await makeScratch(join(config.DATA_DIR, 'build'), log);
   shutdown.add('scratch folder', () => removeTree(scratch));
   const sets = new DependencySets({
     root: join(config.DATA_DIR, 'build', 'sets'),
@@ -96,7 +97,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     limits,
     signal: interrupt.signal,
   });
-  await sets.removeAbandoned();
+  await sets.removeUnfinished(log);
   shutdown.add('tools', async () => {
     interrupt.abort();
     await sets.settled();
@@ -208,15 +209,12 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
 });
 
 /** Makes the folder for builds of this process, and removes those of workers that were killed. */
-async function makeScratch(folder: string): Promise<string> {
-  const own = `scratch-${process.pid}`;
+async function makeScratch(folder: string, log: Logger): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const name of await readdir(folder)) {
-    const pid = /^scratch-(\d+)$/.exec(name)?.[1];
-    if (pid !== undefined && (name === own || !isAlive(Number(pid)))) await removeTree(join(folder, name));
-  }
-  await mkdir(join(folder, own));
-  return join(folder, own);
+  await removeAbandoned(folder, /^scratch-(\d+)$/, log);
+  const own = join(folder, `scratch-${process.pid}`);
+  await mkdir(own);
+  return own;
 }
 
 async function prepareSdk(sets: DependencySets, async: boolean): Promise<void> {

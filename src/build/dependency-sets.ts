@@ -8,11 +8,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Limiter } from '../limiter.js';
+import type { Logger } from '../log.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import { INSIDE } from './build-view.js';
 import type { FailedTool } from './diagnostics.js';
 import { type DependencySpec, setKey } from './manifest.js';
-import { buildSet, PREPARED_FILE, removeAbandoned, type SetBuilderOptions, TARGET } from './set-build.js';
+import { buildSet, PREPARED_FILE, removeUnfinished, type SetBuilderOptions, TARGET } from './set-build.js';
 
 /** A set as it is on this machine. */
 export interface Libraries {
@@ -95,9 +96,9 @@ export class DependencySets {
     return this.prepare(spec, timeoutMs);
   }
 
-  /** Removes what workers have left that were killed while they built sets. */
-  removeAbandoned(): Promise<void> {
-    return removeAbandoned(this.options.root);
+  /** Removes what workers have left that were killed while they built sets. To be called before the first is prepared. */
+  removeUnfinished(log: Logger): Promise<void> {
+    return removeUnfinished(this.options.root, log);
   }
 
   /** Resolves when nothing is being prepared any more. */

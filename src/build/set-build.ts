@@ -3,9 +3,10 @@
  * strangers, and from a folder that none of them can write to; what it builds, with all their build scripts and macros,
  * it builds inside, without a network.
  */
-import { copyFile, mkdir, mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAlive } from '../process-liveness.js';
+import type { Logger } from '../log.js';
+import { removeAbandoned } from '../sandbox/abandoned.js';
 import { type Confinement, type Mount, UNCONFINED } from '../sandbox/confinement.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
@@ -43,12 +44,9 @@ export const TARGET = '{target}';
 /** What the folder of a set in the making is called; the id of the process follows. */
 const MAKING = '.making-';
 
-/** Removes the sets in the making of processes that are gone. */
-export async function removeAbandoned(root: string): Promise<void> {
-  for (const name of await readdir(root).catch(() => [])) {
-    const pid = new RegExp(`^${MAKING}(\\d+)-`).exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await removeTree(join(root, name));
-  }
+/** Removes what is left of sets in the making by workers that were killed. To be called before the first is built. */
+export function removeUnfinished(root: string, log: Logger): Promise<void> {
+  return removeAbandoned(root, new RegExp(`^${MAKING}(\\d+)-`), log);
 }
 
 /** The folders of one set in the making. */
@@ -145,8 +143,9 @@ class SetBuild {
     });
     if (result.outcome !== 'exited' || result.exitCode !== 0) return this.#failure(result);
     const lock = await readFile(join(fetch, 'Cargo.lock'), 'utf8');
-    await copyCrates(cargoHome(env), lock, cargo, (path) => this.#confinement.inside(path));
-    return undefined;
+    const inside = (path: string) => this.#confinement.inside(path);
+    const failed = await copyCrates(lock, cargo, inside, { env, limits, signal });
+    return failed && this.#failure(failed);
   }
 
   /** Builds what was downloaded. */

@@ -2,14 +2,15 @@
  * The crates of one dependency set, in a CARGO_HOME of its own: what is built offline sees these, and neither the crates
  * of others nor cargo's credentials. Cargo keeps modes as it finds them in the archives; here everybody can read.
  */
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { UNCONFINED } from '../sandbox/confinement.js';
 import { withLocalSources } from './local-sources.js';
+import { runTool, type ToolResult, type ToolRun } from './run-tool.js';
 
-const run = promisify(execFile);
+/** How the tools that copy are run; `env` also says where cargo's home is. */
+export type CopyOptions = Pick<ToolRun, 'env' | 'limits' | 'signal'>;
 
 /** Where cargo keeps what it has downloaded. */
 export function cargoHome(env: Readonly<Record<string, string>>): string {
@@ -18,19 +19,26 @@ export function cargoHome(env: Readonly<Record<string, string>>): string {
 
 /**
  * Copies what cargo has fetched for a lock.
- * @param home the CARGO_HOME that it was fetched to
+ * @returns the tool that could not do it, if any
  * @param own the folder to fill
  * @param inside how folders of this machine are called where it is used
  */
 export async function copyCrates(
-  home: string,
   lock: string,
   own: string,
   inside: (path: string) => string,
-): Promise<void> {
+  options: CopyOptions,
+): Promise<ToolResult | undefined> {
+  const home = cargoHome(options.env);
   const crates = registryCrates(lock);
   const [from, to] = [join(home, 'registry'), join(own, 'registry')];
   await mkdir(join(to, 'src'), { recursive: true });
+  const copyAll = async (folder: string, names: readonly string[]): Promise<ToolResult | undefined> => {
+    const present = names.map((name) => join(from, folder, name)).filter((path) => existsSync(path));
+    if (present.length === 0) return undefined;
+    await mkdir(join(to, folder), { recursive: true });
+    return runSystemTool('cp', ['-Rp', '--', ...present, join(to, folder)], options);
+  };
   for (const registry of await readdir(join(from, 'index')).catch(() => [])) {
     const index = crates.map(({ name }) => join('.cache', ...indexPath(name)));
     for (const file of ['config.json', ...index]) {
@@ -40,23 +48,27 @@ export async function copyCrates(
       await copyFile(join(from, path), join(to, path));
     }
     const named = crates.map(({ name, version }) => `${name}-${version}`);
-    await copyAll(
-      join(from, 'cache', registry),
-      named.map((name) => `${name}.crate`),
-      join(to, 'cache', registry),
-    );
-    await copyAll(join(from, 'src', registry), named, join(to, 'src', registry));
+    const packed = named.map((name) => `${name}.crate`);
+    const failed =
+      (await copyAll(join('cache', registry), packed)) ?? (await copyAll(join('src', registry), named));
+    if (failed) return failed;
   }
   await writeFile(join(own, 'config.toml'), withLocalSources(await sourceConfig(home), home, inside));
-  await run('chmod', ['-R', 'a+rX,u+w', '--', own]);
+  return runSystemTool('chmod', ['-R', 'a+rX,u+w', '--', own], options);
 }
 
-/** Copies those files and folders of a folder that are there. A program does it, as there are thousands. */
-async function copyAll(from: string, names: readonly string[], to: string): Promise<void> {
-  const present = names.map((name) => join(from, name)).filter((path) => existsSync(path));
-  if (present.length === 0) return;
-  await mkdir(to, { recursive: true });
-  await run('cp', ['-Rp', '--', ...present, to]);
+/**
+ * Runs one of the system's tools on thousands of files at once. As all tools it is found and ended when this process is
+ * killed, where it would go on writing to what is removed then.
+ * @returns its result if it failed
+ */
+async function runSystemTool(
+  file: string,
+  args: readonly string[],
+  options: CopyOptions,
+): Promise<ToolResult | undefined> {
+  const result = await runTool({ ...options, confinement: UNCONFINED, file, args, cwd: '/', writable: [] });
+  return result.outcome === 'exited' && result.exitCode === 0 ? undefined : result;
 }
 
 /** The packages of a Cargo.lock that come from a registry. */

@@ -1,8 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { cargoHome, copyCrates, onlySources, registryCrates } from '../../src/build/set-crates.js';
+import { killLeftovers } from '../../src/limited-process.js';
+import { eventually } from '../support/eventually.js';
+import { isRunning } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
+import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 const LOCK = `version = 4
 
@@ -66,7 +72,9 @@ describe('the crates of a dependency set', () => {
     await chmod(join(home, source), 0o400);
     await chmod(dirname(join(home, source)), 0o700);
     await mkdir(own);
-    await copyCrates(home, LOCK, own, (path) => path);
+    const env = { CARGO_HOME: home, PATH: process.env['PATH'] ?? '' };
+    const failed = await copyCrates(LOCK, own, (path) => path, { env, limits: TOOL_LIMITS });
+    expect(failed).to.equal(undefined);
 
     const copied = await readdir(own, { recursive: true, withFileTypes: true });
     expect(copied.filter((entry) => entry.isFile()).map(({ name }) => name)).to.have.members([
@@ -82,6 +90,36 @@ describe('the crates of a dependency set', () => {
     );
     expect((await stat(join(own, source))).mode & 0o444).to.equal(0o444);
     expect((await stat(dirname(join(own, source)))).mode & 0o555).to.equal(0o555);
+  });
+
+  it('are no longer written by anybody when who copies them was killed, and its leftovers with it', async () => {
+    const [home, own, tools] = ['slow-home', 'slow-own', 'tools'].map((name) => join(folder.path, name));
+    if (!home || !own || !tools) throw new Error('no folders');
+    const pidFile = join(folder.path, 'cp.pid');
+    for (const path of [
+      join(home, 'registry/index/example-1'),
+      join(home, 'registry/src/example-1/fnv-1.0.7'),
+      tools,
+    ])
+      await mkdir(path, { recursive: true });
+    const cp = `#!/bin/sh\necho $$ > ${pidFile}.new && mv ${pidFile}.new ${pidFile}\nexec sleep 1000\n`;
+    await writeFile(join(tools, 'cp'), cp, { mode: 0o755 });
+    const options = {
+      env: { CARGO_HOME: home, PATH: `${tools}:${process.env['PATH']}` },
+      limits: TOOL_LIMITS,
+    };
+    const program = `
+      const { copyCrates } = await import(${JSON.stringify(new URL('../../src/build/set-crates.js', import.meta.url))});
+      await copyCrates(${JSON.stringify(LOCK)}, ${JSON.stringify(own)}, (path) => path, ${JSON.stringify(options)});`;
+    const copying = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' });
+    const pid = await eventually(async () => Number(await readFile(pidFile, 'utf8')));
+    copying.kill('SIGKILL');
+    await once(copying, 'exit');
+    expect(isRunning(pid)).to.equal(true);
+    await eventually(() => {
+      killLeftovers();
+      expect(isRunning(pid)).to.equal(false);
+    });
   });
 
   it('come from where the configuration of cargo says', () => {

@@ -48,10 +48,12 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       if (!process) throw new Error(`no ${name}`);
       return process;
     };
-    /** What belongs to a compiler at work. */
+    /** What belongs to a compiler at work on a handler; the SDK is compiled as well, when a worker has just started. */
     const compilers = () =>
       eventually(() => {
-        const found = descendantsOf(running('worker').pid).filter(({ command }) => /rustc/.test(command));
+        const found = descendantsOf(running('worker').pid).filter(({ command }) =>
+          /rustc .*--crate-name=handler/s.test(command),
+        );
         expect(found).not.to.deep.equal([]);
         return found.map(({ pid }) => pid);
       });
