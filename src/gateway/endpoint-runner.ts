@@ -36,7 +36,7 @@ export interface RunnerHost {
   route(handler: HandlerState): Promise<void>;
   /** Resolves when no request is left in a process that was taken out of service, or none can be any more. */
   drained(process: HandlerProcess): Promise<void>;
-  /** Records what is seen; must not fail. */
+  /** Records what is seen. @throws when that is not possible now */
   observe(seen: Seen): Promise<void>;
   /** The handler keeps crashing, or has recovered from that. */
   crashLoop(artifact: string, error: string): Promise<void>;
@@ -65,6 +65,7 @@ export class EndpointRunner {
   #desired: Desired;
   #current: Running | undefined;
   #observedVersion: number | undefined;
+  #isUnsaved = false;
   #crashes = 0;
   #isLooping = false;
   #retry: NodeJS.Timeout | undefined;
@@ -102,10 +103,15 @@ export class EndpointRunner {
     this.desire({ ...this.#desired, artifact: null, version });
   }
 
-  /** Writes the observation again; the node's rows were lost. */
+  /** Writes the observation again: it was lost, or could not be written. */
   observeAgain(): void {
     this.#observedVersion = undefined;
     this.#settle();
+  }
+
+  /** Whether the last observation could not be written. */
+  get isUnsaved(): boolean {
+    return this.#isUnsaved;
   }
 
   /** Replaces the process because a request in it ran over its deadline. */
@@ -275,13 +281,20 @@ export class EndpointRunner {
 
   async #observe(desired: Desired, state: ObservedState, error: string | null = null): Promise<void> {
     const running = state === 'running' ? this.#current : undefined;
-    await this.host.observe({
+    const seen = {
       state,
       artifact: state === 'stopped' ? null : desired.artifact,
       version: desired.version,
       pid: running?.process.pid ?? null,
       error,
-    });
+    };
+    try {
+      await this.host.observe(seen);
+      this.#isUnsaved = false;
+    } catch (thrown) {
+      this.#isUnsaved = true;
+      this.host.log.warn({ err: toError(thrown) }, 'observation could not be saved; trying again soon');
+    }
     this.#observedVersion = desired.version;
   }
 }

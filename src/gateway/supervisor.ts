@@ -69,6 +69,8 @@ export class Supervisor {
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #periodic: Periodically[];
   #toRead = new Set<string>();
+  /** What PostgreSQL was to be told of the crashes of endpoints, and could not be. */
+  readonly #unreported = new Map<string, () => Promise<void>>();
   readonly #reading = new Repeater(() => this.#read());
   #nextInstance = 1;
   /** False until all endpoints have been read once. */
@@ -105,8 +107,10 @@ export class Supervisor {
       if (this.#known.get(id)?.version !== version) this.#toRead.add(id);
     }
     for (const id of this.#known.keys()) if (!seen.has(id)) this.#toRead.add(id);
+    for (const runner of this.#runners.values()) if (runner.isUnsaved) runner.observeAgain();
     await this.#reading.run();
     this.#hasLooked = true;
+    for (const [id, write] of [...this.#unreported]) await this.#report(id, write);
   }
 
   /** Writes all observations again. */
@@ -232,26 +236,26 @@ export class Supervisor {
       },
       drained: ({ instance }) =>
         withinTime(fronts.drained(endpointId, instance.id), limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS),
-      observe: async (seen) => {
-        try {
-          await saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen });
-        } catch (error) {
-          log.warn({ err: error }, 'observation could not be saved');
-        }
-      },
+      observe: (seen) => saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen }),
       crashLoop: async (artifact, error) => {
         log.warn({ artifact }, 'handler keeps crashing');
-        await reportCrashLoop(store, endpointId, artifact, error).catch((cause: unknown) =>
-          log.warn({ err: cause }, 'crash loop could not be reported'),
-        );
+        await this.#report(endpointId, () => reportCrashLoop(store, endpointId, artifact, error));
       },
-      recovered: async (artifact) => {
-        await reportRecovery(store, endpointId, artifact).catch((cause: unknown) =>
-          log.warn({ err: cause }, 'recovery could not be reported'),
-        );
-      },
+      recovered: (artifact) => this.#report(endpointId, () => reportRecovery(store, endpointId, artifact)),
       restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
     };
+  }
+
+  /** Writes something of an endpoint, later if it has to be, unless there is something newer by then. */
+  async #report(endpointId: string, write: () => Promise<void>): Promise<void> {
+    this.#unreported.delete(endpointId);
+    try {
+      await write();
+    } catch (error) {
+      const log = this.options.log.child({ endpoint_id: endpointId });
+      log.warn({ err: error }, 'crashes or recovery could not be reported; trying again soon');
+      this.#unreported.set(endpointId, write);
+    }
   }
 
   async #start(endpointId: string, artifact: string, limits: LimitsInForce): Promise<HandlerProcess> {

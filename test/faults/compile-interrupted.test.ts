@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { slowToCompile } from '../processes/sources.js';
 import { eventually } from '../support/eventually.js';
-import { descendantsOf, isRunning } from '../support/process-state.js';
+import { handlerCompilersOf, isRunning } from '../support/process-state.js';
 import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 
@@ -48,14 +48,12 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       if (!process) throw new Error(`no ${name}`);
       return process;
     };
-    /** What belongs to a compiler at work on a handler; the SDK is compiled as well, when a worker has just started. */
+    /** Those at work. */
     const compilers = () =>
       eventually(() => {
-        const found = descendantsOf(running('worker').pid).filter(({ command }) =>
-          /rustc .*--crate-name=handler/s.test(command),
-        );
+        const found = handlerCompilersOf(running('worker').pid);
         expect(found).not.to.deep.equal([]);
-        return found.map(({ pid }) => pid);
+        return found;
       });
     const artifacts = async () => {
       const files = await readdir(join(stack.dataDir, 'artifacts'), {

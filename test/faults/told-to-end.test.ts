@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { REDIS_READER } from '../support/faults/service-handlers.js';
 import { type LoadFailure, outcomes, startLoad } from '../support/load.js';
 import { freePort } from '../support/postgres.js';
-import { descendantsOf } from '../support/process-state.js';
+import { handlerCompilersOf } from '../support/process-state.js';
 import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 import { activeService, bind } from '../support/test-services.js';
@@ -44,7 +44,7 @@ describe('told to end under load', function () {
     const endpoint = { name: path, path, method: 'GET', domain: '*', code };
     return ((await must(stack.api.post('/api/endpoints', endpoint))) as { id: string }).id;
   };
-  const compilers = () => descendantsOf(running('worker').pid).filter(({ command }) => /rustc/.test(command));
+  const compilers = () => handlerCompilersOf(running('worker').pid);
   const compileSlowly = async (number: number) => {
     const id = await create(slowToCompile(1_000_000, number));
     const answer = must(stack.api.post(`/api/endpoints/${id}/compile`));

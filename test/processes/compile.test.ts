@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
-import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
+import { handlerCompilersOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 import { numbered, slowToCompile } from './sources.js';
@@ -347,12 +347,11 @@ handler_loop_result!(handle);
 
   describe('a worker', () => {
     const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
-    const compilersOf = (pid: number) => descendantsOf(pid).filter(({ command }) => /rustc/.test(command));
 
     it('finishes what it has begun when it is told to end', async () => {
       const { id } = await create(slowToCompile(1_000_000, 2));
       const answer = compiled(id);
-      await eventually(() => expect(compilersOf(workerPid())).not.to.deep.equal([]));
+      await eventually(() => expect(handlerCompilersOf(workerPid())).not.to.deep.equal([]));
       const ended = await stack.processes.get('worker')?.end();
       expect(ended).to.deep.equal({ code: 0, signal: null });
       expect((await build((await answer).build_id)).attempt).to.equal(1);
@@ -365,7 +364,7 @@ handler_loop_result!(handle);
       const { id } = await create(ENDLESS);
       const answer = await compile(id);
       expectFailure(answer, 'compile_timeout', /did not end within 2 s.*COMPILE_TIMEOUT_MS/);
-      expect(compilersOf(workerPid())).to.deep.equal([]);
+      expect(handlerCompilersOf(workerPid())).to.deep.equal([]);
       expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
       expect((await view(id)).status).to.equal('error');
       const next = await create(numbered(301));

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { multipart } from '../support/form.js';
 import { call } from '../support/http.js';
-import { descendantsOf } from '../support/process-state.js';
+import { handlerCompilersOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { zipOf } from '../support/zip.js';
@@ -36,7 +36,7 @@ describe('importing a bundle while PostgreSQL is away for a moment', () => {
     if (!process) throw new Error('no worker');
     return process;
   };
-  const compilers = () => descendantsOf(worker().pid).filter(({ command }) => /rustc/.test(command)).length;
+  const compilers = () => handlerCompilersOf(worker().pid).length;
   const view = async (id: string) => (await must(stack.api.get(`/api/imports/${id}`))) as Import;
 
   it('finishes, although no build that ran could say how it ended', async () => {

@@ -29,6 +29,14 @@ export function descendantsOf(pid: number): { pid: number; command: string }[] {
   ]);
 }
 
+/** The compilers of handlers among its descendants; a worker that has just started compiles the SDK as well. */
+export function handlerCompilersOf(pid: number): number[] {
+  const isOne = ({ command }: { command: string }) => /^\S*rustc .*--crate-name=handler /.test(command);
+  return descendantsOf(pid)
+    .filter(isOne)
+    .map((found) => found.pid);
+}
+
 function parentOf(pid: number): number | undefined {
   const stat = read(`/proc/${pid}/stat`);
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
