@@ -69,7 +69,7 @@ export class Supervisor {
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #periodic: Periodically[];
   #toRead = new Set<string>();
-  /** What PostgreSQL was to be told of the crashes of endpoints, and could not be. */
+  /** What PostgreSQL is to be told of the crashes of endpoints, and has not been yet. */
   readonly #unreported = new Map<string, () => Promise<void>>();
   readonly #reading = new Repeater(() => this.#read());
   #nextInstance = 1;
@@ -246,15 +246,15 @@ export class Supervisor {
     };
   }
 
-  /** Writes something of an endpoint, later if it has to be, unless there is something newer by then. */
+  /** Writes something of an endpoint; later, if that fails and there is nothing newer by then. */
   async #report(endpointId: string, write: () => Promise<void>): Promise<void> {
-    this.#unreported.delete(endpointId);
+    this.#unreported.set(endpointId, write);
     try {
       await write();
+      if (this.#unreported.get(endpointId) === write) this.#unreported.delete(endpointId);
     } catch (error) {
       const log = this.options.log.child({ endpoint_id: endpointId });
       log.warn({ err: error }, 'crashes or recovery could not be reported; trying again soon');
-      this.#unreported.set(endpointId, write);
     }
   }
 
