@@ -213,7 +213,8 @@ async function makeScratch(folder: string, log: Logger): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeAbandoned(folder, /^scratch-(\d+)$/, log);
   const own = join(folder, `scratch-${process.pid}`);
-  await mkdir(own);
+  // It may be there: of a worker before with the same process id, and not to be removed.
+  await mkdir(own, { recursive: true });
   return own;
 }
 

@@ -109,12 +109,15 @@ export class DependencySets {
   /** Deletes the sets that nobody has asked for in this time: those of older compilers and SDKs, above all. */
   async forgetUnused(unusedMs: number): Promise<void> {
     const { root } = this.options;
+    const problems: unknown[] = [];
     await mkdir(root, { recursive: true });
     for (const name of await readdir(root)) {
       const folder = join(root, name);
       const { mtimeMs } = await stat(join(folder, PREPARED_FILE)).catch(() => stat(folder));
-      if (Date.now() - mtimeMs > unusedMs) await removeTree(folder);
+      // One that cannot be removed does not keep the others.
+      if (Date.now() - mtimeMs > unusedMs) await removeTree(folder).catch((error) => problems.push(error));
     }
+    if (problems.length > 0) throw new AggregateError(problems, 'Some sets cannot be removed');
   }
 
   async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {

@@ -19,7 +19,7 @@ export function cargoHome(env: Readonly<Record<string, string>>): string {
 
 /**
  * Copies what cargo has fetched for a lock.
- * @returns the tool that could not do it, if any
+ * @returns the tool that was ended before it was done, if any
  * @param own the folder to fill
  * @param inside how folders of this machine are called where it is used
  */
@@ -60,15 +60,27 @@ export async function copyCrates(
 /**
  * Runs one of the system's tools on thousands of files at once. As all tools it is found and ended when this process is
  * killed, where it would go on writing to what is removed then.
- * @returns its result if it failed
+ * @returns its result if it was ended
+ * @throws with what it says if it failed
  */
 async function runSystemTool(
   file: string,
   args: readonly string[],
   options: CopyOptions,
 ): Promise<ToolResult | undefined> {
-  const result = await runTool({ ...options, confinement: UNCONFINED, file, args, cwd: '/', writable: [] });
-  return result.outcome === 'exited' && result.exitCode === 0 ? undefined : result;
+  const env = { ...options.env, LC_ALL: 'C' };
+  const result = await runTool({
+    ...options,
+    env,
+    confinement: UNCONFINED,
+    file,
+    args,
+    cwd: '/',
+    writable: [],
+  });
+  if (result.outcome !== 'exited') return result;
+  if (result.exitCode !== 0) throw new Error(`crates cannot be copied: ${file}: ${result.stderr.trim()}`);
+  return undefined;
 }
 
 /** The packages of a Cargo.lock that come from a registry. */

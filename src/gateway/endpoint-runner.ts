@@ -67,7 +67,8 @@ export class EndpointRunner {
   #observedVersion: number | undefined;
   #isUnsaved = false;
   #crashes = 0;
-  #isLooping = false;
+  /** Why it is reported to crash over and over; undefined while it is not. */
+  #loop: string | undefined;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
   #mustReplace = false;
@@ -91,7 +92,7 @@ export class EndpointRunner {
       this.#desired = desired;
       // Somebody wants something: past crashes do not delay it.
       this.#crashes = 0;
-      this.#isLooping = false;
+      this.#loop = undefined;
       clearTimeout(this.#retry);
       this.#retry = undefined;
     }
@@ -166,7 +167,7 @@ export class EndpointRunner {
       const desired = this.#desired;
       try {
         if (desired.artifact === null) await this.#stopCurrent(desired);
-        else if (this.#isCurrent(desired) && !this.#mustReplace) await this.#observe(desired, 'running');
+        else if (this.#isCurrent(desired) && !this.#mustReplace) await this.#observeCurrent(desired);
         else await this.#startNew(desired, desired.artifact);
       } catch (thrown) {
         await this.#startFailed(desired, toError(thrown));
@@ -204,7 +205,7 @@ export class EndpointRunner {
     if (old) this.#retire(old.process);
     if (this.#current?.process !== process) return; // crashed already
     // After a crash loop it has to prove itself first.
-    if (!this.#isLooping) await this.#observe(desired, 'running');
+    if (this.#loop === undefined) await this.#observe(desired, 'running');
     else this.#observedVersion = desired.version;
   }
 
@@ -251,15 +252,16 @@ export class EndpointRunner {
     if (artifact === null) return;
     if (!this.#current) await this.host.route({ kind: 'none' });
     await this.#observeFailed(error);
-    if (this.#isLooping) return;
-    this.#isLooping = true;
+    const isKnown = this.#loop !== undefined;
+    this.#loop = error;
+    if (isKnown) return;
     await this.host.crashLoop(artifact, error);
   }
 
   async #becameStable(artifact: string): Promise<void> {
     this.#crashes = 0;
-    if (!this.#isLooping) return;
-    this.#isLooping = false;
+    if (this.#loop === undefined) return;
+    this.#loop = undefined;
     await this.#observe(this.#desired, 'running');
     await this.host.recovered(artifact);
   }
@@ -271,6 +273,12 @@ export class EndpointRunner {
       this.#retry = undefined;
       this.#settle();
     }, delay);
+  }
+
+  /** Of a handler in a crash loop, that it runs just now is not what is to be known. */
+  async #observeCurrent(desired: Desired): Promise<void> {
+    if (this.#loop === undefined) await this.#observe(desired, 'running');
+    else await this.#observe(desired, 'failed', this.#loop);
   }
 
   /** What cannot be started may only be a process with other limits, or a fresh one, while the one before it serves. */

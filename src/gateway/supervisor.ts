@@ -110,7 +110,7 @@ export class Supervisor {
     for (const runner of this.#runners.values()) if (runner.isUnsaved) runner.observeAgain();
     await this.#reading.run();
     this.#hasLooked = true;
-    for (const [id, write] of [...this.#unreported]) await this.#report(id, write);
+    await this.#reportAgain();
   }
 
   /** Writes all observations again. */
@@ -239,22 +239,34 @@ export class Supervisor {
       observe: (seen) => saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen }),
       crashLoop: async (artifact, error) => {
         log.warn({ artifact }, 'handler keeps crashing');
-        await this.#report(endpointId, () => reportCrashLoop(store, endpointId, artifact, error));
+        const version = this.#known.get(endpointId)?.version ?? 0;
+        await this.#report(endpointId, () => reportCrashLoop(store, endpointId, artifact, version, error));
       },
-      recovered: (artifact) => this.#report(endpointId, () => reportRecovery(store, endpointId, artifact)),
+      recovered: async (artifact) => {
+        await this.#report(endpointId, () => reportRecovery(store, endpointId, artifact));
+      },
       restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
     };
   }
 
   /** Writes something of an endpoint; later, if that fails and there is nothing newer by then. */
-  async #report(endpointId: string, write: () => Promise<void>): Promise<void> {
+  async #report(endpointId: string, write: () => Promise<void>): Promise<boolean> {
     this.#unreported.set(endpointId, write);
     try {
       await write();
       if (this.#unreported.get(endpointId) === write) this.#unreported.delete(endpointId);
+      return true;
     } catch (error) {
       const log = this.options.log.child({ endpoint_id: endpointId });
       log.warn({ err: error }, 'crashes or recovery could not be reported; trying again soon');
+      return false;
+    }
+  }
+
+  async #reportAgain(): Promise<void> {
+    for (const [id, write] of [...this.#unreported]) {
+      // There may be something newer by now. Where one fails, the others would only take as long.
+      if (this.#unreported.get(id) === write && !(await this.#report(id, write))) return;
     }
   }
 

@@ -1,4 +1,5 @@
 /** Files and folders that have the id of the process they belong to in their names, and outlive it when it is killed. */
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toError } from '../errors.js';
@@ -13,7 +14,7 @@ import { removeTree } from './remove-tree.js';
  * @param name matches their names, with the process id in its first group
  */
 export async function removeAbandoned(folder: string, name: RegExp, log: Logger): Promise<void> {
-  for (const entry of await readdir(folder).catch(() => [])) {
+  for (const entry of existsSync(folder) ? await readdir(folder) : []) {
     const owner = name.exec(entry)?.[1];
     if (owner === undefined || !isGone(Number(owner))) continue;
     const path = join(folder, entry);

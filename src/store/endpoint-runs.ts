@@ -190,16 +190,20 @@ export async function desireStop(store: Store, id: string): Promise<number | und
   return stopped?.version;
 }
 
-/** A gateway cannot keep the handler running: the endpoint is in error, and is still tried from time to time. */
+/**
+ * A gateway cannot keep the handler running: the endpoint is in error, and is still tried from time to time.
+ * @param version of the endpoint whose handler it is: a wish after that gets a chance of its own
+ */
 export async function reportCrashLoop(
   store: Store,
   id: string,
   artifact: string,
+  version: number,
   error: string,
 ): Promise<void> {
   await store
     .knex('endpoints')
-    .where({ id, desired_artifact: artifact })
+    .where({ id, desired_artifact: artifact, version })
     .update({ status: 'error', last_error: error });
 }
 
