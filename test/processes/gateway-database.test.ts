@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
 import { descendantsOf } from '../support/process-state.js';
-import { must, type Stack, startStack } from '../support/processes.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { must, type Stack } from '../support/processes.js';
+import { type ProxiedStack, startProxiedStack } from '../support/proxied-stack.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
 import { ANYTHING } from './sources.js';
 
 /** Takes its time to become ready. */
@@ -16,20 +17,14 @@ fn main() { std::thread::sleep(std::time::Duration::from_secs(2)); real::run() }
 `;
 
 describe('a gateway while PostgreSQL is away', () => {
+  let proxied: ProxiedStack | undefined;
   let stack: Stack;
   let database: TcpProxy;
   before(async () => {
-    stack = await startStack({
-      databaseUrl: async (url) => {
-        database = await startProxy(url);
-        return database.url;
-      },
-    });
+    proxied = await startProxiedStack();
+    ({ stack, database } = proxied);
   });
-  after(async () => {
-    await stack.close();
-    await database.down();
-  });
+  after(() => proxied?.close());
 
   const gateway = () => {
     const process = stack.processes.get('gateway');

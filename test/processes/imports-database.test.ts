@@ -7,29 +7,23 @@ import { expectData, expectFailure } from '../support/expect.js';
 import { multipart } from '../support/form.js';
 import { call } from '../support/http.js';
 import { handlerCompilersOf } from '../support/process-state.js';
-import { must, type Stack, startStack } from '../support/processes.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { must, type Stack } from '../support/processes.js';
+import { type ProxiedStack, startProxiedStack } from '../support/proxied-stack.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
 import { zipOf } from '../support/zip.js';
 import { slowToCompile } from './sources.js';
 
 type Import = Static<typeof ImportView>;
 
 describe('importing a bundle while PostgreSQL is away for a moment', () => {
+  let proxied: ProxiedStack | undefined;
   let stack: Stack;
   let database: TcpProxy;
   before(async () => {
-    stack = await startStack({
-      env: { WORKER_CONCURRENCY: '2' },
-      databaseUrl: async (url) => {
-        database = await startProxy(url);
-        return database.url;
-      },
-    });
+    proxied = await startProxiedStack({ env: { WORKER_CONCURRENCY: '2' } });
+    ({ stack, database } = proxied);
   });
-  after(async () => {
-    await stack.close();
-    await database.down();
-  });
+  after(() => proxied?.close());
 
   const worker = () => {
     const process = stack.processes.get('worker');

@@ -7,8 +7,9 @@ import { expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/postgres.js';
 import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
-import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { must, type ProcessName, type Stack } from '../support/processes.js';
+import { type ProxiedStack, startProxiedStack } from '../support/proxied-stack.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
 import { tempDir } from '../support/temp.js';
 import { ANYTHING, numbered } from './sources.js';
 
@@ -19,22 +20,16 @@ interface EndpointView {
 }
 
 describe('restarts', () => {
+  let proxied: ProxiedStack | undefined;
   let stack: Stack;
   let id: string;
   let database: TcpProxy;
   before(async () => {
-    stack = await startStack({
-      databaseUrl: async (url) => {
-        database = await startProxy(url);
-        return database.url;
-      },
-    });
+    proxied = await startProxiedStack();
+    ({ stack, database } = proxied);
     id = await stack.deploy({ path: '/any', code: ANYTHING });
   });
-  after(async () => {
-    await stack.close();
-    await database.down();
-  });
+  after(() => proxied?.close());
 
   const at = (path: string) => `${stack.gatewayUrl}${path}`;
   const view = async (endpoint = id) =>
