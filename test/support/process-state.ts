@@ -1,5 +1,6 @@
 /** Looks at processes of this machine. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { readProcesses } from '../../src/process-table.js';
 
 /** False when it has ended, also when nobody has asked how. */
 export function isRunning(pid: number | null): boolean {
@@ -17,16 +18,17 @@ export function processesWith(environment: string): number[] {
     .filter((pid) => read(`/proc/${pid}/environ`).includes(environment) && isRunning(pid));
 }
 
-/** The running descendants of a process, with their command lines. */
+/** The running descendants of a process, with their command lines. Looks through all processes of the machine once. */
 export function descendantsOf(pid: number): { pid: number; command: string }[] {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((candidate) => isRunning(candidate) && parentOf(candidate) === pid);
-  return children.flatMap((child) => [
-    { pid: child, command: read(`/proc/${child}/cmdline`).replaceAll('\0', ' ').trim() },
-    ...descendantsOf(child),
-  ]);
+  const children = new Map<number, number[]>();
+  for (const [child, { parent }] of readProcesses()) {
+    children.set(parent, [...(children.get(parent) ?? []), child]);
+  }
+  const below = (parent: number): number[] =>
+    (children.get(parent) ?? []).flatMap((child) => [child, ...below(child)]);
+  return below(pid)
+    .filter(isRunning)
+    .map((found) => ({ pid: found, command: read(`/proc/${found}/cmdline`).replaceAll('\0', ' ').trim() }));
 }
 
 /** The compilers of handlers among its descendants; a worker that has just started compiles the SDK as well. */
@@ -35,11 +37,6 @@ export function handlerCompilersOf(pid: number): number[] {
   return descendantsOf(pid)
     .filter(isOne)
     .map((found) => found.pid);
-}
-
-function parentOf(pid: number): number | undefined {
-  const stat = read(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 function read(file: string): string {
