@@ -66,6 +66,8 @@ export class EndpointRunner {
   #current: Running | undefined;
   #observedVersion: number | undefined;
   #isUnsaved = false;
+  /** Resolves when the last observation is saved, or has failed to be. */
+  #saving = Promise.resolve();
   #crashes = 0;
   /** Why it is reported to crash over and over; undefined while it is not. */
   #loop: string | undefined;
@@ -248,10 +250,13 @@ export class EndpointRunner {
   }
 
   async #enterLoop(error: string): Promise<void> {
-    const { artifact } = this.#desired;
+    const desired = this.#desired;
+    const { artifact } = desired;
     if (artifact === null) return;
     if (!this.#current) await this.host.route({ kind: 'none' });
     await this.#observeFailed(error);
+    // What is wanted by now has not crashed yet.
+    if (this.#desired !== desired) return;
     const isKnown = this.#loop !== undefined;
     this.#loop = error;
     if (isKnown) return;
@@ -296,6 +301,13 @@ export class EndpointRunner {
       pid: running?.process.pid ?? null,
       error,
     };
+    // One after the other: what was seen last is what stays.
+    this.#saving = this.#saving.then(() => this.#save(seen));
+    await this.#saving;
+    this.#observedVersion = desired.version;
+  }
+
+  async #save(seen: Seen): Promise<void> {
     try {
       await this.host.observe(seen);
       this.#isUnsaved = false;
@@ -303,7 +315,6 @@ export class EndpointRunner {
       this.#isUnsaved = true;
       this.host.log.warn({ err: toError(thrown) }, 'observation could not be saved; trying again soon');
     }
-    this.#observedVersion = desired.version;
   }
 }
 
