@@ -28,6 +28,8 @@ describe('endpoint runner', () => {
   let onStart: (process: FakeProcess) => void;
   /** Waited for by every change of the route. */
   let routing: Promise<void>;
+  /** Waited for by every observation of a failure. */
+  let savingFailure: Promise<void>;
 
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -35,6 +37,7 @@ describe('endpoint runner', () => {
     started = [];
     onStart = () => undefined;
     routing = Promise.resolve();
+    savingFailure = Promise.resolve();
   });
   afterEach(() => mock.timers.reset());
 
@@ -73,6 +76,7 @@ describe('endpoint runner', () => {
       notes.push(`drained ${process.instance.id}`);
     },
     observe: async ({ state, pid }) => {
+      if (state === 'failed') await savingFailure;
       notes.push(`observe ${state} ${pid}`);
     },
     crashLoop: async (_artifact, error) => {
@@ -96,13 +100,25 @@ describe('endpoint runner', () => {
     }
   };
 
+  const isObservation = (note: string) => note.startsWith('observe');
+  /** The process before ends, and the new one is observed: neither waits for the other. */
+  const expectSwap = (from: number, to: number) => {
+    const taken = notes.splice(0);
+    expect(taken.filter((note) => !isObservation(note))).to.deep.equal([
+      `route running ${to}`,
+      `drained ${from}`,
+      `stop ${from}`,
+    ]);
+    expect(taken.filter(isObservation)).to.deep.equal([`observe running ${1000 + to}`]);
+  };
+
   it('starts, swaps without a gap, and stops', async () => {
     const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
     expect(notes.splice(0)).to.deep.equal(['route starting', 'route running 1', 'observe running 1001']);
     runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
     await settle();
-    expect(notes.splice(0)).to.deep.equal(['route running 2', 'drained 1', 'observe running 1002', 'stop 1']);
+    expectSwap(1, 2);
     runner.desire({ artifact: null, limits: LIMITS, version: 3 });
     await settle();
     expect(notes).to.deep.equal(['route none', 'drained 2', 'stop 2', 'observe stopped null']);
@@ -179,6 +195,46 @@ describe('endpoint runner', () => {
     expect(notes).not.to.include('observe running null');
   });
 
+  it('saves what it sees in the order in which it saw it', async () => {
+    let isBroken = true;
+    onStart = (process) => {
+      if (isBroken) process.crash();
+    };
+    let saved = (): void => undefined;
+    savingFailure = new Promise((resolve) => {
+      saved = resolve;
+    });
+    run({ artifact: 'a', limits: LIMITS, version: 1 });
+    while (started.length < 5) await pass(0.1);
+    isBroken = false;
+    await pass(2);
+    saved();
+    await settle();
+    const observed = notes.filter(isObservation);
+    expect(observed.indexOf('observe failed null')).to.be.lessThan(observed.indexOf('observe running 1006'));
+    expect(observed).to.include('observe failed null');
+  });
+
+  it('does not take for crashing what is wanted by the time that it has saved a crash loop', async () => {
+    let isBroken = true;
+    onStart = (process) => {
+      if (isBroken) process.crash();
+    };
+    let saved = (): void => undefined;
+    savingFailure = new Promise((resolve) => {
+      saved = resolve;
+    });
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    while (started.length < 5) await pass(0.1);
+    isBroken = false;
+    runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
+    await settle();
+    saved();
+    await settle();
+    expect(notes.filter((note) => note.startsWith('crash loop'))).to.deep.equal([]);
+    expect(notes.filter(isObservation).at(-1)).to.equal('observe running 1006');
+  });
+
   it('replaces a process that ran over a deadline once, however many requests did', async () => {
     const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     await settle();
@@ -187,13 +243,8 @@ describe('endpoint runner', () => {
     await settle();
     runner.replace(1);
     await settle();
-    expect(notes).to.deep.equal([
-      'restarted deadline',
-      'route running 2',
-      'drained 1',
-      'observe running 1002',
-      'stop 1',
-    ]);
+    expect(notes.shift()).to.equal('restarted deadline');
+    expectSwap(1, 2);
   });
 
   it('replaces the process for other limits of it, and only for those', async () => {
@@ -206,7 +257,7 @@ describe('endpoint runner', () => {
     expect(notes.splice(0)).to.deep.equal(['observe running 1001']);
     runner.desire({ artifact: 'a', limits: { ...fewer, memory_mb: 50 }, version: 3 });
     await settle();
-    expect(notes).to.deep.equal(['route running 2', 'drained 1', 'observe running 1002', 'stop 1']);
+    expectSwap(1, 2);
   });
 
   it('keeps what serves when it cannot be started with other limits, and says so', async () => {
