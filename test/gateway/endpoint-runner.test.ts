@@ -100,6 +100,21 @@ describe('endpoint runner', () => {
     }
   };
 
+  /** Handlers crash as they start, until the returned function is called. */
+  const breakHandlers = () => {
+    onStart = (process) => process.crash();
+    return () => {
+      onStart = () => undefined;
+    };
+  };
+  /** No observation of a failure is saved until the returned function is called. */
+  const holdBackFailures = () => {
+    let saved = (): void => undefined;
+    savingFailure = new Promise((resolve) => {
+      saved = resolve;
+    });
+    return saved;
+  };
   const isObservation = (note: string) => note.startsWith('observe');
   /** The process before ends, and the new one is observed: neither waits for the other. */
   const expectSwap = (from: number, to: number) => {
@@ -160,10 +175,7 @@ describe('endpoint runner', () => {
   });
 
   it('reports a crash loop once, goes on trying ever more seldom, and reports when it is over', async () => {
-    let isBroken = true;
-    onStart = (process) => {
-      if (isBroken) process.crash();
-    };
+    const mend = breakHandlers();
     run({ artifact: 'a', limits: LIMITS, version: 1 });
     await pass(5);
     const loops = notes.filter((note) => note.startsWith('crash loop'));
@@ -174,7 +186,7 @@ describe('endpoint runner', () => {
     await pass(60);
     expect(started.length).to.be.within(9, 12);
     expect(notes).not.to.include('recovered');
-    isBroken = false;
+    mend();
     await pass(60);
     expect(notes.filter((note) => note === 'recovered')).to.have.length(1);
     expect(notes.at(-1)).to.equal('recovered');
@@ -196,17 +208,11 @@ describe('endpoint runner', () => {
   });
 
   it('saves what it sees in the order in which it saw it', async () => {
-    let isBroken = true;
-    onStart = (process) => {
-      if (isBroken) process.crash();
-    };
-    let saved = (): void => undefined;
-    savingFailure = new Promise((resolve) => {
-      saved = resolve;
-    });
+    const mend = breakHandlers();
+    const saved = holdBackFailures();
     run({ artifact: 'a', limits: LIMITS, version: 1 });
     while (started.length < 5) await pass(0.1);
-    isBroken = false;
+    mend();
     await pass(2);
     saved();
     await settle();
@@ -216,17 +222,11 @@ describe('endpoint runner', () => {
   });
 
   it('does not take for crashing what is wanted by the time that it has saved a crash loop', async () => {
-    let isBroken = true;
-    onStart = (process) => {
-      if (isBroken) process.crash();
-    };
-    let saved = (): void => undefined;
-    savingFailure = new Promise((resolve) => {
-      saved = resolve;
-    });
+    const mend = breakHandlers();
+    const saved = holdBackFailures();
     const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
     while (started.length < 5) await pass(0.1);
-    isBroken = false;
+    mend();
     runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
     await settle();
     saved();
