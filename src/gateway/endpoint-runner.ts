@@ -38,8 +38,8 @@ export interface RunnerHost {
   drained(process: HandlerProcess): Promise<void>;
   /** Records what is seen. @throws when that is not possible now */
   observe(seen: Seen): Promise<void>;
-  /** The handler keeps crashing, or has recovered from that. */
-  crashLoop(artifact: string, error: string): Promise<void>;
+  /** The handler of this version of the endpoint keeps crashing, or has recovered from that. */
+  crashLoop(artifact: string, version: number, error: string): Promise<void>;
   recovered(artifact: string): Promise<void>;
   restarted(reason: 'crash' | 'deadline'): void;
   readonly log: Logger;
@@ -251,7 +251,7 @@ export class EndpointRunner {
 
   async #enterLoop(error: string): Promise<void> {
     const desired = this.#desired;
-    const { artifact } = desired;
+    const { artifact, version } = desired;
     if (artifact === null) return;
     if (!this.#current) await this.host.route({ kind: 'none' });
     await this.#observeFailed(error);
@@ -260,7 +260,7 @@ export class EndpointRunner {
     const isKnown = this.#loop !== undefined;
     this.#loop = error;
     if (isKnown) return;
-    await this.host.crashLoop(artifact, error);
+    await this.host.crashLoop(artifact, version, error);
   }
 
   async #becameStable(artifact: string): Promise<void> {

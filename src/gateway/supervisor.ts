@@ -237,9 +237,8 @@ export class Supervisor {
       drained: ({ instance }) =>
         withinTime(fronts.drained(endpointId, instance.id), limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS),
       observe: (seen) => saveObservation(store, { node_id: nodeId(), endpoint_id: endpointId, ...seen }),
-      crashLoop: async (artifact, error) => {
+      crashLoop: async (artifact, version, error) => {
         log.warn({ artifact }, 'handler keeps crashing');
-        const version = this.#known.get(endpointId)?.version ?? 0;
         await this.#report(endpointId, () => reportCrashLoop(store, endpointId, artifact, version, error));
       },
       recovered: async (artifact) => {

@@ -79,8 +79,8 @@ describe('endpoint runner', () => {
       if (state === 'failed') await savingFailure;
       notes.push(`observe ${state} ${pid}`);
     },
-    crashLoop: async (_artifact, error) => {
-      notes.push(`crash loop: ${error}`);
+    crashLoop: async (artifact, version, error) => {
+      notes.push(`crash loop of ${artifact}, version ${version}: ${error}`);
     },
     recovered: async () => {
       notes.push('recovered');
@@ -180,7 +180,7 @@ describe('endpoint runner', () => {
     await pass(5);
     const loops = notes.filter((note) => note.startsWith('crash loop'));
     expect(loops).to.deep.equal([
-      'crash loop: The handler crashed: it ended with exit code 1.\nIts last output:\nlast words',
+      'crash loop of a, version 1: The handler crashed: it ended with exit code 1.\nIts last output:\nlast words',
     ]);
     expect(started.length).to.be.within(5, 10);
     await pass(60);
@@ -270,7 +270,7 @@ describe('endpoint runner', () => {
     runner.desire({ artifact: 'a', limits: { ...LIMITS, memory_mb: 16 }, version: 2 });
     await pass(5);
     expect(new Set(notes)).to.deep.equal(
-      new Set(['observe running 1001', 'crash loop: not with so little memory']),
+      new Set(['observe running 1001', 'crash loop of a, version 2: not with so little memory']),
     );
     runner.desire({ artifact: 'a', limits: LIMITS, version: 3 });
     await settle();

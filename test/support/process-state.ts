@@ -22,7 +22,9 @@ export function processesWith(environment: string): number[] {
 export function descendantsOf(pid: number): { pid: number; command: string }[] {
   const children = new Map<number, number[]>();
   for (const [child, { parent }] of readProcesses()) {
-    children.set(parent, [...(children.get(parent) ?? []), child]);
+    const known = children.get(parent);
+    if (known) known.push(child);
+    else children.set(parent, [child]);
   }
   const below = (parent: number): number[] =>
     (children.get(parent) ?? []).flatMap((child) => [child, ...below(child)]);
