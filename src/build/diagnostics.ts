@@ -1,5 +1,6 @@
 /** Turns what rustc and cargo print as JSON into text for people and data for tools. */
 
+import { printable } from '../printable.js';
 import type { ToolLimits, ToolResult } from './run-tool.js';
 
 /** One message of the compiler. */
@@ -65,14 +66,9 @@ function shortened(text: string): string {
   return text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}\n... (shortened)`;
 }
 
-/** What strangers made a tool print, as a database takes it: of limited length, without NUL and halves of characters. */
-function printable(text: string): string {
-  return Buffer.from(shortened(text)).toString().replaceAll('\0', '\ufffd');
-}
-
 /** A message without a place or code. */
 export function plain(text: string, level = 'error'): Diagnostic {
-  const message = printable(text);
+  const message = printable(shortened(text));
   return { level, code: null, message, line: null, column: null, rendered: message };
 }
 
@@ -155,12 +151,15 @@ function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagno
     return undefined;
   const place = placeInSource(Array.isArray(spans) ? (spans as Span[]) : [], sourceFile);
   return {
-    level: printable(level),
-    code: typeof code === 'object' && code !== null && 'code' in code ? printable(String(code.code)) : null,
-    message: printable(text),
+    level: printable(shortened(level)),
+    code:
+      typeof code === 'object' && code !== null && 'code' in code
+        ? printable(shortened(String(code.code)))
+        : null,
+    message: printable(shortened(text)),
     line: wholeNumber(place?.line_start),
     column: wholeNumber(place?.column_start),
-    rendered: printable(typeof rendered === 'string' ? rendered : text),
+    rendered: printable(shortened(typeof rendered === 'string' ? rendered : text)),
   };
 }
 

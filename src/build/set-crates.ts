@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { NoRoomError, tellsOfNoRoom } from '../no-room.js';
 import { UNCONFINED } from '../sandbox/confinement.js';
 import { withLocalSources } from './local-sources.js';
 import { runTool, type ToolResult, type ToolRun } from './run-tool.js';
@@ -61,7 +62,7 @@ export async function copyCrates(
  * Runs one of the system's tools on thousands of files at once. As all tools it is found and ended when this process is
  * killed, where it would go on writing to what is removed then.
  * @returns its result if it was ended
- * @throws with what it says if it failed
+ * @throws with what it says if it failed; NoRoomError when that is because the disk is full
  */
 async function runSystemTool(
   file: string,
@@ -79,8 +80,9 @@ async function runSystemTool(
     writable: [],
   });
   if (result.outcome !== 'exited') return result;
-  if (result.exitCode !== 0) throw new Error(`crates cannot be copied: ${file}: ${result.stderr.trim()}`);
-  return undefined;
+  if (result.exitCode === 0) return undefined;
+  const problem = `crates cannot be copied: ${file}: ${result.stderr.trim()}`;
+  throw result.mayLackRoom && tellsOfNoRoom(result.stderr) ? new NoRoomError(problem) : new Error(problem);
 }
 
 /** The packages of a Cargo.lock that come from a registry. */

@@ -253,17 +253,21 @@ export class EndpointRunner {
     const desired = this.#desired;
     const { artifact, version } = desired;
     if (artifact === null) return;
+    const isKnown = this.#loop !== undefined;
+    // Before anything is waited for: what is started meanwhile has to prove itself first.
+    this.#loop = error;
     if (!this.#current) await this.host.route({ kind: 'none' });
-    await this.#observeFailed(error);
     // What is wanted by now has not crashed yet.
     if (this.#desired !== desired) return;
-    const isKnown = this.#loop !== undefined;
-    this.#loop = error;
-    if (isKnown) return;
+    await this.#observeFailed(error);
+    // It may have recovered while that was saved.
+    if (isKnown || this.#desired !== desired || this.#loop === undefined) return;
     await this.host.crashLoop(artifact, version, error);
   }
 
   async #becameStable(artifact: string): Promise<void> {
+    // It may serve only because what is wanted instead cannot be started.
+    if (!this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
     if (this.#loop === undefined) return;
     this.#loop = undefined;

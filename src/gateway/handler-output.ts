@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LineQuota } from '../line-quota.js';
 import type { Logger } from '../log.js';
+import { printable } from '../printable.js';
 
 const KEPT_LINES = 20;
 /** A line beyond this is cut: a handler can print without end, and without a line end. */
@@ -80,5 +81,5 @@ async function* lines(stream: Readable, throttle: ReadThrottle): AsyncGenerator<
 
 function shorten(line: string): string {
   const text = line.endsWith('\r') ? line.slice(0, -1) : line;
-  return text.length > MAX_LINE_CHARACTERS ? `${text.slice(0, MAX_LINE_CHARACTERS)}...` : text;
+  return printable(text.length > MAX_LINE_CHARACTERS ? `${text.slice(0, MAX_LINE_CHARACTERS)}...` : text);
 }

@@ -10,7 +10,7 @@ import { Limiter } from '../limiter.js';
 import type { Logger } from '../log.js';
 import { type Changes, Periodically } from '../reconcile/changes.js';
 import { Repeater } from '../repeater.js';
-import type { Store } from '../store/database.js';
+import { isUnavailable, type Store } from '../store/database.js';
 import {
   endpointVersions,
   type RoutedEndpoint,
@@ -71,6 +71,7 @@ export class Supervisor {
   #toRead = new Set<string>();
   /** What PostgreSQL is to be told of the crashes of endpoints, and has not been yet. */
   readonly #unreported = new Map<string, () => Promise<void>>();
+  readonly #reporting = new Repeater(() => this.#writeReports());
   readonly #reading = new Repeater(() => this.#read());
   #nextInstance = 1;
   /** False until all endpoints have been read once. */
@@ -110,7 +111,7 @@ export class Supervisor {
     for (const runner of this.#runners.values()) if (runner.isUnsaved) runner.observeAgain();
     await this.#reading.run();
     this.#hasLooked = true;
-    await this.#reportAgain();
+    await this.#reporting.run();
   }
 
   /** Writes all observations again. */
@@ -241,31 +242,30 @@ export class Supervisor {
         log.warn({ artifact }, 'handler keeps crashing');
         await this.#report(endpointId, () => reportCrashLoop(store, endpointId, artifact, version, error));
       },
-      recovered: async (artifact) => {
-        await this.#report(endpointId, () => reportRecovery(store, endpointId, artifact));
-      },
+      recovered: (artifact) => this.#report(endpointId, () => reportRecovery(store, endpointId, artifact)),
       restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
     };
   }
 
-  /** Writes something of an endpoint; later, if that fails and there is nothing newer by then. */
-  async #report(endpointId: string, write: () => Promise<void>): Promise<boolean> {
+  /** Writes something of an endpoint; later, if PostgreSQL is away and there is nothing newer by then. */
+  async #report(endpointId: string, write: () => Promise<void>): Promise<void> {
     this.#unreported.set(endpointId, write);
-    try {
-      await write();
-      if (this.#unreported.get(endpointId) === write) this.#unreported.delete(endpointId);
-      return true;
-    } catch (error) {
-      const log = this.options.log.child({ endpoint_id: endpointId });
-      log.warn({ err: error }, 'crashes or recovery could not be reported; trying again soon');
-      return false;
-    }
+    await this.#reporting.run();
   }
 
-  async #reportAgain(): Promise<void> {
-    for (const [id, write] of [...this.#unreported]) {
-      // There may be something newer by now. Where one fails, the others would only take as long.
-      if (this.#unreported.get(id) === write && !(await this.#report(id, write))) return;
+  /** One after the other, so that what was seen last is what stays. */
+  async #writeReports(): Promise<void> {
+    for (const [id, write] of this.#unreported) {
+      try {
+        await write();
+        // There may be something newer by now, which is written next.
+        if (this.#unreported.get(id) === write) this.#unreported.delete(id);
+      } catch (error) {
+        const log = this.options.log.child({ endpoint_id: id });
+        log.warn({ err: error }, 'crashes or recovery could not be reported; trying again soon');
+        // The others would only take as long.
+        if (isUnavailable(error)) return;
+      }
     }
   }
 

@@ -214,11 +214,63 @@ describe('endpoint runner', () => {
     while (started.length < 5) await pass(0.1);
     mend();
     await pass(2);
+    expect(started).to.have.length(6);
+    await pass(10);
     saved();
     await settle();
-    const observed = notes.filter(isObservation);
-    expect(observed.indexOf('observe failed null')).to.be.lessThan(observed.indexOf('observe running 1006'));
-    expect(observed).to.include('observe failed null');
+    expect(notes.filter(isObservation)).to.deep.equal(['observe failed null', 'observe running 1006']);
+    // By the time that the loop is saved it is over.
+    expect(notes.at(-1)).to.equal('recovered');
+    expect(notes.filter((note) => note.startsWith('crash loop'))).to.deep.equal([]);
+  });
+
+  it('does not take a handler that is about to prove itself for running before it has', async () => {
+    const mend = breakHandlers();
+    const saved = holdBackFailures();
+    run({ artifact: 'a', limits: LIMITS, version: 1 });
+    while (started.length < 5) await pass(0.1);
+    mend();
+    await pass(2);
+    saved();
+    await settle();
+    expect(started).to.have.length(6);
+    expect(notes.filter(isObservation)).to.deep.equal(['observe failed null']);
+    expect(notes.at(-1)).to.match(/^crash loop of a, version 1: /);
+  });
+
+  it('does not take for failed what is wanted by the time that fronts know of a crash loop', async () => {
+    let reached = (): void => undefined;
+    onStart = (process) => {
+      process.crash();
+      if (started.length < 5) return;
+      // Fronts know that it runs, and are slow to learn that it does not any more.
+      void process.ended.then(() => {
+        routing = new Promise((resolve) => {
+          reached = resolve;
+        });
+      });
+    };
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    while (started.length < 5) await pass(0.1);
+    onStart = () => undefined;
+    runner.desire({ artifact: 'b', limits: LIMITS, version: 2 });
+    await settle();
+    routing = Promise.resolve();
+    reached();
+    await settle();
+    expect(notes.filter(isObservation)).to.deep.equal(['observe running 1006']);
+  });
+
+  it('does not take for recovered what serves only until it can be replaced', async () => {
+    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    await settle();
+    onStart = () => {
+      throw new Error('not with so little memory');
+    };
+    runner.desire({ artifact: 'a', limits: { ...LIMITS, memory_mb: 16 }, version: 2 });
+    await pass(15);
+    expect(notes.filter((note) => note.startsWith('crash loop'))).to.have.length(1);
+    expect(notes).not.to.include('recovered');
   });
 
   it('does not take for crashing what is wanted by the time that it has saved a crash loop', async () => {

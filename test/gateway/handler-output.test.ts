@@ -28,6 +28,14 @@ describe('output of a handler', () => {
     expect(output.lastLines()).to.include('last').and.include('wrong');
   });
 
+  it('has nothing in it that PostgreSQL refuses', async () => {
+    const { stdout, stderr, output } = capture();
+    stdout.end(`a\0b\n${'x'.repeat(4_095)}\u{1f600}\n`);
+    stderr.end();
+    await output.ended;
+    expect(output.lastLines()).to.equal(`a\ufffdb\n${'x'.repeat(4_095)}\ufffd...`);
+  });
+
   it('is cut when a line has no end', async () => {
     const { logged, stdout, stderr, output } = capture();
     for (let count = 0; count < 100; count++) stdout.write('x'.repeat(10_000));
