@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { cargoHome, copyCrates, onlySources, registryCrates } from '../../src/build/set-crates.js';
 import { killLeftovers } from '../../src/limited-process.js';
+import { NoRoomError } from '../../src/no-room.js';
 import { eventually } from '../support/eventually.js';
+import { mountSmallDisk } from '../support/faults/small-disk.js';
 import { isRunning } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
@@ -90,6 +92,24 @@ describe('the crates of a dependency set', () => {
     );
     expect((await stat(join(own, source))).mode & 0o444).to.equal(0o444);
     expect((await stat(dirname(join(own, source)))).mode & 0o555).to.equal(0o555);
+  });
+
+  it('say that the disk is full when it is', async () => {
+    const [home, own] = [join(folder.path, 'full-home'), join(folder.path, 'full')];
+    const packed = join(home, 'registry', 'cache', 'example-1');
+    await mkdir(packed, { recursive: true });
+    await mkdir(join(home, 'registry', 'index', 'example-1'), { recursive: true });
+    await writeFile(join(packed, 'fnv-1.0.7.crate'), Buffer.alloc(2 * 1024 ** 2));
+    const disk = await mountSmallDisk(own, 1);
+    try {
+      const env = { CARGO_HOME: home, PATH: process.env['PATH'] ?? '' };
+      const copying = copyCrates(LOCK, own, (path) => path, { env, limits: TOOL_LIMITS });
+      const error = await copying.catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(NoRoomError);
+      expect(String(error)).to.match(/crates cannot be copied: cp: .*No space left on device/);
+    } finally {
+      await disk.unmount();
+    }
   });
 
   it('are no longer written by anybody when who copies them was killed, and its leftovers with it', async () => {
