@@ -18,11 +18,11 @@ interface EndpointView {
   readonly pid: number | null;
 }
 
-/** Ready, and dead at its first request. */
+/** Ready, and dead at its first request, with last words that PostgreSQL would not take as they are. */
 const DIES_AT_REQUESTS = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response {
-    eprintln!("cannot go on");
+    eprintln!("cannot go on\\0");
     std::process::exit(7)
 }
 handler_loop!(handle);
@@ -193,7 +193,7 @@ describe('handler processes', () => {
         await call(at('/loop'));
         expect(await view(id)).to.include({ status: 'error' });
       });
-      expect((await view(id)).last_error).to.match(/exit code 7[\s\S]*cannot go on/);
+      expect((await view(id)).last_error).to.match(/exit code 7[\s\S]*cannot go on\ufffd/);
       expect(await restarts(id, 'crash')).to.be.at.least(5);
 
       await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(1) }));
