@@ -7,6 +7,7 @@ import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
 import { imports } from './import.js';
 import { manyEndpoints } from './many-endpoints.js';
+import { recovery } from './recovery.js';
 import { services } from './services.js';
 import { start } from './start.js';
 import type { Benchmark } from './support/main.js';
@@ -23,6 +24,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   creates,
   services,
   import: imports,
+  recovery,
 };
 
 const rows: Row[] = [];

@@ -1,6 +1,7 @@
 /**
- * What does an endpoint notice when its neighbour is attacked from within? The p99 of its requests, against that in quiet.
- * `npm run bench -- hostile`, with names of deeds for these alone. What is measured of all goes to `bench/RESULTS.md`.
+ * How does an attack by one handler affect another endpoint? The p99 of its requests, compared with that without an
+ * attack. `npm run bench -- hostile`, optionally with the names of actions. Results of a full run go to
+ * `bench/RESULTS.md`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,8 +17,8 @@ import { SMALL_JSON } from './support/handlers.js';
 import { isMet, median, type Row, round, table } from './support/report.js';
 import { machine, writeSection } from './support/results.js';
 
-/** What is done, with which handler, again and again while the neighbour is measured. */
-const DEEDS: readonly (readonly [deed: string, code: string])[] = [
+/** The actions that the attacker repeats, and its handler. */
+const ACTIONS: readonly (readonly [action: string, code: string])[] = [
   ['spin', ATTACKS],
   ['spin-in-thread', ATTACKS],
   ['spin-in-sessions', ATTACKS],
@@ -45,12 +46,12 @@ const MEASURE_MS = 2_000;
 const CLIENTS = 4;
 const PAUSE_MS = 4;
 
-async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
+async function measure(stack: Stack, action: string, code: string): Promise<Row> {
   const pairs: { quiet: number; attacked: number }[] = [];
   for (let number = 0; number < ROUNDS; number++) {
     const quiet = await neighbourP99(stack);
     const id = await stack.deploy({ path: '/attack', method: 'POST', code, limits: LIMITS });
-    const attack = startAttack(stack, deed);
+    const attack = startAttack(stack, action);
     let attacked: number;
     try {
       await delay(200);
@@ -64,7 +65,7 @@ async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
   }
   const of = (key: 'quiet' | 'attacked') => median(pairs.map((pair) => pair[key]));
   return {
-    question: `p99 of a neighbour while a handler does \`${deed}\`, against quiet`,
+    question: `p99 of a neighbour while a handler does \`${action}\`, against quiet`,
     measured: `${round(of('attacked'))} ms against ${round(of('quiet'))} ms`,
     value: of('attacked') / of('quiet'),
     unit: 'x',
@@ -72,9 +73,9 @@ async function measure(stack: Stack, deed: string, code: string): Promise<Row> {
   };
 }
 
-function startAttack(stack: Stack, deed: string): { stop(): Promise<void> } {
+function startAttack(stack: Stack, action: string): { stop(): Promise<void> } {
   const child = fork(fileURLToPath(new URL('./support/attackers.js', import.meta.url)), [
-    `${stack.gatewayUrl}/attack?do=${deed}`,
+    `${stack.gatewayUrl}/attack?do=${action}`,
   ]);
   return {
     stop: async () => {
@@ -108,10 +109,12 @@ const rows = await withStacks([{ env: { LOG_LEVEL: 'fatal', SANDBOX: 'required' 
   await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
   await neighbourP99(stack);
   const measured: Row[] = [];
-  const unknown = named.find((name) => !DEEDS.some(([deed]) => deed.startsWith(name)));
-  if (unknown !== undefined) throw new Error(`There is no deed "${unknown}"`);
-  const deeds = DEEDS.filter(([deed]) => named.length === 0 || named.some((name) => deed.startsWith(name)));
-  for (const [deed, code] of deeds) measured.push(await measure(stack, deed, code));
+  const unknown = named.find((name) => !ACTIONS.some(([action]) => action.startsWith(name)));
+  if (unknown !== undefined) throw new Error(`There is no action "${unknown}"`);
+  const actions = ACTIONS.filter(
+    ([action]) => named.length === 0 || named.some((name) => action.startsWith(name)),
+  );
+  for (const [action, code] of actions) measured.push(await measure(stack, action, code));
   return measured;
 });
 process.stdout.write(`${table(rows)}\n`);

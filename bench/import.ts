@@ -1,4 +1,4 @@
-/** Is an API live as fast as it should be, and does nobody else notice? */
+/** How fast is an API imported, and how much does the import delay other requests? */
 import type { Stack } from '../test/support/processes.js';
 import { bundle } from './import/bundle.js';
 import { largeDocument } from './import/large-document.js';
@@ -6,7 +6,7 @@ import { withStacks } from './support/gateway.js';
 import { type Benchmark, runAlone } from './support/main.js';
 import type { Row } from './support/report.js';
 
-/** Each with processes of its own: the peak of memory is that of one kind of import. */
+/** Separate processes for each: the memory peak is that of one kind of import. */
 export const imports: Benchmark = async () => [
   ...(await withOneStack(largeDocument)),
   ...(await withOneStack(bundle)),

@@ -56,7 +56,7 @@ function measure({ gatewayUrl }: Stack): Promise<LoadResult> {
   return load({ url: `${gatewayUrl}/hello/ada`, seconds: 3, connections: 64 });
 }
 
-/** One that runs, and the rest defined only; routes as different as those of real APIs. */
+/** One running endpoint, the rest only defined; routes as diverse as those of real APIs. */
 async function define({ api, deploy }: Stack, count: number): Promise<void> {
   await deploy({ path: '/hello/{name}', code: SMALL_JSON });
   for (let at = 1; at < count; at += 50) {

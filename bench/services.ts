@@ -1,4 +1,4 @@
-/** What does the way through the actor host cost, compared with speaking to the backend directly? */
+/** What does the actor host cost, compared with connecting to the backend directly? */
 import { SECRET_KEY } from '../test/support/test-services.js';
 import { download } from './services/download.js';
 import { redisGet } from './services/redis-get.js';

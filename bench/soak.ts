@@ -1,7 +1,7 @@
 /**
- * Does anything go wrong, or grow, over a long time? `npm run bench -- soak [minutes] [endpoints]`, ten minutes on 200
- * endpoints unless said otherwise; `npm run bench -- soak handlers [count]` measures many running handlers instead. What
- * is measured goes to `bench/RESULTS.md`.
+ * Does anything fail, or leak, over a long time? `npm run bench -- soak [minutes] [endpoints]`, by default ten minutes
+ * on 200 endpoints; `npm run bench -- soak handlers [count]` measures many running handlers instead. Results go to
+ * `bench/RESULTS.md`.
  */
 import { stopServer } from '../test/support/postgres.js';
 import { manyHandlers } from './soak/many-handlers.js';
@@ -21,7 +21,7 @@ async function handlers(): Promise<boolean> {
   return true;
 }
 
-/** @returns whether all was well */
+/** @returns whether there were no errors */
 async function mixed(): Promise<boolean> {
   const durationMs = numberOf(first) * 60_000;
   const endpoints = numberOf(second ?? '200');

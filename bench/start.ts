@@ -23,7 +23,7 @@ export const start: Benchmark = () =>
         }),
       );
     }
-    // As the gateway itself measures it, from spawning the process until it says that it listens.
+    // As measured by the gateway, from spawning the process until it listens.
     const spawns = (processes.get('gateway')?.logged.lines ?? [])
       .filter(({ msg }) => msg === 'handler ready')
       .map((line) => Number(line['ms']));

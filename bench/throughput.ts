@@ -1,4 +1,6 @@
-/** How many requests a second does one front process carry, compared with a plain Node server that says the same? */
+/**
+ * How many requests a second does one front process serve, compared with a plain Node server with the same response?
+ */
 import { fork } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -50,7 +52,7 @@ export const throughput: Benchmark = () =>
     }
   });
 
-/** Measures both in turn, and compares the neighbours: a machine that is busy with something else slows both. */
+/** Measures both alternately, and compares neighbouring rounds: other load on the machine slows both. */
 async function compare(oursUrl: string, plainUrl: string, body?: string) {
   const run = (url: string) =>
     load({ url, seconds: SECONDS, connections: CONNECTIONS, ...(body !== undefined && { body }) });

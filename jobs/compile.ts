@@ -1,4 +1,4 @@
-/** The job `compile`: takes one build from queued to its end. */
+/** The job `compile`: carries out one attempt of a queued build. */
 
 import type { Logger } from 'pino';
 import type { Histogram } from 'prom-client';
@@ -6,7 +6,6 @@ import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
 import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
-import { isNoRoom } from '../src/no-room.js';
 import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import {
@@ -17,10 +16,11 @@ import {
   finishBuild,
 } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
-import type { OwnWork } from './at-work.js';
+import { isDiskFull } from '../src/util/disk-full.js';
+import type { ThisWorker } from './active-jobs.js';
 
-/** What the processor works with. */
-export interface CompileContext extends OwnWork {
+/** The dependencies of the processor. */
+export interface CompileContext extends ThisWorker {
   readonly store: Store;
   readonly builder: Builder;
   readonly artifacts: ArtifactStore;
@@ -32,14 +32,14 @@ export interface CompileContext extends OwnWork {
 }
 
 /**
- * Compiles. Running it twice for one attempt does no harm: the second finds nothing to claim. When it throws, the build
- * stays running in the table, is found without anybody at work on it, and is queued again.
- * @param signal ends the compiler when the worker has to stop
- * @returns true when it was this attempt that has succeeded
+ * Compiles. Running it twice for one attempt is harmless: the second run finds nothing to claim. When it throws, the
+ * row stays "running" without an active job, and recovery queues the build again.
+ * @param signal stops the compiler when the worker has to stop
+ * @returns true when this attempt succeeded
  */
 export function compile(job: CompileJob, context: CompileContext, signal?: AbortSignal): Promise<boolean> {
   const attempt = { id: job.buildId, attempt: job.attempt };
-  return context.atWork.on(buildJobId(attempt), () => carryOut(attempt, job, context, signal));
+  return context.activeJobs.run(buildJobId(attempt), () => carryOut(attempt, job, context, signal));
 }
 
 async function carryOut(
@@ -58,7 +58,7 @@ async function carryOut(
   const started = performance.now();
   const result = await resultOf(build, context, signal);
   if (signal?.aborted) {
-    // Not the handler's fault: it stays running in the table, is found without a worker, and is queued again.
+    // Not a failure of the handler: recovery queues the build again.
     log.warn('build interrupted by the end of this worker');
     return false;
   }
@@ -72,7 +72,7 @@ async function carryOut(
 async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {
   const { store, builder, artifacts, toolchain } = context;
   const known = await findArtifact(store, build.source_key, toolchain);
-  // Noted again, so that it is not forgotten before the build is recorded.
+  // Saved again, so that it is kept until the build is recorded.
   if (known) await saveArtifact(store, known);
   if (known && (await artifacts.has(known.digest))) {
     return {
@@ -87,7 +87,8 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
   try {
     built = await builder.build(build.code, build.dependencies, signal);
   } catch (error) {
-    // Disk full, artifact store away ...: the caller learns that it was not the handler, the log learns why.
+    // Disk full, artifact store unavailable and so on: the caller learns that the handler is not at fault, the log has
+    // the reason.
     context.log.error(
       { err: error, build_id: build.id, request_id: build.request_id },
       'build could not be carried out',
@@ -100,17 +101,19 @@ async function resultOf(build: Build, context: CompileContext, signal?: AbortSig
     return { state: 'failed', errorCode, error: renderDiagnostics(diagnostics), diagnostics, timings };
   }
   const { digest, size } = built;
-  // PostgreSQL away for a moment is no outcome of the build: it is tried again.
+  // PostgreSQL being unavailable is not an outcome of the build: it is retried.
   await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
-  // Another source may have made the same long ago, which was being forgotten while this one was stored.
+  // Another source may have produced the same artifact long ago, and it may be deleted concurrently.
   if (!(await artifacts.has(digest))) throw new Error(`artifact ${digest} was deleted as it was stored`);
   return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
 }
 
-/** What the caller is told when it was not the handler's fault: what is ours to say is said, the rest is for the log. */
+/**
+ * The error that the caller sees for a failure of the service: errors of our own are shown, the rest is only logged.
+ */
 function faultOf(thrown: unknown): { errorCode: ErrorCode; error: string } {
   if (thrown instanceof AppError) return { errorCode: thrown.code, error: thrown.message };
-  if (isNoRoom(thrown)) {
+  if (isDiskFull(thrown)) {
     return {
       errorCode: 'no_disk_space',
       error:

@@ -1,8 +1,7 @@
 /** The job `handler`: takes one handler of an imported bundle from its source to compiled or, if wanted, running. */
-import { AppError } from '../src/errors.js';
-import { found } from '../src/found.js';
+import { AppError, requireFound } from '../src/errors.js';
 import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
-import type { LifecycleDependencies } from '../src/lifecycle/dependencies.js';
+import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependencies.js';
 import { startEndpoint } from '../src/lifecycle/run.js';
 import { type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
 import { findEndpoint } from '../src/store/endpoints.js';
@@ -17,15 +16,15 @@ import { finishImport } from '../src/store/imports.js';
 import { type CompileContext, compile } from './compile.js';
 
 /**
- * A build that others asked for may stand behind many, and be queued again with its worker gone; it ends within this, or
- * something is wrong that waiting does not help.
+ * A build may be queued behind many others, and be queued again after its worker ended; beyond this time, waiting
+ * longer does not help.
  */
 const BUILD_WAIT_MS = 3600_000;
 
 /**
- * Works on a handler. Running it twice for one attempt does no harm: the second finds nothing to claim. When it fails
- * for a reason of the service's own, the row stays, is found without anybody at work on it, and is queued again.
- * @param signal ends the work when the worker has to stop
+ * Processes a handler. Running it twice for one attempt is harmless: the second run finds nothing to claim. When the
+ * service itself fails, the row stays without an active job, and recovery queues it again.
+ * @param signal aborts when the worker has to stop
  */
 export function runHandler(
   job: HandlerJob,
@@ -33,7 +32,7 @@ export function runHandler(
   lifecycle: LifecycleDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  return context.atWork.on(handlerJobId(job), () => carryOut(job, context, lifecycle, signal));
+  return context.activeJobs.run(handlerJobId(job), () => carryOut(job, context, lifecycle, signal));
 }
 
 async function carryOut(
@@ -52,7 +51,7 @@ async function carryOut(
   }
   const result = await resultOf(job, claimed.start, context, lifecycle, signal);
   if (!result) {
-    // Its row is found without a worker, and is queued again.
+    // Recovery queues it again.
     log.warn('handler interrupted by the end of this worker');
     return;
   }
@@ -87,8 +86,8 @@ async function resultOf(
     if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, BUILD_WAIT_MS, signal);
     await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });
     if (!start) {
-      // Deleted while it was compiled: the build is of no use to it any more. A start sees that by itself.
-      found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+      // The endpoint may have been deleted during the build. A start checks that itself.
+      requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
       return { state: 'compiled' };
     }
     stage = 'start';

@@ -1,8 +1,11 @@
-/** The job `import`, the parent of the jobs of its handlers: runs when they have ended, and sees to it that it has too. */
-import type { Logger } from '../src/log.js';
+/**
+ * The job `import`, the parent of the jobs of its handlers: runs after them, and makes sure that the import has ended.
+ */
+
 import type { ImportJob } from '../src/queues/jobs.js';
 import type { Store } from '../src/store/database.js';
 import { finishImport } from '../src/store/imports.js';
+import type { Logger } from '../src/util/log.js';
 
 /** Usually the last of the handlers has ended the import already. */
 export async function endImport(

@@ -1,8 +1,8 @@
-/** Finds handlers of imports that got lost on the way, and puts them on the queue again. */
-import type { Logger } from '../src/log.js';
+/** Finds handlers of imports whose job or worker was lost, and queues them again. */
+
 import { handlerJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
-import { presentNodes } from '../src/reconcile/present-nodes.js';
+import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import type { Store } from '../src/store/database.js';
 import {
   finishHandler,
@@ -12,32 +12,33 @@ import {
   unfinishedHandlersOf,
 } from '../src/store/import-handlers.js';
 import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
-import type { OwnWork } from './at-work.js';
+import type { Logger } from '../src/util/log.js';
+import type { ThisWorker } from './active-jobs.js';
 
-/** An unfinished handler is looked after once it was queued this long ago. */
-const SUSPICIOUS_AFTER_MS = 5_000;
-/** Handlers that are looked after at a time; those behind them wait for the next look. */
-const LOOK_AT = 200;
-/** A handler that takes its worker down with it each time must not do so for ever. */
+/** Unfinished handlers are checked when they were queued longer ago than this. */
+const LOST_AFTER_MS = 5_000;
+/** Handlers checked in one run; the others wait for the next one. */
+const BATCH_SIZE = 200;
+/** A handler that crashes its worker must not be retried for ever. */
 const MAX_ATTEMPTS = 5;
 const KEEP_IMPORTS_MS = 30 * 24 * 3600 * 1000;
 
 /**
- * One look: handlers whose worker is gone, or is this one and does not work on them, handlers whose job is gone, imports
- * that nobody has ended; and old imports are forgotten.
+ * One run: queues handlers again whose worker has ended, whose worker is this one but is not executing them, or whose
+ * job was lost; ends imports whose handlers have all ended; deletes old imports.
  */
 export async function recoverImports(
   store: Store,
   queues: Queues,
   log: Logger,
-  { workerId, atWork }: OwnWork,
+  { workerId, activeJobs }: ThisWorker,
 ): Promise<void> {
   for (const handler of await unfinishedHandlersOf(store, workerId)) {
-    if (!atWork.has(handlerJobId(handler))) await enqueueAgain(store, queues, handler, log);
+    if (!activeJobs.has(handlerJobId(handler))) await enqueueAgain(store, queues, handler, log);
   }
-  const others = (await presentNodes(store, 'worker')).map(({ id }) => id);
+  const others = (await awaitLiveNodes(store, 'worker')).map(({ id }) => id);
   const workers = [...others, workerId];
-  for (const handler of await unfinishedHandlers(store, workers, SUSPICIOUS_AFTER_MS, LOOK_AT)) {
+  for (const handler of await unfinishedHandlers(store, workers, LOST_AFTER_MS, BATCH_SIZE)) {
     const isLost = handler.isAbandoned || !(await queues.hasHandlerJob(handler));
     if (isLost) await enqueueAgain(store, queues, handler, log);
   }
@@ -57,12 +58,12 @@ async function enqueueAgain(
     const message = `The handler was lost ${attempt} times, with its worker or its job, and is not tried again.`;
     const stage = state === 'starting' ? 'start' : 'compile';
     if (!(await finishHandler(store, handler, { state: 'failed', stage, message }))) return;
-    log.error({ ...facts, attempts: attempt }, 'handler given up');
+    log.error({ ...facts, attempts: attempt }, 'handler failed after too many attempts');
     await finishImport(store, importId);
     return;
   }
   const next = await requeueHandler(store, handler);
   if (!next) return;
-  log.warn({ ...facts, attempt: next.attempt }, 'handler was lost on the way and is queued again');
+  log.warn({ ...facts, attempt: next.attempt }, 'handler was lost and is queued again');
   await queues.enqueueHandler(next, requestId);
 }

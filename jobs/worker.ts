@@ -1,20 +1,22 @@
 /** Entry of the process `worker`: takes jobs from the queues and carries them out. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
+import { secretPaths } from '../src/bootstrap/data-directory.js';
+import { reachableFolder } from '../src/bootstrap/reachable-folder.js';
+import { runDirectory } from '../src/bootstrap/run-directory.js';
+import { startProcess } from '../src/bootstrap/start-process.js';
 import { Builder } from '../src/build/builder.js';
 import { DependencySets } from '../src/build/dependency-sets.js';
-import { renderDiagnostics } from '../src/build/diagnostics.js';
+import { reachableToolchain } from '../src/build/reachable-toolchain.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
 import { searchPath, toolEnvironment } from '../src/config.js';
-import { makeDataDirectory, secretPaths } from '../src/data-directory.js';
-import { killLeftovers } from '../src/limited-process.js';
-import { Limiter } from '../src/limiter.js';
-import type { Logger } from '../src/log.js';
-import { offerMetrics, registrySource } from '../src/metrics/process-metrics.js';
-import { startProcess } from '../src/process.js';
+import { toError } from '../src/errors.js';
+import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
+import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
   COMPILE_QUEUE,
   type CompileJob,
@@ -24,41 +26,40 @@ import {
   type ImportJob,
 } from '../src/queues/jobs.js';
 import { consume, openQueues } from '../src/queues/queues.js';
-import { Changes, Periodically } from '../src/reconcile/changes.js';
-import { joinNodes } from '../src/reconcile/node.js';
-import { runDirectory } from '../src/run-directory.js';
+import { Changes } from '../src/reconcile/changes.js';
+import { joinNodes } from '../src/reconcile/nodes.js';
 import { removeAbandoned } from '../src/sandbox/abandoned.js';
 import { removeTree } from '../src/sandbox/remove-tree.js';
-import { openSandbox } from '../src/sandbox/sandbox.js';
+import { killAbandoned } from '../src/sandbox/run-user.js';
+import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
-import { AtWork } from './at-work.js';
+import type { Logger } from '../src/util/log.js';
+import { PeriodicTask } from '../src/util/periodic-task.js';
+import { makePassable } from '../src/util/untrusted-users.js';
+import { ActiveJobs } from './active-jobs.js';
 import { compile } from './compile.js';
 import { ArtifactSweep } from './forget-artifacts.js';
 import { runHandler } from './handler.js';
 import { endImport } from './import.js';
+import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
 import { recoverImports } from './recover-imports.js';
 
 /**
- * While some builds compile, others read and write their rows, or wait for their crates to be built, which can take
- * minutes: no compiler has to wait for that. How many compile at a time is another limit.
+ * While some builds compile, others access the database or wait for their crates to be built, which can take minutes,
+ * and must not keep a compiler idle. Another limit bounds how many compile at a time.
  */
 const JOBS_PER_COMPILER = 16;
-/**
- * Some handlers of a bundle compile while others are started. Not as many as there could be: what one worker holds and
- * does not work on, another could.
- */
+/** Some handlers of a bundle compile while others are started. A low number, so that other workers get a share. */
 const HANDLERS_PER_COMPILER = 4;
-/** They only look whether their handlers have ended. */
+/** These jobs only check whether their handlers have ended. */
 const IMPORTS_AT_A_TIME = 4;
 const RECOVER_EVERY_MS = 5_000;
-/** Builds at hand may use this long after the worker was asked to stop; then they are left to another worker. */
+/** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
 const KEEP_UNUSED_SETS_MS = 30 * 24 * 3600 * 1000;
 const TIDY_EVERY_MS = 3600 * 1000;
-/** Building the SDK once may take longer than a handler ever should. */
-const SDK_BUILD_LIMIT_MS = 600_000;
 
 await startProcess('worker', async ({ config, log, shutdown }) => {
   const registry = new Registry();
@@ -71,9 +72,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   });
 
   const env = toolEnvironment();
-  const toolchain = await findToolchain(HANDLER_PROFILE);
-  await makeDataDirectory(config.DATA_DIR);
-  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, env));
+  const installed = await findToolchain(HANDLER_PROFILE);
+  const runDir = await runDirectory(config.DATA_DIR);
+  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, env), runDir);
   const limits = {
     timeoutMs: config.COMPILE_TIMEOUT_MS,
     memoryMb: config.COMPILE_MEMORY_MB,
@@ -84,35 +85,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     fileMb: 1024,
     openFiles: 4096,
   };
-  /** Ends the tools at work; their builds are left to another worker. */
+  /** Stops running tools; another worker repeats their builds. */
   const interrupt = new AbortController();
-  killLeftovers();
-  const scratch = await makeScratch(join(config.DATA_DIR, 'build'), log);
-  shutdown.add('scratch folder', () => removeTree(scratch));
-  const sets = new DependencySets({
-    root: join(config.DATA_DIR, 'build', 'sets'),
-    toolchain,
-    sandbox,
-    env,
-    limits,
-    signal: interrupt.signal,
-  });
-  await sets.removeUnfinished(log);
-  shutdown.add('tools', async () => {
-    interrupt.abort();
-    await sets.settled();
-  });
-
-  const tidying = new Periodically(
-    TIDY_EVERY_MS,
-    () => sets.forgetUnused(KEEP_UNUSED_SETS_MS),
-    (error) => log.warn({ err: error }, 'unused dependency sets could not be deleted'),
-  );
-  shutdown.add('tidying', () => tidying.stop());
-  const started = performance.now();
-  log.info({ rustc: toolchain.version }, 'preparing the SDK');
-  await prepareSdk(sets, false);
-  log.info({ ms: Math.round(performance.now() - started) }, 'SDK ready');
+  await killAbandoned(runDir);
+  log.info({ rustc: installed.version }, 'toolchain found');
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
     log.warn({ err: error }, 'announcements failed'),
@@ -120,28 +96,54 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('database', () => store.close());
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
-  shutdown.add(
-    'metrics',
-    await offerMetrics(await runDirectory(config.DATA_DIR), 'worker', config, registrySource(registry)),
-  );
+  shutdown.add('metrics', await serveMetrics(runDir, 'worker', config, registrySource(registry)));
 
-  const node = await joinNodes(
-    store,
-    'worker',
-    { toolchain: toolchain.fingerprint, rustc: toolchain.version, sandbox: sandbox.level },
-    log,
-  );
+  const copyStarted = performance.now();
+  const copying = (): Preparation => {
+    const seconds = Math.floor((performance.now() - copyStarted) / 1000);
+    return { what: TOOLCHAIN, crates: 0, of: null, seconds, problem: null };
+  };
+  let preparing = () => (sandbox.needsReachablePaths ? [copying()] : []);
+  const facts = { toolchain: installed.fingerprint, rustc: installed.version, sandbox: sandbox.level };
+  const node = await joinNodes(store, 'worker', { ...facts, preparing: preparing() }, log);
   shutdown.add('node', () => node.leave());
+  const saveProgress = (current: Preparation[]) => node.update({ ...facts, preparing: current });
+  const reporting = reportPreparation(() => preparing(), saveProgress, log);
+  shutdown.add('progress', () => reporting.stop());
+
+  const folder = await makeBuildFolder(config.DATA_DIR, sandbox);
+  const toolchain = sandbox.needsReachablePaths
+    ? await reachableToolchain(installed, folder, log)
+    : installed;
+  const scratch = await makeScratch(folder, log);
+  shutdown.add('scratch folder', () => removeTree(scratch));
+  const root = join(folder, 'sets');
+  const sets = new DependencySets({ root, toolchain, sandbox, env, limits, signal: interrupt.signal }, log);
+  await sets.removeUnfinished();
+  shutdown.add('tools', async () => {
+    interrupt.abort();
+    await sets.settled();
+  });
+
+  const tidying = new PeriodicTask(
+    TIDY_EVERY_MS,
+    () => sets.forgetUnused(KEEP_UNUSED_SETS_MS),
+    (error) => log.warn({ err: error }, 'unused dependency sets could not be deleted'),
+  );
+  shutdown.add('tidying', () => tidying.stop());
+  const sdk = sets.prepare({ dependencies: {}, async: false });
+  preparing = () => sets.preparing();
+  await saveProgress(preparing());
 
   const artifacts = await openArtifactStore(config);
   const sweep = new ArtifactSweep(store, artifacts, log);
-  const sweeping = new Periodically(
+  const sweeping = new PeriodicTask(
     TIDY_EVERY_MS,
     () => sweep.run(),
     (error) => log.warn({ err: error }, 'unused artifacts could not be deleted'),
   );
   shutdown.add('sweeping', () => sweeping.stop());
-  const slots = new Limiter(config.WORKER_CONCURRENCY);
+  const slots = pLimit(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
   const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
   shutdown.add('changes', () => changes.stop());
@@ -151,74 +153,79 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     artifacts,
     toolchain: toolchain.fingerprint,
     workerId: node.id,
-    atWork: new AtWork(),
+    activeJobs: new ActiveJobs(),
     log,
     durations,
   };
   const lifecycle = { store, changes, artifacts, config };
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
-  const consumers = [
-    consume<CompileJob>(
-      config,
-      COMPILE_QUEUE,
-      async (job) => {
-        await compile(job.data, context, interrupt.signal);
+  const takeJobs = () => {
+    const consumers = [
+      consume<CompileJob>(
+        config,
+        COMPILE_QUEUE,
+        async (job) => {
+          await compile(job.data, context, interrupt.signal);
+        },
+        slotsFor(JOBS_PER_COMPILER),
+        log,
+      ),
+      consume<HandlerJob>(
+        config,
+        HANDLER_QUEUE,
+        (job) => runHandler(job.data, context, lifecycle, interrupt.signal),
+        slotsFor(HANDLERS_PER_COMPILER),
+        log,
+      ),
+      consume<ImportJob>(
+        config,
+        IMPORT_QUEUE,
+        (job) => endImport(job.data, store, log),
+        IMPORTS_AT_A_TIME,
+        log,
+      ),
+    ];
+    shutdown.add('jobs', async () => {
+      const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
+      await Promise.all(consumers.map((consumer) => consumer.close()));
+      clearTimeout(timer);
+    });
+
+    const recovering = new PeriodicTask(
+      RECOVER_EVERY_MS,
+      async () => {
+        await killAbandoned(runDir);
+        await recoverBuilds(store, queues, log, context);
+        await recoverImports(store, queues, log, context);
       },
-      slotsFor(JOBS_PER_COMPILER),
-      log,
-    ),
-    consume<HandlerJob>(
-      config,
-      HANDLER_QUEUE,
-      (job) => runHandler(job.data, context, lifecycle, interrupt.signal),
-      slotsFor(HANDLERS_PER_COMPILER),
-      log,
-    ),
-    consume<ImportJob>(
-      config,
-      IMPORT_QUEUE,
-      (job) => endImport(job.data, store, log),
-      IMPORTS_AT_A_TIME,
-      log,
-    ),
-  ];
-  shutdown.add('jobs', async () => {
-    const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
-    await Promise.all(consumers.map((consumer) => consumer.close()));
-    clearTimeout(timer);
-  });
-
-  const recovering = new Periodically(
-    RECOVER_EVERY_MS,
-    async () => {
-      killLeftovers();
-      await recoverBuilds(store, queues, log, context);
-      await recoverImports(store, queues, log, context);
-    },
-    (error) => log.warn({ err: error }, 'looking for lost work failed'),
-  );
-  shutdown.add('recovery', () => recovering.stop());
-
-  // Handlers that use the async macros wait for this; the others need not.
-  void prepareSdk(sets, true).then(
-    () => log.info('SDK with async support ready'),
-    (error: unknown) => {
-      if (!interrupt.signal.aborted) log.error({ err: error }, 'the SDK with async support cannot be built');
-    },
-  );
+      (error) => log.warn({ err: error }, 'looking for lost work failed'),
+    );
+    shutdown.add('recovery', () => recovering.stop());
+  };
+  // Until the SDK is built, jobs stay in the queue, where other workers can take them. Handlers with async macros wait
+  // for the second part of the SDK.
+  sdk
+    .then(async ({ ok }) => {
+      if (!ok || shutdown.isEnding) return;
+      takeJobs();
+      await sets.prepare({ dependencies: {}, async: true });
+    })
+    .catch((error: unknown) => log.error({ err: toError(error) }, 'the preparation of the SDK failed'));
 });
+
+/** Makes the folder for all that is built on this machine. */
+async function makeBuildFolder(dataDir: string, sandbox: Sandbox): Promise<string> {
+  const own = join(dataDir, 'build');
+  const folder = sandbox.needsReachablePaths ? await reachableFolder(dataDir, 'build') : own;
+  await makePassable(folder);
+  return folder;
+}
 
 /** Makes the folder for builds of this process, and removes those of workers that were killed. */
 async function makeScratch(folder: string, log: Logger): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeAbandoned(folder, /^scratch-(\d+)$/, log);
   const own = join(folder, `scratch-${process.pid}`);
-  // It may be there: of a worker before with the same process id, and not to be removed.
+  // It may exist: an earlier worker with the same process id left it.
   await mkdir(own, { recursive: true });
   return own;
-}
-
-async function prepareSdk(sets: DependencySets, async: boolean): Promise<void> {
-  const prepared = await sets.prepare({ dependencies: {}, async }, SDK_BUILD_LIMIT_MS);
-  if (!prepared.ok) throw new Error(`The SDK cannot be built:\n${renderDiagnostics(prepared.diagnostics)}`);
 }

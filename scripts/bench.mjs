@@ -1,16 +1,18 @@
 /** `npm run bench`: all benchmarks, `npm run bench -- throughput` one of them, `npm run bench -- soak 10` the soak. */
-import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { ensureLargeDocument } from './test-servers.mjs';
 
 requireNode();
 await requireRust();
-await ensurePackages();
-await build();
+await ensureAllPackages();
+await buildAll();
 await ensureWrk();
+await ensureLargeDocument();
 const [name = 'all', ...args] = process.argv.slice(2);
 process.exitCode = await run(process.execPath, [`${ROOT}dist/bench/${name}.js`, ...args]);
 
 async function ensureWrk() {
-  // wrk has no option that ends with success; that it starts at all is enough.
+  // wrk has no option that exits with 0; starting at all is enough.
   const found = await run('wrk', ['--version'], { stdio: 'ignore' }).then(
     () => true,
     () => false,

@@ -1,5 +1,7 @@
-/** `npm run build`: compiles the TypeScript into dist/. */
-import { build, requireNode } from './prepare.mjs';
+/**
+ * `npm run build`: compiles the product into dist/, and the tests and benchmarks where their packages are installed.
+ */
+import { build, buildAll, hasTestPackages, requireNode } from './prepare.mjs';
 
 requireNode();
-await build();
+await (hasTestPackages() ? buildAll() : build());

@@ -1,11 +1,11 @@
 /**
- * `node scripts/bundle.mjs FOLDER [OUT.zip]`: packs a folder into a bundle for `POST /api/import/bundle`. The same files
- * make the same bytes, whenever and wherever they are packed.
+ * `node scripts/bundle.mjs FOLDER [OUT.zip]`: packs a folder into a bundle for `POST /api/import/bundle`. The same
+ * files make the same bytes, whenever and wherever they are packed.
  */
-import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ensurePackages, fail, ROOT, requireNode } from './prepare.mjs';
+import { ensurePackages, fail, requireNode } from './prepare.mjs';
 
 const USAGE = `Usage: node scripts/bundle.mjs FOLDER [OUT.zip]
 
@@ -16,10 +16,10 @@ both; and handlers, *.rs, in handlers/, in src/ or beside the document. Files an
 are left out.
 `;
 
-/** What a bundle cannot do without: one of these. */
+/** A bundle needs one of these. */
 const ROOTS = ['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml', 'bundle.yaml'];
-/** The first moment that a ZIP can tell, in local time, as ZIPs have it. */
-const ALWAYS = new Date(1980, 0, 1);
+/** The earliest time in a ZIP, which has local time. */
+const FIXED_TIME = new Date(1980, 0, 1);
 
 requireNode();
 const { folder, out } = readArguments();
@@ -27,13 +27,12 @@ const paths = filesIn(folder);
 if (!ROOTS.some((root) => paths.includes(root))) {
   fail(`${folder} is no bundle: it has neither ${ROOTS.slice(0, -1).join(', ')} nor ${ROOTS.at(-1)}.`);
 }
-// Only when it is missing: who packs a folder does not ask for other packages to be brought up to date.
-if (!existsSync(join(ROOT, 'node_modules', 'fflate'))) await ensurePackages();
+await ensurePackages();
 const { zipSync } = await import('fflate');
 const files = Object.fromEntries(
   paths.map((path) => [path, new Uint8Array(readFileSync(join(folder, path)))]),
 );
-const archive = zipSync(files, { level: 9, mtime: ALWAYS });
+const archive = zipSync(files, { level: 9, mtime: FIXED_TIME });
 writeWhole(out, archive);
 process.stdout.write(`${out}: ${paths.length} files, ${archive.length} bytes\n`);
 
@@ -61,7 +60,7 @@ function parse() {
   }
 }
 
-/** Paths of all files, with slashes, in an order that depends on nothing but their names. */
+/** Paths of all files, with slashes, in an order that depends only on their names. */
 function filesIn(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .map((entry) => ({
@@ -78,7 +77,7 @@ function filesIn(folder) {
     .sort();
 }
 
-/** Writes a file whole or not at all. */
+/** Writes a file atomically. */
 function writeWhole(path, bytes) {
   const unfinished = join(dirname(path), `.${basename(path)}.${process.pid}`);
   try {

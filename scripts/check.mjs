@@ -1,14 +1,19 @@
-/** `npm run check`: types, lint, format, import rules and cycles, and the same for the SDK. Runs all, then says which failed. */
-import { build, ensurePackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+/**
+ * `npm run check`: types, lint, format, import rules and cycles, and the same for the SDK. Runs all, then lists the
+ * failed ones.
+ */
+import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 
 requireNode();
 await requireRust();
-await ensurePackages();
-await build(); // types
+await ensureAllPackages();
+await buildAll(); // types
 
 const cargo = (args) => run('cargo', args, { cwd: `${ROOT}sdk` });
 const checks = [
-  ['lint, format, import rules and cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
+  ['import rules', () => run(process.execPath, [`${ROOT}scripts/import-rules.mjs`])],
+  ['tables of docs/', () => run(process.execPath, [`${ROOT}scripts/docs.mjs`, '--check'])],
+  ['lint, format and import cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
   ['cargo fmt', () => cargo(['fmt', '--all', '--check'])],
   ['clippy', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--', '-D', 'warnings'])],
   [

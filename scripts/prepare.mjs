@@ -1,79 +1,199 @@
-/** What every script needs first, on a fresh machine too: the right Node, the packages, the build. No packages used here. */
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+/** Set-up of all scripts, on a fresh machine too: checks Node, installs packages, builds. Must not import packages. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Says what is wrong, and ends. */
-export function fail(message) {
+/** Prints an error and exits. */
+export function fail(message, exitCode = 1) {
   process.stderr.write(`\n${message}\n`);
-  process.exit(1);
+  process.exit(exitCode);
 }
 
-/** Runs a program in the root folder with our streams; resolves with its exit code. */
+/** Exits without an error when the reader of the output has ended, as in `npm run up | head`. */
+export function endQuietly() {
+  process.exit(1);
+}
+process.stdout.on('error', endQuietly);
+
+/** Runs a program in the root folder with inherited streams; resolves with its exit code. */
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', ...options });
-    child.once('error', reject);
-    child.once('close', (code, signal) => resolve(code ?? (signal ? 128 : 1)));
+    // The program must not outlive this process. Ctrl-C reaches both.
+    const kill = () => child.kill();
+    process.once('exit', kill);
+    for (const signal of END_SIGNALS) process.once(signal, exitBySignal);
+    const done = () => {
+      process.off('exit', kill);
+      for (const signal of END_SIGNALS) process.off(signal, exitBySignal);
+    };
+    child.once('error', (error) => {
+      done();
+      reject(error);
+    });
+    child.once('close', (code, signal) => {
+      done();
+      resolve(code ?? (signal ? 128 : 1));
+    });
   });
 }
 
-/** Ends with a message when this Node is too old. */
+const END_SIGNALS = ['SIGTERM', 'SIGHUP'];
+
+function exitBySignal(_signal, number) {
+  process.exit(128 + number);
+}
+
+/** Fails when this version of Node is too old. */
 export function requireNode() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 19)) {
-    fail(`Node ${process.versions.node} is too old: Edge Gateway needs Node 20.19 or newer.`);
+  const needed = /\d+\.\d+/.exec(JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')).engines.node)[0];
+  if (isOlder(process.versions.node, needed)) {
+    fail(
+      `Edge Gateway needs Node ${needed} or newer. Found: Node ${process.versions.node} (${process.execPath}).\n` +
+        'Newer ones are at https://nodejs.org.',
+    );
   }
 }
 
-/** Ends with a message when there is no Rust toolchain. */
+/** Fails without a Rust toolchain that is new enough, or without a linker. */
 export async function requireRust() {
+  const needed = /^rust-version = "(.+)"$/m.exec(readFileSync(`${ROOT}sdk/Cargo.toml`, 'utf8'))[1];
   for (const tool of ['rustc', 'cargo']) {
-    const code = await run(tool, ['--version'], { stdio: 'ignore' }).catch(() => 1);
-    if (code !== 0) {
-      fail(
-        `\`${tool}\` was not found. Handlers are written in Rust: install a toolchain (with rustup, or with ` +
-          '`apt-get install rustc cargo`) and put it on the PATH.',
-      );
-    }
+    // In the folder of the SDK: rustup can select toolchains per folder.
+    const { error, status, stdout, stderr } = spawnSync(tool, ['--version'], {
+      cwd: `${ROOT}sdk`,
+      encoding: 'utf8',
+    });
+    const version = /^\w+ (\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
+    if (status === 0 && version && !isOlder(version, needed)) continue;
+    const found = error
+      ? `no \`${tool}\` on the PATH`
+      : stdout.trim() || `\`${tool}\` fails: ${stderr.trim()}`;
+    fail(
+      `Handlers are written in Rust: Edge Gateway needs rustc and cargo ${needed} or newer. Found: ${found}.\n` +
+        'Install a current toolchain with rustup (https://rustup.rs), or, with rustup, `rustup default stable`; then put\n' +
+        '~/.cargo/bin at the front of the PATH. The packages of many distributions are too old.',
+    );
   }
+  if (spawnSync('cc', ['--version'], { stdio: 'ignore' }).error)
+    fail(
+      'Rust links programs with `cc`, which is not on the PATH: install gcc (`apt-get install gcc libc6-dev`).',
+    );
 }
 
-/** Installs the packages when they are missing, or older than the lockfile. */
+/** Whether a version is lower than the required one, which has two or three numbers. */
+export function isOlder(version, needed) {
+  const numbers = (text) => text.split('.').map(Number);
+  const [found, least] = [numbers(version), numbers(needed)];
+  const at = least.findIndex((number, index) => number !== found[index]);
+  return at >= 0 && found[at] < least[at];
+}
+
+/** Installs missing packages needed for running. Other packages stay. */
 export async function ensurePackages() {
-  const installed = `${ROOT}node_modules/.package-lock.json`;
-  const isCurrent =
-    existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${ROOT}package-lock.json`).mtimeMs;
-  if (isCurrent) return;
+  const missing = missingPackages(({ dev }) => !dev);
+  if (missing.length === 0) return;
+  // Packages for tests are kept current if they were installed before.
+  if (hasTestPackages())
+    await install(
+      ['ci'],
+      packagesWhere(() => true),
+    );
+  else
+    await install(
+      ['ci', '--omit=dev'],
+      packagesWhere(({ dev }) => !dev),
+    );
+}
+
+/** Installs missing packages needed for running, tests and checks. */
+export async function ensureAllPackages() {
+  const missing = missingPackages(() => true);
+  if (missing.length === 0) return;
+  // `npm ci` would remove installed packages first.
+  if (existsSync(HIDDEN_LOCKFILE)) await install(['install', '--no-save'], missing);
+  else await install(['ci'], missing);
+}
+
+const HIDDEN_LOCKFILE = `${ROOT}node_modules/.package-lock.json`;
+const PROGRESS_EVERY_MS = process.stdout.isTTY ? 200 : 5_000;
+
+/** Paths of the packages of the lockfile that are for this machine and of this kind. */
+function packagesWhere(condition) {
+  return Object.entries(packagesIn(`${ROOT}package-lock.json`))
+    .filter(([path, entry]) => path !== '' && isForThisMachine(entry) && condition(entry))
+    .map(([path]) => path);
+}
+
+/** Optional packages without a machine are native parts that others do without. */
+function isForThisMachine({ optional, os, cpu, libc }) {
+  if (!os && !cpu) return !optional;
+  const fits = (list, value) => !list || list.includes(value);
+  const isGlibc = process.report.getReport().header.glibcVersionRuntime !== undefined;
+  return fits(os, process.platform) && fits(cpu, process.arch) && fits(libc, isGlibc ? 'glibc' : 'musl');
+}
+
+/** Packages that npm has not installed, or in another version. */
+function missingPackages(condition) {
+  const wanted = packagesIn(`${ROOT}package-lock.json`);
+  const installed = packagesIn(HIDDEN_LOCKFILE);
+  return packagesWhere(condition).filter((path) => installed[path]?.version !== wanted[path].version);
+}
+
+/** Whether the packages for tests and checks are installed. */
+export function hasTestPackages() {
+  return Object.values(packagesIn(HIDDEN_LOCKFILE)).some(({ dev }) => dev);
+}
+
+function packagesIn(lockfile) {
+  return existsSync(lockfile) ? JSON.parse(readFileSync(lockfile, 'utf8')).packages : {};
+}
+
+/** Runs npm, which prints no progress, and shows how many of these packages are installed. */
+async function install(args, paths) {
   step('Installing packages');
-  const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    env: { ...process.env, ...nodeHeaders() },
-  });
-  if (code !== 0) fail('The packages could not be installed; npm said why above.');
+  const started = performance.now();
+  const show = () => {
+    const count = paths.filter((path) => existsSync(`${ROOT}${path}/package.json`)).length;
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const text = `  Installing packages: ${count} of ${paths.length} (${seconds} s)`;
+    process.stdout.write(process.stdout.isTTY ? `\r${text}` : `${text}\n`);
+  };
+  const timer = setInterval(show, PROGRESS_EVERY_MS);
+  const code = await run('npm', [...args, '--no-audit', '--no-fund', '--no-progress', '--loglevel=error'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  }).catch((error) => fail(`npm cannot be run: ${error.message}`));
+  clearInterval(timer);
+  show();
+  if (process.stdout.isTTY) process.stdout.write('\n');
+  if (code !== 0) fail('The packages could not be installed; npm printed the reason above.');
 }
 
-/** Where npm finds the headers of Node, if they are installed beside it, so that it need not download them. */
-function nodeHeaders() {
-  const prefix = dirname(dirname(realpathSync(process.execPath)));
-  return existsSync(join(prefix, 'include', 'node', 'node.h')) ? { npm_config_nodedir: prefix } : {};
-}
-
-/** Compiles the TypeScript. */
+/** Compiles the product. */
 export async function build() {
+  await compile('tsconfig.product.json');
+}
+
+/** Compiles the product, its tests and benchmarks. */
+export async function buildAll() {
+  await compile('tsconfig.json');
+}
+
+async function compile(project) {
   step('Building');
   removeStale(ROOT);
   const code = await run(process.execPath, [
     `${ROOT}node_modules/typescript/bin/tsc`,
     '-p',
-    `${ROOT}tsconfig.json`,
+    `${ROOT}${project}`,
   ]);
-  if (code !== 0) fail('The build failed; the compiler said why above.');
+  if (code !== 0) fail('The build failed; the compiler printed the reason above.');
 }
 
-/** Removes from dist/ what was compiled from files that are gone: tests and migrations are run by what is found there. */
+/** Removes output of deleted sources from dist/: tests and migrations are run by file name patterns. */
 export function removeStale(root) {
   const dist = join(root, 'dist');
   if (!existsSync(dist)) return;
@@ -83,7 +203,7 @@ export function removeStale(root) {
   }
 }
 
-/** Announces a step. */
+/** Prints the title of a step. */
 export function step(text) {
   process.stdout.write(`\u25b8 ${text}\n`);
 }

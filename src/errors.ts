@@ -1,12 +1,12 @@
 /**
- * The catalogue of errors: one stable code, its HTTP status, and what it means. Everything a user can be told
- * by the management API or by the gateway itself stands here; `docs/ERRORS.md` lists the same and a test compares.
+ * The catalogue of errors of the management API and the gateway: stable codes, their HTTP status and meaning.
+ * `npm run docs` writes `docs/ERRORS.md`.
  */
 
 interface ErrorKind {
-  /** HTTP status the API answers with. */
+  /** HTTP status of the response. */
   readonly status: number;
-  /** What the code means, for the documentation. */
+  /** For the documentation. */
   readonly meaning: string;
 }
 
@@ -22,7 +22,7 @@ const kinds = {
   },
   invalid_spec: {
     status: 400,
-    meaning: 'The OpenAPI document cannot be imported; the message names the place and the reason.',
+    meaning: 'The OpenAPI document cannot be imported; the message names the location and the reason.',
   },
   invalid_bundle: {
     status: 400,
@@ -30,18 +30,17 @@ const kinds = {
   },
   invalid_config: {
     status: 400,
-    meaning: 'The `config` of a service does not fit its type; the message names the key.',
+    meaning: 'The `config` of a service is invalid for its type; the message names the key.',
   },
   malformed_request: {
     status: 400,
-    meaning:
-      'What was sent cannot be read as an HTTP request, or could be read in several ways; `docs/HTTP.md` has all.',
+    meaning: 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.',
   },
   unauthorized: { status: 401, meaning: 'API_KEY is set and the request carries no valid key.' },
   foreign_origin: {
     status: 403,
     meaning:
-      'A web page of another origin, or a request for a host name this API does not serve, was refused.',
+      'The request comes from a web page of another origin, or is for a host name that this API does not serve.',
   },
   not_found: { status: 404, meaning: 'The path or the resource does not exist.' },
   method_not_allowed: {
@@ -68,27 +67,30 @@ const kinds = {
   endpoint_not_running: { status: 409, meaning: 'The endpoint cannot be stopped: it is not running.' },
   start_overtaken: {
     status: 409,
-    meaning: 'While the start was under way, the endpoint was stopped or something else was started.',
+    meaning: 'During the start, the endpoint was stopped or another start replaced this one.',
   },
   body_too_large: { status: 413, meaning: 'The body is larger than the configured limit.' },
-  unsupported_media_type: { status: 415, meaning: 'The body must be sent as application/json.' },
+  unsupported_media_type: {
+    status: 415,
+    meaning: 'The media type or the encoding of the body is not supported; the message names those that are.',
+  },
   expectation_failed: {
     status: 417,
-    meaning: 'The request has an `Expect` header that asks for something else than `100-continue`.',
+    meaning: 'The request has an `Expect` header other than `100-continue`.',
   },
   compile_failed: {
     status: 422,
-    meaning: 'The compiler refused the handler; `error` is its output, `diagnostics` the same as data.',
+    meaning: 'The compiler rejected the handler; `error` is its output, `diagnostics` the same as data.',
   },
-  compile_timeout: { status: 422, meaning: 'The build ran into its time limit and was ended.' },
+  compile_timeout: { status: 422, meaning: 'The build exceeded its time limit and was aborted.' },
   handler_start_failed: {
     status: 422,
-    meaning: 'The handler was started but never became ready; the message has its last output.',
+    meaning: 'The handler was started but did not become ready; the message has its last output.',
   },
   headers_too_large: { status: 431, meaning: 'The headers are larger than the server accepts.' },
   internal_error: {
     status: 500,
-    meaning: 'A fault of the service itself; the log has the details under the request id.',
+    meaning: 'An internal error of the service; the log has the details under the request id.',
   },
   secret_key_mismatch: {
     status: 500,
@@ -97,17 +99,17 @@ const kinds = {
   backend_failed: {
     status: 502,
     meaning:
-      'The backend of a service cannot be reached, or refused what was asked of it; the message says why.',
+      'The backend of a service cannot be reached or rejected the operation; the message has the reason.',
   },
   too_many_connections: {
     status: 503,
-    meaning: 'The server has as many connections as it takes; this one was closed.',
+    meaning: 'The server has reached its connection limit; this connection was closed.',
   },
   database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
   queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
   artifact_store_unavailable: {
     status: 503,
-    meaning: 'The store of compiled handlers cannot be reached at the moment, or refuses to be used.',
+    meaning: 'The store of compiled handlers cannot be reached at the moment, or rejects requests.',
   },
   no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
   no_worker: { status: 503, meaning: 'No worker process is alive, so nothing can be compiled.' },
@@ -117,19 +119,19 @@ const kinds = {
   },
   no_object_storage: {
     status: 503,
-    meaning: 'No object-storage service is active, or the one asked for is not.',
+    meaning: 'No object-storage service is active, or the requested one is not.',
   },
   import_busy: {
     status: 503,
-    meaning: 'Other changes of the same domain take too long for the import to wait; nothing was imported.',
+    meaning: 'Other changes of the same domain blocked the import for too long; nothing was imported.',
   },
   wait_timeout: {
     status: 504,
-    meaning: 'The work goes on, but the request waited long enough; `details` names the build or the import.',
+    meaning: 'The request timed out, but its work continues; `details` names the build or the import.',
   },
   no_disk_space: {
     status: 507,
-    meaning: 'A disk of the service is full; the message says which. Nothing that was stored is lost.',
+    meaning: 'A disk of the service is full; the message names it. Stored data is intact.',
   },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -139,15 +141,15 @@ export type ErrorCode = keyof typeof kinds;
 /** All codes with their status and meaning, in the order of the documentation. */
 export const ERROR_CATALOGUE: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
 
-/** Extra members of a failure answer, beside `ok`, `error` and `code`. */
+/** Further members of an error response. */
 export interface ErrorExtras {
-  /** Machine-readable facts about this occurrence. */
+  /** Machine-readable facts. */
   readonly details?: unknown;
   /** Compiler diagnostics as data, for `compile_failed`. */
   readonly diagnostics?: unknown;
 }
 
-/** An error whose message is meant for the user of the API. */
+/** An error whose message is shown to users of the API. */
 export class AppError extends Error {
   override readonly name = 'AppError';
 
@@ -165,7 +167,17 @@ export class AppError extends Error {
   }
 }
 
-/** Coerces whatever was thrown into an `Error`, once, where it is caught. */
+/** Returns the value found under an id. @throws AppError not_found when there is none */
+export function requireFound<T>(value: T | undefined, kind: string, id: string): T {
+  if (value === undefined) throw notFound(kind, id);
+  return value;
+}
+
+export function notFound(kind: string, id: string): AppError {
+  return new AppError('not_found', `The ${kind} ${id} does not exist`);
+}
+
+/** Converts a thrown value of any type to an `Error`. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { expect } from 'chai';
-import { ConfigError, loadConfig, loadProcessConfig, SETTINGS, toolEnvironment } from '../src/config.js';
+import { ConfigError, loadConfig, loadProcessConfig, toolEnvironment } from '../src/config.js';
 
 describe('configuration', () => {
   const problem = (
@@ -84,18 +83,5 @@ describe('configuration', () => {
       RUSTC_WRAPPER: 'x',
     };
     expect(toolEnvironment({ ...passed, ...kept, ...secret })).to.deep.equal({ ...passed, ...kept });
-  });
-
-  it('is described in the README: the same names, defaults and words', async () => {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const [, table = ''] =
-      /^\| variable \| default \| what it does \|\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(readme) ?? [];
-    const rows = table
-      .trim()
-      .split('\n')
-      .map((row) => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
-    expect(rows).to.deep.equal(
-      Object.entries(SETTINGS).map(([name, { shown, description }]) => [`\`${name}\``, shown, description]),
-    );
   });
 });

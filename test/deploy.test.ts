@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import { loadProcessConfig, SETTINGS } from '../src/config.js';
-import { FORCE_QUIT_MS } from '../src/shutdown.js';
+import { FORCE_QUIT_MS } from '../src/bootstrap/shutdown.js';
+import { loadProcessConfig } from '../src/config.js';
+import { SETTINGS } from '../src/settings.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = join(ROOT, 'deploy/systemd');

@@ -1,8 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
-/** A test as the table names it: `` `path` › title ``. */
-const NAMED = /`([^`]+)` › (.+)$/;
+const TABLES = readFileSync('docs/PROMISES.md', 'utf8');
+
+/** A test as the tables name it: a link to its file, and a part of its title. */
+const NAMED = /^\[([^\]]+)\]: (.+)$/;
+/** Where a link leads: `[name]: ../path`. */
+const LINK = /^\[([^\]]+)\]: \.\.\/(\S+)$/gm;
 
 /** Where a title stands: in what declares a test, or a group of them. */
 const DECLARATION = /^\s*(?:it|describe)\(|^\s*(?:pub )?fn \w+\(/;
@@ -15,9 +19,10 @@ interface Row {
   readonly tests: readonly string[];
 }
 
+const links = new Map([...TABLES.matchAll(LINK)].map(([, name, path]) => [name, path]));
+
 function rows(): Row[] {
-  return readFileSync('docs/PROMISES.md', 'utf8')
-    .split('\n')
+  return TABLES.split('\n')
     .filter((line) => line.startsWith('| ') && !line.startsWith('| what '))
     .map((line) => {
       const cells = line.replace(/^\| | \|$/g, '').split(' | ');
@@ -34,15 +39,18 @@ function declared(source: string): string[] {
   });
 }
 
-describe('the table of promises', () => {
+describe('the tables of promises', () => {
   for (const { promise, tests } of rows()) {
-    it(`names tests that exist for "${promise}"`, () => {
+    it(`name tests that exist for "${promise}"`, () => {
       for (const test of tests) {
-        const [, path = '', title = ''] = NAMED.exec(test.trim()) ?? [];
+        const [, name = '', title = ''] = NAMED.exec(test.trim()) ?? [];
+        const path = links.get(name) ?? '';
         expect(existsSync(path), `${test}: the file`).to.equal(true);
         const source = readFileSync(path, 'utf8');
+        // A benchmark has its question as a text, a test its title where it is declared.
+        const places = path.startsWith('bench/') ? [source] : declared(source);
         expect(
-          declared(source).some((line) => line.includes(title)),
+          places.some((text) => text.includes(title)),
           `${test}: the title`,
         ).to.equal(true);
         expect(source, path).not.to.match(NOT_RUN);
@@ -50,7 +58,12 @@ describe('the table of promises', () => {
     });
   }
 
-  it('has rows', () => {
-    expect(rows().length).to.be.above(50);
+  it('have rows', () => {
+    expect(rows().length).to.be.above(70);
+  });
+
+  it('link nothing that no row names', () => {
+    const named = rows().flatMap(({ tests }) => tests.map((test) => NAMED.exec(test.trim())?.[1]));
+    expect([...links.keys()].filter((name) => !named.includes(name))).to.deep.equal([]);
   });
 });

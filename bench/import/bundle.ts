@@ -1,4 +1,4 @@
-/** Does a bundle go live as fast as the compiler allows, and at once when nothing has changed? */
+/** Is a bundle live as fast as the compiler allows, and at once when nothing has changed? */
 import { availableParallelism } from 'node:os';
 import { strToU8, zipSync } from 'fflate';
 import { multipart } from '../../test/support/form.js';
@@ -20,11 +20,11 @@ async fn handle(_: Request) -> Response {
 handler_loop_async!(handle);
 `;
 
-/** Imports a new bundle into a new domain each round, and then once more as it is. */
+/** Imports a new bundle into a new domain each round, and then again unchanged. */
 export async function bundle(stack: Stack): Promise<Row[]> {
   const workerPid = stack.processes.get('worker')?.pid;
   if (workerPid === undefined) throw new Error('the worker does not run');
-  // A worker that is new to this SDK builds it with tokio too, in the background: that shall be over.
+  // A worker that is new to this SDK also builds it with tokio in the background: wait for the end of that.
   await stack.deploy({ path: '/async', code: ASYNC_HANDLER });
   const samples: { first: number; again: number; cpu: number }[] = [];
   // The first round warms everything up and is not counted.

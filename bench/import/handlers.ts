@@ -1,9 +1,8 @@
 /**
- * Fifty handlers as a team has them in a folder: ten kinds of work on five resources, each with code, types and fields of
- * its own.
+ * Fifty handlers like those of a team: ten kinds of work on five resources, each with different code, types and fields.
  */
 
-/** A handler of the bundle, and the operation that it is for. */
+/** A handler of the bundle, and its operation. */
 export interface BundleHandler {
   readonly operationId: string;
   readonly method: string;
@@ -17,7 +16,7 @@ interface Resource {
   readonly type: string;
   /** Fields and their Rust types. */
   readonly fields: readonly (readonly [name: string, type: string])[];
-  /** A number among them, and the most it may be. */
+  /** A numeric field, and its maximum. */
   readonly amount: string;
   readonly most: number;
 }
@@ -91,7 +90,7 @@ const RESOURCES: readonly Resource[] = [
   },
 ];
 
-/** Each with code that no other call returns, as long as `variant` is new. */
+/** Handlers with code that no other call returns, if `variant` is new. */
 export function bundleHandlers(variant: string): BundleHandler[] {
   return RESOURCES.flatMap((resource) =>
     KINDS.map(({ name, method, path, code }) => ({

@@ -1,4 +1,4 @@
-/** A process of its own that asks for a URL every few milliseconds, and tells how long it had to wait since last asked. */
+/** A process that requests a URL every few milliseconds, and reports the response times since the last report. */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '../../test/support/http.js';

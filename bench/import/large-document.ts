@@ -1,26 +1,26 @@
-/** How long does the import of a large real document take, what does it cost the process, and whom does it hold up? */
+/**
+ * How long does the import of a large real document take, how much memory does it need, and how much does it delay
+ * other requests?
+ */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '../../test/support/http.js';
 import { must, type Stack } from '../../test/support/processes.js';
+import { GITHUB_DOCUMENT } from '../../test/support/server-cache.js';
 import { peakMegabytes } from '../support/process-figures.js';
 import { median, type Row, round, timed } from '../support/report.js';
 import { type Probe, startProbe, type Waits } from './probe.js';
 
-const DOCUMENT = new URL(
-  '../../../node_modules/@octokit/openapi/generated/api.github.com.json',
-  import.meta.url,
-);
 const ROUNDS = 3;
 const LEAST_OPERATIONS = 1_000;
-/** As long as an import takes, about. */
+/** About the duration of an import. */
 const IDLE_MS = 2_000;
 
-/** Imports the document into a new domain each round, while a probe asks for the health of the API. */
+/** Imports the document into a new domain each round, while a probe requests the health of the API. */
 export async function largeDocument(stack: Stack): Promise<Row[]> {
   const webPid = stack.processes.get('web')?.pid;
   if (webPid === undefined) throw new Error('web does not run');
-  const spec = await readFile(DOCUMENT, 'utf8');
+  const spec = await readFile(GITHUB_DOCUMENT, 'utf8');
   const before = await peakMegabytes(webPid);
   const probe = await startProbe(`${stack.apiUrl}/api/health`);
   try {

@@ -1,22 +1,22 @@
-/** Watches from outside how long a URL keeps others waiting. */
+/** Measures the response times of a URL from another process. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** What requests had to wait, in milliseconds. */
+/** Response times of requests, in milliseconds. */
 export interface Waits {
   readonly longest: number;
   readonly median: number;
 }
 
-/** A probe at work. */
+/** A running probe. */
 export interface Probe {
-  /** The waits since this was called last. */
+  /** The response times since the last call. */
   take(): Promise<Waits>;
   stop(): Promise<void>;
 }
 
-/** Starts to ask for the URL; resolves when the first answer is there. */
+/** Starts a probe of the URL; resolves after the first response. */
 export async function startProbe(url: string): Promise<Probe> {
   const child = fork(fileURLToPath(new URL('./health-probe.js', import.meta.url)), [url]);
   const take = () => {

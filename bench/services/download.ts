@@ -44,7 +44,7 @@ export async function download(stack: Stack): Promise<Row> {
   }
 }
 
-/** Reads an answer to its end. */
+/** Reads a whole response. */
 function drain(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, (response) => {

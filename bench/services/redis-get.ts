@@ -1,9 +1,9 @@
-/** What does a call of a service add to the latency of a request? */
+/** How much latency does a call of a service add to a request? */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import type { ServiceConfig } from '../../src/service-configs.js';
+import type { ServiceConfig } from '../../src/model/service-configs.js';
 import { startRedisBackend } from '../../test/support/backends/redis.js';
 import type { Stack } from '../../test/support/processes.js';
 import { activeService, bind } from '../../test/support/test-services.js';
@@ -14,7 +14,7 @@ import { median, type Row, round } from '../support/report.js';
 const ROUNDS = 5;
 const SECONDS = 3;
 
-/** One request at a time: what a call adds to the latency of a handler. */
+/** One request at a time: the latency that a call adds to a handler. */
 export async function redisGet(stack: Stack): Promise<Row> {
   const backend = await startRedisBackend();
   const direct = new Redis({ port: backend.config.port, password: backend.config.password ?? '' });

@@ -1,4 +1,4 @@
-/** How many requests a second go to a database and back, compared with a plain Node server on the same pool? */
+/** How many requests a second with a database query are served, compared with a plain Node server on the same pool? */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';

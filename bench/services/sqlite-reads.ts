@@ -1,6 +1,8 @@
-/** How many point reads a second does the actor host make of a SQLite file, compared with the library in one process? */
+/**
+ * How many point reads a second does the actor host make of a SQLite file, compared with the library in one process?
+ */
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from '@photostructure/sqlite';
 import type { Stack } from '../../test/support/processes.js';
 import type { ServiceClient } from '../../test/support/service-client.js';
 import { tempDir } from '../../test/support/temp.js';
@@ -11,19 +13,19 @@ const ROUNDS = 5;
 const SECONDS = 3;
 const ROWS = 10_000;
 
-/** As many reads as go through, each of another row. */
+/** As many reads as possible, each of another row. */
 export async function sqliteReads(stack: Stack): Promise<Row> {
   const folder = await tempDir('bench-sqlite');
   const path = join(folder.path, 'items.db');
-  const database = new Sqlite(path);
+  const database = new DatabaseSync(path);
   const clients: ServiceClient[] = [];
   try {
-    database.pragma('journal_mode = WAL');
+    database.exec('PRAGMA journal_mode = WAL');
     database.exec('CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL NOT NULL)');
     const insert = database.prepare('INSERT INTO items VALUES (?, ?, ?)');
-    database.transaction(() => {
-      for (let id = 1; id <= ROWS; id++) insert.run(id, `item ${id}`, id * 1.5);
-    })();
+    database.exec('BEGIN');
+    for (let id = 1; id <= ROWS; id++) insert.run(id, `item ${id}`, id * 1.5);
+    database.exec('COMMIT');
     const endpointId = await createEndpoint(stack.api, '/sqlite-reads');
     await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'db');
     for (let i = 0; i < 4; i++) clients.push(await connectAs(stack, endpointId));
@@ -40,7 +42,7 @@ export async function sqliteReads(stack: Stack): Promise<Row> {
     const pairs: { ours: number; plain: number }[] = [];
     for (let round = 0; round < ROUNDS; round++) pairs.push({ ours: await through(), plain: direct() });
     return {
-      question: 'SQLite point reads/s through the actor host, against better-sqlite3 in one process',
+      question: 'SQLite point reads/s through the actor host, against the library in one process',
       measured: `${round(median(pairs.map(({ ours }) => ours)))}/s against ${round(median(pairs.map(({ plain }) => plain)))}/s`,
       value: median(pairs.map(({ ours, plain }) => ours / plain)),
       unit: 'x',
@@ -57,7 +59,7 @@ function randomId(): number {
   return 1 + Math.floor(Math.random() * ROWS);
 }
 
-/** How often a second a piece of work can be done. */
+/** Runs a second of a function. */
 function rateOf(seconds: number, work: () => unknown): number {
   const started = performance.now();
   let times = 0;
@@ -68,7 +70,7 @@ function rateOf(seconds: number, work: () => unknown): number {
   return times / ((performance.now() - started) / 1000);
 }
 
-/** How often a second it can be done with so many under way on each of these. */
+/** Runs a second of a function, with a number of concurrent runs on each of these. */
 async function concurrentRate<T>(
   seconds: number,
   underWay: number,

@@ -1,4 +1,4 @@
-/** What the traffic does through the management API, each answer checked. */
+/** The management API calls of the traffic, each response checked. */
 import { multipart } from '../../test/support/form.js';
 import { must } from '../../test/support/processes.js';
 import { zipOf } from '../../test/support/zip.js';
@@ -10,10 +10,10 @@ interface HasId {
   readonly id: string;
 }
 
-/** Endpoints that are being changed: two changes of one would contradict each other. */
+/** Endpoints that are being changed, which excludes concurrent changes. */
 const busy = new WeakSet<SoakEndpoint>();
 
-/** Gives an endpoint new code, compiles it and has it take over from the old. */
+/** Gives an endpoint new code, compiles it and starts it. */
 export async function redeploy(
   { stack: { api } }: Landscape,
   outcomes: Outcomes,
@@ -27,7 +27,7 @@ export async function redeploy(
       await must(api.post(`/api/endpoints/${endpoint.id}/compile`));
       endpoint.variants.add(variant);
       await must(api.post(`/api/endpoints/${endpoint.id}/start`));
-      // Only now is it certain that nothing older answers.
+      // From here on older variants cannot respond.
       for (const old of endpoint.variants) if (old !== variant) endpoint.variants.delete(old);
     });
   });
@@ -49,7 +49,7 @@ export async function stopAndStart(
   });
 }
 
-/** Makes one of everything, looks at it, changes it and deletes it again; with refusals as they are documented. */
+/** Creates one of each resource, reads, changes and deletes it; includes documented errors. */
 export async function changeApi(
   { stack: { api } }: Landscape,
   outcomes: Outcomes,
@@ -91,7 +91,7 @@ export async function changeApi(
   });
 }
 
-/** Imports a small bundle, has it compiled and started, calls it, and deletes what it has made. */
+/** Imports a small bundle, compiles and starts it, calls it, and deletes the created resources. */
 export async function importBundle(
   { stack: { api, gateway } }: Landscape,
   outcomes: Outcomes,
@@ -117,7 +117,7 @@ export async function importBundle(
     };
     const zip = zipOf({
       'openapi.json': JSON.stringify(spec),
-      // One is compiled anew each time, one is known.
+      // One is compiled each time, one is known.
       'handlers/one.rs': soakHandler(name),
       'handlers/two.rs': soakHandler('two'),
     });

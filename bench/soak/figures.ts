@@ -1,4 +1,4 @@
-/** What a stack holds at one moment: memory, file descriptors and processes by kind, files, rows, jobs. */
+/** Resource usage of a stack at one moment: memory, file descriptors and processes by kind, files, rows, jobs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Landscape } from './landscape.js';
 /** All processes of one kind together. */
 export interface ProcessFigures {
   readonly processes: number;
-  /** Proportional set size: memory, shared pages counted in parts. Bytes. */
+  /** Proportional set size, bytes: shared pages are divided among processes. */
   readonly pss: number;
   readonly fds: number;
 }
@@ -27,7 +27,7 @@ export interface Figures {
 export const PROCESS_KINDS = ['web', 'worker', 'gateway', 'front', 'handler', 'actor-host'] as const;
 export type ProcessKind = (typeof PROCESS_KINDS)[number];
 
-/** Looks at everything. */
+/** Measures everything. */
 export async function takeFigures(landscape: Landscape): Promise<Figures> {
   return {
     byKind: processFigures(landscape),
@@ -57,7 +57,7 @@ export function processFigures({ stack }: Pick<Landscape, 'stack'>): Figures['by
   return byKind;
 }
 
-/** Compilers, readers of imports and databases of SQLite count with who has started them. */
+/** Compilers, import readers and SQLite processes count for the process that started them. */
 function kindOf(parent: ProcessKind, command: string): ProcessKind {
   if (parent !== 'gateway') return parent;
   return command.includes('gateway-front') ? 'front' : 'handler';
@@ -66,7 +66,7 @@ function kindOf(parent: ProcessKind, command: string): ProcessKind {
 async function countFiles({ stack: { dataDir }, temp }: Landscape): Promise<Record<string, number>> {
   const counts: Record<string, number> = { temp: await countBelow(temp) };
   for (const entry of await readdir(dataDir, { withFileTypes: true })) {
-    // What is built with is shared by all stacks of this machine, and a link.
+    // Shared by all stacks of this machine, by a link.
     if (!entry.isSymbolicLink())
       counts[entry.name] = entry.isDirectory() ? await countBelow(join(dataDir, entry.name)) : 1;
   }

@@ -1,4 +1,7 @@
-/** The handlers of the soak: one source in many variants, which answers what it was asked, by way of services if told to. */
+/**
+ * The handlers of the soak: one source in many variants, which responds as requested, optionally after calls of
+ * services.
+ */
 
 /** `GET .../{n}`: answers `<variant> <n>`. The query `use` has n fetched from a service first; `use=panic` panics. */
 export function soakHandler(variant: string): string {

@@ -1,6 +1,6 @@
-/** What the soak works on: one machine with all processes, services with real servers, and endpoints that run. */
+/** The environment of the soak: one machine with all processes, services with real servers, and running endpoints. */
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { startRedisBackend } from '../../test/support/backends/redis.js';
 import { createDatabase, withClient } from '../../test/support/postgres.js';
 import { must, type Stack, startStack } from '../../test/support/processes.js';
@@ -16,17 +16,17 @@ export const BODY_LIMIT = 64 * 1024;
 /** Endpoints created and started at a time. */
 const AT_A_TIME = 4;
 
-/** An endpoint that the traffic goes to. */
+/** An endpoint that receives traffic. */
 export interface SoakEndpoint {
   readonly id: string;
   readonly path: string;
-  /** What may answer: more than one while it is deployed anew. */
+  /** Variants that may respond: more than one during a deployment. */
   readonly variants: Set<string>;
-  /** True while it is stopped, or about to be, or not yet started again. */
+  /** True while it is stopped, being stopped, or not yet started again. */
   mayBeDown: boolean;
 }
 
-/** The stack, and what was set up on it. */
+/** The stack and its resources. */
 export interface Landscape {
   readonly stack: Stack;
   readonly endpoints: readonly SoakEndpoint[];
@@ -75,7 +75,7 @@ export async function openLandscape(count: number): Promise<Landscape> {
   }
 }
 
-/** Each with a source of its own, as those of many authors have. */
+/** Defines endpoints with different sources, as if of many authors. */
 async function defineEndpoints(
   stack: Stack,
   count: number,
@@ -109,12 +109,12 @@ async function fillPostgres(url: string): Promise<void> {
 }
 
 function fillSqlite(path: string): void {
-  const database = new Sqlite(path);
-  database.pragma('journal_mode = WAL');
+  const database = new DatabaseSync(path);
+  database.exec('PRAGMA journal_mode = WAL');
   database.exec(TABLE);
   const insert = database.prepare('INSERT INTO items (id, value) VALUES (?, ?)');
-  database.transaction(() => {
-    for (let id = 0; id < ITEMS; id++) insert.run(id, id);
-  })();
+  database.exec('BEGIN');
+  for (let id = 0; id < ITEMS; id++) insert.run(id, id);
+  database.exec('COMMIT');
   database.close();
 }

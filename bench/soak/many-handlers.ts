@@ -20,7 +20,7 @@ export function manyHandlers(count: number): Promise<string> {
     const deploy = async () => {
       while (next < count) await stack.deploy({ path: `/many/${next++}/{n}`, code: soakHandler('many') });
     };
-    // The first compiles; the others find it compiled.
+    // The first one compiles; the others reuse its artifact.
     await stack.deploy({ path: `/many/${next++}/{n}`, code: soakHandler('many') });
     await Promise.all(Array.from({ length: AT_A_TIME }, deploy));
     const seconds = (performance.now() - started) / 1000;

@@ -1,9 +1,9 @@
-/** What became of everything the traffic did: as it had to be, or an error, named and counted. */
+/** The outcomes of all operations of the traffic: successes, and errors by name. */
 
-/** How often the operations of one kind went well, and what went wrong. */
+/** Successes and errors of the operations of one kind. */
 export interface Outcome {
   readonly done: number;
-  /** By what was wrong. */
+  /** Counts by error. */
   readonly errors: ReadonlyMap<string, number>;
 }
 
@@ -15,19 +15,22 @@ export class Outcomes {
     return this.#byKind;
   }
 
-  /** Operations that went well. */
+  /** Successful operations. */
   get done(): number {
     return [...this.#byKind.values()].reduce((sum, { done }) => sum + done, 0);
   }
 
-  /** What went wrong, in words: none is the promise. */
+  /** Errors in words; none are expected. */
   get errors(): string[] {
     return [...this.#byKind].flatMap(([kind, { errors }]) =>
       [...errors].map(([what, times]) => `${kind}: ${what} (${times} times)`),
     );
   }
 
-  /** Carries out an operation and counts it. @param work throws when anything is not as documented */
+  /**
+   * Runs an operation and counts its outcome.
+   * @param work throws when anything differs from the documentation
+   */
   async run(kind: string, work: () => Promise<void>): Promise<void> {
     let outcome = this.#byKind.get(kind);
     if (!outcome) {
@@ -44,7 +47,7 @@ export class Outcomes {
   }
 }
 
-/** Without numbers and ids, so that the same error has one name. */
+/** Removes numbers and ids, so that equal errors have one name. */
 function describe(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text

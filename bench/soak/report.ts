@@ -1,4 +1,4 @@
-/** What a soak has found, for people and for `bench/RESULTS.md`. */
+/** The results of a soak, for people and for `bench/RESULTS.md`. */
 import { PROCESS_KINDS } from './figures.js';
 import type { SoakReport } from './run.js';
 import type { MemoryRule } from './verdict.js';
@@ -34,7 +34,7 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
   ].join('\n\n');
 }
 
-/** What a while of history takes; each of these is pruned after its time. */
+/** The size of stored history; each kind is pruned after its retention time. */
 function history({ before, after }: SoakReport): string {
   const growth = (
     from: Readonly<Record<string, number>>,

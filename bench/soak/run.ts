@@ -1,4 +1,4 @@
-/** One soak from beginning to end: warm-up, a look without traffic, traffic with samples, and the same look again. */
+/** One soak: warm-up, measurement without traffic, traffic with samples, and measurement without traffic again. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Figures, processFigures, takeFigures } from './figures.js';
 import { type Landscape, openLandscape } from './landscape.js';
@@ -8,13 +8,13 @@ import { hasFallen, leaks, type MemoryRule, type MemoryTrend, memoryTrends, type
 
 export interface SoakOptions extends TrafficOptions {
   readonly endpoints: number;
-  /** Traffic before anything is measured: pools fill, code is compiled, caches grow. */
+  /** Traffic before the first measurement: pools fill, code is compiled, caches grow. */
   readonly warmUpMs: number;
   readonly durationMs: number;
   readonly memory: MemoryRule;
-  /** After warm-up nothing may become less for so long before what there is gets counted. */
+  /** After warm-up, figures must not fall for this long before they are measured. */
   readonly calmMs: number;
-  /** Is told how far it is. */
+  /** Called with the progress. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -23,17 +23,17 @@ export interface SoakReport {
   readonly trends: readonly MemoryTrend[];
   readonly before: Figures;
   readonly after: Figures;
-  /** What is more than before and should not be, in words. */
+  /** Figures that grew and should not have, in words. */
   readonly leaks: readonly string[];
   readonly durationMs: number;
 }
 
 const SAMPLES = 40;
-/** What is idle is given up within this: connections of pools, readers of imports. */
+/** Idle resources are released within this: connections of pools, import readers. */
 const SETTLE_LIMIT_MS = 180_000;
 const LOOK_EVERY_MS = 1_000;
 
-/** Runs it. */
+/** Runs a soak. */
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const { onProgress = () => undefined, warmUpMs, durationMs } = options;
   onProgress(`starting ${options.endpoints} endpoints`);
@@ -41,7 +41,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   try {
     const outcomes = new Outcomes();
     onProgress(`warming up for ${warmUpMs / 1000} s`);
-    // As fast as it goes: what V8 keeps for new objects is filled, and grows no more.
+    // At full speed, so that the young generation of V8 reaches its final size.
     await traffic(landscape, outcomes, { ...options, pauseMs: 0 }, warmUpMs);
     const before = await settled(landscape, stayed(options.calmMs));
     onProgress(`traffic for ${durationMs / 1000} s`);
@@ -56,8 +56,8 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
 }
 
 /**
- * Whether nothing has become less for a while. What is idle and will be given up must not count as what there was before:
- * a leak of as much would not show.
+ * Whether no figure has fallen for a while. Idle resources that will be released must not count in the baseline: a leak
+ * of the same size would be hidden.
  */
 function stayed(ms: number): (figures: Figures) => boolean {
   let last: Figures | undefined;
@@ -89,7 +89,7 @@ async function traffic(
   return samples;
 }
 
-/** Looks until there are no jobs any more and all is as wanted, or for as long as that may take. */
+/** Polls until there are no jobs and the figures are as wanted, or until a timeout. */
 async function settled(landscape: Landscape, isWanted: (figures: Figures) => boolean): Promise<Figures> {
   const deadline = performance.now() + SETTLE_LIMIT_MS;
   for (;;) {

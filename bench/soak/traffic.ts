@@ -7,7 +7,7 @@ import { BODY_LIMIT, ITEMS, type Landscape, type SoakEndpoint } from './landscap
 import type { Outcomes } from './outcomes.js';
 
 export interface TrafficOptions {
-  /** Clients that keep their connections. */
+  /** Clients with persistent connections. */
   readonly clients: number;
   /** Milliseconds between requests of a client. */
   readonly pauseMs: number;
@@ -15,13 +15,13 @@ export interface TrafficOptions {
   readonly changeEveryMs: number;
 }
 
-/** Traffic that goes on until it is stopped. */
+/** Traffic that runs until it is stopped. */
 export interface Traffic {
-  /** Resolves when everything that was begun has ended. */
+  /** Resolves when all started operations have ended. */
   stop(): Promise<void>;
 }
 
-/** One kind of request out of a hundred, by how many of them are of this kind. */
+/** Kinds of requests with their shares in percent. */
 const KINDS: readonly (readonly [share: number, kind: RequestKind])[] = [
   [60, 'plain'],
   [10, 'pg'],
@@ -35,7 +35,7 @@ const KINDS: readonly (readonly [share: number, kind: RequestKind])[] = [
 
 type RequestKind = 'plain' | 'pg' | 'cache' | 'sqlite' | 'unknown' | 'method' | 'panic' | 'too large';
 
-/** Starts it. */
+/** Starts traffic. */
 export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: TrafficOptions): Traffic {
   const { endpoints } = landscape;
   let isOver = false;
@@ -51,9 +51,9 @@ export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: 
     agents.push(agent);
     return repeat(options.pauseMs, () => request(landscape, outcomes, agent));
   });
-  // Each connection is used once.
+  // A new connection for each request.
   const churn = repeat(options.pauseMs * 2, () => request(landscape, outcomes));
-  // Of the endpoints, every tenth is stopped and started; the others are deployed anew.
+  // Every tenth endpoint is stopped and started; the others are redeployed.
   const stoppable = endpoints.filter((_, at) => at % 10 === 0);
   const replaceable = endpoints.filter((_, at) => at % 10 !== 0);
   const changes = [
@@ -86,7 +86,7 @@ async function send(
   const n = Math.floor(Math.random() * ITEMS);
   const url = `${stack.gatewayUrl}${kind === 'unknown' ? '/nowhere' : endpoint.path}/${n}`;
   const query = ['pg', 'cache', 'sqlite', 'panic'].includes(kind) ? `?use=${kind}` : '';
-  // As they are when it is sent, and when it is answered: it may be deployed anew meanwhile.
+  // The state before and after the request: it may be redeployed meanwhile.
   const before = { variants: [...endpoint.variants], mayBeDown: endpoint.mayBeDown };
   const method = kind === 'method' ? 'DELETE' : 'GET';
   const body = kind === 'too large' ? Buffer.alloc(BODY_LIMIT + 1) : undefined;
@@ -104,7 +104,7 @@ async function send(
   if (!variants.some((variant) => text === `${variant} ${n}`)) throw new Error(`wrong answer: ${got}`);
 }
 
-/** What the documentation says that each gets. */
+/** The documented status of each kind. */
 const STATUSES: Readonly<Record<RequestKind, number>> = {
   plain: 200,
   pg: 200,
@@ -125,7 +125,7 @@ function pickKind(): RequestKind {
   return 'plain';
 }
 
-/** Any of them. */
+/** A random item. */
 export function pick<T>(from: readonly T[]): T {
   const picked = from[Math.floor(Math.random() * from.length)];
   if (picked === undefined) throw new Error('there is nothing to pick from');

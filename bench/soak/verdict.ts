@@ -1,30 +1,30 @@
-/** Whether figures stay where they are. */
+/** Judges whether figures are stable. */
 import type { Figures, ProcessFigures, ProcessKind } from './figures.js';
 import { PROCESS_KINDS } from './figures.js';
 
-/** Memory is flat when it ends no higher than this part, and this much, above where it began. */
+/** Memory is flat when it grows by at most this share and this amount. */
 export interface MemoryRule {
   readonly share: number;
   readonly bytes: number;
 }
 
-/** Memory of the processes of one kind over the time that was measured. */
+/** Memory of the processes of one kind over the measured time. */
 export interface MemoryTrend {
   readonly kind: ProcessKind;
   /** Medians of each quarter of the samples, bytes. */
   readonly quarters: readonly [number, number, number, number];
-  /** Of the line that fits all samples best, bytes an hour. */
+  /** Slope of the least-squares line through all samples, bytes an hour. */
   readonly slope: number;
   readonly isFlat: boolean;
 }
 
-/** A moment under traffic. */
+/** Figures at one moment under traffic. */
 export interface Sample {
   readonly atMs: number;
   readonly byKind: Figures['byKind'];
 }
 
-/** Looks at samples under traffic, after warm-up. */
+/** Judges samples under traffic, after warm-up. */
 export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): MemoryTrend[] {
   return PROCESS_KINDS.map((kind) => {
     const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].pss }));
@@ -38,22 +38,22 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
   });
 }
 
-/** Tables whose rows are kept for a time by design: what was built and imported. */
+/** Tables whose rows are kept for a time by design: builds and imports. */
 const HISTORY = ['builds', 'artifacts', 'imports', 'import_handlers'];
-/** Executables of all builds, and of those that have run on the machine: also kept for a time. */
+/** Executables of all builds, and those that ran on the machine: also kept for a time. */
 const KEPT_FILES = ['artifacts', 'handlers'];
 /**
- * Descriptors by which two quiet moments may differ: a few connections of pools, with the databases and between processes; handlers
- * and the actor host keep for a while those of the calls that were under way at the same time, which varies by two or three. What is lost
- * with requests, deployments or calls is more, because there are dozens of each in the shortest soak.
+ * Tolerance for file descriptors between two quiet moments: a few pooled connections, with the databases and between
+ * processes; handlers and the actor host keep the connections of concurrent calls for a while, which vary by two or
+ * three. Leaks per request, deployment or call are larger, because the shortest soak has dozens of each.
  */
 const FD_SLACK = 4;
 const FD_SLACK_OF_CALLS = 8;
 const WITH_CALLS: readonly ProcessKind[] = ['handler', 'actor-host'];
 
 /**
- * Compares two moments at which there was no traffic.
- * @returns what is more than before and should not be, in words
+ * Compares two moments without traffic.
+ * @returns figures that grew and should not have, in words
  */
 export function leaks(before: Figures, after: Figures): string[] {
   const found: string[] = [];
@@ -78,7 +78,7 @@ export function leaks(before: Figures, after: Figures): string[] {
   return found;
 }
 
-/** Whether there is less of anything, other than memory, than at an earlier moment. */
+/** Whether any figure, other than memory, has fallen since an earlier moment. */
 export function hasFallen(earlier: Figures, now: Figures): boolean {
   const isLess = (from: Readonly<Record<string, number>>, to: Readonly<Record<string, number>>) =>
     Object.entries(from).some(([name, count]) => (to[name] ?? 0) < count);

@@ -1,4 +1,4 @@
-/** Clients that send one request again and again until they are ended, in a process of their own: they must not be measured. */
+/** Clients that repeat one request until they are ended, in a separate process, so that they are not measured. */
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -6,7 +6,7 @@ const ATTACKERS = 2;
 const PAUSE_MS = 5;
 
 const [, , url = ''] = process.argv;
-// Whoever measures has ended.
+// The measuring process has ended.
 process.on('disconnect', () => process.exit());
 for (let number = 0; number < ATTACKERS; number++) void attack();
 
@@ -17,7 +17,7 @@ async function attack(): Promise<never> {
   }
 }
 
-/** What it gets for an answer does not matter, and is not kept. */
+/** The response is ignored. */
 function requestOnce(): Promise<void> {
   return new Promise((resolve) => {
     const over = () => resolve();

@@ -1,10 +1,10 @@
-/** The product as it is measured: its real processes on an embedded PostgreSQL with the settings `npm run up` uses. */
+/** The product under test: its real processes on an embedded PostgreSQL with the settings of `npm run up`. */
 import { startEmbeddedPostgres } from '../../src/up/embedded-postgres.js';
 import { stopServer } from '../../test/support/postgres.js';
 import { type Stack, type StackOptions, startStack } from '../../test/support/processes.js';
 import { tempDir } from '../../test/support/temp.js';
 
-/** Runs a measurement against a database server and the stacks it starts there; all is gone afterwards. */
+/** Runs a measurement with a database server and stacks on it; removes all of them afterwards. */
 export async function withStacks<T>(
   options: readonly StackOptions[],
   measure: (...stacks: Stack[]) => Promise<T>,

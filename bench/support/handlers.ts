@@ -1,6 +1,6 @@
-/** The handlers that are measured. */
+/** The measured handlers. */
 
-/** A small JSON handler as people write them: typed input, a check, JSON out. `variant` makes its code unlike any other. */
+/** A small, typical JSON handler: typed input, a check, JSON output. `variant` makes its code unique. */
 export function jsonHandler(variant: string): string {
   return `use rust_edge_gateway_sdk::prelude::*;
 
@@ -32,10 +32,10 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
-/** What \`SMALL_JSON\` answers for the name \`ada\`. */
+/** The response of `SMALL_JSON` for the name `ada`. */
 export const SMALL_JSON_BODY = '{"hello":"ada","from":"a handler"}';
 
-/** Answers what it was sent. */
+/** Answers with the request body. */
 export const ECHO = `use rust_edge_gateway_sdk::prelude::*;
 
 fn handle(req: Request) -> Response {
@@ -45,12 +45,12 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
-/** A name no other call returns. */
+/** A unique name. */
 export function uniqueVariant(): string {
   return `${process.pid}-${performance.now().toString(36).replace('.', '')}-${Math.random().toString(36).slice(2)}`;
 }
 
-/** Answers the value of a key of the Redis service \`cache\`. */
+/** Answers the value of a key of the Redis service `cache`. */
 export const REDIS_GET = `use rust_edge_gateway_sdk::prelude::*;
 
 fn handle(_req: Request) -> Result<Response, HandlerError> {
@@ -61,7 +61,7 @@ fn handle(_req: Request) -> Result<Response, HandlerError> {
 handler_loop_result!(handle);
 `;
 
-/** Answers one row by its key from the database service \`db\`. */
+/** Answers one row by its key from the database service `db`. */
 export const ROW_BY_KEY = `use rust_edge_gateway_sdk::prelude::*;
 
 fn handle(req: Request) -> Result<Response, HandlerError> {

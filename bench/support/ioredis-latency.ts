@@ -1,4 +1,4 @@
-/** What `RedisPool.get` is compared with: a process of its own that does nothing but `get`, and tells its median. */
+/** The baseline of `RedisPool.get`: a process that only calls `get`, and reports its median. */
 import { Redis } from 'ioredis';
 import { median, timed } from './report.js';
 

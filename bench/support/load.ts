@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { tempDir } from '../../test/support/temp.js';
 
-/** What wrk reports. */
+/** The results of wrk. */
 export interface LoadResult {
   readonly requestsPerSecond: number;
   /** Milliseconds. */
@@ -18,11 +18,14 @@ export interface Load {
   readonly connections: number;
   /** Sent with POST when given. */
   readonly body?: string;
-  /** A wrk script in Lua, in the place of `body`, for requests that differ from each other. */
+  /** A wrk script in Lua, instead of `body`, for requests that differ from each other. */
   readonly script?: string;
 }
 
-/** Puts load on a server. @throws Error when any answer was not a success */
+/**
+ * Puts load on a server.
+ * @throws Error when any response was not a success
+ */
 export async function load({
   url,
   seconds,

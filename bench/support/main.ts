@@ -5,7 +5,7 @@ import { type Row, table } from './report.js';
 /** A benchmark: measures and returns its rows. */
 export type Benchmark = () => Promise<readonly Row[]>;
 
-/** Runs the benchmark if the file it is in was started as the program. */
+/** Runs the benchmark if its file is the main program. */
 export async function runAlone(moduleUrl: string, benchmark: Benchmark): Promise<void> {
   if (moduleUrl !== pathToFileURL(process.argv[1] ?? '').href) return;
   process.stdout.write(`${table(await benchmark())}\n`);

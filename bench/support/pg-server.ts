@@ -1,4 +1,4 @@
-/** What `DbPool` is compared with: a plain Node server, in a process of its own, that makes the same query with pg. */
+/** The baseline of `DbPool`: a plain Node server in a separate process that makes the same query with pg. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';

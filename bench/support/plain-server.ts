@@ -1,4 +1,4 @@
-/** What the gateway is compared with: a plain Node server, in a process of its own, that answers the same. */
+/** The baseline of the gateway: a plain Node server in a separate process with the same response. */
 import { createServer } from 'node:http';
 import { SMALL_JSON_BODY } from './handlers.js';
 

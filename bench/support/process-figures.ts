@@ -1,4 +1,4 @@
-/** What the kernel knows of a process: see proc(5). */
+/** Figures of a process from the kernel: see proc(5). */
 import { readFile } from 'node:fs/promises';
 
 /** Clock ticks of /proc, a constant of the Linux interface to programs. */
@@ -11,7 +11,7 @@ export async function childSeconds(pid: number): Promise<number> {
   return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
 }
 
-/** The most memory a process has had resident since it was started, in MB: VmHWM. */
+/** Peak resident memory of a process, in MB: VmHWM. */
 export async function peakMegabytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return (Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / 1e6;

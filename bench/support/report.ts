@@ -1,11 +1,11 @@
-/** What a benchmark answers: rows of a table, each with a ratio measured in one run and the bar it has to meet. */
+/** The results of a benchmark: rows of a table, each with a ratio measured in one run and its target. */
 
-/** One answered question. */
+/** One result. */
 export interface Row {
   readonly question: string;
-  /** What was measured, in words and numbers. */
+  /** The measured values in words and numbers. */
   readonly measured: string;
-  /** The value that is compared with the bar. */
+  /** The value that is compared with the target. */
   readonly value: number;
   /** e.g. `x`, `ms`, `MB`. */
   readonly unit: string;
@@ -38,7 +38,7 @@ export function round(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
-/** Milliseconds that a piece of work takes. */
+/** The duration of a function, milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();

@@ -1,4 +1,4 @@
-/** The file of results: what all benchmarks measured, and sections of those that are run by name only. */
+/** The file of results: those of all benchmarks, and sections of benchmarks that are run by name only. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { execa } from 'execa';
 const FILE = fileURLToPath(new URL('../../../bench/RESULTS.md', import.meta.url));
 const HEADING = /^## /m;
 
-/** Replaces what stands in front of all sections. */
+/** Replaces the text before the first section. */
 export async function writeMainResults(text: string): Promise<void> {
   const sections = (await readFile(FILE, 'utf8')).split(HEADING).slice(1);
   await write([text, ...sections]);

@@ -20,7 +20,7 @@
 //! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
 //! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async`; also `handler_loop_result_async!` |
 //!
-//! One process serves many requests at once, on several threads: a handler that waits holds up nobody else. A panic is a
+//! One process serves many requests at once, on several threads: a handler that waits delays no other. A panic is a
 //! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.
 
 #![warn(missing_docs)]

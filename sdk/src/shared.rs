@@ -2,23 +2,25 @@
 //!
 //! Generic functions are compiled where they are used, unless an upstream crate has the very same instance and both
 //! crates are built at an optimisation level at which rustc shares generics (1, `s` and `z`). This crate is built at
-//! such a level, see Cargo.toml, and so is a handler, see INTERNALS.md. Here are the instances worth having: reading and
-//! writing the usual types as JSON, and dropping what the SDK hands out.
+//! such a level, see Cargo.toml, and so is a handler, see INTERNALS.md. Here are the instances worth having: reading
+//! and writing the usual types as JSON, and dropping what the SDK hands out.
 
-use crate::__private::{from_bytes, to_value};
+use crate::__private::{from_bytes, run, run_result, to_value};
 use crate::services::{DbPool, EmailMessage, EmailPool, FindOptions, MongoPool, RedisPool, Storage};
 use crate::{json, HandlerError, Request, Response};
 use serde::de::DeserializeOwned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::hint::black_box;
 
 /// Never called. Public, or the compiler would see that and drop the instances.
 #[doc(hidden)]
 pub fn instances(request: Request, error: HandlerError, result: Result<Response, HandlerError>) {
-    drop(request);
-    drop(error);
-    drop(result);
+    drop((request, error, result));
+    black_box(run::<Response> as fn(_) -> _);
+    black_box(run_result::<Result<Response, HandlerError>> as fn(_) -> _);
+    both::<Fields>();
     both::<Value>();
     both::<Map<String, Value>>();
     both::<String>();
@@ -82,4 +84,26 @@ fn read_write<T: DeserializeOwned + Serialize>() {
 fn write<T: Serialize>(value: T) {
     drop(to_value(&value));
     drop(Response::ok(value));
+}
+
+/// Its derives instantiate what reads and writes a field of each of the usual types.
+#[derive(Deserialize, Serialize)]
+struct Fields {
+    text: String,
+    texts: Vec<String>,
+    maybe_text: Option<String>,
+    flag: bool,
+    maybe_flag: Option<bool>,
+    signed: i32,
+    long: i64,
+    maybe_long: Option<i64>,
+    unsigned: u32,
+    maybe_unsigned: Option<u32>,
+    unsigned_long: u64,
+    maybe_unsigned_long: Option<u64>,
+    size: usize,
+    float: f64,
+    maybe_float: Option<f64>,
+    json: Value,
+    maybe_json: Option<Value>,
 }

@@ -36,6 +36,30 @@ fn the_target_is_taken_apart() {
 }
 
 #[test]
+fn a_query_is_decoded_as_browsers_encode_forms() {
+    let value = |query: &str, name: &str| get(&format!("/?{query}")).query.remove(name);
+    for (query, name, expected) in [
+        ("x=1&y=a%20b", "y", "a b"),
+        ("a+b=c+d", "a b", "c d"),
+        ("%C3%A9=%F0%9F%A6%80", "é", "🦀"),
+        ("é=ü", "é", "ü"),
+        ("a=b=c", "a", "b=c"),
+        ("&&x=1&x=2&", "x", "2"),
+        ("flag", "flag", ""),
+        ("=v", "", "v"),
+        ("x=%00y", "x", "\0y"),
+        // What cannot be decoded is kept or replaced: it is no reason to refuse a request.
+        ("x=100%", "x", "100%"),
+        ("x=%zz%4", "x", "%zz%4"),
+        ("x=%FF", "x", "\u{FFFD}"),
+        ("x=%C3%28", "x", "\u{FFFD}("),
+    ] {
+        assert_eq!(value(query, name).as_deref(), Some(expected), "{query}");
+    }
+    assert_eq!(get("/?&&").query.len(), 0);
+}
+
+#[test]
 fn parameters_are_parsed_on_demand() {
     let mut req = get("/?page=2&bad=two");
     req.params.insert("id".into(), "17".into());

@@ -1,8 +1,18 @@
-/** A transaction of an actor: its calls run one after the other, its end comes last, and it does not stay open for ever. */
-import type { ActorCall, ActorTransaction } from './actor.js';
-import type { DriverAnswer, Transaction } from './driver.js';
-import type { PendingCall } from './driver-call.js';
+/** A transaction of an actor: its calls and its end run one after the other, and its duration is limited. */
+import type { Transaction } from './driver.js';
+import type { ActorCall, PendingCall } from './driver-call.js';
+import type { CheckedOperation, DriverAnswer } from './operations.js';
 import { ServiceError } from './service-error.js';
+
+/** An open transaction of an actor: it occupies one of its connections. */
+export interface ActorTransaction {
+  call(call: ActorCall): Promise<DriverAnswer>;
+  commit(timeoutMs: number): Promise<void>;
+  /** Rolls back after the earlier calls have ended. */
+  rollback(): Promise<void>;
+  /** Rolls back at once and aborts the call in progress. Never fails. */
+  abandon(): Promise<void>;
+}
 
 /** Runs a call within its deadline, and counts it. */
 export type RunCall = <R>(
@@ -13,73 +23,76 @@ export type RunCall = <R>(
 
 export interface TransactionOptions {
   readonly run: RunCall;
-  /** Gives back what the transaction occupies; more than once does no harm. */
-  readonly leave: () => void;
-  /** It is rolled back after this. */
+  /** Finds an operation of the driver. @throws ServiceError */
+  readonly operation: (name: string) => CheckedOperation<Transaction>;
+  /** Releases the connection of the transaction; idempotent. */
+  readonly release: () => void;
+  /** Maximum duration, milliseconds; then it is rolled back. */
   readonly longestMs: number;
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
-/** Makes the transaction that a driver has opened one of its actor. */
+/** Wraps a transaction that a driver has opened. */
 export function openTransaction(
   transaction: Transaction,
-  { run, leave, longestMs }: TransactionOptions,
+  { run, operation, release, longestMs }: TransactionOptions,
 ): ActorTransaction {
-  let over: 'committed' | 'rolled back' | 'timed out' | undefined;
-  let underWay: PendingCall | undefined;
+  let outcome: 'committed' | 'rolled back' | 'timed out' | undefined;
+  let inProgress: PendingCall | undefined;
   let last: Promise<unknown> = Promise.resolve();
   const timer = setTimeout(() => void end('timed out'), longestMs);
 
-  function inTurn<R>(work: () => Promise<R>): Promise<R> {
+  function enqueue<R>(work: () => Promise<R>): Promise<R> {
     const result = last.then(work);
     last = result.catch(() => undefined);
     return result;
   }
 
   function requireOpen(): void {
-    if (over === 'timed out') {
+    if (outcome === 'timed out') {
       const message = `the transaction was rolled back: it was open for longer than ${longestMs} ms`;
       throw new ServiceError('deadline', message);
     }
-    if (over) throw new ServiceError('invalid', `the transaction is ${over} already`);
+    if (outcome) throw new ServiceError('invalid', `the transaction is ${outcome} already`);
   }
 
   async function end(reason: 'rolled back' | 'timed out'): Promise<void> {
-    if (over) return;
-    over = reason;
+    if (outcome) return;
+    outcome = reason;
     clearTimeout(timer);
-    // A statement under way would be waited for.
-    underWay?.abort();
+    // Otherwise the rollback would wait for the statement in progress.
+    inProgress?.abort();
     await transaction.rollback();
-    leave();
+    release();
   }
 
   /** Runs a call that can be aborted when the transaction ends. */
   function bounded<R>(call: ActorCall, work: (pending: PendingCall) => Promise<R>): Promise<R> {
     return run(call, call.timeoutMs, (pending) => {
-      underWay = pending;
+      inProgress = pending;
       return work(pending);
     }).finally(() => {
-      underWay = undefined;
+      inProgress = undefined;
     });
   }
 
   return {
     call: (call) =>
-      inTurn(async (): Promise<DriverAnswer> => {
+      enqueue(async (): Promise<DriverAnswer> => {
         requireOpen();
-        return bounded(call, (pending) => transaction.call(pending));
+        const { check, run: perform } = operation(call.operation);
+        return bounded(call, (pending) => perform(transaction, check(call.args), pending));
       }),
     commit: (timeoutMs) =>
-      inTurn(async () => {
+      enqueue(async () => {
         requireOpen();
-        over = 'committed';
+        outcome = 'committed';
         clearTimeout(timer);
-        const call: ActorCall = { operation: 'commit', args: undefined, payload: NOTHING, timeoutMs };
-        await bounded(call, (pending) => transaction.commit(pending)).finally(leave);
+        const call: ActorCall = { operation: 'commit', args: undefined, payload: EMPTY, timeoutMs };
+        await bounded(call, (pending) => transaction.commit(pending)).finally(release);
       }),
-    rollback: () => inTurn(() => end('rolled back')),
+    rollback: () => enqueue(() => end('rolled back')),
     abandon: () => end('rolled back'),
   };
 }

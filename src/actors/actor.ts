@@ -1,30 +1,28 @@
 /**
- * An actor owns the connections to the backend of one active service. It bounds how many calls are under way and how many
- * wait, gives every call a deadline, counts and times them, and drains when the service is deactivated.
+ * An actor owns the connections to the backend of one active service. It limits the calls in progress and those that
+ * wait, gives every call a deadline, records metrics, and drains when the service is deactivated.
  */
+
+import pTimeout from 'p-timeout';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import type { ServiceConfig, ServiceType } from '../service-configs.js';
-import { withinTime } from '../within-time.js';
-import { openTransaction, type RunCall } from './actor-transaction.js';
-import type { Driver, DriverAnswer, ObjectFiles } from './driver.js';
-import { PendingCall } from './driver-call.js';
-import { Gate } from './gate.js';
-import { type Held, Link, type LinkState, notConnected } from './link.js';
+import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
+import type { Logger } from '../util/log.js';
+import { type ActorTransaction, openTransaction, type RunCall } from './actor-transaction.js';
+import { BoundedSemaphore } from './bounded-semaphore.js';
+import { type Connection, type Driver, type ObjectFiles, requireOperation } from './driver.js';
+import { type ActorCall, PendingCall } from './driver-call.js';
 import { openConnection } from './open-connection.js';
+import type { CheckedOperation, DriverAnswer } from './operations.js';
+import {
+  type ConnectionLease,
+  type ConnectionState,
+  notConnected,
+  ReconnectingConnection,
+} from './reconnecting-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, CallResult, PoolUse } from './service-metrics.js';
 
-/** A call as it comes from a handler. */
-export interface ActorCall {
-  readonly operation: string;
-  readonly args: unknown;
-  readonly payload: Buffer;
-  /** Milliseconds until nobody waits any more. */
-  readonly timeoutMs: number;
-}
-
-/** A backend that has answered within this time, or was asked, is not asked again. */
+/** A backend that has answered, or was checked, within this time is not checked again. */
 const VERIFY_PAUSE_MS = 5_000;
 
 export interface ActorOptions<T extends ServiceType = ServiceType> {
@@ -32,81 +30,80 @@ export interface ActorOptions<T extends ServiceType = ServiceType> {
   readonly config: ServiceConfig<T>;
   readonly queueLimit: number;
   readonly sqliteDir: string | undefined;
+  /** How long a backend may take to accept a connection; `CONNECT_TIMEOUT_MS` unless given. */
+  readonly connectTimeoutMs?: number | undefined;
   readonly metrics: ActorMetrics;
-  /** Its lines name the service. */
+  /** Adds the service id to each line. */
   readonly log: Logger;
-  readonly onState: (state: LinkState) => void;
+  readonly onState: (state: ConnectionState) => void;
 }
 
-/** An open transaction of an actor: it occupies one of its connections. */
-export interface ActorTransaction {
-  call(call: ActorCall): Promise<DriverAnswer>;
-  commit(timeoutMs: number): Promise<void>;
-  /** Rolls back after the calls before it. */
-  rollback(): Promise<void>;
-  /** Rolls back at once: a call under way is aborted. Never fails. */
-  abandon(): Promise<void>;
-}
-
-/** A place among the calls under way, and the connection to use. */
-interface Place {
-  readonly held: Held;
-  /** To be called when the call is over; more than once does no harm. */
-  readonly leave: () => void;
-  /** What is left of the call's time. */
+/** The resources that a call holds while it is in progress. */
+interface Admission {
+  readonly lease: ConnectionLease;
+  /** To be called when the call has ended; idempotent. */
+  readonly release: () => void;
+  /** Milliseconds until the deadline of the call. */
   readonly remainingMs: number;
 }
 
 export class Actor<T extends ServiceType = ServiceType> {
-  readonly #gate: Gate;
-  readonly #link: Link;
-  readonly #operations: ReadonlySet<string>;
+  readonly #options: ActorOptions<T>;
+  readonly #semaphore: BoundedSemaphore;
+  readonly #connection: ReconnectingConnection;
   #isDraining = false;
   #empty: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
   /** When the backend last answered a call. */
   #answeredAt = 0;
   #verifiedAt = 0;
-  /** Calls, transactions and streams that have begun and are not over, those that wait included. */
+  /** Calls, transactions and streams in progress, including those that wait. */
   #open = 0;
 
-  constructor(private readonly options: ActorOptions<T>) {
-    const { driver, config, queueLimit, sqliteDir, log } = options;
-    this.#operations = new Set(driver.operations);
-    this.#gate = new Gate(driver.concurrency(config), queueLimit);
-    this.#link = new Link({
-      open: (onLost) => openConnection(driver, config, { log, onLost, sqliteDir }),
+  constructor(options: ActorOptions<T>) {
+    this.#options = options;
+    const { driver, config, queueLimit, sqliteDir, connectTimeoutMs, log } = options;
+    this.#semaphore = new BoundedSemaphore(driver.concurrency(config), queueLimit);
+    this.#connection = new ReconnectingConnection({
+      open: (onLost) => openConnection(driver, config, { log, onLost, sqliteDir }, connectTimeoutMs),
       onState: (state) => this.#onState(state),
     });
   }
 
-  get state(): LinkState {
-    return this.#link.state;
+  get state(): ConnectionState {
+    return this.#connection.state;
   }
 
   get use(): PoolUse {
-    return { inUse: this.#gate.inside, waiting: this.#gate.waiting };
+    return { inUse: this.#semaphore.inUse, waiting: this.#semaphore.waiting };
   }
 
-  /** Resolves when the first attempt to connect is over, however it ended. */
+  /** Resolves when the first attempt to connect has succeeded or failed. */
   async settled(): Promise<void> {
-    await this.#link.settled();
+    await this.#connection.settled();
   }
 
-  /** Rejects with a ServiceError. Runs with every call of every handler: no more promises than it needs. */
+  /** Rejects with a ServiceError. On the hot path: it creates no more promises than needed. */
   call(call: ActorCall): Promise<DriverAnswer> {
-    const { operation, timeoutMs } = call;
-    if (!this.#operations.has(operation)) return Promise.reject(this.#unknownOperation(operation));
+    let operation: CheckedOperation<Connection>;
+    let args: unknown;
+    try {
+      // Before it is counted: unknown operation names must not become labels of metrics.
+      operation = requireOperation(this.#options.driver, call.operation);
+      args = operation.check(call.args);
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
     return this.#measured(
-      operation,
-      this.#inside(timeoutMs, (held, remainingMs) =>
-        this.#bounded(call, remainingMs, held, (pending) => held.connection.call(pending)),
+      call.operation,
+      this.#admitted(call.timeoutMs, (lease, remainingMs) =>
+        this.#bounded(call, remainingMs, lease, (pending) => operation.run(lease.connection, args, pending)),
       ),
     );
   }
 
   /**
-   * Opens a transaction, which is rolled back by itself after a while.
+   * Opens a transaction, which is rolled back after `longestMs`.
    * @throws ServiceError
    */
   async begin(timeoutMs: number, longestMs: number): Promise<ActorTransaction> {
@@ -115,37 +112,35 @@ export class Actor<T extends ServiceType = ServiceType> {
   }
 
   async #begin(call: ActorCall, longestMs: number): Promise<ActorTransaction> {
-    const { held, leave, remainingMs } = await this.#enter(call.timeoutMs);
+    const { driver } = this.#options;
+    const { lease, release, remainingMs } = await this.#admit(call.timeoutMs);
     try {
-      const { connection } = held;
+      const { connection } = lease;
       const { begin } = connection;
-      if (!begin) {
-        throw new ServiceError('invalid', `a ${this.options.driver.type} service has no transactions`);
-      }
+      if (!begin) throw new ServiceError('invalid', `a ${driver.type} service has no transactions`);
       const opened = await this.#bounded(
         call,
         remainingMs,
-        held,
+        lease,
         (pending) => begin.call(connection, pending),
         (late) => late.rollback(),
       );
-      const run: RunCall = (next, remaining, work) => {
-        if (!this.#operations.has(next.operation)) throw this.#unknownOperation(next.operation);
-        return this.#measured(next.operation, this.#bounded(next, remaining, held, work));
-      };
-      return openTransaction(opened, { run, leave, longestMs });
+      const run: RunCall = (next, remaining, work) =>
+        this.#measured(next.operation, this.#bounded(next, remaining, lease, work));
+      const operation = (name: string) => requireOperation(driver, name);
+      return openTransaction(opened, { run, operation, release, longestMs });
     } catch (thrown) {
-      leave();
+      release();
       throw thrown;
     }
   }
 
   /**
-   * Uses the files of an object storage; the actor does not end before `use` does.
+   * Uses the files of an object storage; the actor does not close before `use` has ended.
    * @throws ServiceError when it is not connected, or no object storage
    */
   async useFiles<R>(timeoutMs: number, use: (files: ObjectFiles) => Promise<R>): Promise<R> {
-    return this.#inside(timeoutMs, async ({ connection, lost }) => {
+    return this.#admitted(timeoutMs, async ({ connection, lost }) => {
       if (!connection.files) throw new ServiceError('invalid', 'the service is no object storage');
       try {
         return await use(connection.files);
@@ -156,28 +151,22 @@ export class Actor<T extends ServiceType = ServiceType> {
     });
   }
 
-  /** Refuses new calls, waits until those under way are over, or for so long, and closes the connections. */
+  /** Refuses new calls, waits up to `limitMs` for those in progress, and closes the connections. */
   async drain(limitMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isDraining = true;
     if (this.#open > 0) {
       this.#empty ??= new Promise((resolve) => {
         this.#onEmpty = resolve;
       });
-      await (limitMs === Number.POSITIVE_INFINITY ? this.#empty : withinTime(this.#empty, limitMs));
+      await pTimeout(this.#empty, { milliseconds: limitMs, fallback: () => undefined });
     }
-    await this.#link.close();
-  }
-
-  #unknownOperation(operation: string): ServiceError {
-    const { type, operations } = this.options.driver;
-    const known = `a ${type} service has ${operations.join(', ')}`;
-    return new ServiceError('invalid', `there is no operation "${operation.slice(0, 64)}": ${known}`);
+    await this.#connection.close();
   }
 
   #measured<R>(operation: string, work: Promise<R>): Promise<R> {
     const started = performance.now();
     const count = (result: CallResult) =>
-      this.options.metrics.called(operation, result, (performance.now() - started) / 1000);
+      this.#options.metrics.called(operation, result, (performance.now() - started) / 1000);
     return work.then(
       (answer) => {
         count('ok');
@@ -190,71 +179,75 @@ export class Actor<T extends ServiceType = ServiceType> {
     );
   }
 
-  #inside<R>(timeoutMs: number, work: (held: Held, remainingMs: number) => Promise<R>): Promise<R> {
-    const place = this.#enterNow(timeoutMs);
-    if (place) return this.#leaveAfter(place, work);
-    return this.#enter(timeoutMs).then((entered) => this.#leaveAfter(entered, work));
-  }
-
-  #leaveAfter<R>(
-    { held, leave, remainingMs }: Place,
-    work: (held: Held, remainingMs: number) => Promise<R>,
+  #admitted<R>(
+    timeoutMs: number,
+    work: (lease: ConnectionLease, remainingMs: number) => Promise<R>,
   ): Promise<R> {
-    return work(held, remainingMs).finally(leave);
+    const admission = this.#admitNow(timeoutMs);
+    if (admission) return this.#releaseAfter(admission, work);
+    return this.#admit(timeoutMs).then((late) => this.#releaseAfter(late, work));
   }
 
-  /** Takes a place and the connection if both are there, as they mostly are. */
-  #enterNow(timeoutMs: number): Place | undefined {
-    if (this.#isDraining || !this.#gate.tryEnter()) return undefined;
-    const held = this.#link.hold();
-    if (!held) {
-      this.#gate.leave();
+  #releaseAfter<R>(
+    { lease, release, remainingMs }: Admission,
+    work: (lease: ConnectionLease, remainingMs: number) => Promise<R>,
+  ): Promise<R> {
+    return work(lease, remainingMs).finally(release);
+  }
+
+  /** Admits a call without waiting: the common case. */
+  #admitNow(timeoutMs: number): Admission | undefined {
+    if (this.#isDraining || !this.#semaphore.tryAcquire()) return undefined;
+    const lease = this.#connection.acquire();
+    if (!lease) {
+      this.#semaphore.release();
       return undefined;
     }
     this.#open++;
-    return this.#place(held, timeoutMs);
+    return this.#admission(lease, timeoutMs);
   }
 
-  /** Takes a place and the connection, and waits for either if need be. */
-  async #enter(timeoutMs: number): Promise<Place> {
+  /** Admits a call after waiting for capacity and for the connection if necessary. */
+  async #admit(timeoutMs: number): Promise<Admission> {
     if (this.#isDraining) throw new ServiceError('inactive', 'the service is being deactivated');
     this.#open++;
     try {
       const started = performance.now();
-      await this.#gate.enter(timeoutMs);
+      await this.#semaphore.acquire(timeoutMs);
       const remainingMs = timeoutMs - (performance.now() - started);
       if (remainingMs < 1) {
-        this.#gate.leave();
-        throw new ServiceError('deadline', `it waited ${timeoutMs} ms for its turn`);
+        this.#semaphore.release();
+        throw new ServiceError('deadline', `it waited ${timeoutMs} ms in the queue`);
       }
-      const held = this.#link.hold() ?? (await this.#holdWhenConnected(remainingMs));
-      if (!held) {
-        this.#gate.leave();
-        throw notConnected(this.#link.state);
+      const lease = this.#connection.acquire() ?? (await this.#leaseWhenConnected(remainingMs));
+      if (!lease) {
+        this.#semaphore.release();
+        throw notConnected(this.#connection.state);
       }
-      return this.#place(held, remainingMs);
+      return this.#admission(lease, remainingMs);
     } catch (thrown) {
       this.#closed();
       throw thrown;
     }
   }
 
-  #place(held: Held, remainingMs: number): Place {
-    let isLeft = false;
-    const leave = () => {
-      if (isLeft) return;
-      isLeft = true;
-      held.release();
-      this.#gate.leave();
+  #admission(lease: ConnectionLease, remainingMs: number): Admission {
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      lease.release();
+      this.#semaphore.release();
       this.#closed();
     };
-    return { held, leave, remainingMs };
+    return { lease, release, remainingMs };
   }
 
-  /** A service that was activated a moment ago is worth waiting for; one whose backend is away is not. */
-  async #holdWhenConnected(timeoutMs: number): Promise<Held | undefined> {
-    if (this.#link.state.kind === 'connecting') await withinTime(this.#link.settled(), timeoutMs);
-    return this.#link.hold();
+  /** Waits for the first attempt to connect, but not while the backend is unreachable. */
+  async #leaseWhenConnected(timeoutMs: number): Promise<ConnectionLease | undefined> {
+    if (this.#connection.state.kind === 'connecting')
+      await pTimeout(this.#connection.settled(), { milliseconds: timeoutMs, fallback: () => undefined });
+    return this.#connection.acquire();
   }
 
   #closed(): void {
@@ -263,15 +256,15 @@ export class Actor<T extends ServiceType = ServiceType> {
     this.#onEmpty?.();
   }
 
-  /** Waits for a driver until the deadline. What it says of the connection goes to the link. */
+  /** Runs work of a driver until the deadline. A connection that the driver reports as broken is retired. */
   #bounded<R>(
-    { operation, args, payload, timeoutMs }: ActorCall,
+    { payload, timeoutMs }: ActorCall,
     remainingMs: number,
-    held: Held,
+    lease: ConnectionLease,
     work: (pending: PendingCall) => Promise<R>,
     onLate: (result: R) => Promise<void> = async () => undefined,
   ): Promise<R> {
-    const pending = new PendingCall(operation, args, payload, remainingMs);
+    const pending = new PendingCall(payload, remainingMs);
     return new Promise<R>((resolve, reject) => {
       let isLate = false;
       const timer = setTimeout(() => {
@@ -286,40 +279,43 @@ export class Actor<T extends ServiceType = ServiceType> {
           this.#answeredAt = performance.now();
           if (!isLate) return resolve(result);
           return onLate(result).catch((error: unknown) =>
-            this.options.log.warn({ err: toError(error) }, 'what came too late could not be undone'),
+            this.#options.log.warn(
+              { err: toError(error) },
+              'a result after the deadline could not be undone',
+            ),
           );
         },
         (thrown: unknown) => {
           clearTimeout(timer);
-          // How a call ends that was told to end says nothing of the backend.
+          // The outcome of an aborted call says nothing about the backend.
           if (isLate) return;
-          if (thrown instanceof ServiceError && thrown.kind === 'unavailable') held.lost(thrown);
+          if (thrown instanceof ServiceError && thrown.kind === 'unavailable') lease.lost(thrown);
           reject(thrown);
         },
       );
     });
   }
 
-  /** A call ran over its deadline. Whether the backend is still there is asked only if nothing shows that it is. */
+  /** After a call has exceeded its deadline: checks the backend, unless it has answered recently. */
   #verify(): void {
     const now = performance.now();
     if (now - Math.max(this.#answeredAt, this.#verifiedAt) < VERIFY_PAUSE_MS) return;
     this.#verifiedAt = now;
-    this.#link.verify();
+    this.#connection.verify();
   }
 
   #wasConnected = false;
   #isLogged = false;
 
-  #onState(state: LinkState): void {
-    const { log, metrics, onState } = this.options;
+  #onState(state: ConnectionState): void {
+    const { log, metrics, onState } = this.#options;
     if (state.kind === 'connected') {
       if (this.#wasConnected) metrics.reconnected();
       log.info({ backend: state.message }, this.#wasConnected ? 'connected again' : 'connected');
       this.#wasConnected = true;
       this.#isLogged = false;
     } else if (state.kind === 'unreachable' && !this.#isLogged) {
-      // Once, not with every attempt.
+      // Once per outage, not for every attempt.
       log.warn({ reason: state.reason }, 'backend cannot be reached; trying again');
       this.#isLogged = true;
     }
@@ -327,17 +323,11 @@ export class Actor<T extends ServiceType = ServiceType> {
   }
 }
 
-/** A driver may also fail before it has a promise. */
+/** Turns a synchronous error of a driver into a rejection. */
 function started<R>(work: () => Promise<R>): Promise<R> {
   try {
     return work();
   } catch (thrown) {
     return Promise.reject(thrown);
   }
-}
-
-/** What a call failed with, for who called. */
-export function asServiceError(thrown: unknown): ServiceError {
-  if (thrown instanceof ServiceError) return thrown;
-  return new ServiceError('backend', toError(thrown).message, { cause: thrown });
 }

@@ -1,16 +1,16 @@
-/** Which service an endpoint reaches under which name, in memory: asked with every call of every handler. */
+/** The services bound to each endpoint, by name, in memory: every call of a handler is looked up here. */
 import type { HostedBinding } from '../store/service-activity.js';
 
 export class BindingTable {
   readonly #byEndpoint = new Map<string, Map<string, string>>();
   readonly #byService = new Map<string, readonly HostedBinding[]>();
 
-  /** The id of the service that an endpoint has under this name. */
+  /** The id of the service that is bound to an endpoint under this name. */
   find(endpointId: string, poolId: string): string | undefined {
     return this.#byEndpoint.get(endpointId)?.get(poolId);
   }
 
-  /** The services that an endpoint has. */
+  /** The services that are bound to an endpoint. */
   servicesOf(endpointId: string): string[] {
     return [...(this.#byEndpoint.get(endpointId)?.values() ?? [])];
   }
@@ -19,7 +19,7 @@ export class BindingTable {
   replace(serviceId: string, bindings: readonly HostedBinding[]): void {
     for (const { endpoint_id, pool_id } of this.#byService.get(serviceId) ?? []) {
       const pools = this.#byEndpoint.get(endpoint_id);
-      // The name may be that of another service by now.
+      // The name may be bound to another service by now.
       if (pools?.get(pool_id) === serviceId) pools.delete(pool_id);
       if (pools?.size === 0) this.#byEndpoint.delete(endpoint_id);
     }

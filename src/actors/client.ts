@@ -1,26 +1,25 @@
-/** What the process `web` has of the actor hosts: it finds a live one and asks it (`web-server.ts` answers). */
+/** The client of the process `web` for the actor hosts: it finds a live one and sends it requests (`web-server.ts`). */
 import { access } from 'node:fs/promises';
-import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import { presentNodes } from '../reconcile/present-nodes.js';
+import type { ConnectionTest } from '../model/connection-test.js';
+import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
-import type { ConnectionTest } from './open-connection.js';
-import { RawBodyAgent, takeBody } from './raw-body.js';
+import type { Logger } from '../util/log.js';
 import type { WebFailure } from './web-server.js';
 
 export interface ActorHostClientOptions {
   readonly store: Store;
-  /** Proves that it is the management API that asks. */
+  /** Authenticates the management API. */
   readonly token: string;
   readonly log: Logger;
 }
 
-/** Where an actor host is reached. */
+/** The address of an actor host. */
 type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
 
 interface Exchange {
@@ -28,31 +27,30 @@ interface Exchange {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string | number | undefined>>;
-  /** Called once per try. */
+  /** Called once per attempt. */
   readonly body?: () => Readable;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly content: Readable;
-}
+/** Longer than the queue timeout of a transfer and the timeouts of backends together. */
+const RESPONSE_TIMEOUT_MS = 150_000;
 
-/** Longer than any turn a transfer waits for, and any silence of a backend. */
-const ANSWER_LIMIT_MS = 150_000;
-
-/** Every method rejects with an AppError: no_actor_host, no_object_storage, not_found, invalid_input or backend_failed. */
+/**
+ * Every method rejects with an AppError: no_actor_host, no_object_storage, not_found, invalid_input or backend_failed.
+ */
 export class ActorHostClient {
-  /** As many connections as there are requests: the actor hosts decide how many transfers run at once. */
-  readonly #agent = new RawBodyAgent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
+  readonly #options: ActorHostClientOptions;
+  /** Not limited: the actor hosts limit concurrent transfers. */
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
 
-  constructor(private readonly options: ActorHostClientOptions) {}
+  constructor(options: ActorHostClientOptions) {
+    this.#options = options;
+  }
 
   async testService(id: string): Promise<ConnectionTest> {
     return this.#json({ method: 'POST', path: `/services/${encodeURIComponent(id)}/test` });
   }
 
-  /** All objects with a prefix. Without a service, here and below, the storage is meant that has been active longest. */
+  /** All objects with a prefix. Without a service, here and below, the storage that has been active longest is used. */
   async listObjects(
     service: string | undefined,
     prefix: string,
@@ -60,24 +58,29 @@ export class ActorHostClient {
     return this.#json({ method: 'GET', path: '/objects', query: { service, prefix } });
   }
 
-  /** An object, or what was asked for of it; the headers of the request say what that is. */
+  /** An object, or a part of it as `Range` and the conditional headers of the request say. */
   async readObject(
     service: string | undefined,
     key: string,
     method: 'GET' | 'HEAD',
     headers: Readonly<Record<string, string | undefined>>,
   ): Promise<{ status: number; headers: Record<string, string>; content: Readable }> {
-    const answer = await this.#ask({ method, path: '/objects/content', query: { service, key }, headers });
+    const answer = await this.#request({
+      method,
+      path: '/objects/content',
+      query: { service, key },
+      headers,
+    });
     const kept = ['content-length', 'content-range', 'etag', 'last-modified', 'accept-ranges'].flatMap(
       (name) => {
         const value = answer.headers[name];
         return typeof value === 'string' ? [[name, value] as const] : [];
       },
     );
-    return { ...answer, headers: Object.fromEntries(kept) };
+    return { status: answer.statusCode ?? 500, headers: Object.fromEntries(kept), content: answer };
   }
 
-  /** Stores an object; `content` makes the stream of its bytes. */
+  /** Stores an object; `content` creates the stream of its bytes. */
   async writeObject(
     service: string | undefined,
     key: string,
@@ -106,28 +109,29 @@ export class ActorHostClient {
   }
 
   async #json<T>(exchange: Exchange): Promise<T> {
-    // Both sides are of one version, so the answer has the shape its route gives it.
-    return (await readJson(await this.#ask(exchange))) as T;
+    // Both sides have the same version, so the shape of the response is known.
+    return (await readJson(await this.#request(exchange))) as T;
   }
 
-  /** The first answer that a live host gives. */
-  async #ask(exchange: Exchange): Promise<Answer> {
+  /** The response of the first live host that can be reached. */
+  async #request(exchange: Exchange): Promise<IncomingMessage> {
     const addresses = await this.#addresses();
     for (const address of addresses) {
-      let answer: Answer;
+      let answer: IncomingMessage;
       try {
         answer = await this.#send(address, exchange);
       } catch (thrown) {
-        // No other host could do better.
-        if (thrown instanceof SourceFailure) throw thrown.cause;
-        this.options.log.warn({ err: toError(thrown) }, 'an actor host cannot be reached');
+        // Another host would fail as well.
+        if (thrown instanceof BodySourceError) throw thrown.cause;
+        this.#options.log.warn({ err: toError(thrown) }, 'an actor host cannot be reached');
         continue;
       }
-      if (answer.status < 400 || answer.status === 416) return answer;
+      const { statusCode = 500 } = answer;
+      if (statusCode < 400 || statusCode === 416) return answer;
       if (exchange.method === 'HEAD') {
-        // There is no body that could say more; the connection is free when it has been read all the same.
-        answer.content.resume();
-        throw failureWithoutBody(answer.status);
+        // Consumed, although it is empty, so that the connection is free again.
+        answer.resume();
+        throw failureWithoutBody(statusCode);
       }
       throw failure((await readJson(answer)) as WebFailure);
     }
@@ -138,33 +142,36 @@ export class ActorHostClient {
     throw new AppError('no_actor_host', message);
   }
 
-  /** Those of this machine first: their sockets need no way through the network. */
+  /** Hosts on this machine first: their sockets need no network. */
   async #addresses(): Promise<Address[]> {
-    const here: Address[] = [];
-    const elsewhere: Address[] = [];
-    for (const node of await presentNodes(this.options.store, 'actor-host')) {
+    const local: Address[] = [];
+    const remote: Address[] = [];
+    for (const node of await awaitLiveNodes(this.#options.store, 'actor-host')) {
       const { socket, url } = node.info;
       if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket))) {
-        here.push({ socketPath: socket });
+        local.push({ socketPath: socket });
       } else if (typeof url === 'string') {
         const { hostname: host, port } = new URL(url);
-        elsewhere.push({ hostname: host.replace(/^\[|\]$/g, ''), port });
+        remote.push({ hostname: host.replace(/^\[|\]$/g, ''), port });
       }
     }
-    return [...here, ...elsewhere];
+    return [...local, ...remote];
   }
 
-  async #send(address: Address, exchange: Exchange): Promise<Answer> {
+  async #send(address: Address, exchange: Exchange): Promise<IncomingMessage> {
     try {
       return await this.#exchange(address, exchange);
     } catch (thrown) {
-      // The host has closed a kept connection at the moment it was used again; nothing was done yet.
+      // The host closed a keep-alive connection just when it was reused; the request was not processed.
       if (thrown instanceof StaleConnection) return this.#exchange(address, exchange);
       throw thrown;
     }
   }
 
-  #exchange(address: Address, { method, path, query = {}, headers, body }: Exchange): Promise<Answer> {
+  #exchange(
+    address: Address,
+    { method, path, query = {}, headers, body }: Exchange,
+  ): Promise<IncomingMessage> {
     const parameters = Object.entries(query).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
@@ -176,10 +183,10 @@ export class ActorHostClient {
         path: `${path}?${new URLSearchParams(parameters)}`,
         headers: {
           ...Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined)),
-          authorization: `Bearer ${this.options.token}`,
+          authorization: `Bearer ${this.#options.token}`,
         },
       });
-      outgoing.setTimeout(ANSWER_LIMIT_MS, () => outgoing.destroy(new Error('no answer in time')));
+      outgoing.setTimeout(RESPONSE_TIMEOUT_MS, () => outgoing.destroy(new Error('no answer in time')));
       let isBroken = false;
       outgoing.on('error', (error: Error & { code?: string }) => {
         isBroken = true;
@@ -187,8 +194,7 @@ export class ActorHostClient {
       });
       outgoing.on('response', (response) => {
         outgoing.setTimeout(0);
-        const content = method === 'HEAD' ? response : takeBody(response);
-        resolve({ status: response.statusCode ?? 500, headers: response.headers, content });
+        resolve(response);
       });
       if (!body) {
         outgoing.end();
@@ -196,30 +202,30 @@ export class ActorHostClient {
       }
       const source = body();
       source.on('error', (cause) => {
-        if (!isBroken) reject(new SourceFailure('the content cannot be read', { cause }));
+        if (!isBroken) reject(new BodySourceError('the content cannot be read', { cause }));
       });
-      // Both ends tell by themselves what went wrong.
+      // Both streams report their errors themselves.
       pipeline(source, outgoing).catch(() => undefined);
     });
   }
 }
 
-async function readJson({ content }: Answer): Promise<unknown> {
+async function readJson(answer: IncomingMessage): Promise<unknown> {
   try {
-    return await json(content);
+    return await json(answer);
   } catch (thrown) {
     throw new AppError(
       'no_actor_host',
-      'The actor host broke off its answer; try again',
+      'The actor host aborted its answer; try again',
       {},
       { cause: thrown },
     );
   }
 }
 
-/** What was to be sent could not be read. */
-class SourceFailure extends Error {
-  override readonly name = 'SourceFailure';
+/** The body of the request could not be read. */
+class BodySourceError extends Error {
+  override readonly name = 'BodySourceError';
 }
 
 class StaleConnection extends Error {

@@ -1,61 +1,62 @@
 /**
- * How many connections handlers may have with the actor host: each endpoint so many, and all together no more than leave
- * it file descriptors for its own work. Whose a connection is, nobody knows before its token has come. Of those without
- * one there are few, and the oldest has to go for a new one: who is honest sends the token at once.
+ * Limits the connections of handlers to the actor host: per endpoint, and in total, so that the host keeps file
+ * descriptors for its own work. A connection belongs to an endpoint once its token has arrived. The number of
+ * connections without a token is limited too; a new one evicts the oldest, because the SDK sends the token at once.
  */
-import { descriptorsForConnections } from '../file-descriptors.js';
+import { descriptorsForConnections } from '../util/file-descriptors.js';
 
-/** How many there may be. */
-export interface ConnectionNumbers {
-  readonly ofOneEndpoint: number;
-  readonly ofAllEndpoints: number;
+/** Maximum numbers of connections. */
+export interface ConnectionMaximums {
+  readonly perEndpoint: number;
+  readonly withToken: number;
   readonly withoutToken: number;
 }
 
-/** While a handler is replaced there are two processes of it. */
+/** A handler has two processes while it is replaced. */
 const PROCESSES = 2;
-/** A request makes one call at a time, besides the transaction that it may have open. */
-const OF_ONE_REQUEST = 2;
-/** For threads that handlers start by themselves. */
-const MORE = 32;
-/** No endpoint gets more than this part of all. */
-const SHARE_OF_ONE = 1 / 4;
-const MOST_WITHOUT_TOKEN = 1_024;
+/** For one call at a time, and for an open transaction. */
+const CONNECTIONS_PER_REQUEST = 2;
+/** For threads that handlers start themselves. */
+const ADDITIONAL_CONNECTIONS = 32;
+/** The largest share of all connections that one endpoint gets. */
+const MAX_SHARE_PER_ENDPOINT = 1 / 4;
+const MAX_WITHOUT_TOKEN = 1_024;
 
 /**
- * @param threads requests that one handler process works on at the same time
- * @param all connections that there may be together
+ * @param threads concurrent requests of one handler process
+ * @param all maximum number of all connections
  */
-export function connectionNumbers(threads: number, all = descriptorsForConnections()): ConnectionNumbers {
-  const withoutToken = Math.min(MOST_WITHOUT_TOKEN, Math.floor(all / 2));
-  const ofAllEndpoints = all - withoutToken;
-  const needed = PROCESSES * (OF_ONE_REQUEST * threads + MORE);
+export function connectionMaximums(threads: number, all = descriptorsForConnections()): ConnectionMaximums {
+  const withoutToken = Math.min(MAX_WITHOUT_TOKEN, Math.floor(all / 2));
+  const withToken = all - withoutToken;
+  const needed = PROCESSES * (CONNECTIONS_PER_REQUEST * threads + ADDITIONAL_CONNECTIONS);
   return {
-    ofOneEndpoint: Math.max(1, Math.min(needed, Math.floor(ofAllEndpoints * SHARE_OF_ONE))),
-    ofAllEndpoints,
+    perEndpoint: Math.max(1, Math.min(needed, Math.floor(withToken * MAX_SHARE_PER_ENDPOINT))),
+    withToken,
     withoutToken,
   };
 }
 
-/** A connection, as far as it matters here. */
 export interface LimitedConnection {
   /** Closes it at once. */
   drop(): void;
 }
 
-/** The connections there are. */
 export class ConnectionLimits {
-  /** The oldest first. */
+  readonly #maximums: ConnectionMaximums;
+  /** Oldest first. */
   readonly #withoutToken = new Set<LimitedConnection>();
-  readonly #ofEndpoints = new Map<string, number>();
+  readonly #byEndpoint = new Map<string, number>();
   #identified = 0;
 
-  constructor(private readonly numbers: ConnectionNumbers) {}
+  constructor(maximums: ConnectionMaximums) {
+    this.#maximums = maximums;
+  }
 
-  /** A connection has come; another one may have to go. */
+  /** Adds a new connection, which has not sent its token yet; may evict the oldest of these. */
   enter(connection: LimitedConnection): void {
     this.#withoutToken.add(connection);
-    if (this.#withoutToken.size <= this.numbers.withoutToken) return;
+    if (this.#withoutToken.size <= this.#maximums.withoutToken) return;
     const [oldest] = this.#withoutToken;
     if (!oldest) return;
     this.#withoutToken.delete(oldest);
@@ -63,28 +64,28 @@ export class ConnectionLimits {
   }
 
   /**
-   * The token of a connection has come.
-   * @returns why it cannot stay; undefined when it may, and then `leave` has to be told the endpoint
+   * Assigns a connection to the endpoint of its token.
+   * @returns why it must be closed; undefined when it is within the limits, and `leave` needs the endpoint later
    */
   identify(connection: LimitedConnection, endpointId: string): string | undefined {
     this.#withoutToken.delete(connection);
-    const { ofOneEndpoint, ofAllEndpoints } = this.numbers;
-    const own = this.#ofEndpoints.get(endpointId) ?? 0;
-    if (own >= ofOneEndpoint)
+    const { perEndpoint, withToken } = this.#maximums;
+    const own = this.#byEndpoint.get(endpointId) ?? 0;
+    if (own >= perEndpoint)
       return `its endpoint has ${own} connections with the actor host already, as many as it may`;
-    if (this.#identified >= ofAllEndpoints) return 'the actor host has as many connections as it may';
-    this.#ofEndpoints.set(endpointId, own + 1);
+    if (this.#identified >= withToken) return 'the actor host has as many connections as it may';
+    this.#byEndpoint.set(endpointId, own + 1);
     this.#identified++;
     return undefined;
   }
 
-  /** A connection is closed. @param endpointId whose it is, if it was identified and could stay */
+  /** Removes a closed connection. @param endpointId given when `identify` has accepted it */
   leave(connection: LimitedConnection, endpointId: string | undefined): void {
     this.#withoutToken.delete(connection);
     if (endpointId === undefined) return;
     this.#identified--;
-    const own = (this.#ofEndpoints.get(endpointId) ?? 0) - 1;
-    if (own > 0) this.#ofEndpoints.set(endpointId, own);
-    else this.#ofEndpoints.delete(endpointId);
+    const own = (this.#byEndpoint.get(endpointId) ?? 0) - 1;
+    if (own > 0) this.#byEndpoint.set(endpointId, own);
+    else this.#byEndpoint.delete(endpointId);
   }
 }

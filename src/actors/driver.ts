@@ -1,39 +1,18 @@
 /**
- * What a driver is: it knows one kind of backend, and nothing of handlers, bindings, queues or deadlines, which are the
- * business of the actor (`actor.ts`). One file per driver in `drivers/`; `test/actors/driver-suite.ts` is what all pass.
+ * The interface of drivers. A driver implements one kind of backend; handlers, bindings, queues and deadlines are the
+ * concern of the actor (`actor.ts`). One folder per driver in `drivers/`; all pass `test/actors/driver-suite.ts`.
  */
 import type { Readable } from 'node:stream';
-import type { Logger } from '../log.js';
-import type { ServiceConfig, ServiceType } from '../service-configs.js';
-
-/** A call as a driver gets it. */
-export interface DriverCall {
-  readonly operation: string;
-  /** From a handler, so the driver checks them. */
-  readonly args: unknown;
-  /** Exact bytes or JSON text, as the operation wants it. */
-  readonly payload: Buffer;
-  /** Aborted when nobody waits for the answer any more: the driver frees what the call holds. Costly: made when asked for. */
-  readonly signal: AbortSignal;
-  /** Milliseconds from now until it is aborted. */
-  readonly remainingMs: number;
-  /** The cheap form: calls back when the call is aborted, or now if it has been. A listener replaces the one before. */
-  onAbort(listener: (() => void) | undefined): void;
-}
-
-/** The answer to a call. */
-export interface DriverAnswer {
-  /** Small and JSON; see `exact-json.ts` for what a value may hold. */
-  readonly result?: unknown;
-  /** Bytes, or JSON text. */
-  readonly payload?: Uint8Array | string;
-}
+import type { TObject } from '@sinclair/typebox';
+import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
+import type { Logger } from '../util/log.js';
+import type { Abortable, DriverCall } from './driver-call.js';
+import { type CheckedOperation, checkedOperation, type Operation } from './operations.js';
+import { ServiceError } from './service-error.js';
 
 /** An open transaction: it has a connection of its own until it is committed or rolled back, once. */
 export interface Transaction {
-  /** @throws ServiceError */
-  call(call: DriverCall): Promise<DriverAnswer>;
-  /** @throws ServiceError when it was not committed, or nobody knows whether it was */
+  /** @throws ServiceError when it was not committed, or the outcome is unknown */
   commit(call: DriverCall): Promise<void>;
   /** Never fails: a connection that cannot be rolled back is closed, which has the same effect. */
   rollback(): Promise<void>;
@@ -55,8 +34,8 @@ export interface ObjectFiles {
   /** @returns undefined when there is none */
   head(key: string): Promise<ObjectInfo | undefined>;
   /**
-   * Bytes from `start` to `end`, both included; all of them without a range. Piping the stream into an HTTP message is fast.
-   * @param etag that of `head`: fails when the object is another one by now
+   * Bytes from `start` to `end`, inclusive; all of them without a range.
+   * @param etag that of `head`: fails when the object has been replaced since
    */
   read(
     key: string,
@@ -65,47 +44,104 @@ export interface ObjectFiles {
   ): Promise<Readable>;
   /** Stores exactly `size` bytes; a stream that ends early or fails stores nothing. */
   write(key: string, content: Readable, size: number, contentType: string): Promise<{ etag: string }>;
-  /** @returns whether there was such an object */
+  /** @returns whether the object existed */
   delete(key: string): Promise<boolean>;
 }
 
 /**
  * Open connections to one backend. Every method but `close` rejects with a ServiceError; of kind `unavailable` when
- * the connection is of no more use: the actor then closes it and makes a new one.
+ * the connection is broken: the actor then closes it and makes a new one.
  */
 export interface Connection {
-  /** One round trip that proves that the backend works. @returns what answered, e.g. `PostgreSQL 18.1` */
+  /** Makes one round trip to the backend. @returns its product and version, e.g. `PostgreSQL 18.1` */
   test(): Promise<string>;
-  call(call: DriverCall): Promise<DriverAnswer>;
-  /** Only backends with transactions have it. */
+  /** Only for backends with transactions. Their operations also run on a transaction. */
   begin?(call: DriverCall): Promise<Transaction>;
-  /** Only object storages have it. */
+  /** Only for object storages. */
   readonly files?: ObjectFiles;
-  /** Closes everything, at once; never fails. No call is under way, but some may be stuck. */
+  /** Closes everything at once; never fails. Calls past their deadline may still be running. */
   close(): Promise<void>;
 }
 
-/** What surrounds a connection. */
-export interface DriverContext {
-  /** Aborted when opening has taken too long: the driver gives up and closes what it has opened so far. */
-  readonly signal: AbortSignal;
+/** The context of a connection. It is aborted when opening takes too long. */
+export interface DriverContext extends Abortable {
   readonly log: Logger;
-  /** Tells that the connection broke while nobody was calling. */
+  /** To be called when the connection is lost while no call is in progress. */
   readonly onLost: (error: Error) => void;
   /** Folder that sqlite files must be in; undefined when they may be anywhere. */
   readonly sqliteDir: string | undefined;
 }
 
-/** A kind of backend. */
-export interface Driver<T extends ServiceType = ServiceType> {
+/** Common to all drivers. */
+interface DriverBase<T extends ServiceType, C extends Connection> {
   readonly type: T;
-  /** The operations handlers may call, as in `docs/SERVICE-PROTOCOL.md`. */
-  readonly operations: readonly string[];
-  /** How many calls may be under way at once. */
+  /** Maximum number of concurrent calls. */
   concurrency(config: ServiceConfig<T>): number;
   /**
-   * Connects, and makes sure that the backend answers and takes the credentials.
-   * @throws ServiceError `unavailable` with what a person can act on: see `connect-errors.ts`
+   * Connects, and checks that the backend answers and accepts the credentials.
+   * @throws ServiceError `unavailable` with a reason that operators can act on: see `failures.ts`
    */
-  connect(config: ServiceConfig<T>, context: DriverContext): Promise<Connection>;
+  connect(config: ServiceConfig<T>, context: DriverContext): Promise<C>;
+}
+
+/** A kind of backend. */
+export interface Driver<T extends ServiceType = ServiceType, C extends Connection = Connection>
+  extends DriverBase<T, C> {
+  /** The operations handlers may call, as in `docs/SERVICE-PROTOCOL.md`. */
+  readonly operations: ReadonlyMap<string, CheckedOperation<Connection | Transaction>>;
+}
+
+/** Defines a driver and compiles the schemas of its operations. */
+export function defineDriver<
+  T extends ServiceType,
+  C extends Connection,
+  Args extends Readonly<Record<string, TObject>>,
+>(
+  driver: DriverBase<T, C> & {
+    readonly operations: { readonly [K in keyof Args]: Operation<NoInfer<C>, Args[K]> };
+  },
+): Driver<T, C> {
+  const operations = Object.entries(driver.operations as Readonly<Record<string, Operation<C>>>);
+  return {
+    ...driver,
+    // The actor runs operations on connections of the same driver, and on their transactions.
+    operations: new Map(
+      operations.map(([name, operation]) => [
+        name,
+        checkedOperation(operation) as CheckedOperation<Connection | Transaction>,
+      ]),
+    ),
+  };
+}
+
+/**
+ * Finds an operation.
+ * @throws ServiceError `invalid` with the names of the operations
+ */
+export function requireOperation(
+  { type, operations }: Driver,
+  name: string,
+): CheckedOperation<Connection | Transaction> {
+  const operation = operations.get(name);
+  if (operation) return operation;
+  const known = `a ${type} service has ${[...operations.keys()].join(', ')}`;
+  throw new ServiceError('invalid', `there is no operation "${name.slice(0, 64)}": ${known}`);
+}
+
+/** Finishes opening a connection; closes it when that fails or is aborted. */
+export async function openOrClose<C extends { close(): unknown }>(
+  context: Abortable,
+  connection: C,
+  open: () => Promise<unknown>,
+): Promise<C> {
+  context.onAbort(() => void connection.close());
+  try {
+    await open();
+    return connection;
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  } finally {
+    context.onAbort(undefined);
+  }
 }

@@ -1,8 +1,8 @@
-/** Integers in JSON text that a double cannot hold: `JSON.parse` would change them silently. */
+/** Integers in JSON text that a double cannot represent: `JSON.parse` would round them silently. */
 
 const LONG_NUMBER = /\d{16}/;
 const INTEGER = /^-?\d+$/;
-/** The fewest characters of an integer beyond 2^53. */
+/** Minimum length of an integer beyond 2^53. */
 const LONG = 16;
 
 const QUOTE = 0x22;
@@ -12,13 +12,13 @@ const NINE = 0x39;
 const BACKSLASH = 0x5c;
 
 /**
- * Replaces integers beyond 2^53 in JSON text. Takes time in proportion to its length, whoever wrote it.
- * @param write gets the digits, with their sign; returns the JSON text to stand there instead
+ * Replaces integers beyond 2^53 in JSON text, which may be hostile: the time is linear in its length.
+ * @param write gets the digits, with their sign; returns the JSON text to replace them
  * @throws SyntaxError when there are such integers, and the text is not JSON
  */
 export function replaceBigIntegers(json: string, write: (digits: string) => string): string {
   if (!LONG_NUMBER.test(json)) return json;
-  // What follows knows where texts and numbers end only in JSON.
+  // The scan below relies on valid JSON.
   JSON.parse(json);
   let replaced = '';
   let copied = 0;
@@ -38,7 +38,7 @@ export function replaceBigIntegers(json: string, write: (digits: string) => stri
   return replaced + json.slice(copied);
 }
 
-/** Where the text is over that begins with the quote at `start`. */
+/** The end of the string that begins with the quote at `start`. */
 function endOfText(json: string, start: number): number {
   let quote = json.indexOf('"', start + 1);
   while (isEscaped(json, quote)) quote = json.indexOf('"', quote + 1);
@@ -51,7 +51,7 @@ function isEscaped(json: string, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Digits, and what stands between them: `-`, `+`, `.`, `e`, `E`. */
+/** Characters of numbers: digits, `-`, `+`, `.`, `e`, `E`. */
 function endOfNumber(json: string, start: number): number {
   let end = start + 1;
   while (isDigit(json.charCodeAt(end)) || '+-.eE'.includes(json.charAt(end) || ' ')) end++;

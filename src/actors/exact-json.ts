@@ -1,16 +1,16 @@
 /**
- * JSON as services need it: integers of 64 bits are written exactly (as `bigint`), and JSON that is text already is put
- * in as it is.
+ * Writes JSON for services: 64 bit integers are exact (as `bigint`), and values that are JSON text already are copied
+ * unchanged.
  */
 
-/** JSON text, to be written as the value it stands for. Whoever makes one vouches that it is JSON. */
+/** JSON text that is copied unchanged. The caller guarantees that it is valid. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
 
 /**
- * Writes a value. Beside what `JSON.stringify` takes: `bigint` as an integer, `RawJson` as its text, `Uint8Array` as
- * base64. A double that JSON has no number for becomes a text: `"NaN"`, `"Infinity"`, `"-Infinity"`.
+ * Writes a value. In addition to `JSON.stringify`: `bigint` as an integer, `RawJson` as its text, `Uint8Array` as
+ * base64. Doubles that JSON cannot represent become strings: `"NaN"`, `"Infinity"`, `"-Infinity"`.
  */
 export function encodeJson(value: unknown): string {
   switch (typeof value) {

@@ -1,9 +1,9 @@
 /** The Unix socket on which handlers call services. */
 import { chmod } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { LineQuota } from '../line-quota.js';
-import type { Logger } from '../log.js';
-import { ConnectionLimits, type ConnectionNumbers } from './connection-limits.js';
+import type { Logger } from '../util/log.js';
+import { LogRateLimiter } from '../util/log-rate-limiter.js';
+import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
 import {
   HandlerSession,
   type SessionHost,
@@ -12,14 +12,14 @@ import {
 } from './handler-session.js';
 import { listenOnSocket } from './listen.js';
 
-/** Of what handlers do wrong in a second, no more lines than this are logged: they must not fill the disk. */
+/** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;
 
 /** A running server. */
 export interface HandlerServer {
-  /** Takes no more connections. Those there are go on. */
+  /** Stops accepting connections. Existing ones stay open. */
   stopListening(): void;
-  /** Closes the connections that are left. */
+  /** Closes the remaining connections. */
   closeConnections(): void;
 }
 
@@ -31,15 +31,15 @@ export async function serveHandlers(
   path: string,
   host: SessionHost,
   limits: SessionLimits,
-  numbers: ConnectionNumbers,
+  maximums: ConnectionMaximums,
   log: Logger,
 ): Promise<HandlerServer> {
   const sessions = new Set<HandlerSession>();
   const shared: SessionServer = {
     host,
     limits,
-    connections: new ConnectionLimits(numbers),
-    quota: new LineQuota(MAX_WARNINGS_PER_SECOND, (dropped) =>
+    connections: new ConnectionLimits(maximums),
+    warningLimiter: new LogRateLimiter(MAX_WARNINGS_PER_SECOND, (dropped) =>
       log.warn({ dropped }, 'handlers do more that is wrong than is logged'),
     ),
     log,
@@ -50,7 +50,7 @@ export async function serveHandlers(
     socket.once('close', () => sessions.delete(session));
   });
   await listenOnSocket(server, path);
-  // Handlers in a sandbox run as users of their own; what they may do, their token says.
+  // Handlers in a sandbox run as other users; they are authorised by their token.
   await chmod(path, 0o666);
   return {
     stopListening: () => {
@@ -58,7 +58,7 @@ export async function serveHandlers(
     },
     closeConnections: () => {
       for (const session of sessions) session.close();
-      shared.quota.reportDropped();
+      shared.warningLimiter.reportDropped();
     },
   };
 }

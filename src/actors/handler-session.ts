@@ -1,9 +1,9 @@
-/** One connection of a handler: who it is, its calls under way, and its transaction. */
+/** One connection of a handler: its authentication, its calls in progress, and its transaction. */
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
-import type { LineQuota } from '../line-quota.js';
-import type { Logger } from '../log.js';
-import type { MemoryBudget } from '../memory-budget.js';
+import type { Logger } from '../util/log.js';
+import type { LogRateLimiter } from '../util/log-rate-limiter.js';
+import type { MemoryBudget } from '../util/memory-budget.js';
 import {
   type Frame,
   FrameDecoder,
@@ -13,95 +13,98 @@ import {
   ProtocolError,
 } from '../wire/codec.js';
 import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-messages.js';
-import { type Actor, type ActorCall, type ActorTransaction, asServiceError } from './actor.js';
+import type { Actor } from './actor.js';
+import type { ActorTransaction } from './actor-transaction.js';
 import type { ConnectionLimits } from './connection-limits.js';
-import type { DriverAnswer } from './driver.js';
+import type { ActorCall } from './driver-call.js';
 import { encodeJson } from './exact-json.js';
+import { asServiceError } from './failures.js';
+import type { DriverAnswer } from './operations.js';
 import { ServiceError } from './service-error.js';
 
-/** What a session needs of the actor host. */
+/** The part of the actor host that a session uses. */
 export interface SessionHost {
-  /** The endpoint a token stands for; undefined when it is not one of ours. */
+  /** The endpoint that a token was issued for; undefined when the token is not valid. */
   authenticate(token: string): string | undefined;
   /** @throws ServiceError unbound, or inactive */
   actorFor(endpointId: string, poolId: string): Actor;
 }
 
-/** What a handler may ask for. */
+/** Limits of one session. */
 export interface SessionLimits {
-  /** Deadline of a call that names none, milliseconds. */
+  /** Default deadline of a call, milliseconds. */
   readonly defaultCallMs: number;
-  /** The longest deadline a call can ask for, to arrive too, and the longest life of a transaction, milliseconds. */
+  /** Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds. */
   readonly longestCallMs: number;
-  /** Shared by all sessions: payloads of calls under way, and answers that have not been read. */
+  /** Shared by all sessions: payloads of calls in progress, and answers that are not sent yet. */
   readonly memory: MemoryBudget;
 }
 
-/** What is true of all sessions of a server. */
+/** Shared by all sessions of a server. */
 export interface SessionServer {
   readonly host: SessionHost;
   readonly limits: SessionLimits;
   readonly connections: ConnectionLimits;
-  /** Whether one more line may be logged for what handlers do wrong. */
-  readonly quota: LineQuota;
+  /** Limits warnings about handlers. */
+  readonly warningLimiter: LogRateLimiter;
   readonly log: Logger;
 }
 
-/** Calls under way on one connection; the SDK has one at a time. */
+/** Concurrent calls on one connection; the SDK makes one at a time. */
 const MAX_CALLS = 256;
-/** Answers that wait to be read: no more calls are read before they are gone. */
+/** Above this many bytes of unread answers, no more calls are read. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
-/** Connections are many, and most frames small. */
+/** Small, because there are many connections and most frames are small. */
 const BUFFER_BYTES = 4 * 1024;
-/** The token has to be among the first bytes of a connection, and to come soon: until then nobody knows who this is. */
-const TOKEN_BYTES = 4 * 1024;
-const TOKEN_MS = 1_000;
+/** Limits until the token has arrived: until then the client is not authenticated. */
+const MAX_TOKEN_BYTES = 4 * 1024;
+const TOKEN_TIMEOUT_MS = 1_000;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY_BODY = Buffer.alloc(0);
 
-/** A transaction, and the pool it is in. */
+/** A transaction and its pool. */
 interface OpenTransaction {
   readonly pool: string;
   readonly transaction: ActorTransaction;
 }
 
 export class HandlerSession {
+  readonly #socket: Socket;
+  readonly #server: SessionServer;
   readonly #decoder = new FrameDecoder(BUFFER_BYTES);
   readonly #encoder = new FrameEncoder(BUFFER_BYTES);
   readonly #tokenTimer: NodeJS.Timeout;
   #endpointId: string | undefined;
   #transaction: OpenTransaction | undefined;
   #calls = 0;
-  /** Bytes of a call that has not arrived completely. */
-  #heldBytes = 0;
-  #unfinishedTimer: NodeJS.Timeout | undefined;
-  /** What has come of bytes while answers were not read. */
+  /** Bytes taken from the memory budget for an incomplete frame. */
+  #incompleteBytes = 0;
+  #incompleteTimer: NodeJS.Timeout | undefined;
+  /** Received bytes that are not decoded because the handler does not read its answers. */
   #unread: Buffer[] = [];
   #isPaused = false;
-  /** Bodies of answers in the encoder. */
+  /** Bytes of the answer bodies in the encoder. */
   #unsentBytes = 0;
   #isFlushing = false;
   #isClosed = false;
 
-  constructor(
-    private readonly socket: Socket,
-    private readonly server: SessionServer,
-  ) {
+  constructor(socket: Socket, server: SessionServer) {
+    this.#socket = socket;
+    this.#server = server;
     server.connections.enter(this);
-    // When we were busy for that long, the token may be there and not be read yet.
-    this.#tokenTimer = setTimeout(() => setImmediate(() => this.#missToken()), TOKEN_MS);
+    // After `setImmediate`, because a token may have arrived but not been read while the event loop was blocked.
+    this.#tokenTimer = setTimeout(() => setImmediate(() => this.#onTokenTimeout()), TOKEN_TIMEOUT_MS);
     socket.on('data', (chunk) => this.#receive(chunk));
     socket.on('drain', () => this.#resume());
-    // Handlers die: their end is not ours.
-    socket.on('error', () => undefined);
+    socket.on('error', () => undefined); // 'close' follows
     socket.on('close', () => this.#onClose());
   }
 
-  /** Sends what is answered already, and closes the connection. */
+  /** Sends the answers that are ready, and closes the connection. */
   close(): void {
     this.#flush();
-    this.socket.destroySoon();
+    this.#socket.destroySoon();
   }
 
   #receive(chunk: Buffer): void {
@@ -111,14 +114,14 @@ export class HandlerSession {
           this.#unread.push(chunk.subarray(at));
           return;
         }
-        const most =
-          this.#endpointId === undefined ? TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
-        if (most <= 0) throw new ProtocolError('its first frame is no token');
+        const limit =
+          this.#endpointId === undefined ? MAX_TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
+        if (limit <= 0) throw new ProtocolError('its first frame is no token');
         const space = this.#decoder.space();
-        const taken = chunk.copy(space, 0, at, at + Math.min(space.length, most));
+        const taken = chunk.copy(space, 0, at, at + Math.min(space.length, limit));
         at += taken;
         const frames = this.#decoder.filled(taken);
-        this.#holdUnfinished();
+        this.#accountIncomplete();
         for (const frame of frames) this.#take(frame);
       }
     } catch (thrown) {
@@ -126,48 +129,47 @@ export class HandlerSession {
         thrown instanceof ProtocolError ? { problem: thrown.message } : { err: toError(thrown) },
         'a handler does not keep to the protocol; its connection is closed',
       );
-      this.socket.destroy();
+      this.#socket.destroy();
     }
   }
 
-  /** What has come of a call counts as held, and has to become a whole call in the time one may take. */
-  #holdUnfinished(): void {
-    const { memory, longestCallMs } = this.server.limits;
+  /** Counts an incomplete frame against the memory budget, and limits the time until it is complete. */
+  #accountIncomplete(): void {
+    const { memory, longestCallMs } = this.#server.limits;
     const grown = this.#decoder.grownBy;
-    if (grown > this.#heldBytes && !memory.take(grown - this.#heldBytes))
+    if (grown > this.#incompleteBytes && !memory.take(grown - this.#incompleteBytes))
       throw new ProtocolError('there is no room for the rest of its call');
-    if (grown < this.#heldBytes) memory.giveBack(this.#heldBytes - grown);
-    this.#heldBytes = grown;
+    if (grown < this.#incompleteBytes) memory.release(this.#incompleteBytes - grown);
+    this.#incompleteBytes = grown;
     if (this.#decoder.isMidFrame) {
-      this.#unfinishedTimer ??= setTimeout(() => this.drop(), longestCallMs);
-    } else if (this.#unfinishedTimer) {
-      clearTimeout(this.#unfinishedTimer);
-      this.#unfinishedTimer = undefined;
+      this.#incompleteTimer ??= setTimeout(() => this.drop(), longestCallMs);
+    } else if (this.#incompleteTimer) {
+      clearTimeout(this.#incompleteTimer);
+      this.#incompleteTimer = undefined;
     }
   }
 
-  /** Closes the connection: others need its place. */
+  /** Closes the connection without sending pending answers. */
   drop(): void {
-    this.socket.destroy();
+    this.#socket.destroy();
   }
 
-  #missToken(): void {
-    if (this.#endpointId === undefined) this.socket.destroy();
+  #onTokenTimeout(): void {
+    if (this.#endpointId === undefined) this.#socket.destroy();
   }
 
-  /** Handlers can do wrong as fast as they like. */
   #warn(details: object, message: string): void {
-    if (!this.server.quota.take()) return;
-    this.server.log.warn({ endpoint_id: this.#endpointId, ...details }, message);
+    if (!this.#server.warningLimiter.take()) return;
+    this.#server.log.warn({ endpoint_id: this.#endpointId, ...details }, message);
   }
 
-  /** The handler has read its answers: on with what it has sent meanwhile. */
+  /** The handler has read its answers: processes the bytes received in the meantime. */
   #resume(): void {
     this.#isPaused = false;
     const chunks = this.#unread;
     this.#unread = [];
     for (const chunk of chunks) this.#receive(chunk);
-    if (!this.#isPaused) this.socket.resume();
+    if (!this.#isPaused) this.#socket.resume();
   }
 
   #take({ kind, number, head, body, ownsBody }: Frame): void {
@@ -183,45 +185,45 @@ export class HandlerSession {
       this.#fail(number, new ServiceError('busy', `${MAX_CALLS} calls are under way on this connection`));
       return;
     }
-    if (!this.server.limits.memory.take(body.length)) {
+    if (!this.#server.limits.memory.take(body.length)) {
       this.#fail(number, new ServiceError('busy', 'the actor host holds as much as it may; try again later'));
       return;
     }
-    // Other bytes of a frame are only there until the next one is read.
+    // A body that the frame does not own is overwritten by the next frame.
     const payload = body.length === 0 || ownsBody ? body : Buffer.from(body);
     this.#calls++;
-    const over = () => {
+    const release = () => {
       this.#calls--;
-      this.server.limits.memory.giveBack(payload.length);
+      this.#server.limits.memory.release(payload.length);
     };
     this.#perform(call, payload, this.#endpointId)
       .then(
         (answer) => {
-          over();
+          release();
           this.#answer(number, answer);
         },
         (thrown: unknown) => {
-          over();
+          release();
           this.#fail(number, asServiceError(thrown));
         },
       )
       .catch((thrown: unknown) => {
-        this.server.log.error(
+        this.#server.log.error(
           { err: toError(thrown) },
           'an answer could not be sent; the connection is closed',
         );
-        this.socket.destroy();
+        this.#socket.destroy();
       });
   }
 
   #authenticate(number: number, token: string): void {
     clearTimeout(this.#tokenTimer);
-    const endpointId = this.server.host.authenticate(token);
+    const endpointId = this.#server.host.authenticate(token);
     if (endpointId === undefined) {
       this.#refuse(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
       return;
     }
-    const problem = this.server.connections.identify(this, endpointId);
+    const problem = this.#server.connections.identify(this, endpointId);
     if (problem !== undefined) {
       this.#refuse(number, new ServiceError('busy', problem));
       this.#warn({ endpoint_id: endpointId, problem }, 'a connection of a handler is refused');
@@ -238,14 +240,14 @@ export class HandlerSession {
   }
 
   #perform(head: CallHead, payload: Buffer, endpointId: string): Promise<DriverAnswer> {
-    const { defaultCallMs, longestCallMs } = this.server.limits;
+    const { defaultCallMs, longestCallMs } = this.#server.limits;
     const timeoutMs = Math.min(head.deadline_ms ?? defaultCallMs, longestCallMs);
     if (head.op === 'begin') return this.#begin(head.pool, endpointId, timeoutMs);
     if (head.op === 'commit' || head.op === 'rollback') return this.#end(head, timeoutMs);
     const call: ActorCall = { operation: head.op, args: head.args, payload, timeoutMs };
     if (head.tx) return this.#inTransaction(head.pool, async ({ transaction }) => transaction.call(call));
     try {
-      return this.server.host.actorFor(endpointId, head.pool).call(call);
+      return this.#server.host.actorFor(endpointId, head.pool).call(call);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -254,9 +256,9 @@ export class HandlerSession {
   async #begin(pool: string, endpointId: string, timeoutMs: number): Promise<DriverAnswer> {
     if (this.#transaction)
       throw new ServiceError('invalid', 'the connection has an open transaction already');
-    const transaction = await this.server.host
+    const transaction = await this.#server.host
       .actorFor(endpointId, pool)
-      .begin(timeoutMs, this.server.limits.longestCallMs);
+      .begin(timeoutMs, this.#server.limits.longestCallMs);
     if (this.#isClosed || this.#transaction) {
       await transaction.rollback();
       throw new ServiceError('invalid', 'the connection has an open transaction already');
@@ -284,11 +286,11 @@ export class HandlerSession {
 
   #answer(number: number, { result, payload }: DriverAnswer): void {
     const head = result === undefined ? '{"ok":true}' : `{"ok":true,"result":${encodeJson(result)}}`;
-    const body = payload === undefined ? NOTHING : asBytes(payload);
+    const body = payload === undefined ? EMPTY_BODY : asBytes(payload);
     if (body.length > MAX_BODY_BYTES || Buffer.byteLength(head) > MAX_HEAD_BYTES) {
       const message = `the answer is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB; ask for less at a time`;
       this.#fail(number, new ServiceError('invalid', message));
-    } else if (this.server.limits.memory.take(body.length)) {
+    } else if (this.#server.limits.memory.take(body.length)) {
       this.#send(number, head, body);
     } else {
       const message = 'it was done, but the actor host holds as many unread answers as it may';
@@ -297,16 +299,16 @@ export class HandlerSession {
   }
 
   #fail(number: number, { kind, message }: ServiceError): void {
-    // What a database says may quote what it was given, which may be long.
+    // Error messages of databases may quote long input.
     const text =
       message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)} ...` : message;
-    this.#send(number, JSON.stringify({ ok: false, kind, message: text }), NOTHING);
+    this.#send(number, JSON.stringify({ ok: false, kind, message: text }), EMPTY_BODY);
   }
 
-  /** @param body whose bytes were taken from the budget */
+  /** @param body already counted against the memory budget */
   #send(number: number, head: string, body: Uint8Array): void {
-    if (this.socket.destroyed) {
-      this.server.limits.memory.giveBack(body.length);
+    if (this.#socket.destroyed) {
+      this.#server.limits.memory.release(body.length);
       return;
     }
     this.#encoder.add('response', number, head, body);
@@ -315,7 +317,7 @@ export class HandlerSession {
       this.#flush();
     } else if (!this.#isFlushing) {
       this.#isFlushing = true;
-      // What else is answered in this turn goes into the same write.
+      // Batches all answers of this turn of the event loop into one write.
       setImmediate(() => this.#flush());
     }
   }
@@ -324,43 +326,42 @@ export class HandlerSession {
     this.#isFlushing = false;
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
-    if (this.socket.destroyed || this.#encoder.isEmpty) {
-      this.server.limits.memory.giveBack(bytes);
+    if (this.#socket.destroyed || this.#encoder.isEmpty) {
+      this.#server.limits.memory.release(bytes);
       return;
     }
     const parts = this.#encoder.take();
     const last = parts.length - 1;
-    this.socket.cork();
+    this.#socket.cork();
     for (const [at, part] of parts.entries()) {
-      // Called also when the connection breaks.
-      this.socket.write(part, at === last ? () => this.#written(parts, bytes) : undefined);
+      // The callback is also called when the connection is lost.
+      this.#socket.write(part, at === last ? () => this.#written(parts, bytes) : undefined);
     }
-    this.socket.uncork();
-    if (this.socket.writableLength <= MAX_UNREAD_BYTES) return;
+    this.#socket.uncork();
+    if (this.#socket.writableLength <= MAX_UNREAD_BYTES) return;
     this.#isPaused = true;
-    this.socket.pause();
+    this.#socket.pause();
   }
 
   #written(parts: readonly Uint8Array[], bytes: number): void {
     this.#encoder.recycle(parts);
-    this.server.limits.memory.giveBack(bytes);
+    this.#server.limits.memory.release(bytes);
   }
 
   #onClose(): void {
     this.#isClosed = true;
-    this.server.connections.leave(this, this.#endpointId);
+    this.#server.connections.leave(this, this.#endpointId);
     clearTimeout(this.#tokenTimer);
-    clearTimeout(this.#unfinishedTimer);
-    this.server.limits.memory.giveBack(this.#heldBytes);
-    this.#heldBytes = 0;
+    clearTimeout(this.#incompleteTimer);
+    this.#server.limits.memory.release(this.#incompleteBytes);
+    this.#incompleteBytes = 0;
     this.#unread = [];
     const open = this.#transaction;
     this.#transaction = undefined;
-    // The handler is gone, or has thought better of it.
     open?.transaction
       .abandon()
       .catch((error: unknown) =>
-        this.server.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
+        this.#server.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
       );
   }
 }

@@ -1,9 +1,9 @@
-/** Listening on a Unix socket that only one process of a machine may serve. */
+/** Listens on a Unix socket that only one process of a machine may serve. */
 import { rm } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
 
 /**
- * Listens on a socket. What a killed process has left there is removed.
+ * Listens on a socket. Removes the stale socket of a killed process.
  * @throws Error when a living process serves it
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {

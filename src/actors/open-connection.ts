@@ -1,38 +1,41 @@
-/** Opening a connection within a time limit, and trying out whether a backend can be reached. */
+/** Opens connections with a timeout, and tests them. */
+import pTimeout from 'p-timeout';
 import { toError } from '../errors.js';
-import type { ServiceConfig, ServiceType } from '../service-configs.js';
-import type { Connection, Driver, DriverContext } from './driver.js';
-import type { OpenedConnection } from './link.js';
+import type { ConnectionTest } from '../model/connection-test.js';
+import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
+import { type Connection, type Driver, type DriverContext, openOrClose } from './driver.js';
+import { AbortSource } from './driver-call.js';
+import type { OpenedConnection } from './reconnecting-connection.js';
 import { ServiceError } from './service-error.js';
 
-/** Whoever tests a connection gets an answer within 5 s, this and the way there and back included. */
+/** Less than the 5 s within which the API answers a connection test. */
 export const CONNECT_TIMEOUT_MS = 4_500;
+
+/** The context of a connection without its timeout. */
+type OpenContext = Pick<DriverContext, 'log' | 'onLost' | 'sqliteDir'>;
 
 /**
  * Opens a connection and makes one round trip.
- * @throws ServiceError of kind deadline when the backend keeps silent, also after it has accepted the connection
+ * @throws ServiceError `deadline` when the backend does not answer in time, even if it has accepted the connection
  */
 export async function openConnection<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  context: Omit<DriverContext, 'signal'>,
+  context: OpenContext,
   timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<OpenedConnection> {
-  const limit = new AbortController();
-  const opening = open(driver, config, { ...context, signal: limit.signal }, limit.signal);
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new ServiceError('deadline', `the backend did not answer within ${timeoutMs} ms`));
-      limit.abort();
-    }, timeoutMs);
-  });
-  // Its failure comes too late to interest anybody, and must not count as unhandled.
+  const abortable = Object.assign(new AbortSource(), context);
+  const opening = open(driver, config, abortable);
+  // After the timeout, a rejection is ignored.
   opening.catch(() => undefined);
   try {
-    return await Promise.race([opening, timeout]);
-  } finally {
-    clearTimeout(timer);
+    return await pTimeout(opening, {
+      milliseconds: timeoutMs,
+      message: new ServiceError('deadline', `the backend did not answer within ${timeoutMs} ms`),
+    });
+  } catch (thrown) {
+    abortable.abort();
+    throw thrown;
   }
 }
 
@@ -40,38 +43,28 @@ async function open<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
   context: DriverContext,
-  limit: AbortSignal,
 ): Promise<OpenedConnection> {
   const connection = await driver.connect(config, context);
-  // Also when the round trip hangs: closing is what ends it.
-  const close = () => void connection.close();
-  if (limit.aborted) {
-    close();
+  if (context.isAborted) {
+    void connection.close();
     throw new ServiceError('unavailable', 'the backend answered too late');
   }
-  limit.addEventListener('abort', close, { once: true });
-  try {
+  let message = '';
+  let latencyMs = 0;
+  // Closing also aborts a pending round trip.
+  await openOrClose(context, connection, async () => {
     const started = performance.now();
-    const message = await connection.test();
-    return { connection, message, latencyMs: Math.round(performance.now() - started) };
-  } catch (thrown) {
-    if (!limit.aborted) close();
-    throw thrown;
-  } finally {
-    limit.removeEventListener('abort', close);
-  }
+    message = await connection.test();
+    latencyMs = Math.round(performance.now() - started);
+  });
+  return { connection, message, latencyMs };
 }
 
-/** The outcome of a connection test. */
-export type ConnectionTest =
-  | { readonly connected: true; readonly latency_ms: number; readonly message: string }
-  | { readonly connected: false; readonly error: string };
-
-/** Connects, makes a round trip, and closes again. */
+/** Connects, makes one round trip, and closes the connection. */
 export async function testConnection<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  context: Omit<DriverContext, 'signal' | 'onLost'>,
+  context: Omit<OpenContext, 'onLost'>,
   timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<ConnectionTest> {
   let connection: Connection | undefined;

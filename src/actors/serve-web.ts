@@ -1,20 +1,20 @@
-/** Where the management API reaches the actor host: a Unix socket on this machine, and a port for other machines. */
+/** Serves the management API, on a Unix socket for this machine and on a port for other machines. */
 import type { Server } from 'node:http';
 import { hostname } from 'node:os';
+import pTimeout from 'p-timeout';
 import type { Config } from '../config.js';
-import type { Logger } from '../log.js';
-import { withinTime } from '../within-time.js';
+import type { Logger } from '../util/log.js';
 import { listenOnSocket } from './listen.js';
 import { type ActorHostView, createWebServer } from './web-server.js';
 
 export interface WebListeners {
   readonly socket: string;
-  /** What requests have to carry. */
+  /** The bearer token of requests. */
   readonly token: string;
   readonly log: Logger;
 }
 
-/** Serves the management API until the returned function is called, which waits for the requests under way. */
+/** Serves until the returned function is called, which waits for the requests in progress. */
 export async function serveWeb(
   host: ActorHostView,
   { HOST, ACTOR_HOST_PORT }: Pick<Config, 'HOST' | 'ACTOR_HOST_PORT'>,
@@ -39,10 +39,10 @@ export async function serveWeb(
   };
 }
 
-/** Transfers under way get this long to finish when the process ends. */
+/** How long shutdown waits for transfers in progress. */
 const TRANSFER_LIMIT_MS = 10_000;
 
-/** Where processes of other machines find it; undefined when they cannot. */
+/** The URL for other machines; undefined without a port. */
 export function urlForOthers({
   HOST,
   ACTOR_HOST_PORT,
@@ -58,6 +58,6 @@ async function closed(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeIdleConnections();
   });
-  await withinTime(close, TRANSFER_LIMIT_MS);
+  await pTimeout(close, { milliseconds: TRANSFER_LIMIT_MS, fallback: () => undefined });
   server.closeAllConnections();
 }

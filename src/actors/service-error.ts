@@ -1,4 +1,4 @@
-/** What can go wrong with a call of a service; `docs/SERVICE-PROTOCOL.md` says what each kind means. */
+/** Kinds of errors of service calls; `docs/SERVICE-PROTOCOL.md` defines them. */
 export type ServiceErrorKind =
   | 'unauthenticated'
   | 'unbound'
@@ -9,7 +9,7 @@ export type ServiceErrorKind =
   | 'backend'
   | 'invalid';
 
-/** A failure whose message may be shown to the author of a handler, or to the operator who tests a connection. */
+/** An error whose message may be shown to authors of handlers and to operators. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
 

@@ -1,18 +1,18 @@
 /** Metrics of the services of an actor host. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** How a call ended: `ok`, or the kind of its ServiceError. */
+/** The result of a call: `ok`, or the kind of its ServiceError. */
 export type CallResult = string;
 
-/** What one actor reports to. */
+/** The metrics of one actor. */
 export interface ActorMetrics {
   called(operation: string, result: CallResult, seconds: number): void;
   reconnected(): void;
-  /** Removes all series of the service, when it is deleted. */
+  /** Removes all series of a deleted service. */
   remove(): void;
 }
 
-/** What is read from an actor when metrics are collected. */
+/** Pool usage of an actor, read when metrics are collected. */
 export interface PoolUse {
   readonly inUse: number;
   readonly waiting: number;
@@ -26,7 +26,7 @@ export class ServiceMetrics {
   readonly #durations: Histogram;
   readonly #reconnects: Counter;
 
-  /** @param pools the use of all pools, by service id, when asked */
+  /** @param pools returns the usage of all pools with their labels */
   constructor(
     registry: Registry,
     pools: () => Iterable<readonly [labels: Record<string, string>, use: PoolUse]>,
@@ -72,7 +72,7 @@ export class ServiceMetrics {
     }
   }
 
-  /** The series of one service; looked up once, not with every call. */
+  /** The series of one service, looked up once instead of on every call. */
   of(service: string, service_type: string): ActorMetrics {
     const labels = { service, service_type };
     // By operation, and by operation and result.

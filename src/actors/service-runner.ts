@@ -1,124 +1,131 @@
 /**
- * Keeps one service of an actor host as it is desired: starts its actor, replaces it when the config changes, drains it
- * when the service is no longer active, and reports what it observes.
+ * Keeps one service of an actor host in its desired state: starts its actor, replaces it when the config changes,
+ * drains it when the service is no longer active, and saves observations.
  */
+
+import pTimeout from 'p-timeout';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import { Repeater } from '../repeater.js';
-import type { HostedService, ServiceState } from '../store/service-activity.js';
-import { withinTime } from '../within-time.js';
+import type { Runner } from '../reconcile/reconciler.js';
+import type { HostedService, ServiceObservation } from '../store/service-activity.js';
+import { CoalescingTask } from '../util/coalescing-task.js';
+import { LatestWriter } from '../util/latest-writer.js';
+import type { Logger } from '../util/log.js';
 import type { Actor } from './actor.js';
-import type { LinkState } from './link.js';
+import type { ConnectionState } from './reconnecting-connection.js';
 
-/** What a runner observes. */
-export interface RunnerObservation {
-  readonly state: ServiceState;
-  /** The version of the service that was acted on. */
-  readonly version: number;
-  readonly message: string;
-}
+type Observation = Omit<ServiceObservation, 'node_id' | 'service_id'>;
 
-/** What a runner needs of the actor host. */
-export interface RunnerHost {
+/** The part of the actor host that a runner uses. */
+export interface ServiceRunnerHost {
   readonly log: Logger;
   /** @throws Error when the config cannot be decrypted */
   openConfig(service: HostedService): string;
   /** Rejects when the driver cannot be loaded. */
-  makeActor(service: HostedService, config: string, onState: (state: LinkState) => void): Promise<Actor>;
-  /** Stores an observation; rejects when that is not possible now. */
-  save(observation: RunnerObservation): Promise<void>;
+  makeActor(
+    service: HostedService,
+    config: string,
+    onState: (state: ConnectionState) => void,
+  ): Promise<Actor>;
+  /** Rejects when it cannot be saved now. */
+  saveObservation(observation: Observation): Promise<void>;
 }
 
-export class ServiceRunner {
-  #wanted: HostedService | undefined;
-  /** The version that was acted on; 0 before the first. */
+export class ServiceRunner implements Runner {
+  readonly #host: ServiceRunnerHost;
+  #desired: HostedService | undefined;
+  /** The version that was applied last; 0 before the first. */
   #version = 0;
   #actor: Actor | undefined;
   /** The config of the actor, as JSON. */
   #config: string | undefined;
-  /** Why there is no actor although there should be one. */
+  /** Why an active service has no actor. */
   #failure: string | undefined;
-  readonly #working = new Repeater(() => this.#work());
-  readonly #saving = new Repeater(() => this.#save());
-  #isUnsaved = false;
+  readonly #working = new CoalescingTask(() => this.#reconcile());
+  readonly #observation: LatestWriter<Observation>;
   readonly #draining = new Set<Promise<void>>();
   #activating: Promise<void> | undefined;
 
-  constructor(private readonly host: RunnerHost) {}
+  constructor(host: ServiceRunnerHost) {
+    this.#host = host;
+    this.#observation = new LatestWriter(
+      (observation) => host.saveObservation(observation),
+      (error) => host.log.warn({ err: error }, 'observation could not be saved; trying again soon'),
+    );
+  }
 
   /** The actor to call; undefined while the service is not active. */
   get actor(): Actor | undefined {
     return this.#actor;
   }
 
-  /** Makes the service as it is desired; undefined when it is gone. */
-  desire(wanted: HostedService | undefined): void {
-    this.#wanted = wanted;
-    // It reports what goes wrong itself.
+  setDesired(desired: HostedService): void {
+    this.#desired = desired;
+    // It handles its own failures.
     void this.#working.run();
   }
 
-  /** Resolves when what was desired last has an actor, which need not be connected yet, or cannot have one. */
+  /** Resolves when the service has an actor, connected or not, or when creating one has failed. */
   async hasActor(): Promise<void> {
     await this.#activating;
   }
 
-  /** Reports again what it observes: the last report got lost, or was forgotten. */
-  observeAgain(): void {
-    if (this.#version > 0) this.#observe();
+  saveAgain(): void {
+    void this.#observation.writeAgain();
   }
 
-  get isUnsaved(): boolean {
-    return this.#isUnsaved;
+  retryUnsaved(): void {
+    void this.#observation.retry();
   }
 
-  /** Drains the actor, and waits for everything that is under way, or for so long. */
+  /** Drains the actor. @param limitMs how long to wait for calls in progress */
   async stop(limitMs?: number): Promise<void> {
     await this.#working.idle();
     this.#release(limitMs);
     const drained = Promise.all(this.#draining).then(() => undefined);
-    // One that began before knew no limit.
-    await (limitMs === undefined ? drained : withinTime(drained, limitMs));
-    await this.#saving.idle();
+    // Drains that began earlier have no time limit.
+    await (limitMs === undefined
+      ? drained
+      : pTimeout(drained, { milliseconds: limitMs, fallback: () => undefined }));
+    await this.#observation.idle();
   }
 
-  async #work(): Promise<void> {
-    const wanted = this.#wanted;
-    if (wanted?.version === this.#version) return;
-    if (wanted?.activated_at) {
-      this.#activating = this.#activate(wanted);
+  async #reconcile(): Promise<void> {
+    const desired = this.#desired;
+    if (!desired || desired.version === this.#version) return;
+    if (desired.activated_at) {
+      this.#activating = this.#activate(desired);
       await this.#activating;
       await this.#actor?.settled();
-      this.#actedOn(wanted.version);
+      this.#applied(desired.version);
     } else {
       this.#failure = undefined;
       this.#release();
-      // Not waited for here: whoever activates it meanwhile is served at once.
-      if (wanted) void Promise.all(this.#draining).then(() => this.#actedOn(wanted.version));
+      // Not awaited, so that a new activation does not wait for the drain.
+      void Promise.all(this.#draining).then(() => this.#applied(desired.version));
     }
   }
 
-  #actedOn(version: number): void {
-    // A drain may take longer than what came after it.
+  #applied(version: number): void {
+    // A drain may end after a newer version was applied.
     if (version <= this.#version) return;
     this.#version = version;
     this.#observe();
   }
 
-  async #activate(wanted: HostedService): Promise<void> {
+  async #activate(service: HostedService): Promise<void> {
     try {
-      const config = this.host.openConfig(wanted);
+      const config = this.#host.openConfig(service);
       this.#failure = undefined;
       if (this.#actor && config === this.#config) return;
-      const actor = await this.host.makeActor(wanted, config, () => this.#observe());
-      // Calls under way finish on the old connections.
+      const actor = await this.#host.makeActor(service, config, () => this.#observe());
+      // Calls in progress finish on the old connections.
       this.#release();
       this.#config = config;
       this.#actor = actor;
     } catch (thrown) {
       this.#release();
       this.#failure = toError(thrown).message;
-      this.host.log.error({ err: toError(thrown) }, 'service cannot be activated');
+      this.#host.log.error({ err: toError(thrown) }, 'service cannot be activated');
     }
   }
 
@@ -130,25 +137,13 @@ export class ServiceRunner {
     this.#draining.add(drained);
   }
 
-  /** Stores what is observed; what changes meanwhile is stored next, what could not be stored, later. */
   #observe(): void {
-    // Nobody waits for a service that was never changed nor activated, and there may be thousands.
+    // A service that was never changed or activated needs no observation, and there may be thousands.
     if (this.#version === 1 && !this.#actor) return;
-    this.#isUnsaved = true;
-    void this.#saving.run();
+    void this.#observation.write({ ...this.#observed(), version: this.#version });
   }
 
-  async #save(): Promise<void> {
-    this.#isUnsaved = false;
-    try {
-      await this.host.save({ ...this.#seen(), version: this.#version });
-    } catch (thrown) {
-      this.#isUnsaved = true;
-      this.host.log.warn({ err: toError(thrown) }, 'observation could not be saved; trying again soon');
-    }
-  }
-
-  #seen(): Omit<RunnerObservation, 'version'> {
+  #observed(): Omit<Observation, 'version'> {
     if (this.#failure !== undefined) return { state: 'unreachable', message: this.#failure };
     const state = this.#actor?.state;
     switch (state?.kind) {

@@ -1,12 +1,12 @@
-/** What of an object is sent, by the headers of the request (RFC 9110, sections 13 and 14). */
+/** Range and conditional requests for objects (RFC 9110, sections 13 and 14). */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ObjectInfo } from './driver.js';
 
-/** An answer without its content. */
+/** A response without its content. */
 export interface AnswerPlan {
   readonly status: 200 | 206 | 304 | 416;
   readonly headers: Readonly<Record<string, string>>;
-  /** The bytes to send, both ends included; undefined when there are none. */
+  /** The bytes to send, inclusive; undefined when there are none. */
   readonly bytes: { readonly start: number; readonly end: number } | undefined;
 }
 
@@ -43,19 +43,19 @@ export function planAnswer(object: ObjectInfo, request: IncomingHttpHeaders): An
   };
 }
 
-/** Weak comparison: caches and compressing proxies on the way make weak tags of strong ones. */
+/** Weak comparison, because caches and compressing proxies turn strong tags into weak ones. */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
-/** Whether the part that is asked for belongs to what the client has of the object. */
+/** Whether `If-Range` allows a partial response. */
 function isCurrent(ifRange: string | string[] | undefined, etag: string, lastModified: string): boolean {
   return ifRange === undefined || ifRange === etag || ifRange === lastModified;
 }
 
-/** One range; what is none, or several, is answered with everything, as if it had not been asked for. */
+/** Parses a single range; an invalid header or several ranges are ignored, as the RFC permits. */
 function rangeOf(
   header: string | undefined,
   size: number,

@@ -1,37 +1,37 @@
 /**
- * What the actor host serves to the process `web`: connection tests, and the files of object storages. Internal: its
- * only client is `client.ts`.
+ * The internal server of the actor host for the process `web`: connection tests and files of object storages. Its only
+ * client is `client.ts`.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
+import type { ConnectionTest } from '../model/connection-test.js';
+import type { Logger } from '../util/log.js';
 import type { ObjectFiles } from './driver.js';
-import type { ConnectionTest } from './open-connection.js';
 import { ServiceError, type ServiceErrorKind } from './service-error.js';
 import { planAnswer } from './web-server-range.js';
 
-/** What the server needs of the actor host. */
+/** The part of the actor host that the server uses. */
 export interface ActorHostView {
   /** @returns undefined when there is no such service */
   testService(id: string): Promise<ConnectionTest | undefined>;
   /**
-   * The files of a service, or of the object storage that has been active for longest.
-   * @throws ServiceError when there is none, or none that is active
+   * The files of a service, or of the object storage that has been active longest.
+   * @throws ServiceError when there is none or it is not active
    */
   objectFiles(serviceId: string | undefined): { readonly serviceId: string; readonly files: ObjectFiles };
 }
 
 export interface WebServerOptions {
   readonly log: Logger;
-  /** What every request has to carry. */
+  /** The bearer token of every request. */
   readonly token: string;
-  /** A transfer without a byte for so long is broken off; two minutes unless given. */
+  /** Idle timeout of a transfer, milliseconds; two minutes by default. */
   readonly idleLimitMs?: number;
 }
 
-/** The body of an answer that is a failure. */
+/** The body of an error response. */
 export interface WebFailure {
   readonly kind: ServiceErrorKind | 'not_found';
   readonly message: string;
@@ -39,9 +39,15 @@ export interface WebFailure {
 
 const IDLE_LIMIT_MS = 120_000;
 
+type Transfer = (
+  host: ActorHostView,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+) => Promise<void>;
 type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
 
-/** Makes the server; it does not listen yet. */
+/** Creates the server; it does not listen yet. */
 export function createWebServer(
   host: ActorHostView,
   { log, token, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
@@ -52,7 +58,7 @@ export function createWebServer(
     {
       keepAliveTimeout: 75_000,
       headersTimeout: 20_000,
-      // Files of any size, at the speed of any client.
+      // None, because transfers may be of any size and speed; the idle timeout applies.
       requestTimeout: 0,
     },
     (request, response) => {
@@ -67,7 +73,7 @@ export function createWebServer(
           { err: error, method: request.method },
           'request of the management API failed',
         );
-        // The client sees an answer that breaks off as broken.
+        // Aborts the response, so that the client sees that it is incomplete.
         if (response.headersSent) response.destroy();
         else answerFailure(request, response, error);
       });
@@ -77,9 +83,9 @@ export function createWebServer(
 }
 
 function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, path: string) => Handler {
-  /** Whoever stops reading, or sending, would hold a place in the storage for ever. */
+  /** Aborts a stalled transfer, so that it does not occupy a connection of the storage. */
   const limited =
-    (transfer: typeof sendObject): Handler =>
+    (transfer: Transfer): Handler =>
     (request, response, url) => {
       response.setTimeout(idleLimitMs, () => response.destroy());
       return transfer(host, request, response, url);
@@ -116,12 +122,7 @@ async function listObjects(host: ActorHostView, response: ServerResponse, url: U
   });
 }
 
-async function sendObject(
-  host: ActorHostView,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
+const sendObject: Transfer = async (host, request, response, url) => {
   const { files } = filesOf(host, url);
   const key = requireParameter(url, 'key');
   const object = await files.head(key);
@@ -134,18 +135,13 @@ async function sendObject(
     response.writeHead(status, headers).end();
     return;
   }
-  // What was said of the object must be true of what is sent.
+  // The headers describe the object with this etag.
   const content = await files.read(key, bytes, object.etag);
   response.writeHead(status, headers);
   await pipeline(content, response);
-}
+};
 
-async function storeObject(
-  host: ActorHostView,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): Promise<void> {
+const storeObject: Transfer = async (host, request, response, url) => {
   const { files } = filesOf(host, url);
   const key = requireParameter(url, 'key');
   const size = Number(request.headers['content-length'] ?? Number.NaN);
@@ -153,7 +149,7 @@ async function storeObject(
   const type = url.searchParams.get('type') ?? 'application/octet-stream';
   const { etag } = await files.write(key, request, size, type);
   answerJson(response, 200, { bucket: files.bucket, etag });
-}
+};
 
 async function deleteObject(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
   const { files } = filesOf(host, url);
@@ -165,7 +161,7 @@ async function unknownRoute(request: IncomingMessage, _response: ServerResponse,
   throw new ServiceError('invalid', `there is no ${request.method} ${url.pathname}`);
 }
 
-/** @throws ServiceError when it is none */
+/** @throws ServiceError when it is invalid */
 function parseTarget(target: string): URL {
   const text = `http://actor-host${target}`;
   if (!target.startsWith('/') || !URL.canParse(text))
@@ -196,7 +192,7 @@ const STATUSES: Readonly<Record<ServiceErrorKind, number>> = {
 
 function answerFailure(request: IncomingMessage, response: ServerResponse, error: Error): void {
   const kind = error instanceof ServiceError ? error.kind : 'backend';
-  // The rest of an upload is of no use to anybody.
+  // The rest of an upload is discarded.
   if (!request.complete) request.resume();
   answerJson(response, STATUSES[kind], { kind, message: error.message } satisfies WebFailure);
 }
@@ -212,7 +208,7 @@ function answerJson(response: ServerResponse, status: number, value: object): vo
 
 function tokenCheck(token: string): (request: IncomingMessage) => boolean {
   const expected = digest(`Bearer ${token}`);
-  // Digests have one length, so the comparison takes the same time whatever was sent.
+  // Digests have equal length, as the constant-time comparison requires.
   return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);
 }
 

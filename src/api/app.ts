@@ -1,12 +1,13 @@
-/** The management API as a Koa application. It does not listen: that is for the process, or the test, that made it. */
+/** The management API as a Koa application. The process or test that creates it listens. */
 import Koa from 'koa';
 import { AppError } from '../errors.js';
+import type { ApiDependencies } from './api-dependencies.js';
+import { createApiRoutes } from './api-routes.js';
 import { bindingRoutes } from './bindings/routes.js';
 import { buildRoutes } from './builds/routes.js';
 import { collectionRoutes } from './collections/routes.js';
 import type { ApiContext, ApiState } from './context.js';
 import { dashboard } from './dashboard.js';
-import type { ApiDependencies } from './dependencies.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
 import { importRoutes } from './imports/routes.js';
@@ -20,8 +21,8 @@ import { requestId } from './middleware/request-id.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
 import type { Route } from './route.js';
-import { createRouteTable } from './router.js';
 import { serviceRoutes } from './services/routes.js';
+import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
@@ -41,16 +42,16 @@ export const ROUTES: readonly Route[] = [
 
 export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const app = new Koa<ApiState>();
-  // Koa reports here what goes wrong once an answer is on its way, e.g. a body stream that fails.
+  // Koa reports here errors after the response has started, e.g. of a body stream.
   app.on('error', (error: unknown, context?: ApiContext) => {
-    // The dashboard passes on what is an answer already, such as the 404 for one of its files.
+    // The dashboard reports some responses as errors, such as the 404 for one of its files.
     if (error instanceof AppError) return;
     const log = context?.state.log ?? deps.log;
-    // A client that went away before it was done asking, or listening, is no fault of ours.
+    // A request that the client aborted is not an error of the service.
     const clientLeft = context !== undefined && (!context.req.complete || context.req.socket.destroyed);
     log[clientLeft ? 'info' : 'error']({ err: error }, clientLeft ? 'client left' : 'answer failed');
   });
-  const routes = createRouteTable(ROUTES, deps);
+  const routes = createApiRoutes(ROUTES, deps);
   app.use(requestId(deps.log));
   app.use(accessLog(deps.log));
   app.use(routes.match);
@@ -59,9 +60,10 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(errors);
   app.use(origin(deps.config));
   app.use(apiKey(deps.config.API_KEY));
-  // What is not a route of the API: behind the guards, before the 404.
+  // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
   app.use(dashboard(deps.queues));
+  app.use(startPage(deps.config));
   app.use(routes.dispatch);
   return app;
 }

@@ -1,14 +1,14 @@
-/** What the middleware knows about a request. */
+/** Koa context of the management API. */
 import type { ParameterizedContext } from 'koa';
-import type { Logger } from '../log.js';
+import type { Logger } from '../util/log.js';
 import type { Route } from './route.js';
 
 export interface ApiState {
-  /** Goes out as `X-Request-Id`, and stands on every log line about the request. */
+  /** Sent as `X-Request-Id` and logged with every line about the request. */
   requestId: string;
-  /** Logs with the request id. */
+  /** Logger with the request id. */
   log: Logger;
-  /** The route that serves the request, once it is known. */
+  /** The matched route; undefined before routing. */
   route?: Route;
 }
 

@@ -8,7 +8,7 @@ import type { ApiState } from './context.js';
 
 const PATH = '/queues';
 
-/** Serves the dashboard below its path, behind whatever guards stand before it. */
+/** Serves the dashboard; mount it after authentication. */
 export function dashboard(queues: Queues): Middleware<ApiState> {
   const serverAdapter = new KoaAdapter().setBasePath(PATH);
   createBullBoard({ queues: queues.all.map((queue) => new BullMQAdapter(queue)), serverAdapter });

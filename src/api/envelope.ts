@@ -1,4 +1,4 @@
-/** The shapes that answers are wrapped in. */
+/** The envelopes of responses. */
 import type { AppError } from '../errors.js';
 
 /**

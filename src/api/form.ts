@@ -1,17 +1,18 @@
 /**
- * Reads multipart forms: files go to disk as they come, fields are checked by the schema of the route. A schema says
- * which parts are files by `FilePart`.
+ * Reads multipart forms: files are streamed to disk, fields are validated by the schema of the route. `FilePart` in a
+ * schema marks parts that are files.
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type TObject, Type } from '@sinclair/typebox';
 import multer, { MulterError } from 'multer';
 import { AppError, toError } from '../errors.js';
-import { uploadsFolder } from '../uploads.js';
-import { coercingCheckOf, describeProblem } from '../validation/check.js';
+import { coercingCheckOf, describeProblem } from '../model/schema-check.js';
+import { uploadsFolder } from '../util/uploads.js';
 import type { ApiContext } from './context.js';
+import { warnOfUnknown } from './unknown-members.js';
 
-/** A file that was sent; it is gone once the request has been handled. */
+/** An uploaded file; it is deleted once the request has been handled. */
 export interface FormFile {
   readonly path: string;
   readonly size: number;
@@ -20,19 +21,19 @@ export interface FormFile {
 /** The schema of a part that is a file. */
 export const FilePart = Type.Unsafe<FormFile>({ type: 'string', format: 'binary' });
 
-/** A form that was read. */
+/** A parsed form. */
 export interface ReadForm {
   /** Fields and files by the names of their parts. */
   readonly parts: Record<string, unknown>;
-  /** Names of fields the form does not have; they were ignored. */
-  readonly unknown: readonly string[];
+  /** Warnings about ignored unknown fields. */
+  readonly warnings: readonly string[];
   /** Removes the files. */
   remove(): Promise<void>;
 }
 
 export interface FileLimit {
   readonly bytes: number;
-  /** Name of the setting it comes from. */
+  /** The setting that defines it. */
   readonly setting: string;
 }
 
@@ -40,7 +41,7 @@ export interface FormOptions {
   readonly dataDir: string;
   /** Of one file. */
   readonly limit: FileLimit;
-  /** As many as the schema has parts for, unless given. */
+  /** By default the number of file parts in the schema. */
   readonly maxFiles?: number;
 }
 
@@ -48,10 +49,10 @@ export type FormReader = (context: ApiContext, options: FormOptions) => Promise<
 
 const FIELD_LIMIT_BYTES = 65_536;
 const MAX_FIELDS = 16;
-/** Boundaries, headers of parts, and fields: what a form has beside its file. */
+/** Allowance for boundaries, headers of parts, and fields, besides the file. */
 const FRAME_BYTES = MAX_FIELDS * FIELD_LIMIT_BYTES;
 
-/** Makes the reader of forms with this schema. */
+/** Creates a reader of forms with this schema. */
 export function formReader(schema: TObject): FormReader {
   const properties = Object.entries(schema.properties);
   const files = properties.filter(([, part]) => part['format'] === 'binary').map(([name]) => name);
@@ -74,11 +75,15 @@ export function formReader(schema: TObject): FormReader {
       if (notFile !== undefined) {
         throw new AppError('invalid_input', `form.${notFile}: must be a file: a part with a file name`);
       }
+      const names = [...Object.keys(received.fields), ...received.files.map(({ fieldname }) => fieldname)];
+      const unknown = names.filter((name) => !Object.hasOwn(schema.properties, name));
+      // Checked first: a misspelt part explains why another is missing.
+      const warnings = warnOfUnknown('form', unknown, Object.keys(schema.properties));
       const problem = checkFields(received.fields);
       if (problem) throw new AppError('invalid_input', describeProblem('form', problem));
       return {
         parts: { ...received.fields, ...filesByName(received.files, files, required) },
-        unknown: Object.keys(received.fields).filter((name) => !Object.hasOwn(fields, name)),
+        warnings,
         remove,
       };
     } catch (thrown) {
@@ -90,7 +95,7 @@ export function formReader(schema: TObject): FormReader {
 
 function requireForm(context: ApiContext, limit: FileLimit): void {
   const type = context.request.is('multipart/form-data');
-  // `is` answers null when there is no body at all, false when it is of another type.
+  // `is` returns null without a body, false for another type.
   if (type === null || context.request.length === 0) {
     throw new AppError('invalid_input', 'body: is required, a form (multipart/form-data)');
   }
@@ -108,7 +113,7 @@ interface Received {
   readonly files: readonly Express.Multer.File[];
 }
 
-/** Takes in the whole form. When it fails, no file is left. */
+/** Receives the whole form. On failure, all files are deleted. */
 async function receive(
   { req, res }: ApiContext,
   maxFiles: number,
@@ -125,7 +130,7 @@ async function receive(
       fieldNestingDepth: 0,
     },
   }).any();
-  // It was made for Express, and uses of the request what Node itself gives, and these two to answer in.
+  // multer is made for Express, but uses only what Node itself provides, and these two members for its results.
   const request = req as IncomingMessage & { body?: object; files?: readonly Express.Multer.File[] };
   await new Promise<void>((resolve, reject) => {
     const run = take as unknown as (

@@ -1,4 +1,4 @@
-/** Reads a JSON body: its type, its size and its syntax are checked here, its content by the schema of the route. */
+/** Reads a JSON body and checks its type, size and syntax; the schema of the route validates its content. */
 import bodyParser from 'koa-bodyparser';
 import { AppError, toError } from '../errors.js';
 import type { ApiContext } from './context.js';
@@ -8,7 +8,7 @@ const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 
 /**
  * The body of the request, an object.
- * @throws AppError when there is none, or when it is too large or something else than a JSON object
+ * @throws AppError when there is none, when it is too large, or when it is not a JSON object
  */
 export async function readJsonBody(
   context: ApiContext,
@@ -16,8 +16,8 @@ export async function readJsonBody(
 ): Promise<Record<string, unknown>> {
   requireJsonType(context);
   try {
-    // The parser does not notice when a compressed body breaks off.
-    await Promise.race([parserFor(limitBytes)(context, async () => undefined), brokenOff(context)]);
+    // The parser does not detect an aborted compressed body.
+    await Promise.race([parserFor(limitBytes)(context, async () => undefined), rejectWhenAborted(context)]);
   } catch (thrown) {
     throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
@@ -28,18 +28,19 @@ export async function readJsonBody(
   return body as Record<string, unknown>;
 }
 
-/** Never resolves; rejects when the client leaves before its body is complete. */
-function brokenOff({ req }: ApiContext): Promise<never> {
+/** Never resolves; rejects when the client aborts the request before its body is complete. */
+function rejectWhenAborted({ req }: ApiContext): Promise<never> {
   return new Promise((_, reject) => {
     req.once('close', () => {
-      if (!req.complete) reject(new AppError('malformed_request', 'The body breaks off'));
+      if (!req.complete)
+        reject(new AppError('malformed_request', 'The request was aborted before the end of its body'));
     });
   });
 }
 
-/** @throws AppError when there is no body, or one that is not said to be JSON */
+/** @throws AppError without a body, or with one of another type */
 export function requireJsonType(context: ApiContext): void {
-  // `is` answers null when there is no body at all, false when it is of another type.
+  // `is` returns null without a body, false for another type.
   const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
   if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
   if (type === false) {
@@ -80,7 +81,7 @@ function bodyError(thrown: unknown, limitBytes: number, encoding: string): Error
   if (status === 400) {
     return new AppError('invalid_json', `The body is not valid JSON: ${error.message}`, {}, { cause: error });
   }
-  // The errors of zlib, which unpacks the body, have numbers and no status.
+  // Errors of zlib have an errno and no status.
   if (encoding !== '' && 'errno' in error) {
     return new AppError(
       'invalid_input',

@@ -1,11 +1,11 @@
-/** `/metrics`: what all processes of this machine measure, as Prometheus reads it. */
+/** `/metrics`: the metrics of all processes of this machine in the Prometheus text format. */
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { collectMetrics, METRICS_CONTENT_TYPE, registrySource } from '../metrics/process-metrics.js';
 import type { Queues } from '../queues/queues.js';
+import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext, Next } from './context.js';
-import type { ApiDependencies } from './dependencies.js';
 
-/** The two middlewares: one measures requests, the other answers `/metrics`. */
+/** Two middlewares: `measure` observes requests, `serve` answers `/metrics`. */
 export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' | 'runDir' | 'log'>) {
   const registry = new Registry();
   const durations = new Histogram({
@@ -16,15 +16,15 @@ export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' 
     registers: [registry],
   });
   measureQueues(queues, registry);
-  // By method, route and status class: looking up labels costs more than counting.
+  // By method, route and status class: prom-client's lookup of labels costs more than the observation.
   const series = new Map<string, Histogram.Internal<string>>();
 
   return {
-    /** Around everything that answers. */
+    /** Mount it before all middlewares that respond. */
     measure: async (context: ApiContext, next: Next): Promise<void> => {
       const started = performance.now();
       await next();
-      // Never the raw path: anybody could fill the memory with made-up ones.
+      // Not the raw path: clients could create series without bound.
       const route = context.state.route?.path ?? 'none';
       const method = context.state.route?.method ?? 'other';
       const status = `${Math.floor(context.status / 100)}xx`;
@@ -36,7 +36,7 @@ export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' 
       }
       own.observe((performance.now() - started) / 1000);
     },
-    /** Behind the guards. */
+    /** Mount it after authentication. */
     serve: async (context: ApiContext, next: Next): Promise<unknown> => {
       if (context.path !== '/metrics' || context.method !== 'GET') return next();
       context.type = METRICS_CONTENT_TYPE;
@@ -53,7 +53,7 @@ function measureQueues(queues: Queues, registry: Registry): void {
     labelNames: ['queue', 'state'],
     registers: [registry],
     async collect() {
-      // Without an answer it has no values at all: the last ones would be wrong, and the other metrics are still good.
+      // No values when Redis does not answer: stale ones would be wrong.
       this.reset();
       for (const { queue, state, jobs } of (await queues.depths()) ?? []) this.set({ queue, state }, jobs);
     },

@@ -1,14 +1,15 @@
-/** `/api/openapi.json`: the description of the API, made from the definitions of its routes. */
+/** `/api/openapi.json`: the description of the API, generated from the definitions of its routes. */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { ERROR_CATALOGUE, type ErrorCode } from '../errors.js';
-import { FORMAT_KEYWORDS } from '../validation/formats.js';
-import { VERSION } from '../version.js';
+import { Diagnostic } from '../model/diagnostic.js';
+import { FORMAT_KEYWORDS } from '../model/formats.js';
+import { VERSION } from '../util/version.js';
 import type { Envelope } from './envelope.js';
 import { defineRoute, type Route } from './route.js';
 
 type Json = Record<string, unknown>;
 
-/** The name of a part that can be read. */
+/** The pattern of valid part names. */
 const PART_NAME = '^[^\\u0000-\\u001f\\u007f"\\\\]+$';
 /** The one route that needs no key. */
 const HEALTH = '/api/health';
@@ -37,7 +38,9 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
  * @param needsKey whether API_KEY is set
  */
 export function describeApi(routes: readonly Route[], { needsKey = false } = {}): Json {
-  const schemas: Json = {
+  const schemas: Json = {};
+  const refer = referrerInto(schemas);
+  Object.assign(schemas, {
     Failure: {
       type: 'object',
       properties: {
@@ -45,7 +48,7 @@ export function describeApi(routes: readonly Route[], { needsKey = false } = {})
         error: { type: 'string', description: 'What went wrong, for people' },
         code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE), description: 'The same for programs' },
         details: { description: 'Facts about this occurrence' },
-        diagnostics: { type: 'array', items: { type: 'object' }, description: 'Of the compiler' },
+        diagnostics: { type: 'array', items: refer(Diagnostic), description: 'Of the compiler' },
       },
       required: ['ok', 'error', 'code'],
     },
@@ -55,8 +58,7 @@ export function describeApi(routes: readonly Route[], { needsKey = false } = {})
         { type: 'object', properties: { success: { const: false } }, required: ['success'] },
       ],
     },
-  };
-  const refer = referrerInto(schemas);
+  });
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const path = route.path.replace('...}', '}');
@@ -128,7 +130,7 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
   };
 }
 
-/** Every failure the route can answer with, by status: its own, and those that come with how it takes its input. */
+/** All failures of a route by status: its own, and those of the way it reads its input. */
 function failures(route: Route, envelope: Envelope): Json {
   const hasParams = Object.keys(route.params.properties).length > 0;
   const hasQuery = Object.keys(route.query.properties).length > 0;
@@ -174,7 +176,7 @@ function wrapSchema(envelope: Envelope, data: unknown): unknown {
   };
 }
 
-/** Says formats of our own in keywords that other programs know, which make up from them what they send, or check it. */
+/** Adds standard keywords for our own formats, for programs that generate or check requests. */
 function withKeywords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withKeywords);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -183,7 +185,7 @@ function withKeywords(schema: unknown): unknown {
   return typeof format === 'string' ? { ...FORMAT_KEYWORDS[format], ...copy } : copy;
 }
 
-/** Replaces schemas that have a title by references, and lists them. */
+/** Replaces schemas that have a title by references, and collects them. */
 function referrerInto(schemas: Json): (schema: unknown) => unknown {
   const refer = (schema: unknown): unknown => {
     if (Array.isArray(schema)) return schema.map(refer);

@@ -5,13 +5,14 @@
 import type { IncomingMessage } from 'node:http';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
-import type { Logger } from '../log.js';
-import { type Check, checkOf, coercingCheckOf, describeProblem } from '../validation/check.js';
+import { type Check, checkOf, coercingCheckOf, describeProblem } from '../model/schema-check.js';
+import type { Logger } from '../util/log.js';
+import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext } from './context.js';
-import type { ApiDependencies } from './dependencies.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { readJsonBody, requireJsonType } from './json-body.js';
+import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -20,7 +21,7 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** What was made of the member of the body that is not held; see `StreamedBody`. */
+  /** The result of reading the streamed member of the body; see `StreamedBody`. */
   readonly content: Content;
   /** Fields, and files on disk. */
   readonly form: Form;
@@ -33,7 +34,7 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly raw: IncomingMessage;
 }
 
-/** An answer that differs from the one the route is defined with: another status, more headers, warnings, a stream. */
+/** A response that differs from the default of the route: another status, more headers, warnings, a stream. */
 export class Reply {
   constructor(
     readonly status: number,
@@ -43,56 +44,59 @@ export class Reply {
   ) {}
 }
 
-/** What is done with a body that is not held longer than this takes: with its fields, still to be checked, and the rest. */
+/**
+ * Uses a streamed body, which is released afterwards: its fields, not yet validated, and the content of the streamed
+ * member.
+ */
 export type UseOf<Content> = (fields: Record<string, unknown>, content: Content) => Promise<void>;
 
-/** A JSON body with one member that may be too large to be held: the route reads it by itself. */
+/** A JSON body with one member that may be too large for memory: the route reads it itself. */
 export interface StreamedBody<Content> {
-  /** Its name. */
+  /** The name of the member. */
   readonly member: string;
-  /** Describes it; `read` is what checks it. */
+  /** For the description of the API; `read` validates the member. */
   readonly schema: TSchema;
-  /** Reads the whole body, and has the request answered while what was read is held. */
+  /** Reads the whole body, calls `use`, and releases the content. */
   read(context: ApiContext, deps: ApiDependencies, use: UseOf<Content>): Promise<void>;
 }
 
-/** An answer a route may give beside its usual one. */
+/** A response besides the default one. */
 export interface Alternative {
   readonly description: string;
-  /** Undefined for an answer without a body. */
+  /** Undefined for a response without a body. */
   readonly data?: TSchema;
   /** Media type when it is not JSON. */
   readonly produces?: string;
 }
 
-/** What all routes have in common, whatever the types of their input. */
+/** The part of a definition that does not depend on the types of the input. */
 interface Description {
   readonly method: Method;
-  /** With parameters as `{id}`; one as `{key...}` takes the rest of the path, slashes included. */
+  /** With parameters as `{id}`; `{key...}` matches the rest of the path, including slashes. */
   readonly path: string;
   readonly summary: string;
   readonly tag: string;
-  /** Status of the usual answer; 200 unless given. */
+  /** Status of the default response; 200 unless given. */
   readonly status?: 200 | 201;
-  /** How answers are wrapped; `ok` unless given. */
+  /** The envelope of responses; `ok` unless given. */
   readonly envelope?: Envelope;
-  /** Codes of the failures this route has beyond those any such route has. */
+  /** Error codes of this route, besides those that all such routes have. */
   readonly errors?: readonly ErrorCode[];
-  /** Other answers than the usual one, by status. */
+  /** Responses besides the default one, by status. */
   readonly alternatives?: Readonly<Record<number, Alternative>>;
   /** Parts of a multipart body; see `form.ts`. */
   readonly form?: TObject;
   /** The setting that limits its files, bytes; UPLOAD_LIMIT_BYTES unless given. */
   readonly formLimit?: 'UPLOAD_LIMIT_BYTES' | 'BUNDLE_LIMIT_BYTES';
-  /** Files it may have; as many as the schema has parts for, unless given. */
+  /** Maximum number of files; by default that of the file parts in the schema. */
   readonly formFiles?: number;
-  /** Media type of the usual answer when it is not JSON. */
+  /** Media type of the default response when it is not JSON. */
   readonly produces?: string;
-  /** Members of the body whose problems have an error code of their own. */
+  /** Error codes for problems of certain members of the body. */
   readonly bodyErrors?: Readonly<Record<string, ErrorCode>>;
 }
 
-/** A route as its module writes it down. */
+/** The definition of a route. */
 export interface RouteDefinition<
   Params extends TObject,
   Query extends TObject,
@@ -106,7 +110,7 @@ export interface RouteDefinition<
   readonly body?: Body;
   readonly streamedBody?: StreamedBody<Content>;
   readonly form?: Form;
-  /** What `data` of the usual answer is. */
+  /** The schema of `data` in the default response. */
   readonly data: Data;
   handle(
     request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>, Content>,
@@ -114,20 +118,20 @@ export interface RouteDefinition<
   ): Promise<Static<Data> | Reply>;
 }
 
-/** A route as the application serves and describes it. */
+/** A route, as served and described. */
 export interface Route extends Description {
   readonly params: TObject;
   readonly query: TObject;
   readonly body: TObject | undefined;
   readonly data: TSchema;
-  /** Validates the request, runs the handler and writes the answer. */
+  /** Validates the request, runs the handler and writes the response. */
   serve(context: ApiContext, pathParameters: Record<string, string>, deps: ApiDependencies): Promise<void>;
 }
 
 const NOTHING = Type.Object({});
 type Nothing = typeof NOTHING;
 
-/** Defines a route. Its schemas are compiled here, once. */
+/** Defines a route and compiles its schemas. */
 export function defineRoute<
   Data extends TSchema,
   Params extends TObject = Nothing,
@@ -143,33 +147,37 @@ export function defineRoute<
   const readForm = definition.form && formReader(definition.form);
   const status = definition.status ?? 200;
   const envelope = definition.envelope ?? 'ok';
+  const wholeBody = body && streamedBody ? withMember(body, streamedBody) : body;
+  const known = Object.keys(wholeBody?.properties ?? {});
+  const shown = Object.keys((definition.data as { properties?: object }).properties ?? {});
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
 
   return {
     ...definition,
     params,
     query,
-    body: body && (streamedBody ? withMember(body, streamedBody) : body),
+    body: wholeBody,
     async serve(context, pathParameters, deps) {
       requireValid('path', pathParameters, checkParams);
       const queryInput: Record<string, unknown> = { ...context.query };
       requireValid('query', queryInput, checkQuery);
-      const warnings = dropUnknown('query', queryInput, query);
+      const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
       const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
         if (body && checkBody) {
+          // Checked first: a misspelt member explains why another is missing.
+          warnings.push(...warnOfUnknown('body', dropUnknown(bodyInput, body), known, shown));
           requireValid('body', bodyInput, checkBody, definition.bodyErrors);
-          warnings.push(...dropUnknown('body', bodyInput, body));
         }
         const form = await readForm?.(context, {
           dataDir: deps.config.DATA_DIR,
           limit: { bytes: deps.config[formLimit], setting: formLimit },
           ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
         });
-        warnings.push(...(form?.unknown ?? []).map((name) => ignored('form', name)));
+        warnings.push(...(form?.warnings ?? []));
         const result = await definition
           .handle(
             {
-              // The checks above are what makes these types true.
+              // The checks above guarantee these types.
               params: pathParameters as Static<Params>,
               query: queryInput as Static<Query>,
               body: bodyInput as Static<Body>,
@@ -207,23 +215,35 @@ function requireValid(
   const problem = check(value);
   if (!problem) return;
   const [member = ''] = problem.path;
-  // A member that is missing is not one with content of its own kind.
+  // A missing member has the general error code.
   const code = Object.hasOwn(value, member) ? codes[member] : undefined;
   throw new AppError(code ?? 'invalid_input', describeProblem(root, problem));
 }
 
-/** Unknown members are ignored, so that a client may know more fields than the service; a typo shows as a warning. */
-function dropUnknown(root: string, value: Record<string, unknown>, schema: TObject): string[] {
+/**
+ * Removes members that the schema does not have.
+ * @returns their names
+ */
+function dropUnknown(value: Record<string, unknown>, schema: TObject): string[] {
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(schema.properties, key));
   for (const key of unknown) delete value[key];
-  return unknown.map((key) => ignored(root, key));
+  return unknown;
 }
 
-function ignored(root: string, key: string): string {
-  return `${root}.${key}: is not a known field and was ignored`;
-}
-
-/** The whole body, for the description of the route. */
+/** The schema of the whole body, for the description of the route. */
 function withMember(body: TObject, { member, schema }: StreamedBody<unknown>): TObject {
   return Type.Object({ [member]: schema, ...body.properties });
+}
+
+/**
+ * Whether the client prefers an asynchronous response (RFC 7240).
+ * @param header reads a header of the request
+ */
+export function prefersAsync(header: (name: string) => string | undefined): boolean {
+  return /\brespond-async\b/i.test(header('prefer') ?? '');
+}
+
+/** Headers of an asynchronous response. */
+export function acceptedHeaders(location: string): Record<string, string> {
+  return { Location: location, 'Preference-Applied': 'respond-async' };
 }

@@ -1,7 +1,7 @@
-/** Schemas that several resources share. */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+/** Schemas shared by several resources. */
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 
-/** A value or null. A list of types instead of alternatives: the messages about a wrong value stay short. */
+/** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
 export function nullable<T extends TSchema>(schema: T) {
   const { type, enum: values } = schema as { readonly type?: unknown; readonly enum?: readonly unknown[] };
   return Type.Unsafe<Static<T> | null>({
@@ -9,6 +9,11 @@ export function nullable<T extends TSchema>(schema: T) {
     type: [type, 'null'],
     ...(values && { enum: [...values, null] }),
   });
+}
+
+/** Makes members optional. */
+export function optional<T extends TProperties>(members: T) {
+  return Type.Partial(Type.Object(members)).properties;
 }
 
 export const Id = Type.String({ format: 'uuid' });
@@ -20,10 +25,10 @@ export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 86
 /** The path parameter of most routes. */
 export const IdParams = Type.Object({ id: Id });
 
-/** What a deletion answers where the contract says "deletion result". */
+/** The "deletion result" of the contract. */
 export const Deleted = Type.Object({ id: Id, deleted: Type.Literal(true) }, { title: 'Deleted' });
 
-/** One of some texts. An enumeration instead of alternatives: a message about a wrong value can list them. */
+/** One of several strings, as an `enum` instead of `anyOf`: validation messages list the values. */
 export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string } = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options });
 }

@@ -1,26 +1,26 @@
-/** Serves the application over HTTP, with limits against slow and oversized requests, until it is told to stop. */
+/** Serves the application over HTTP, with limits for slow and oversized requests. */
 import type Koa from 'koa';
 import type { Config } from '../config.js';
 import { drain } from '../http/drain.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../util/log.js';
 import type { ApiState } from './context.js';
 import { wrapFailure } from './envelope.js';
 
-/** An upload of gigabytes over a slow line included; answering may take longer. */
+/** Time to receive a request, including an upload of gigabytes over a slow connection. */
 const REQUEST_TIMEOUT_MS = 3_600_000;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
-/** Those who wait for long work are answered earlier than this; uploads and downloads may take longer. */
+/** Requests that wait for builds or imports are answered earlier; uploads and downloads are aborted after this. */
 const DRAIN_LIMIT_MS = 30_000;
 
 export interface RunningServer {
   readonly url: string;
-  /** Takes no new requests, and waits for those under way. */
+  /** Stops accepting requests and waits for those in progress. */
   close(): Promise<void>;
 }
 
-/** Listens on HOST and PORT; port 0 takes any that is free. */
+/** Listens on HOST and PORT; port 0 selects a free one. */
 export async function serveApp(
   app: Koa<ApiState>,
   config: Pick<Config, 'HOST' | 'PORT' | 'API_KEY' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
@@ -33,17 +33,17 @@ export async function serveApp(
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       connectionsLimit: config.API_CONNECTIONS_LIMIT,
       methods: METHODS,
-      // The envelope with all its members: which route it would have been is not known.
+      // The envelope with all members, because the route is unknown.
       present: (error) => wrapFailure('success', error),
       refused: (error, request_id, cause) =>
-        log.info({ request_id, status: error.status, code: error.code, err: cause }, 'request not taken'),
+        log.info({ request_id, status: error.status, code: error.code, err: cause }, 'request rejected'),
     },
     (request, response, { isAbsolute, authority, target, hasBody }) => {
       if (isAbsolute) {
         request.url = target;
         request.headers.host = authority;
       }
-      // A small body has come with its head, and has been read by then: the connection survives a refusal.
+      // By then Node has read a small body that came with the head, so the connection can stay open after an error.
       if (hasBody) setImmediate(() => void serve(request, response));
       else void serve(request, response);
     },
@@ -61,7 +61,7 @@ export async function serveApp(
   if (config.API_KEY === undefined && !isLoopback(address.address)) {
     log.warn(
       { address: address.address },
-      'the management API is open to everybody who can reach this address, and so is what handlers can do; set API_KEY',
+      'the management API is open to everybody who can reach this address, and with it code execution; set API_KEY',
     );
   }
   return {
@@ -70,7 +70,6 @@ export async function serveApp(
   };
 }
 
-/** Whether only this machine can reach an address it listens on. */
 function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }

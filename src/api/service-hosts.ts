@@ -1,20 +1,21 @@
-/** Waiting until the actor hosts have acted on what is desired of a service. */
-import { presentNodes } from '../reconcile/present-nodes.js';
+/** Waits until the actor hosts have reconciled the desired state of a service. */
+import { awaitLiveNodes } from '../reconcile/nodes.js';
 import { liveNodes } from '../store/nodes.js';
 import { observationsOfService, type ServiceObservation } from '../store/service-activity.js';
 import { findService } from '../store/services.js';
-import type { ApiDependencies } from './dependencies.js';
+import type { ApiDependencies } from './api-dependencies.js';
 
 type HostDependencies = Pick<ApiDependencies, 'store' | 'changes'>;
 
-/** The actor hosts that are alive now: those to wait for. One that comes later reads what is desired by then. */
+/** The ids of the live actor hosts. One that starts later reads the desired state anyway. */
 export async function liveActorHosts({ store }: HostDependencies): Promise<string[]> {
-  return (await presentNodes(store, 'actor-host')).map(({ id }) => id);
+  return (await awaitLiveNodes(store, 'actor-host')).map(({ id }) => id);
 }
 
 /**
- * Waits until all these hosts, as far as they live, have acted on a version of a service.
- * @returns what they observe, in their order; undefined when the time is over
+ * Waits until those of the hosts that stay alive have observed a version of a service.
+ * @returns their observations, in the order of `hosts`, or empty if the service was deleted; undefined after the
+ *   timeout
  */
 export function awaitHosts(
   { store, changes }: HostDependencies,
@@ -27,12 +28,12 @@ export function awaitHosts(
       liveNodes(store, 'actor-host'),
       observationsOfService(store, service.id),
     ]);
-    const seen = hosts
+    const current = hosts
       .filter((id) => alive.some((node) => node.id === id))
       .map((id) => observations.find(({ node_id }) => node_id === id));
-    const isDone = seen.every((observation) => observation && observation.version >= service.version);
-    if (isDone) return seen as ServiceObservation[];
-    // Deleted meanwhile, with all that was observed of it.
+    const isDone = current.every((observation) => observation && observation.version >= service.version);
+    if (isDone) return current as ServiceObservation[];
+    // Observations are deleted with their service.
     return (await findService(store, service.id)) ? undefined : [];
   });
 }

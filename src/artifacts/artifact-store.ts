@@ -6,8 +6,8 @@ import { open } from 'node:fs/promises';
 export type Digest = string;
 
 /**
- * Where executables are kept. All operations may be repeated: the same bytes have the same name. A store of other machines
- * that cannot be reached is an AppError `artifact_store_unavailable`.
+ * Stores executables. All operations are idempotent: the same bytes have the same name. Operations reject with an
+ * AppError `artifact_store_unavailable` when a remote store cannot be reached.
  */
 export interface ArtifactStore {
   has(digest: Digest): Promise<boolean>;
@@ -15,10 +15,10 @@ export interface ArtifactStore {
   put(digest: Digest, file: string): Promise<void>;
   /**
    * Copies an artifact to a new local file.
-   * @throws when there is none, or the store cannot be reached.
+   * @throws when it does not exist, or the store cannot be reached.
    */
   fetch(digest: Digest, destination: string): Promise<void>;
-  /** Deletes one; none is fine too. */
+  /** Deletes an artifact if it exists. */
   remove(digest: Digest): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const READ_BYTES = 256 * 1024;
 /** The digest of a file. */
 export async function digestFile(file: string): Promise<Digest> {
   const hash = createHash('sha256');
-  // One buffer for the whole file: memory for each piece would be work for the collector.
+  // One buffer for the whole file: one for each chunk would be garbage to collect.
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   const handle = await open(file);
   try {

@@ -5,7 +5,11 @@ import { dirname, join } from 'node:path';
 import type { ArtifactStore, Digest } from './artifact-store.js';
 
 export class DirectoryStore implements ArtifactStore {
-  constructor(private readonly root: string) {}
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
 
   async has(digest: Digest): Promise<boolean> {
     return access(this.#path(digest)).then(
@@ -17,13 +21,13 @@ export class DirectoryStore implements ArtifactStore {
   async put(digest: Digest, file: string): Promise<void> {
     const path = this.#path(digest);
     await mkdir(dirname(path), { recursive: true });
-    // Written aside and renamed: a reader sees a whole artifact or none.
-    const aside = `${path}.${randomUUID()}`;
+    // Written to a temporary file and renamed: readers never see a partial artifact.
+    const temporary = `${path}.${randomUUID()}`;
     try {
-      await copyFile(file, aside);
-      await rename(aside, path);
+      await copyFile(file, temporary);
+      await rename(temporary, path);
     } catch (error) {
-      await rm(aside, { force: true });
+      await rm(temporary, { force: true });
       throw error;
     }
   }
@@ -37,6 +41,6 @@ export class DirectoryStore implements ArtifactStore {
   }
 
   #path(digest: Digest): string {
-    return join(this.root, digest.slice(0, 2), digest);
+    return join(this.#root, digest.slice(0, 2), digest);
   }
 }

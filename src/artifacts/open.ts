@@ -5,13 +5,13 @@ import { DirectoryStore } from './directory-store.js';
 
 /**
  * Opens the store that ARTIFACTS_URL names.
- * @throws ConfigError when it names none
+ * @throws ConfigError when it is neither a folder nor an S3 URL
  */
 export async function openArtifactStore(config: Config): Promise<ArtifactStore> {
   const url = config.ARTIFACTS_URL;
   if (url === undefined) return new DirectoryStore(`${config.DATA_DIR}/artifacts`);
   if (url.startsWith('s3://')) {
-    // Its client library takes memory that nobody else needs.
+    // Loaded only when needed: the client library takes memory.
     const { S3Store } = await import('./s3-store.js');
     return new S3Store(url, config);
   }

@@ -71,7 +71,7 @@ export class S3Store implements ArtifactStore {
   }
 }
 
-/** A bucket or an artifact that is not there is the fault of whoever runs the store, too. */
+/** A missing bucket or artifact counts as unavailable, too: it is a fault of the installation. */
 function unavailable(cause: Error): AppError {
   return new AppError(
     'artifact_store_unavailable',

@@ -1,11 +1,14 @@
-/** What compilers and the programs of strangers that they run see of this machine. */
+/** The files of this machine that compilers, and the untrusted programs they run, can see. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Mount, View } from '../sandbox/confinement.js';
 import type { FolderNames } from './diagnostics.js';
 import type { Toolchain } from './toolchain.js';
 
-/** Paths inside. They stand in libraries and executables, so that they are the same wherever something is built. */
+/**
+ * Paths inside the sandbox. They become part of libraries and executables, so that these are the same wherever
+ * something is built.
+ */
 export const INSIDE = {
   toolchain: '/toolchain',
   sdk: '/sdk',
@@ -15,13 +18,13 @@ export const INSIDE = {
   cargo: '/cargo',
   /** Crates that are in folders of the machine, numbered. */
   sources: '/sources',
-  /** What cargo has built of a set. */
+  /** The output of cargo for a set. */
   target: '/target',
-  /** The source of a handler, and what rustc makes of it. */
+  /** The source of a handler, and the output of rustc. */
   build: '/build',
 } as const;
 
-/** As the author of a handler may read of them. */
+/** The names under which diagnostics show these folders. */
 export const INSIDE_NAMES: FolderNames = [
   [INSIDE.toolchain, 'toolchain'],
   [INSIDE.sdk, 'rust-edge-gateway-sdk'],
@@ -31,28 +34,28 @@ export const INSIDE_NAMES: FolderNames = [
   [INSIDE.build, '.'],
 ];
 
-/** Says which compiler or linker `cc` is, on Debian and its kin. */
+/** Links that say which compiler or linker `cc` is, on Debian and its derivatives. */
 const ALTERNATIVES = '/etc/alternatives';
 const TMP_MB = 64;
 
-/** @param own what else there is, read-only and writable */
+/** @param own further paths, read-only and writable */
 export function buildView(toolchain: Toolchain, own: Pick<View, 'readOnly' | 'writable'>): View {
   const mounts: Mount[] = [[toolchain.sdk, INSIDE.sdk]];
-  // One of the system is where all programs are.
+  // A toolchain of the system is in /usr, which is mounted anyway.
   if (!toolchain.sysroot.startsWith('/usr')) mounts.push([toolchain.sysroot, INSIDE.toolchain]);
   if (existsSync(ALTERNATIVES)) mounts.push([ALTERNATIVES, ALTERNATIVES]);
   return { ...own, readOnly: [...mounts, ...own.readOnly], network: false, tmpMb: TMP_MB };
 }
 
-/** Of the environment that tools get, what one needs that downloads nothing. */
+/** The part of the environment that tools without network access need. */
 const NEEDED = /^(PATH|LANG|RUSTUP_HOME|RUSTUP_TOOLCHAIN)$/;
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * The environment of what is built: nothing of it is worth reading.
+ * The environment of build steps. It holds no secrets.
  * @param tools the environment that tools get to download crates
- * @param home a writable folder, as it is called where the tool runs
- * @param inside how paths are called there
+ * @param home a writable folder, as seen by the tool
+ * @param inside maps paths of this machine to those the tool sees
  */
 export function buildEnvironment(
   toolchain: Toolchain,
@@ -62,7 +65,7 @@ export function buildEnvironment(
 ): Record<string, string> {
   const common = { HOME: home, TMPDIR: home };
   const bin = join(toolchain.sysroot, 'bin');
-  // Where paths have other names, those of the variables mean nothing.
+  // In the sandbox paths differ, so the variables that contain paths are replaced.
   if (inside(toolchain.sdk) !== toolchain.sdk) return { ...common, PATH: `${inside(bin)}:${SYSTEM_PATH}` };
   const needed = Object.entries(tools).filter(([name]) => NEEDED.test(name));
   return { ...Object.fromEntries(needed), ...common };

@@ -1,17 +1,18 @@
 /** From source to a stored executable: dependency set, rustc, artifact store. */
 import { stat } from 'node:fs/promises';
+import type { LimitFunction } from 'p-limit';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
-import type { Dependencies } from '../dependencies.js';
-import type { Limiter } from '../limiter.js';
-import { NoRoomError, tellsOfNoRoom } from '../no-room.js';
+import type { Dependencies } from '../model/crates.js';
+import type { Diagnostic } from '../model/diagnostic.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
+import { DiskFullError, reportsDiskFull } from '../util/disk-full.js';
 import type { DependencySets } from './dependency-sets.js';
-import type { Diagnostic, FailedTool } from './diagnostics.js';
+import type { FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
 import { compileHandler } from './rustc.js';
 import type { Toolchain } from './toolchain.js';
 
-/** What a builder works with. */
+/** The dependencies of a builder. */
 export interface BuilderOptions {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
@@ -22,7 +23,7 @@ export interface BuilderOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
   /** How many compilers may run at a time. */
-  readonly slots: Limiter;
+  readonly slots: LimitFunction;
 }
 
 /** Milliseconds of the parts of a build. */
@@ -40,15 +41,19 @@ export type Built = { readonly diagnostics: readonly Diagnostic[]; readonly timi
 
 /** Compiles handlers. */
 export class Builder {
-  constructor(private readonly options: BuilderOptions) {}
+  readonly #options: BuilderOptions;
+
+  constructor(options: BuilderOptions) {
+    this.#options = options;
+  }
 
   /** Builds one handler. A source that does not compile is a result, not an error. */
   async build(code: string, dependencies: Dependencies, signal?: AbortSignal): Promise<Built> {
-    const { toolchain, sandbox, sets, artifacts, scratch, env, limits, slots } = this.options;
+    const { toolchain, sandbox, sets, artifacts, scratch, env, limits, slots } = this.#options;
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) });
     const dependencies_ms = lap();
-    if (!set.ok) refuseNoRoom(set);
+    if (!set.ok) throwIfDiskFull(set);
     if (!set.ok)
       return {
         ok: false,
@@ -62,7 +67,7 @@ export class Builder {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();
       if (!compilation.ok) {
-        refuseNoRoom(compilation);
+        throwIfDiskFull(compilation);
         return {
           ok: false,
           timedOut: compilation.timedOut,
@@ -85,17 +90,17 @@ export class Builder {
 }
 
 /**
- * A full disk says nothing about the source. Only what has no place in it counts, and only while there is little room:
- * an author, or a crate, could write such words.
- * @throws NoRoomError
+ * A full disk says nothing about the source. Only diagnostics without a position count, and only while free space is
+ * low: an author, or a crate, could print the same words.
+ * @throws DiskFullError
  */
-function refuseNoRoom({ mayLackRoom, diagnostics }: FailedTool): void {
-  if (!mayLackRoom) return;
-  const told = diagnostics.find(({ line, rendered }) => line === null && tellsOfNoRoom(rendered));
-  if (told) throw new NoRoomError(`The compiler ran out of room on the disk: ${told.message}`);
+function throwIfDiskFull({ diskMayBeFull, diagnostics }: FailedTool): void {
+  if (!diskMayBeFull) return;
+  const report = diagnostics.find(({ line, rendered }) => line === null && reportsDiskFull(rendered));
+  if (report) throw new DiskFullError(`The compiler ran out of room on the disk: ${report.message}`);
 }
 
-/** The async macros need the SDK with tokio. A mention in a comment only links a little more than needed. */
+/** The async macros need the SDK with tokio. A mention in a comment is harmless: it only links more than needed. */
 function usesAsync(code: string): boolean {
   return /\bhandler_loop(_async|_async_result|_result_async)\s*!/.test(code);
 }

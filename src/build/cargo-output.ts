@@ -1,5 +1,6 @@
-/** Reads what cargo prints. Its build scripts and macros are programs of strangers, and can make it print anything. */
-import { type Diagnostic, MAX_DIAGNOSTICS, parseRustcOutput, plain } from './diagnostics.js';
+/** Parses the output of cargo. Build scripts and macros are untrusted code that can make it print anything. */
+import type { Diagnostic } from '../model/diagnostic.js';
+import { MAX_DIAGNOSTICS, parseRustcOutput, plain } from './diagnostics.js';
 import type { ToolResult } from './run-tool.js';
 
 interface CargoMessage {
@@ -29,19 +30,13 @@ export function linkArguments(folder: string, buildOutput: string, metadataOutpu
   const messages = cargoMessages(buildOutput);
   const libraries = new Map<string, string>();
   const nativePaths: string[] = [];
-  for (const { reason, package_id, target, filenames, linked_paths } of messages) {
-    if (reason === 'build-script-executed') nativePaths.push(...(linked_paths ?? []));
-    if (
-      reason !== 'compiler-artifact' ||
-      package_id === undefined ||
-      !target ||
-      target.kind.includes('bin') ||
-      target.kind.includes('custom-build')
-    )
-      continue;
-    // Macros can print lines like those of cargo; they get no further than the folder of their own set.
-    const library = filenames?.find((file) => file.startsWith(`${folder}/`) && /\.(rlib|so)$/.test(file));
-    if (library) libraries.set(package_id, library);
+  for (const message of messages) {
+    if (message.reason === 'build-script-executed') nativePaths.push(...(message.linked_paths ?? []));
+    const id = libraryPackage(message);
+    // Macros can print lines like those of cargo; files outside the folder of their own set are ignored.
+    const isOwn = (file: string) => file.startsWith(`${folder}/`) && /\.(rlib|so)$/.test(file);
+    const library = message.filenames?.find(isOwn);
+    if (id !== undefined && library !== undefined) libraries.set(id, library);
   }
   const { resolve } = JSON.parse(metadataOutput) as CargoMetadata;
   const direct = resolve.nodes.find(({ id }) => id === resolve.root)?.deps ?? [];
@@ -54,6 +49,22 @@ export function linkArguments(folder: string, buildOutput: string, metadataOutpu
     ),
     ...nativePaths.flatMap((path) => ['-L', path]),
   ];
+}
+
+/** The number of packages to build, without the root package. */
+export function packageCount(metadataOutput: string): number {
+  return (JSON.parse(metadataOutput) as CargoMetadata).resolve.nodes.length - 1;
+}
+
+/** The package whose library or macro was compiled, if a line of cargo's output reports one. */
+export function compiledPackage(line: string): string | undefined {
+  const message = parseMessage(line);
+  return message && libraryPackage(message);
+}
+
+function libraryPackage({ reason, package_id, target }: CargoMessage): string | undefined {
+  const isLibrary = !target?.kind.some((kind) => kind === 'bin' || kind === 'custom-build');
+  return reason === 'compiler-artifact' && target && isLibrary ? package_id : undefined;
 }
 
 /** Compiler errors of a dependency if there are any, else what cargo itself said (unknown crate, no network ...). */
@@ -70,7 +81,7 @@ function cargoMessages(stdout: string): CargoMessage[] {
   return stdout.split('\n').flatMap((line) => parseMessage(line) ?? []);
 }
 
-/** Undefined for what is no message: macros print what they like, and output may be cut off. */
+/** Undefined for anything that is not a message: macros print what they like, and output may be truncated. */
 function parseMessage(line: string): CargoMessage | undefined {
   if (!line.startsWith('{')) return undefined;
   try {

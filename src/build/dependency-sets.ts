@@ -1,29 +1,45 @@
 /**
- * Prepares what handlers are linked against: the SDK, serde, and the crates a handler asks for.
+ * Prepares the libraries that handlers are linked against: the SDK, serde, and the crates a handler depends on.
  *
  * Each distinct set of dependencies is built once, in a folder keyed by the set. Handlers are then compiled by rustc
  * directly against the resulting libraries: no cargo, no lock, as many at a time as there are cores.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, stat, utimes } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rename, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Limiter } from '../limiter.js';
-import type { Logger } from '../log.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { ASYNC_SDK, type Preparation, SDK } from '../model/preparation.js';
 import { removeTree } from '../sandbox/remove-tree.js';
+import { isErrno } from '../util/errno.js';
+import type { Logger } from '../util/log.js';
+import { makePassable } from '../util/untrusted-users.js';
 import { INSIDE } from './build-view.js';
-import type { FailedTool } from './diagnostics.js';
+import { plain } from './diagnostics.js';
 import { type DependencySpec, setKey } from './manifest.js';
-import { buildSet, PREPARED_FILE, removeUnfinished, type SetBuilderOptions, TARGET } from './set-build.js';
+import { SdkPreparation } from './sdk-preparation.js';
+import {
+  buildSet,
+  type FailedSet,
+  PREPARED_FILE,
+  type SetBuilderOptions,
+  type SetProgress,
+  TARGET,
+} from './set-build.js';
+import { claimUnfinished, removeUnfinished } from './unfinished-sets.js';
 
-/** A set as it is on this machine. */
+/** A prepared set on this machine. */
 export interface Libraries {
   readonly folder: string;
-  /** Arguments for rustc; `TARGET` stands for the folder that the libraries are in. */
+  /** Arguments for rustc, with `TARGET` as a placeholder for the folder of the libraries. */
   readonly rustcArgs: readonly string[];
 }
 
 /** The outcome of preparing a set: libraries, or why cargo could not build them. */
-export type PreparedSet = { readonly ok: true; readonly libraries: Libraries } | FailedTool;
+export type PreparedSet = { readonly ok: true; readonly libraries: Libraries } | FailedSet;
+
+/** Pause between checks of whether another process has built a set. */
+const POLL_MS = 500;
 
 /** Where the libraries of a set are. */
 export function targetOf({ folder }: Libraries): string {
@@ -40,18 +56,26 @@ export function linkingTo({ rustcArgs }: Libraries, target: string): string[] {
   return rustcArgs.map((arg) => arg.replaceAll(TARGET, target));
 }
 
-/** The set that was prepared before; undefined when it was not, or its libraries have been cleared away. */
+/** A set that was prepared before; undefined if it was not, or if its libraries were deleted. */
 async function readPrepared(folder: string): Promise<Libraries | undefined> {
   const text = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
+  // The file may be truncated after a power failure.
+  if (!text.endsWith(']')) return undefined;
   const libraries = { folder, rustcArgs: JSON.parse(text) as string[] };
   const files = linkingTo(libraries, targetOf(libraries))
     .filter((_, at, args) => args[at - 1] === '--extern')
     .map((extern) => extern.slice(extern.indexOf('=') + 1));
-  return files.every((file) => existsSync(file)) ? libraries : undefined;
+  if (!files.every((file) => existsSync(file))) return undefined;
+  // Earlier versions made it inaccessible to other users.
+  await makePassable(folder);
+  return libraries;
 }
 
-/** Says to `forgetUnused`, of whichever worker, that a set is in use. @returns false when it is not there any more */
+/**
+ * Marks a set as used, for `forgetUnused` of any worker.
+ * @returns false when it no longer exists
+ */
 async function markUsed(folder: string): Promise<boolean> {
   const now = new Date();
   return utimes(join(folder, PREPARED_FILE), now, now).then(
@@ -61,44 +85,57 @@ async function markUsed(folder: string): Promise<boolean> {
 }
 
 /**
- * Prepares and remembers sets below one folder. Safe to use from several processes: a set appears there when it is
- * complete.
+ * Prepares and remembers sets below one folder. Safe to use from several processes: a set gets its final name only when
+ * it is complete.
  */
 export class DependencySets {
+  readonly #options: SetBuilderOptions;
+  readonly #log: Logger;
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
-  // Cargo uses all cores by itself; but a set that takes for ever is not to keep all others waiting.
-  readonly #cargoTurn = new Limiter(2);
+  readonly #sdkPreparations = new Set<SdkPreparation>();
+  // Cargo uses all cores, but one slow set must not delay all others.
+  readonly #cargoTurn = pLimit(2);
 
-  constructor(private readonly options: SetBuilderOptions) {}
+  constructor(options: SetBuilderOptions, log: Logger) {
+    this.#options = options;
+    this.#log = log;
+  }
 
   /**
-   * Builds a set if that was not done before. Concurrent calls for one set share the work.
-   * @param timeoutMs time limit of one run of cargo, if not that of the constructor
+   * Builds a set unless it was built before. Concurrent calls for one set share the work. The SDK alone has no time
+   * limit, and is retried until it succeeds.
    */
-  async prepare(spec: DependencySpec, timeoutMs = this.options.limits.timeoutMs): Promise<PreparedSet> {
-    const { root, toolchain, sandbox } = this.options;
-    const sdk = sandbox.level === 'limits' ? toolchain.sdk : INSIDE.sdk;
-    const key = setKey(toolchain.fingerprint, sdk, spec);
+  async prepare(spec: DependencySpec): Promise<PreparedSet> {
+    const key = this.#keyOf(spec);
     let prepared = this.#inProgress.get(key);
     if (!prepared) {
-      prepared = this.#prepare(join(root, key), spec, timeoutMs);
+      prepared = isSdk(spec) ? this.#prepareSdk(key, spec) : this.#prepare(key, spec, this.#options);
       this.#inProgress.set(key, prepared);
-      // A failure is not remembered: the registry may have been away.
+      // A failure is not remembered: the registry may have been unreachable.
       void prepared.then(
         ({ ok }) => ok || this.#inProgress.delete(key),
         () => this.#inProgress.delete(key),
       );
     }
     const result = await prepared;
-    if (!result.ok || (await markUsed(join(root, key)))) return result;
-    // Cleared away since it was prepared.
+    if (!result.ok || (await markUsed(join(this.#options.root, key)))) return result;
+    // Deleted since it was prepared.
     if (this.#inProgress.get(key) === prepared) this.#inProgress.delete(key);
-    return this.prepare(spec, timeoutMs);
+    return this.prepare(spec);
   }
 
-  /** Removes what workers have left that were killed while they built sets. To be called before the first is prepared. */
-  removeUnfinished(log: Logger): Promise<void> {
-    return removeUnfinished(this.options.root, log);
+  /** The parts of the SDK that are being built. */
+  preparing(): Preparation[] {
+    return [...this.#sdkPreparations].map(({ state }) => state);
+  }
+
+  /**
+   * Removes the unfinished sets of workers that were killed, except for the SDK's, which are continued. To be called
+   * before the first set is prepared.
+   */
+  removeUnfinished(): Promise<void> {
+    const kept = [false, true].map((async) => this.#keyOf({ dependencies: {}, async }));
+    return removeUnfinished(this.#options.root, kept, this.#log);
   }
 
   /** Resolves when nothing is being prepared any more. */
@@ -106,38 +143,98 @@ export class DependencySets {
     await Promise.allSettled(this.#inProgress.values());
   }
 
-  /** Deletes the sets that nobody has asked for in this time: those of older compilers and SDKs, above all. */
+  /** Deletes sets that were not used for this long: mostly those of older compilers and SDKs. */
   async forgetUnused(unusedMs: number): Promise<void> {
-    const { root } = this.options;
+    const { root } = this.#options;
     const problems: unknown[] = [];
     await mkdir(root, { recursive: true });
     for (const name of await readdir(root)) {
       const folder = join(root, name);
       const { mtimeMs } = await stat(join(folder, PREPARED_FILE)).catch(() => stat(folder));
-      // One that cannot be removed does not keep the others.
+      // A failed removal does not stop the others.
       if (Date.now() - mtimeMs > unusedMs) await removeTree(folder).catch((error) => problems.push(error));
     }
     if (problems.length > 0) throw new AggregateError(problems, 'Some sets cannot be removed');
   }
 
-  async #prepare(folder: string, spec: DependencySpec, timeoutMs: number): Promise<PreparedSet> {
-    const known = await readPrepared(folder);
-    if (known) return { ok: true, libraries: known };
-    return this.#cargoTurn.run(() =>
-      buildSet(this.options, spec, timeoutMs, (built) => this.#keep(built, folder)),
-    );
+  #keyOf(spec: DependencySpec): string {
+    const { toolchain, sandbox } = this.#options;
+    const sdk = sandbox.level === 'limits' ? toolchain.sdk : INSIDE.sdk;
+    return setKey(toolchain.fingerprint, sdk, spec);
   }
 
-  /** Gives a complete set its name. */
+  async #prepareSdk(key: string, spec: DependencySpec): Promise<PreparedSet> {
+    const { root, limits, signal } = this.#options;
+    const { cpuSeconds, ...others } = limits;
+    const unlimited = { ...this.#options, limits: { ...others, timeoutMs: Number.POSITIVE_INFINITY } };
+    const preparation = new SdkPreparation(spec.async ? ASYNC_SDK : SDK, this.#log);
+    this.#sdkPreparations.add(preparation);
+    try {
+      // An error occurs again in the attempt, which reports it.
+      const known = await readPrepared(join(root, key)).catch(() => undefined);
+      if (known) return { ok: true, libraries: known };
+      const attempt = (onProgress: (progress: SetProgress) => void) =>
+        this.#prepare(key, spec, unlimited, onProgress);
+      return (await preparation.run(attempt, signal)) ?? CANCELLED;
+    } finally {
+      this.#sdkPreparations.delete(preparation);
+    }
+  }
+
+  async #prepare(
+    key: string,
+    spec: DependencySpec,
+    options: SetBuilderOptions,
+    onProgress?: (progress: SetProgress) => void,
+  ): Promise<PreparedSet> {
+    const { root, signal } = options;
+    const folder = join(root, key);
+    await mkdir(root, { recursive: true });
+    for (;;) {
+      const known = await readPrepared(folder);
+      if (known) return { ok: true, libraries: known };
+      // Symbolic links are resolved, so that all tools use the same paths.
+      const unfinished = await claimUnfinished(await realpath(root), key);
+      if (unfinished !== undefined)
+        return this.#cargoTurn(() => this.#build(unfinished, folder, spec, options, onProgress));
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (signal?.aborted) return CANCELLED;
+    }
+  }
+
+  /** Builds a set in `unfinished`, which is kept only when the next try can continue it. */
+  async #build(
+    unfinished: string,
+    folder: string,
+    spec: DependencySpec,
+    options: SetBuilderOptions,
+    onProgress?: (progress: SetProgress) => void,
+  ): Promise<PreparedSet> {
+    let isContinued = isSdk(spec);
+    try {
+      const failed = await buildSet(options, spec, unfinished, onProgress);
+      if (!failed) {
+        isContinued = false;
+        return await this.#keep(unfinished, folder);
+      }
+      // Output of an earlier try may have caused the failure.
+      isContinued &&= failed.step === 'download' || failed.diskMayBeFull || options.signal?.aborted === true;
+      return failed;
+    } finally {
+      if (!isContinued) await removeTree(unfinished);
+    }
+  }
+
+  /** Renames a complete set to its final name. */
   async #keep(built: string, folder: string): Promise<PreparedSet> {
     try {
       await rename(built, folder);
     } catch (error) {
-      if (!isTaken(error)) throw error;
-      // Another process was quicker.
+      if (!isErrno(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+      // Another process was faster.
       const theirs = await readPrepared(folder);
       if (theirs) return { ok: true, libraries: theirs };
-      // What is there is of no use: its libraries have been cleared away.
+      // The existing folder is useless: its libraries were deleted.
       await removeTree(folder);
       await rename(built, folder);
     }
@@ -147,6 +244,15 @@ export class DependencySets {
   }
 }
 
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOTEMPTY' || error.code === 'EEXIST');
+const CANCELLED: FailedSet = {
+  ok: false,
+  step: 'download',
+  timedOut: false,
+  diskMayBeFull: false,
+  diagnostics: [plain('The build was cancelled.')],
+};
+
+/** Whether a set is the SDK with nothing else, which all handlers without dependencies share. */
+function isSdk({ dependencies }: DependencySpec): boolean {
+  return Object.keys(dependencies).length === 0;
 }

@@ -1,42 +1,31 @@
-/** Turns what rustc and cargo print as JSON into text for people and data for tools. */
+/** Converts the JSON output of rustc and cargo to text for people and data for tools. */
 
-import { printable } from '../printable.js';
+import type { Diagnostic, SourceRange, Suggestion } from '../model/diagnostic.js';
+import { printable } from '../util/text.js';
 import type { ToolLimits, ToolResult } from './run-tool.js';
 
-/** One message of the compiler. */
-export interface Diagnostic {
-  /** `error`, `warning`, `note`, `help`. */
-  readonly level: string;
-  /** e.g. `E0425` or the name of a lint; null when there is none. */
-  readonly code: string | null;
-  readonly message: string;
-  /** First line of the place, counted from 1, in the handler's own source; null when it has none there. */
-  readonly line: number | null;
-  /** First column of the place, counted from 1. */
-  readonly column: number | null;
-  /** As a terminal shows it, without colour. */
-  readonly rendered: string;
-}
-
-/** Why a tool has not made what it was to make. */
+/** Why a tool failed. */
 export interface FailedTool {
   readonly ok: false;
   readonly timedOut: boolean;
-  /** Whether what it says of a full disk can be true. */
-  readonly mayLackRoom: boolean;
+  /** Whether a report of a full disk can be true. */
+  readonly diskMayBeFull: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** More than anybody reads, and little enough for one row of a table. */
+/** More than a person reads, and few enough for one row of a table. */
 export const MAX_DIAGNOSTICS = 100;
 const MAX_TEXT_CHARACTERS = 128 * 1024;
-/** Of all diagnostics of a build together. */
+/** Labels and suggestions of one diagnostic, and how long each may be. */
+const MAX_PARTS = 20;
+const MAX_PART_CHARACTERS = 2000;
+/** Limit for all diagnostics of a build together. */
 const MAX_TOTAL_CHARACTERS = 1024 * 1024;
 
 /**
- * Reads the lines of `rustc --error-format=json`; lines that are not JSON (a linker's or a crashing compiler's own
- * words) become diagnostics without a place.
- * @param sourceFile the handler's source as rustc names it: places elsewhere get no line
+ * Parses the lines of `rustc --error-format=json`; lines that are not JSON, such as those of a linker or a crashed
+ * compiler, become diagnostics without a position.
+ * @param sourceFile the handler's source as rustc names it: positions in other files are left out
  */
 export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
@@ -53,7 +42,7 @@ export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic
   return diagnostics;
 }
 
-/** The text of all diagnostics, as a terminal would have shown it. */
+/** The text of all diagnostics, as on a terminal. */
 export function renderDiagnostics(diagnostics: readonly Diagnostic[]): string {
   const text = diagnostics
     .map(({ rendered }) => rendered.trimEnd())
@@ -66,13 +55,15 @@ function shortened(text: string): string {
   return text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}\n... (shortened)`;
 }
 
-/** A message without a place or code. */
+const NOWHERE = { line: null, column: null, end_line: null, end_column: null };
+
+/** A message without a position or code. */
 export function plain(text: string, level = 'error'): Diagnostic {
   const message = printable(shortened(text));
-  return { level, code: null, message, line: null, column: null, rendered: message };
+  return { level, code: null, message, ...NOWHERE, labels: [], suggestions: [], rendered: message };
 }
 
-/** What is said of a build that was ended for a limit, or because nobody needs it; undefined when it ended by itself. */
+/** The message for a build that was stopped by a limit or aborted; undefined when it ended normally. */
 export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Diagnostic | undefined {
   switch (outcome) {
     case 'exited':
@@ -93,16 +84,16 @@ export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Di
   }
 }
 
-/** Folders of this machine, and what they are called towards others. */
+/** Folders of this machine, and the names to show for them. */
 export type FolderNames = readonly (readonly [folder: string, name: string])[];
 
 /**
- * Where crates and the standard library have their sources on this machine; what follows begins with their name. It is
- * looked for at the beginning of words only: anywhere in them would take a time that grows with the square of their length.
+ * Paths of the sources of crates and of the standard library. Matched at the beginning of words only: a match anywhere
+ * would take quadratic time in the length of words.
  */
 const CRATE_SOURCES = /(?<![^\s"'`(])[^\s"'`(]*\/(?:registry\/src\/[^/\s]+|rustlib\/src\/rust)\//g;
 
-/** The same diagnostics, without paths of this machine: they are of no use to the author of a handler. */
+/** The same diagnostics, with paths of this machine replaced: they mean nothing to the author of a handler. */
 export function withoutMachinePaths(
   diagnostics: readonly Diagnostic[],
   names: FolderNames = [],
@@ -115,11 +106,12 @@ export function withoutMachinePaths(
   return diagnostics.map((diagnostic) => ({
     ...diagnostic,
     message: clean(diagnostic.message),
+    labels: diagnostic.labels.map((label) => ({ ...label, text: label.text && clean(label.text) })),
     rendered: clean(diagnostic.rendered),
   }));
 }
 
-/** Finds a path where it is not the beginning of another name. */
+/** Matches a path that is not the beginning of another name. */
 function wholePath(path: string): RegExp {
   return new RegExp(`(?<![\\w.-])${path.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g');
 }
@@ -129,27 +121,34 @@ function parseJson(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>;
   } catch {
-    return undefined; // a line that only looks like JSON is shown as it is
+    return undefined; // not JSON: shown as it is
   }
 }
 
-// The fields used of https://doc.rust-lang.org/rustc/json.html
+// The fields we use of https://doc.rust-lang.org/rustc/json.html. Macros can print such lines with any content.
 interface Span {
-  readonly file_name?: string;
-  readonly line_start?: number;
-  readonly column_start?: number;
-  readonly is_primary?: boolean;
+  readonly file_name?: unknown;
+  readonly line_start?: unknown;
+  readonly column_start?: unknown;
+  readonly line_end?: unknown;
+  readonly column_end?: unknown;
+  readonly is_primary?: unknown;
+  readonly label?: unknown;
+  readonly suggested_replacement?: unknown;
+  readonly suggestion_applicability?: unknown;
   readonly expansion?: { readonly span?: Span } | null;
 }
 
 function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagnostic | undefined {
-  const { $message_type, level, message: text, rendered, spans, code } = message;
+  const { $message_type, level, message: text, rendered, spans, code, children } = message;
   if ($message_type !== undefined && $message_type !== 'diagnostic') return undefined;
   if (typeof level !== 'string' || typeof text !== 'string') return undefined;
-  // Closing remarks of the compiler ("aborting due to 2 previous errors", "try --explain") say nothing new.
+  // Summaries of the compiler ("aborting due to 2 previous errors", "try --explain") add nothing.
   if (level === 'failure-note' || /^aborting due to /.test(text) || /^\d+ warnings? emitted/.test(text))
     return undefined;
-  const place = placeInSource(Array.isArray(spans) ? (spans as Span[]) : [], sourceFile);
+  const labels = objects<Span>(spans).flatMap((span) => labelOf(span, sourceFile) ?? []);
+  const { line, column, end_line, end_column } =
+    labels.find(({ is_primary }) => is_primary) ?? labels[0] ?? NOWHERE;
   return {
     level: printable(shortened(level)),
     code:
@@ -157,22 +156,53 @@ function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagno
         ? printable(shortened(String(code.code)))
         : null,
     message: printable(shortened(text)),
-    line: wholeNumber(place?.line_start),
-    column: wholeNumber(place?.column_start),
+    ...{ line, column, end_line, end_column },
+    labels: labels.slice(0, MAX_PARTS),
+    suggestions: objects<Record<string, unknown>>(children)
+      .flatMap((child) => suggestionsOf(child, sourceFile))
+      .slice(0, MAX_PARTS),
     rendered: printable(shortened(typeof rendered === 'string' ? rendered : text)),
   };
 }
 
-function wholeNumber(value: unknown): number | null {
-  return Number.isSafeInteger(value) ? (value as number) : null;
+function objects<T extends object>(list: unknown): T[] {
+  return Array.isArray(list) ? list.filter((item) => typeof item === 'object' && item !== null) : [];
 }
 
-function placeInSource(spans: readonly Span[], sourceFile: string): Span | undefined {
-  for (const span of [...spans.filter((span) => span?.is_primary), ...spans]) {
-    // An error inside a macro points into the macro's crate; its expansion leads back to the author's line.
-    for (let at: Span | null | undefined = span; at; at = at.expansion?.span) {
-      if (at.file_name === sourceFile) return at;
-    }
+function labelOf(span: Span, sourceFile: string): Diagnostic['labels'][number] | undefined {
+  // An error inside a macro points into the macro's crate; its expansion leads back to the author's line.
+  for (let at: Span | null | undefined = span; at; at = at.expansion?.span) {
+    const range = at.file_name === sourceFile ? rangeOf(at) : undefined;
+    if (!range) continue;
+    const text = typeof span.label === 'string' ? printable(span.label.slice(0, MAX_PART_CHARACTERS)) : null;
+    return { ...range, text, is_primary: span.is_primary === true };
   }
   return undefined;
+}
+
+function rangeOf({ line_start, column_start, line_end, column_end }: Span): SourceRange | undefined {
+  const numbers = [line_start, column_start, line_end, column_end];
+  if (!numbers.every((value): value is number => Number.isSafeInteger(value))) return undefined;
+  const [line = 0, column = 0, end_line = 0, end_column = 0] = numbers;
+  return { line, column, end_line, end_column };
+}
+
+/** The suggestion of a sub-diagnostic. Alternatives replace the same position; other edits belong together. */
+function suggestionsOf({ message, spans }: Record<string, unknown>, sourceFile: string): Suggestion[] {
+  const suggested = objects<Span>(spans).filter((span) => typeof span.suggested_replacement === 'string');
+  const edits = suggested.flatMap((span) => {
+    const range = span.file_name === sourceFile ? rangeOf(span) : undefined;
+    const replacement = printable(String(span.suggested_replacement));
+    return range && replacement.length <= MAX_PART_CHARACTERS ? [{ ...range, replacement }] : [];
+  });
+  // An incomplete edit would break the source.
+  if (edits.length === 0 || edits.length < suggested.length || edits.length > MAX_PARTS) return [];
+  const places = new Set(edits.map(({ line, column }) => `${line}:${column}`));
+  const applicability = suggested[0]?.suggestion_applicability;
+  const facts = {
+    message: printable(String(message).slice(0, MAX_PART_CHARACTERS)),
+    applicability: typeof applicability === 'string' ? printable(applicability.slice(0, 100)) : null,
+  };
+  if (places.size === edits.length) return [{ ...facts, edits }];
+  return places.size === 1 ? edits.map((edit) => ({ ...facts, edits: [edit] })) : [];
 }

@@ -1,4 +1,4 @@
-/** Watches how much a tool writes: no limit of the kernel is about all its files together. */
+/** Limits how much a tool writes: the kernel has no limit for all its files together. */
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -9,25 +9,28 @@ export interface DiskWatch {
   stop(): void;
 }
 
-const LOOK_EVERY_MS = 500;
-/** Looking takes the longer, the more files there are; it is not to take more than a part of the time. */
+const CHECK_EVERY_MS = 500;
+/**
+ * The pause grows with the duration of a check, which grows with the number of files, so that checks take only a part
+ * of the time.
+ */
 const PAUSE_FACTOR = 10;
-/** An empty file takes room too. */
+/** Counted for an empty file, which occupies disk space too. */
 const LEAST_BYTES = 4096;
 
-/** @param onOver called once, when the folders hold more than so many MiB */
+/** @param onOver called once, when the folders exceed the limit */
 export function watchDisk(folders: readonly string[], limitMb: number, onOver: () => void): DiskWatch {
   const limit = limitMb * 1024 * 1024;
   const isOver = async () => (await bytesIn(folders, limit)) > limit;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
-  const look = async () => {
+  const check = async () => {
     const started = performance.now();
     if (await isOver()) return isStopped || onOver();
-    const pause = Math.max(LOOK_EVERY_MS, (performance.now() - started) * PAUSE_FACTOR);
-    if (!isStopped) timer = setTimeout(() => void look(), pause);
+    const pause = Math.max(CHECK_EVERY_MS, (performance.now() - started) * PAUSE_FACTOR);
+    if (!isStopped) timer = setTimeout(() => void check(), pause);
   };
-  if (folders.length > 0) timer = setTimeout(() => void look(), LOOK_EVERY_MS);
+  if (folders.length > 0) timer = setTimeout(() => void check(), CHECK_EVERY_MS);
   return {
     isOver,
     stop: () => {
@@ -37,12 +40,12 @@ export function watchDisk(folders: readonly string[], limitMb: number, onOver: (
   };
 }
 
-/** What folders take on the disk, bytes; counts no further than somewhat above `enough`. Links are not followed. */
+/** Disk usage of folders, bytes; stops counting once it exceeds `enough`. Links are not followed. */
 export async function bytesIn(folders: readonly string[], enough: number): Promise<number> {
   let bytes = 0;
   const open = [...folders];
   for (let folder = open.pop(); folder !== undefined && bytes <= enough; folder = open.pop()) {
-    // Files come and go, and paths can be longer than can be opened, while it is looked.
+    // During a check files are created and deleted, and paths can be too long to open.
     const entries = await opendir(folder).catch(() => undefined);
     if (!entries) continue;
     for await (const entry of entries) {

@@ -1,6 +1,6 @@
 /**
- * Sources of crates that are folders of this machine: `directory` (what `cargo vendor` makes) and `local-registry` in
- * cargo's configuration. Builds see them under other names.
+ * Sources of crates in folders of this machine: `directory` (made by `cargo vendor`) and `local-registry` in the
+ * configuration of cargo. Builds see them under other paths.
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,19 +9,19 @@ import { dirname, resolve } from 'node:path';
 const FOLDER = /^(\s*(?:directory|local-registry)\s*=\s*)(?:"([^"\\]*)"|'([^']*)')/;
 
 /**
- * The folders that a configuration names, if they are there.
- * @param home the CARGO_HOME with the configuration: paths are relative to the folder that it is in
+ * The existing folders that a configuration names.
+ * @param home the CARGO_HOME with the configuration: paths are relative to the folder that contains it
  */
 export function localSources(config: string, home: string): string[] {
   const named = config.split('\n').flatMap((line) => folderOf(line, home) ?? []);
   return [...new Set(named)].filter((path) => existsSync(path));
 }
 
-/** The configuration with other names for these folders. */
+/** The configuration with these folders replaced. */
 export function withLocalSources(config: string, home: string, nameOf: (path: string) => string): string {
   const lines = config.split('\n').map((line) => {
     const path = folderOf(line, home);
-    // What JSON makes of a string, TOML understands.
+    // A JSON string is a valid TOML string.
     return path === undefined
       ? line
       : line.replace(FOLDER, (_, key: string) => key + JSON.stringify(nameOf(path)));

@@ -1,6 +1,6 @@
-/** What cargo is asked to build for one set of dependencies, and the name of the set. */
+/** The Cargo.toml of a set of dependencies, and the key of the set. */
 import { createHash } from 'node:crypto';
-import type { Dependencies } from '../dependencies.js';
+import type { Dependencies } from '../model/crates.js';
 
 /** Which libraries a handler needs. */
 export interface DependencySpec {
@@ -9,12 +9,12 @@ export interface DependencySpec {
   readonly async: boolean;
 }
 
-/** Sets whose folders are laid out otherwise are other sets. */
+/** Version of the layout of a set's folder; part of the key. */
 const LAYOUT = 2;
 
 /**
- * The manifest says all that distinguishes a set, besides the compiler and the SDK.
- * @param sdk where the compiler finds the SDK: the libraries have that path in them
+ * The key covers the manifest, the compiler and the SDK.
+ * @param sdk the path at which the compiler finds the SDK: it becomes part of the libraries
  */
 export function setKey(fingerprint: string, sdk: string, spec: DependencySpec): string {
   const digest = createHash('sha256')
@@ -27,16 +27,19 @@ export function setKey(fingerprint: string, sdk: string, spec: DependencySpec): 
 
 const SDK_CRATE = 'rust-edge-gateway-sdk';
 
-/** The Cargo.toml of a set. @param sdk where the SDK is for who reads it */
+/**
+ * The Cargo.toml of a set.
+ * @param sdk the path of the SDK as cargo sees it
+ */
 export function manifest(sdk: string, { dependencies, async }: DependencySpec): string {
   const { serde, serde_json, ...rest } = dependencies;
   const others = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
   const lines = [
     `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
-    // A handler may ask for versions and features of these two, but never loses what the SDK's prelude needs.
+    // A handler may select versions and features of these two, but the features that the SDK's prelude needs are kept.
     dependencyLine('serde', preludeCrate(serde, ['derive'])),
     dependencyLine('serde_json', preludeCrate(serde_json, [])),
-    // Async handlers name tokio as a matter of course; it is in the SDK anyway.
+    // Async handlers usually use tokio; the SDK has it anyway.
     ...(async && !('tokio' in others) ? [dependencyLine('tokio', { version: '1' })] : []),
     ...Object.entries(others).map(([name, dependency]) => dependencyLine(name, asTable(dependency))),
   ];

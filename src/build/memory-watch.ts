@@ -1,20 +1,21 @@
-/** Watches the memory of a tool with all that it has started: the kernel limits each process by itself. */
-import { isOutOfDescriptors } from '../no-descriptors.js';
-import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
+/** Limits the memory of a tool and its descendants: the kernel limits each process separately. */
+import type { Confinement } from '../sandbox/confinement.js';
+import { processesOfUser } from '../sandbox/kill.js';
+import { memoryOver, type ProcessEntry, readProcesses } from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
+import { isOutOfDescriptors } from '../util/file-descriptors.js';
 
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 const MEGABYTE = 1024 * 1024;
 
 /**
  * @param tool its process id
- * @param isConfined whether it is in a sandbox, where files in /tmp are memory of its own
- * @param onOver called, perhaps more than once, when it uses more than so many MiB
- * @returns stops watching
+ * @param onOver called, possibly more than once, when it exceeds the limit
+ * @returns a function that stops watching
  */
 export function watchMemory(
   tool: Promise<number | undefined>,
-  isConfined: boolean,
+  confinement: Confinement,
   limitMb: number,
   onOver: () => void,
 ): () => void {
@@ -23,27 +24,29 @@ export function watchMemory(
     (known) => {
       pid = known;
     },
-    () => undefined, // it was never started, which is reported by who has started it
+    () => undefined, // it failed to start, which its caller reports
   );
   const timer = setInterval(() => {
-    if (pid !== undefined && isOver(pid, isConfined, limitMb * MEGABYTE)) onOver();
-  }, LOOK_EVERY_MS);
+    if (pid !== undefined && isOver(pid, confinement, limitMb * MEGABYTE)) onOver();
+  }, CHECK_EVERY_MS);
   return () => clearInterval(timer);
 }
 
-function isOver(tool: number, isConfined: boolean, limit: number): boolean {
+function isOver(tool: number, { hasMonitor, user }: Confinement, limit: number): boolean {
   try {
     const processes = readProcesses();
-    const inFiles = isConfined ? tmpBytes(processes.get(tool)?.thread ?? tool) : 0;
-    return memoryOver(familyOf(tool, processes), processes, limit - inFiles) !== undefined;
+    // In a sandbox, /tmp is in memory.
+    const inFiles = hasMonitor ? tmpBytes(processes.get(tool)?.thread ?? tool) : 0;
+    const members = user ? processesOfUser(user.id) : familyOf(tool, processes);
+    return memoryOver(members, processes, limit - inFiles) !== undefined;
   } catch (error) {
-    // Looked at again soon. Meanwhile, whatever is to be opened for the build fails, and says so.
+    // Retried at the next check. Meanwhile, opening any file for the build fails and is reported.
     if (isOutOfDescriptors(error)) return false;
     throw error;
   }
 }
 
-/** A process and its descendants. In a sandbox, what loses its parent becomes a child of the first process. */
+/** A process and its descendants. In a sandbox, orphans become children of its first process. */
 function familyOf(first: number, processes: ReadonlyMap<number, ProcessEntry>): number[] {
   const children = new Map<number, number[]>();
   for (const [pid, { parent }] of processes) {

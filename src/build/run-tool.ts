@@ -1,16 +1,20 @@
-/** Runs a compiler to its end: output collected, time and resources limited, the whole process tree ended at the limit. */
+/**
+ * Runs a compiler to completion: collects its output, limits time and resources, and kills the whole process tree at a
+ * limit.
+ */
 import { statfs } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { toError } from '../errors.js';
-import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../limited-process.js';
 import type { Confinement } from '../sandbox/confinement.js';
+import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../sandbox/limited-process.js';
 import { watchDisk } from './disk-watch.js';
 import { watchMemory } from './memory-watch.js';
 
-/** What one run may use. */
+/** Limits of one run. */
 export interface ToolLimits extends ResourceLimits {
-  /** Wall-clock milliseconds. */
+  /** Wall-clock milliseconds; Infinity for no limit. */
   readonly timeoutMs: number;
-  /** What its writable folders may hold together, MiB. */
+  /** Disk usage of its writable folders together, MiB. */
   readonly diskMb: number;
   /** Memory of all its processes together, MiB. */
   readonly totalMemoryMb: number;
@@ -18,40 +22,42 @@ export interface ToolLimits extends ResourceLimits {
 
 /** One run of a tool. */
 export interface ToolRun {
-  /** The paths of the tool, in its arguments and so on, are those of inside. */
+  /** Paths in the arguments and environment of the tool are those inside the sandbox. */
   readonly confinement: Confinement;
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** The folders that it may write to, as they are called on this machine. */
+  /** The folders that it may write to, as paths of this machine. */
   readonly writable: readonly string[];
-  /** Ends the run early, as the time limit does. */
+  /** Aborts the run, like the time limit. */
   readonly signal?: AbortSignal | undefined;
+  /** Called with each line of its standard output. */
+  readonly onLine?: ((line: string) => void) | undefined;
 }
 
 /** How a run ended. */
 export interface ToolResult {
   readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory';
-  /** null when a signal ended it. */
+  /** null when it was killed by a signal. */
   readonly exitCode: number | null;
-  /** What ended it, if not itself. */
+  /** The signal that killed it, if any. */
   readonly signal: NodeJS.Signals | null;
   /**
-   * Whether a disk may have been full: that of its first writable folder has little room left. A tool without such folders
-   * may have met any.
+   * Whether the disk may have been full: free space at the first writable folder is low. Without writable folders
+   * always possible.
    */
-  readonly mayLackRoom: boolean;
+  readonly diskMayBeFull: boolean;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** Output beyond this is dropped: a compiler can print without end. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** What a tool could not write takes no room. */
-const LITTLE_ROOM_BYTES = 64 * 1024 * 1024;
-/** How long, after everything was killed, its streams may stay open: something that has hidden well may hold them. */
+/** A failed write frees its space, so a full disk need not be full any more. */
+const LOW_SPACE_BYTES = 64 * 1024 * 1024;
+/** How long its streams may stay open after all processes were killed: a process that escaped may hold them. */
 const CLOSE_GRACE_MS = 1_000;
 
 /**
@@ -60,7 +66,7 @@ const CLOSE_GRACE_MS = 1_000;
  */
 export async function runTool(run: ToolRun): Promise<ToolResult> {
   const tool = spawnLimited({ ...run, stdio: ['ignore', 'pipe', 'pipe'] });
-  const stdout = collect(tool.stdout);
+  const stdout = collect(tool.stdout, run.onLine);
   const stderr = collect(tool.stderr);
 
   let outcome: ToolResult['outcome'] = 'exited';
@@ -70,9 +76,10 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     outcome = reason;
     killed = tool.kill();
   };
-  const timer = setTimeout(() => end('timed-out'), run.limits.timeoutMs);
+  const { timeoutMs } = run.limits;
+  const timer = Number.isFinite(timeoutMs) ? setTimeout(() => end('timed-out'), timeoutMs) : undefined;
   const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
-  const unwatchMemory = watchMemory(tool.pid, run.confinement.reports, run.limits.totalMemoryMb, () =>
+  const unwatchMemory = watchMemory(tool.pid, run.confinement, run.limits.totalMemoryMb, () =>
     end('over-memory'),
   );
   const onAbort = () => end('aborted');
@@ -81,13 +88,13 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   try {
     const { code, signal } = await tool.ended;
     clearTimeout(timer);
-    // It may leave processes behind, which can hold its streams open and write to its folders.
+    // Remaining processes can hold its streams open and write to its folders.
     await (killed ?? tool.kill());
     await closedSoon(tool);
-    // What it wrote at the end nobody has seen yet.
+    // Writes since the last check.
     if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
-    const mayLackRoom = code !== 0 && (await hasLittleRoom(run.writable[0]));
-    return { outcome, exitCode: code, signal, mayLackRoom, stdout: stdout(), stderr: stderr() };
+    const diskMayBeFull = code !== 0 && (await isSpaceLow(run.writable[0]));
+    return { outcome, exitCode: code, signal, diskMayBeFull, stdout: stdout(), stderr: stderr() };
   } catch (cause) {
     throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
@@ -98,7 +105,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   }
 }
 
-/** Resolves when its streams have closed, or were given up. */
+/** Resolves when its streams have closed, or after a grace period. */
 async function closedSoon({ closed, stdout, stderr }: LimitedProcess): Promise<void> {
   const timer = setTimeout(() => {
     for (const stream of [stdout, stderr]) stream?.destroy();
@@ -107,18 +114,24 @@ async function closedSoon({ closed, stdout, stderr }: LimitedProcess): Promise<v
   clearTimeout(timer);
 }
 
-async function hasLittleRoom(folder: string | undefined): Promise<boolean> {
+async function isSpaceLow(folder: string | undefined): Promise<boolean> {
   if (folder === undefined) return true;
   const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize < LITTLE_ROOM_BYTES;
+  return bavail * bsize < LOW_SPACE_BYTES;
 }
 
-function collect(stream: NodeJS.ReadableStream | null): () => string {
+function collect(stream: Readable | null, onLine?: (line: string) => void): () => string {
   const chunks: Buffer[] = [];
   let length = 0;
+  let unfinished = '';
   stream?.on('data', (chunk: Buffer) => {
-    if (length < MAX_OUTPUT_BYTES) chunks.push(chunk);
     length += chunk.length;
+    if (length - chunk.length >= MAX_OUTPUT_BYTES) return;
+    chunks.push(chunk);
+    if (!onLine) return;
+    const lines = (unfinished + chunk.toString('latin1')).split('\n');
+    unfinished = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
   });
   return () => Buffer.concat(chunks).toString('utf8', 0, MAX_OUTPUT_BYTES);
 }

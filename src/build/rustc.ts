@@ -1,13 +1,15 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
 import { lstat, mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Limiter } from '../limiter.js';
+import type { LimitFunction } from 'p-limit';
+import type { Diagnostic } from '../model/diagnostic.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
+import { isErrno } from '../util/errno.js';
+import { makePassable } from '../util/untrusted-users.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
 import { cratesOf, type Libraries, linkingTo, targetOf } from './dependency-sets.js';
 import {
-  type Diagnostic,
   type FailedTool,
   type FolderNames,
   parseRustcOutput,
@@ -15,12 +17,13 @@ import {
   whyEnded,
   withoutMachinePaths,
 } from './diagnostics.js';
+import { withCrateHelp } from './missing-crates.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
- * Flags of every handler build; sdk/INTERNALS.md has the measurements behind them. Part of the toolchain's fingerprint:
- * changing them builds handlers anew.
+ * Flags of every handler build; sdk/INTERNALS.md has the measurements. Part of the toolchain's fingerprint: a change
+ * rebuilds all handlers.
  *
  * At level `s` rustc uses the generic code that is already compiled into the SDK instead of compiling it again for each
  * handler, which halves the time of a build. The SDK's own request path and all crates are at level 3.
@@ -35,10 +38,10 @@ export const HANDLER_PROFILE = [
   '-Cstrip=symbols',
 ] as const;
 
-/** As diagnostics name it. */
+/** The name of the source in diagnostics. */
 const SOURCE_FILE = 'handler.rs';
 const EXECUTABLE = 'handler';
-/** Those of handlers have some megabytes; a file with holes can be of any size and take no room. */
+/** Executables of handlers have a few megabytes; a sparse file can have any size. */
 const MAX_EXECUTABLE_BYTES = 256 * 1024 * 1024;
 
 /** The outcome of one rustc run, and how many milliseconds it took. */
@@ -48,8 +51,8 @@ type Outcome =
   | { readonly ok: true; readonly executable: string; readonly diagnostics: readonly Diagnostic[] }
   | FailedTool;
 
-/** What one compilation works on. */
-export interface CompileJob {
+/** The input of one compilation. */
+export interface CompileRequest {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
   readonly code: string;
@@ -58,35 +61,34 @@ export interface CompileJob {
   /** The environment that tools get to download crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** Lets so many compilers run at a time as there are cores to run them. */
-  readonly slots: Limiter;
+  /** Limits concurrent compilers to the number of cores. */
+  readonly slots: LimitFunction;
   readonly signal: AbortSignal | undefined;
 }
 
 /** The folders of one compilation. */
 interface CompileFolders {
-  /** Macros of crates, which are programs of strangers, can write here. */
+  /** Writable for macros of crates, which are untrusted programs. */
   readonly work: string;
-  /** Where the executable is put when they have ended. */
+  /** The executable is moved here when they have ended. */
   readonly own: string;
 }
 
-/**
- * Compiles in a fresh folder below `scratch` and hands the executable to `use`; both are gone afterwards.
- */
+/** Compiles in a new folder below `scratch` and passes the executable to `use`; both are deleted afterwards. */
 export async function compileHandler<T>(
   scratch: string,
-  job: CompileJob,
+  request: CompileRequest,
   use: (compilation: Compilation) => Promise<T>,
 ): Promise<T> {
   const own = await mkdtemp(join(scratch, 'build-'));
   try {
+    await makePassable(own);
     const work = join(own, 'work');
-    await mkdir(work);
-    await writeFile(join(work, SOURCE_FILE), job.code);
-    const compilation = await job.slots.run(async () => {
+    await mkdir(work, { mode: 0o700 });
+    await writeFile(join(work, SOURCE_FILE), request.code);
+    const compilation = await request.slots(async () => {
       const started = performance.now();
-      const outcome = await compileIn({ own, work }, job);
+      const outcome = await compileIn({ own, work }, request);
       return { ...outcome, ms: Math.round(performance.now() - started) };
     });
     return await use(compilation);
@@ -95,8 +97,8 @@ export async function compileHandler<T>(
   }
 }
 
-async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promise<Outcome> {
-  const { toolchain, sandbox, libraries, limits, signal } = job;
+async function compileIn({ own, work }: CompileFolders, request: CompileRequest): Promise<Outcome> {
+  const { toolchain, sandbox, libraries, limits, signal } = request;
   const confinement = sandbox.confine(
     buildView(toolchain, {
       readOnly: [
@@ -118,7 +120,7 @@ async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promis
       ...['-o', EXECUTABLE, SOURCE_FILE],
     ],
     cwd: inside(work),
-    env: buildEnvironment(toolchain, job.env, inside(work), inside),
+    env: buildEnvironment(toolchain, request.env, inside(work), inside),
     limits,
     writable: [work],
     signal,
@@ -126,15 +128,18 @@ async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promis
   const failed = (...reasons: readonly Diagnostic[]): FailedTool => ({
     ok: false,
     timedOut: result.outcome === 'timed-out',
-    mayLackRoom: result.mayLackRoom,
+    diskMayBeFull: result.diskMayBeFull,
     diagnostics: reasons,
   });
   const ended = whyEnded(result.outcome, limits);
   if (ended) return failed(ended);
-  const names = result.stderr === '' || confinement.reports ? INSIDE_NAMES : await folderNames(work, job);
-  const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names);
+  const names =
+    result.stderr === '' || confinement.hasMonitor ? INSIDE_NAMES : await folderNames(work, request);
+  const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names).map(
+    withCrateHelp,
+  );
   if (result.exitCode === 0) {
-    if (!SERVES.test(job.code)) return failed(NO_ENTRY_POINT, ...diagnostics);
+    if (!SERVES.test(request.code)) return failed(NO_ENTRY_POINT, ...diagnostics);
     const executable = await takeExecutable(join(work, EXECUTABLE), own);
     if (executable === undefined) return failed(NO_EXECUTABLE, ...diagnostics);
     return { ok: true, executable, diagnostics };
@@ -143,20 +148,19 @@ async function compileIn({ own, work }: CompileFolders, job: CompileJob): Promis
 }
 
 /**
- * Takes what was compiled out of reach of whatever has made it, and looks at it then: macros of crates can put anything
- * in its place.
- * @returns where it is; undefined when it is no executable that a compiler makes
+ * Moves the executable out of reach of the compiler before checking it: macros of crates can replace it with anything.
+ * @returns its path; undefined when it is not an executable that a compiler makes
  */
 async function takeExecutable(made: string, folder: string): Promise<string | undefined> {
   const taken = join(folder, EXECUTABLE);
   try {
     await rename(made, taken);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
   const status = await lstat(taken);
-  // A link, or another name of a file that is elsewhere, would be a way to read that.
+  // A link, symbolic or hard, could be used to read another file.
   const isOne = status.isFile() && status.nlink === 1 && status.size > 0;
   return isOne && status.size <= MAX_EXECUTABLE_BYTES ? taken : undefined;
 }
@@ -166,7 +170,7 @@ const NO_EXECUTABLE = plain(
     'crate may have put it there.',
 );
 
-/** A macro of the SDK, or the loop of SDK 0.1: a program with neither would end as soon as it is started. */
+/** A macro of the SDK, or the loop of SDK 0.1: a program with neither would exit at once. */
 const SERVES = /\bhandler_loop\w*\s*(!|as\s)|\bread_request\b/;
 
 const NO_ENTRY_POINT = plain(
@@ -177,8 +181,8 @@ const NO_ENTRY_POINT = plain(
 );
 
 /**
- * rustc says "`main` function not found", but handler authors never write a `main`. When it did not get as far as the
- * macro that makes one, what it says of that is the reason.
+ * rustc says "`main` function not found", but handler authors do not write a `main`. If expansion did not reach the
+ * macro that generates it, the other errors are the reason.
  */
 function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   if (!diagnostics.some(({ code }) => code === 'E0601')) return [];
@@ -186,21 +190,21 @@ function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [NO_ENTRY_POINT];
 }
 
-/** The folders that the compiler was told of without a sandbox, as the author of the handler may read them. */
-async function folderNames(work: string, { toolchain, libraries }: CompileJob): Promise<FolderNames> {
+/** The folders that a compiler without a sandbox knows, with the names to show for them. */
+async function folderNames(work: string, { toolchain, libraries }: CompileRequest): Promise<FolderNames> {
   const names: FolderNames = [
     [work, '.'],
     [toolchain.sdk, 'rust-edge-gateway-sdk'],
     [targetOf(libraries), 'dependencies'],
     [toolchain.sysroot, 'toolchain'],
   ];
-  // The tools resolve some links and not others.
+  // Tools resolve symbolic links inconsistently.
   const resolved = names.map(async ([path, name]) => [await realpath(path).catch(() => path), name] as const);
   return [...names, ...(await Promise.all(resolved))];
 }
 
 function crashNote({ exitCode, signal }: ToolResult, diagnostics: readonly Diagnostic[]): Diagnostic[] {
-  // What a compiler that crashes prints is no reason.
+  // The output of a crashed compiler is not a reason.
   if (signal === null && diagnostics.some(({ level }) => level.startsWith('error'))) return [];
   const end = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
   const limits = 'memory (COMPILE_MEMORY_MB) or CPU time (COMPILE_CPU_SECONDS)';

@@ -1,18 +1,15 @@
 /**
- * Builds one dependency set. What cargo downloads, it downloads outside the sandbox, where it runs no program of
- * strangers, and from a folder that none of them can write to; what it builds, with all their build scripts and macros,
- * it builds inside, without a network.
+ * Builds one dependency set. Crates are downloaded outside the sandbox, where none of their code runs, to a folder that
+ * untrusted code cannot write to. They are built inside, with their build scripts and macros, without a network.
  */
-import { copyFile, mkdir, mkdtemp, readFile, realpath, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '../log.js';
-import { removeAbandoned } from '../sandbox/abandoned.js';
 import { type Confinement, type Mount, UNCONFINED } from '../sandbox/confinement.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
+import { isUntrustedUser, makePassable } from '../util/untrusted-users.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
-import { cargoDiagnostics, linkArguments } from './cargo-output.js';
-import type { PreparedSet } from './dependency-sets.js';
+import { cargoDiagnostics, compiledPackage, linkArguments, packageCount } from './cargo-output.js';
 import { type FailedTool, type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
 import { localSources } from './local-sources.js';
 import { type DependencySpec, manifest } from './manifest.js';
@@ -20,59 +17,64 @@ import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import { cargoHome, copyCrates, sourceConfig } from './set-crates.js';
 import type { Toolchain } from './toolchain.js';
 
-/** What sets are built with. */
+/** The dependencies of set builds. */
 export interface SetBuilderOptions {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
-  /** The folder of all sets, those in the making included. */
+  /** The folder of all sets, unfinished ones included. */
   readonly root: string;
   /** For cargo when it downloads crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** Ends whatever cargo is doing, and all it would be asked to do. */
+  /** Aborts running and later calls of cargo. */
   readonly signal?: AbortSignal;
 }
 
+/** Progress in compiled crates. */
+export interface SetProgress {
+  readonly crates: number;
+  readonly of: number;
+}
+
+/** Why a set could not be built, and in which step. */
+export interface FailedSet extends FailedTool {
+  readonly step: 'download' | 'compile';
+}
+
 /**
- * In the folder of a set: arguments for rustc; its presence means that the set is complete. What is built cannot write
+ * In the folder of a set: arguments for rustc; its presence means that the set is complete. Untrusted code cannot write
  * here.
  */
 export const PREPARED_FILE = 'rustc-args.json';
-/** Stands for the folder of the libraries in that file. */
+/** Placeholder for the folder of the libraries in that file. */
 export const TARGET = '{target}';
 
-/** What the folder of a set in the making is called; the id of the process follows. */
-const MAKING = '.making-';
-
-/** Removes what is left of sets in the making by workers that were killed. To be called before the first is built. */
-export function removeUnfinished(root: string, log: Logger): Promise<void> {
-  return removeAbandoned(root, new RegExp(`^${MAKING}(\\d+)-`), log);
-}
-
-/** The folders of one set in the making. */
+/** The folders of one set. */
 interface SetFolders {
   /** The set's own folder. */
   readonly set: string;
-  /** From where cargo downloads. */
+  /** The project for `cargo fetch`. */
   readonly fetch: string;
-  /** What cargo builds. */
+  /** The project for `cargo build`. */
   readonly project: string;
-  /** CARGO_HOME of what is built. */
+  /** CARGO_HOME of the build. */
   readonly cargo: string;
-  /** What programs of strangers can write to. */
+  /** Writable for untrusted code. After an interruption, cargo reuses complete output. */
   readonly target: string;
 }
 
-/** Builds a set, and gives its folder to `keep`, which moves it away; nothing is left of one that fails. */
+/**
+ * Builds a set in its folder, or continues an interrupted build.
+ * @param set the folder, with symbolic links resolved
+ * @param onProgress called whenever a crate was compiled, or found compiled
+ * @returns why it failed; undefined when the set is complete
+ */
 export async function buildSet(
   options: SetBuilderOptions,
   spec: DependencySpec,
-  timeoutMs: number,
-  keep: (folder: string) => Promise<PreparedSet>,
-): Promise<PreparedSet> {
-  await mkdir(options.root, { recursive: true });
-  // Without symbolic links: what cargo calls its files, which links it resolves and which not, is then certain.
-  const set = await mkdtemp(join(await realpath(options.root), `${MAKING}${process.pid}-`));
+  set: string,
+  onProgress?: (progress: SetProgress) => void,
+): Promise<FailedSet | undefined> {
   const folder = (name: string) => join(set, name);
   const folders = {
     set,
@@ -81,34 +83,43 @@ export async function buildSet(
     cargo: folder('cargo'),
     target: folder('target'),
   };
-  try {
-    for (const path of [folders.fetch, folders.project, folders.cargo, folders.target]) await mkdir(path);
-    const home = cargoHome(options.env);
-    const sources = localSources(await sourceConfig(home), home);
-    const build = new SetBuild({ ...options, limits: { ...options.limits, timeoutMs } }, folders, sources);
-    const failed = (await build.fetch(spec)) ?? (await build.build(spec));
-    if (failed) return failed;
-    // Of what cargo was given, only the sources are of use later: the compiler shows lines of them.
-    for (const path of [
-      folders.fetch,
-      join(folders.cargo, 'registry', 'cache'),
-      join(folders.cargo, 'registry', 'index'),
-    ])
-      await removeTree(path);
-    return await keep(set);
-  } finally {
-    await removeTree(set);
+  await makePassable(set);
+  // These are cheap to make again: downloads are cached in the user's CARGO_HOME.
+  for (const path of [folders.fetch, folders.project, folders.cargo]) {
+    await removeTree(path);
+    await mkdir(path);
   }
+  await mkdir(folders.target, { recursive: true });
+  const home = cargoHome(options.env);
+  const sources = localSources(await sourceConfig(home), home);
+  // The output of an earlier try belongs to the user it ran as.
+  const { uid } = await stat(folders.target);
+  await options.sandbox.killAbandoned();
+  const build = new SetBuild(options, folders, sources, isUntrustedUser(uid) ? uid : undefined);
+  const notDownloaded = await build.fetch(spec);
+  if (notDownloaded) return { ...notDownloaded, step: 'download' };
+  const notCompiled = await build.build(spec, onProgress);
+  if (notCompiled) return { ...notCompiled, step: 'compile' };
+  // Only the sources are needed later: the compiler quotes lines of them.
+  const unused = [join(folders.cargo, 'registry', 'cache'), join(folders.cargo, 'registry', 'index')];
+  for (const path of [folders.fetch, ...unused]) await removeTree(path);
+  return undefined;
 }
 
 class SetBuild {
+  readonly #options: SetBuilderOptions;
+  readonly #folders: SetFolders;
   readonly #confinement: Confinement;
 
+  /** @param user the user to run as; a new one by default */
   constructor(
-    private readonly options: SetBuilderOptions,
-    private readonly folders: SetFolders,
+    options: SetBuilderOptions,
+    folders: SetFolders,
     sources: readonly string[],
+    user: number | undefined,
   ) {
+    this.#options = options;
+    this.#folders = folders;
     const { toolchain, sandbox } = options;
     const { project, cargo, target } = folders;
     this.#confinement = sandbox.confine(
@@ -120,13 +131,14 @@ class SetBuild {
         ],
         writable: [[target, INSIDE.target]],
       }),
+      user,
     );
   }
 
   /** Downloads the crates. */
   async fetch(spec: DependencySpec): Promise<FailedTool | undefined> {
-    const { toolchain, env, limits, signal } = this.options;
-    const { fetch, cargo } = this.folders;
+    const { toolchain, env, limits, signal } = this.#options;
+    const { fetch, cargo } = this.#folders;
     await writeProject(fetch, manifest(toolchain.sdk, spec));
     // Start from the SDK's own lock, so that shared crates get the versions it was tested with.
     await copyFile(join(toolchain.sdk, 'Cargo.lock'), join(fetch, 'Cargo.lock'));
@@ -148,18 +160,22 @@ class SetBuild {
     return failed && this.#failure(failed);
   }
 
-  /** Builds what was downloaded. */
-  async build(spec: DependencySpec): Promise<FailedTool | undefined> {
-    const { toolchain } = this.options;
-    const { set, fetch, project, target } = this.folders;
+  /** Builds the downloaded crates. */
+  async build(
+    spec: DependencySpec,
+    onProgress: ((progress: SetProgress) => void) | undefined,
+  ): Promise<FailedTool | undefined> {
+    const { toolchain } = this.#options;
+    const { set, fetch, project, target } = this.#folders;
     await writeProject(project, manifest(this.#confinement.inside(toolchain.sdk), spec));
     await copyFile(join(fetch, 'Cargo.lock'), join(project, 'Cargo.lock'));
     await this.#confinement.handOver(target);
-    // First, as nothing of strangers has run yet.
+    // First, before untrusted code has run.
     const platform = `--filter-platform=${toolchain.host}`;
     const metadata = await this.#cargo(['metadata', '--format-version=1', platform]);
     if (metadata.outcome !== 'exited' || metadata.exitCode !== 0) return this.#failure(metadata);
-    const build = await this.#cargo(['build', '--release', '--message-format=json']);
+    const onLine = onProgress && countCrates(packageCount(metadata.stdout), onProgress);
+    const build = await this.#cargo(['build', '--release', '--message-format=json'], onLine);
     if (build.outcome !== 'exited' || build.exitCode !== 0) return this.#failure(build);
 
     const built = this.#confinement.inside(target);
@@ -170,9 +186,9 @@ class SetBuild {
     return undefined;
   }
 
-  #cargo(args: readonly string[]): Promise<ToolResult> {
-    const { toolchain, env, limits, signal } = this.options;
-    const { project, cargo, target } = this.folders;
+  #cargo(args: readonly string[], onLine?: (line: string) => void): Promise<ToolResult> {
+    const { toolchain, env, limits, signal } = this.#options;
+    const { project, cargo, target } = this.#folders;
     const confinement = this.#confinement;
     const inside = (path: string) => confinement.inside(path);
     return runTool({
@@ -190,22 +206,23 @@ class SetBuild {
       limits,
       writable: [target],
       signal,
+      onLine,
     });
   }
 
   async #failure(result: ToolResult): Promise<FailedTool> {
-    const ended = whyEnded(result.outcome, this.options.limits);
+    const ended = whyEnded(result.outcome, this.#options.limits);
     return {
       ok: false,
       timedOut: result.outcome === 'timed-out',
-      mayLackRoom: result.mayLackRoom,
+      diskMayBeFull: result.diskMayBeFull,
       diagnostics: ended ? [ended] : withoutMachinePaths(cargoDiagnostics(result), await this.#names()),
     };
   }
 
   async #names(): Promise<FolderNames> {
-    const { fetch, project, target } = this.folders;
-    const { toolchain } = this.options;
+    const { fetch, project, target } = this.#folders;
+    const { toolchain } = this.#options;
     const names: FolderNames = [
       [fetch, '.'],
       [project, '.'],
@@ -213,8 +230,24 @@ class SetBuild {
       [toolchain.sdk, 'rust-edge-gateway-sdk'],
     ];
     const resolved = names.map(async ([path, name]) => [await realpath(path), name] as const);
-    return [...names, ...(await Promise.all(resolved)), ...(this.#confinement.reports ? INSIDE_NAMES : [])];
+    return [
+      ...names,
+      ...(await Promise.all(resolved)),
+      ...(this.#confinement.hasMonitor ? INSIDE_NAMES : []),
+    ];
   }
+}
+
+/** Counts crates in the output of `cargo build`, line by line. */
+function countCrates(of: number, onProgress: (progress: SetProgress) => void): (line: string) => void {
+  const compiled = new Set<string>();
+  onProgress({ crates: 0, of });
+  return (line) => {
+    const id = compiledPackage(line);
+    if (id === undefined || compiled.has(id)) return;
+    compiled.add(id);
+    onProgress({ crates: compiled.size, of: Math.max(of, compiled.size) });
+  };
 }
 
 async function writeProject(folder: string, text: string): Promise<void> {

@@ -1,28 +1,28 @@
 /**
- * The crates of one dependency set, in a CARGO_HOME of its own: what is built offline sees these, and neither the crates
- * of others nor cargo's credentials. Cargo keeps modes as it finds them in the archives; here everybody can read.
+ * The crates of one dependency set, in a CARGO_HOME of its own: an offline build sees these, but neither other crates
+ * nor cargo's credentials. Cargo keeps the file modes of the archives; here all files are made readable.
  */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { NoRoomError, tellsOfNoRoom } from '../no-room.js';
 import { UNCONFINED } from '../sandbox/confinement.js';
+import { DiskFullError, reportsDiskFull } from '../util/disk-full.js';
 import { withLocalSources } from './local-sources.js';
 import { runTool, type ToolResult, type ToolRun } from './run-tool.js';
 
-/** How the tools that copy are run; `env` also says where cargo's home is. */
+/** Options of the copy tools; `env` also locates CARGO_HOME. */
 export type CopyOptions = Pick<ToolRun, 'env' | 'limits' | 'signal'>;
 
-/** Where cargo keeps what it has downloaded. */
+/** The folder of cargo's downloads. */
 export function cargoHome(env: Readonly<Record<string, string>>): string {
   return env['CARGO_HOME'] ?? join(env['HOME'] ?? '/', '.cargo');
 }
 
 /**
- * Copies what cargo has fetched for a lock.
- * @returns the tool that was ended before it was done, if any
+ * Copies the crates of a lockfile that cargo has downloaded.
+ * @returns the tool that was aborted, if any
  * @param own the folder to fill
- * @param inside how folders of this machine are called where it is used
+ * @param inside maps paths of this machine to those the build sees
  */
 export async function copyCrates(
   lock: string,
@@ -59,10 +59,9 @@ export async function copyCrates(
 }
 
 /**
- * Runs one of the system's tools on thousands of files at once. As all tools it is found and ended when this process is
- * killed, where it would go on writing to what is removed then.
- * @returns its result if it was ended
- * @throws with what it says if it failed; NoRoomError when that is because the disk is full
+ * Runs a system tool on thousands of files at once, within the limits of all tools.
+ * @returns its result if it was aborted
+ * @throws Error with its output if it failed; DiskFullError if the disk is full
  */
 async function runSystemTool(
   file: string,
@@ -82,7 +81,9 @@ async function runSystemTool(
   if (result.outcome !== 'exited') return result;
   if (result.exitCode === 0) return undefined;
   const problem = `crates cannot be copied: ${file}: ${result.stderr.trim()}`;
-  throw result.mayLackRoom && tellsOfNoRoom(result.stderr) ? new NoRoomError(problem) : new Error(problem);
+  throw result.diskMayBeFull && reportsDiskFull(result.stderr)
+    ? new DiskFullError(problem)
+    : new Error(problem);
 }
 
 /** The packages of a Cargo.lock that come from a registry. */

@@ -1,4 +1,7 @@
-/** Finds the Rust toolchain and the SDK, and names their combination: artifacts of another one are not reused. */
+/**
+ * Finds the Rust toolchain and the SDK, and computes their fingerprint: artifacts are reused for the same fingerprint
+ * only.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -6,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 
-/** What compiles handlers on this machine. */
+/** The tools that compile handlers on this machine. */
 export interface Toolchain {
   /** The compiler itself, not a wrapper that chooses one. */
   readonly rustc: string;
@@ -31,9 +34,9 @@ export class ToolchainError extends Error {
 const SDK_FOLDER = fileURLToPath(new URL('../../../sdk', import.meta.url));
 
 /**
- * Looks for `rustc` and `cargo` on the PATH.
- * @param profile the flags of handler builds, as they change what is built
- * @throws ToolchainError when there is none.
+ * Finds `rustc` and `cargo` on the PATH.
+ * @param profile the flags of handler builds, which are part of the fingerprint
+ * @throws ToolchainError when there is none, or it is older than the SDK needs
  */
 export async function findToolchain(profile: readonly string[]): Promise<Toolchain> {
   const [verbose, sysroot, cargo] = await Promise.all([
@@ -41,6 +44,7 @@ export async function findToolchain(profile: readonly string[]): Promise<Toolcha
     toolOutput('rustc', ['--print', 'sysroot']),
     toolOutput('cargo', ['--version']),
   ]);
+  for (const found of [versionIn(verbose), cargo]) await requireVersion(found);
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([verbose, cargo, profile, await sourceDigest(SDK_FOLDER)]))
     .digest('hex');
@@ -48,32 +52,54 @@ export async function findToolchain(profile: readonly string[]): Promise<Toolcha
     rustc: inSysroot(sysroot, 'rustc'),
     cargo: inSysroot(sysroot, 'cargo'),
     sysroot,
-    version: verbose.split('\n')[0] ?? verbose,
+    version: versionIn(verbose),
     host: /^host: (.+)$/m.exec(verbose)?.[1] ?? '',
     sdk: SDK_FOLDER,
     fingerprint,
   };
 }
 
-/** What is on the PATH is often rustup's proxy, which costs some 20 ms a call: prefer the tool behind it. */
+/** The program on the PATH is often a proxy of rustup, which costs some 20 ms a call: prefer the tool itself. */
 function inSysroot(sysroot: string, tool: string): string {
   const direct = join(sysroot, 'bin', tool);
   return existsSync(direct) ? direct : tool;
 }
 
+/** Runs a tool in the folder of the SDK: rustup can select toolchains per folder. */
 async function toolOutput(tool: string, args: string[]): Promise<string> {
   try {
-    return (await execa(tool, args)).stdout.trim();
+    return (await execa(tool, args, { cwd: SDK_FOLDER })).stdout.trim();
   } catch (cause) {
-    throw new ToolchainError(
-      `\`${tool} ${args.join(' ')}\` does not work. Handlers are compiled with Rust: install a toolchain ` +
-        '(for example with rustup, or `apt-get install rustc cargo`) and put it on the PATH.',
-      { cause },
-    );
+    throw await toolchainError(`\`${tool} ${args.join(' ')}\` does not work`, cause);
   }
 }
 
-/** Digest of everything in the SDK that ends up in a handler. */
+function versionIn(verbose: string): string {
+  return verbose.split('\n')[0] ?? verbose;
+}
+
+/** @param found e.g. `cargo 1.95.0 (f2d3ce0bd 2026-03-21)` */
+async function requireVersion(found: string): Promise<void> {
+  const version = /^\w+ (\d+\.\d+\.\d+)/.exec(found)?.[1] ?? '0';
+  const isOlder = version.localeCompare(await neededVersion(), 'en', { numeric: true }) < 0;
+  if (isOlder) throw await toolchainError(found);
+}
+
+async function toolchainError(found: string, cause?: unknown): Promise<ToolchainError> {
+  return new ToolchainError(
+    `Handlers are compiled with rustc and cargo ${await neededVersion()} or newer. Found: ${found}. ` +
+      'Install a current toolchain with rustup (https://rustup.rs) and put it at the front of the PATH; the packages ' +
+      'of many distributions are too old.',
+    { cause },
+  );
+}
+
+async function neededVersion(): Promise<string> {
+  const manifest = await readFile(join(SDK_FOLDER, 'Cargo.toml'), 'utf8');
+  return /^rust-version = "(.+)"$/m.exec(manifest)?.[1] ?? '0';
+}
+
+/** Digest of all parts of the SDK that affect handlers. */
 async function sourceDigest(folder: string): Promise<string> {
   const hash = createHash('sha256');
   for (const file of await sourceFiles(folder, '')) {
@@ -84,7 +110,7 @@ async function sourceDigest(folder: string): Promise<string> {
 
 const NOT_SOURCE = new Set(['target', 'tests', 'examples', 'benches']);
 
-/** Paths of Rust sources and Cargo files, sorted. Cargo's own output, which stands beside them, is not entered. */
+/** Paths of Rust sources and Cargo files, sorted, without cargo's output folder. */
 async function sourceFiles(root: string, folder: string): Promise<string[]> {
   const files: string[] = [];
   for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {

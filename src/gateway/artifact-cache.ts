@@ -1,26 +1,25 @@
-/** The artifacts this machine has: fetched from the store once, verified, and ready to be executed. */
+/** The executables of this machine: fetched from the artifact store once, and verified. */
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
-import { isNoRoom, NoRoomError } from '../no-room.js';
+import { DiskFullError, isDiskFull } from '../util/disk-full.js';
 
-/** An unused executable is kept at least this long. */
+/** Unused executables are kept at least this long. */
 const MIN_AGE_MS = 3_600_000;
 
 /** A folder of executables, named by their digests. */
 export class ArtifactCache {
+  readonly #folder: string;
+  readonly #store: ArtifactStore;
   readonly #fetching = new Map<Digest, Promise<string>>();
 
-  constructor(
-    private readonly folder: string,
-    private readonly store: ArtifactStore,
-  ) {}
+  constructor(folder: string, store: ArtifactStore) {
+    this.#folder = folder;
+    this.#store = store;
+  }
 
-  /**
-   * The path of an executable on this machine.
-   * @throws when it cannot be fetched, or is not what its digest says
-   */
+  /** The path of an executable, fetched if necessary. @throws when that fails, or its digest is another */
   get(digest: Digest): Promise<string> {
     let fetching = this.#fetching.get(digest);
     if (!fetching) {
@@ -30,48 +29,48 @@ export class ArtifactCache {
     return fetching;
   }
 
-  /** Deletes all executables but these, and what another gateway of this machine may just be about to use. */
+  /** Deletes all executables but these, and recent ones, which another gateway of this machine may be about to use. */
   async keepOnly(digests: readonly Digest[]): Promise<void> {
     const keep = new Set(digests);
-    await mkdir(this.folder, { recursive: true });
-    for (const name of await readdir(this.folder)) {
-      const path = join(this.folder, name);
+    await mkdir(this.#folder, { recursive: true });
+    for (const name of await readdir(this.#folder)) {
+      const path = join(this.#folder, name);
       if (keep.has(name) || (await ageMs(path)) < MIN_AGE_MS) continue;
       await rm(path, { force: true });
     }
   }
 
   async #fetch(digest: Digest): Promise<string> {
-    const path = join(this.folder, digest);
-    if (await isUsed(path)) return path;
-    await mkdir(this.folder, { recursive: true });
-    const aside = join(this.folder, `${digest}.${randomUUID()}`);
+    const path = join(this.#folder, digest);
+    if (await touch(path)) return path;
+    await mkdir(this.#folder, { recursive: true });
+    const partial = join(this.#folder, `${digest}.${randomUUID()}`);
     try {
-      await this.store.fetch(digest, aside);
-      const actual = await digestFile(aside);
+      await this.#store.fetch(digest, partial);
+      const actual = await digestFile(partial);
       if (actual !== digest) throw new Error(`Artifact ${digest} is damaged: the store returned ${actual}`);
-      await chmod(aside, 0o555);
-      await rename(aside, path);
+      await chmod(partial, 0o555);
+      await rename(partial, path);
     } catch (cause) {
-      if (!isNoRoom(cause)) throw cause;
-      throw new NoRoomError(
-        'There is no room left on the disk of the gateway (DATA_DIR) for the executable; make room, and start again.',
+      if (!isDiskFull(cause)) throw cause;
+      throw new DiskFullError(
+        'The disk of the gateway (DATA_DIR) is full, and the executable does not fit; free some space, and start again.',
         { cause },
       );
     } finally {
-      await rm(aside, { force: true });
+      await rm(partial, { force: true });
     }
     return path;
   }
 }
 
 async function ageMs(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined);
-  return found ? Date.now() - found.mtimeMs : 0;
+  const stats = await stat(path).catch(() => undefined);
+  return stats ? Date.now() - stats.mtimeMs : 0;
 }
 
-/** Whether it is there; if so, it counts as new again, so that it is not deleted while it is being started. */
-function isUsed(path: string): Promise<boolean> {
+/** Whether a file exists; if so, its age starts at 0 again, so that it is not deleted while it is being started. */
+function touch(path: string): Promise<boolean> {
   const now = new Date();
   return utimes(path, now, now).then(
     () => true,

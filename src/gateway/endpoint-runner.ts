@@ -1,17 +1,19 @@
 /**
- * Keeps the handler of one endpoint as desired: starts it, swaps it without losing a request, restarts it when it
- * crashes, stops it. All changes of one endpoint happen one after the other; a newer wish overtakes an older one
- * between two steps.
+ * Keeps the handler of one endpoint in its desired state: starts it, replaces it without losing a request, restarts it
+ * when it crashes, stops it. Changes are made one after the other; a newer desired state takes over between two steps.
  */
-import type { LimitsInForce } from '../endpoint-limits.js';
+
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import type { ObservedState } from '../store/observations.js';
+import type { LimitsInForce } from '../model/endpoint-limits.js';
+import type { Runner } from '../reconcile/reconciler.js';
+import type { Observation, ObservedState } from '../store/observations.js';
+import { LatestWriter } from '../util/latest-writer.js';
+import type { Logger } from '../util/log.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
 import type { HandlerState } from './messages.js';
 
-/** What should run. */
-export interface Desired {
+/** The desired state of an endpoint. */
+export interface DesiredState {
   /** null: nothing. */
   readonly artifact: string | null;
   readonly limits: LimitsInForce;
@@ -19,28 +21,20 @@ export interface Desired {
   readonly version: number;
 }
 
-/** What is seen of an endpoint on this node. */
-export interface Seen {
-  readonly state: ObservedState;
-  readonly artifact: string | null;
-  readonly version: number;
-  readonly pid: number | null;
-  readonly error: string | null;
-}
-
-/** What a runner needs of its surroundings. */
-export interface RunnerHost {
+/** The part of the gateway that a runner uses. */
+export interface EndpointRunnerHost {
   /** Fetches the artifact and starts it. @throws when it does not become ready */
   start(artifact: string, limits: LimitsInForce): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all fronts do. */
   route(handler: HandlerState): Promise<void>;
-  /** Resolves when no request is left in a process that was taken out of service, or none can be any more. */
+  /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
   drained(process: HandlerProcess): Promise<void>;
-  /** Records what is seen. @throws when that is not possible now */
-  observe(seen: Seen): Promise<void>;
-  /** The handler of this version of the endpoint keeps crashing, or has recovered from that. */
-  crashLoop(artifact: string, version: number, error: string): Promise<void>;
-  recovered(artifact: string): Promise<void>;
+  /** @throws when it cannot be saved now */
+  saveObservation(observation: Omit<Observation, 'node_id' | 'endpoint_id'>): Promise<void>;
+  /** The handler of this version of the endpoint keeps crashing. @throws when it cannot be saved now */
+  saveCrashLoop(artifact: string, version: number, error: string): Promise<void>;
+  /** The crash loop is over. @throws when it cannot be saved now */
+  saveRecovery(artifact: string): Promise<void>;
   restarted(reason: 'crash' | 'deadline'): void;
   readonly log: Logger;
 }
@@ -52,8 +46,8 @@ const CRASH_LOOP = 5;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 30_000;
 
-/** The other end of a connection that broke is probably just ending: how it ended says more than that. */
-const LOST_GRACE_MS = 200;
+/** The other end of a connection that broke is probably just ending: its exit code says more than that. */
+const CONNECTION_LOST_GRACE_MS = 200;
 
 interface Running {
   readonly artifact: string;
@@ -61,111 +55,107 @@ interface Running {
   readonly process: HandlerProcess;
 }
 
-export class EndpointRunner {
-  #desired: Desired;
+export class EndpointRunner implements Runner {
+  readonly #host: EndpointRunnerHost;
+  #desired: DesiredState;
   #current: Running | undefined;
   #observedVersion: number | undefined;
-  #isUnsaved = false;
-  /** Resolves when the last observation is saved, or has failed to be. */
-  #saving = Promise.resolve();
+  readonly #observation: LatestWriter<Omit<Observation, 'node_id' | 'endpoint_id'>>;
+  /** Saves that a crash loop began or ended. */
+  readonly #crashReport: LatestWriter<() => Promise<void>>;
   #crashes = 0;
-  /** Why it is reported to crash over and over; undefined while it is not. */
-  #loop: string | undefined;
+  /** The error of the last crash in a crash loop; undefined while there is none. */
+  #crashLoop: string | undefined;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
   #mustReplace = false;
-  #settling: Promise<void> | undefined;
-  /** Old processes on their way out. */
+  #reconciling: Promise<void> | undefined;
+  /** Replaced processes that still have requests. */
   readonly #retiring = new Set<Promise<void>>();
 
-  constructor(
-    private readonly host: RunnerHost,
-    desired: Desired,
-  ) {
+  constructor(host: EndpointRunnerHost, desired: DesiredState) {
+    this.#host = host;
     this.#desired = desired;
-    this.#settle();
+    this.#observation = new LatestWriter(
+      (observation) => host.saveObservation(observation),
+      (error) => host.log.warn({ err: error }, 'observation could not be saved; trying again soon'),
+    );
+    this.#crashReport = new LatestWriter(
+      (save) => save(),
+      (error) =>
+        host.log.warn({ err: error }, 'crash loop or recovery could not be saved; trying again soon'),
+    );
+    this.#reconcile();
   }
 
-  /** Takes note of what should run now. */
-  desire(desired: Desired): void {
+  setDesired(desired: DesiredState): void {
     const isNew = desired.artifact !== this.#desired.artifact || desired.version !== this.#desired.version;
-    // Told again, what is under way is still what is wanted.
+    // Setting the same state again does not restart a change in progress.
     if (isNew) {
       this.#desired = desired;
-      // Somebody wants something: past crashes do not delay it.
+      // Earlier crashes do not delay a new request.
       this.#crashes = 0;
-      this.#loop = undefined;
+      this.#crashLoop = undefined;
       clearTimeout(this.#retry);
       this.#retry = undefined;
     }
-    this.#settle();
+    this.#reconcile();
   }
 
-  /** The endpoint is gone. */
-  remove(version: number): void {
-    this.desire({ ...this.#desired, artifact: null, version });
+  saveAgain(): void {
+    void this.#observation.writeAgain();
   }
 
-  /** Writes the observation again: it was lost, or could not be written. */
-  observeAgain(): void {
-    this.#observedVersion = undefined;
-    this.#settle();
-  }
-
-  /** Whether the last observation could not be written. */
-  get isUnsaved(): boolean {
-    return this.#isUnsaved;
+  retryUnsaved(): void {
+    void this.#observation.retry();
+    void this.#crashReport.retry();
   }
 
   /** Replaces the process because a request in it ran over its deadline. */
   replace(instanceId: number): void {
-    // Of a process that is on its way out already, more of the same is expected.
+    // A process that is being replaced may run over more deadlines.
     if (this.#current?.process.instance.id !== instanceId || this.#mustReplace) return;
     this.#mustReplace = true;
-    this.host.restarted('deadline');
-    this.#settle();
+    this.#host.restarted('deadline');
+    this.#reconcile();
   }
 
-  /** Ends the process, as crashed, with which a connection broke that should serve, if it does not end by itself. */
-  lost(instanceId: number, reason: string): void {
+  /** A front lost its connection to the process: if it does not exit by itself, it is killed and counts as crashed. */
+  connectionLost(instanceId: number, reason: string): void {
     const process = this.#current?.process;
     if (process?.instance.id !== instanceId) return;
-    setTimeout(() => process.fail(reason), LOST_GRACE_MS).unref();
+    setTimeout(() => process.fail(reason), CONNECTION_LOST_GRACE_MS).unref();
   }
 
-  /** True when nothing runs and nothing should. */
-  get isIdle(): boolean {
-    return !this.#current && !this.#settling && this.#desired.artifact === null && this.#retiring.size === 0;
-  }
-
-  /** Ends all processes, and resolves when they are gone. */
+  /** Stops all processes; resolves when they have ended. */
   async stop(): Promise<void> {
-    this.remove(this.#desired.version);
-    while (this.#settling !== undefined) await this.#settling;
+    this.setDesired({ ...this.#desired, artifact: null });
+    while (this.#reconciling !== undefined) await this.#reconciling;
     await Promise.all(this.#retiring);
+    await Promise.all([this.#observation.idle(), this.#crashReport.idle()]);
   }
 
-  #settle(): void {
-    this.#settling ??= this.#settleAll().finally(() => {
-      this.#settling = undefined;
-      if (!this.#isSettled()) this.#settle();
+  #reconcile(): void {
+    this.#reconciling ??= this.#makeChanges().finally(() => {
+      this.#reconciling = undefined;
+      if (!this.#isAsDesired()) this.#reconcile();
     });
   }
 
-  #isSettled(): boolean {
+  #isAsDesired(): boolean {
     const { artifact, version } = this.#desired;
     if (this.#retry) return true;
-    const isAsDesired = artifact === null ? !this.#current : this.#isCurrent(this.#desired);
-    return isAsDesired && !this.#mustReplace && this.#observedVersion === version;
+    const runs = artifact === null ? !this.#current : this.#isCurrent(this.#desired);
+    return runs && !this.#mustReplace && this.#observedVersion === version;
   }
 
   /** Whether what runs is what should. */
-  #isCurrent({ artifact, limits }: Desired): boolean {
-    return this.#current?.artifact === artifact && haveSameProcess(this.#current.limits, limits);
+  #isCurrent({ artifact, limits }: DesiredState): boolean {
+    return this.#current?.artifact === artifact && sameProcessLimits(this.#current.limits, limits);
   }
 
-  async #settleAll(): Promise<void> {
-    while (!this.#isSettled()) {
+  async #makeChanges(): Promise<void> {
+    while (!this.#isAsDesired()) {
       const desired = this.#desired;
       try {
         if (desired.artifact === null) await this.#stopCurrent(desired);
@@ -177,47 +167,45 @@ export class EndpointRunner {
     }
   }
 
-  async #stopCurrent(desired: Desired): Promise<void> {
+  async #stopCurrent(desired: DesiredState): Promise<void> {
     const old = this.#current;
     this.#current = undefined;
     this.#mustReplace = false;
     clearTimeout(this.#stable);
+    await this.#host.route({ kind: 'none' });
     if (old) {
-      await this.host.route({ kind: 'none' });
-      await this.host.drained(old.process);
+      await this.#host.drained(old.process);
       await old.process.stop();
-    } else {
-      await this.host.route({ kind: 'none' });
     }
     await this.#observe(desired, 'stopped');
   }
 
-  async #startNew(desired: Desired, artifact: string): Promise<void> {
-    if (!this.#current) await this.host.route({ kind: 'starting' });
+  async #startNew(desired: DesiredState, artifact: string): Promise<void> {
+    if (!this.#current) await this.#host.route({ kind: 'starting' });
     const { limits } = desired;
-    const process = await this.host.start(artifact, limits);
+    const process = await this.#host.start(artifact, limits);
     const old = this.#current;
     this.#current = { artifact, limits, process };
     this.#mustReplace = false;
     void process.ended.then((reason) => this.#ended(process, reason));
-    // Before anything is waited for: its crash, which may come at any moment, clears this.
+    // Set before anything is awaited: a crash, which may come at any moment, clears it.
     clearTimeout(this.#stable);
     this.#stable = setTimeout(() => void this.#becameStable(artifact), STABLE_MS);
-    await this.host.route({ kind: 'running', instance: process.instance });
+    await this.#host.route({ kind: 'running', instance: process.instance });
     if (old) this.#retire(old.process);
     if (this.#current?.process !== process) return; // crashed already
-    // After a crash loop it has to prove itself first.
-    if (this.#loop === undefined) await this.#observe(desired, 'running');
+    // After a crash loop it counts as running only once it is stable.
+    if (this.#crashLoop === undefined) await this.#observe(desired, 'running');
     else this.#observedVersion = desired.version;
   }
 
-  /** The old process answers what it has begun; nobody waits for that. */
+  /** Lets the old process finish its requests, in the background. */
   #retire(old: HandlerProcess): void {
-    const retiring = this.host
+    const retiring = this.#host
       .drained(old)
       .then(() => old.stop())
       .catch((error: unknown) =>
-        this.host.log.error({ err: error }, 'old handler process could not be ended'),
+        this.#host.log.error({ err: error }, 'old handler process could not be stopped'),
       )
       .finally(() => this.#retiring.delete(retiring));
     this.#retiring.add(retiring);
@@ -229,50 +217,51 @@ export class EndpointRunner {
     this.#current = undefined;
     this.#observedVersion = undefined;
     this.#crashes++;
-    this.host.restarted('crash');
+    this.#host.restarted('crash');
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
-    this.host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
-    void process.stop(); // what it has started, and its socket file, go with it
+    this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
+    void process.stop(); // removes its child processes and its socket
     if (this.#crashes > 1) this.#backOff();
-    if (this.#crashes >= CRASH_LOOP) void this.#enterLoop(text);
-    this.#settle();
+    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(text);
+    this.#reconcile();
   }
 
-  async #startFailed(desired: Desired, error: Error): Promise<void> {
-    this.host.log.warn({ err: error, artifact: desired.artifact }, 'handler could not be started');
+  async #startFailed(desired: DesiredState, error: Error): Promise<void> {
+    this.#host.log.warn({ err: error, artifact: desired.artifact }, 'handler could not be started');
     this.#crashes++;
-    // What ran before goes on; if nothing did, requests need not wait.
-    if (!this.#current) await this.host.route({ kind: 'none' });
+    // The previous handler keeps running; without one, requests need not wait.
+    if (!this.#current) await this.#host.route({ kind: 'none' });
     if (this.#desired !== desired) return;
     this.#backOff();
     await this.#observeFailed(error.message);
-    if (this.#crashes >= CRASH_LOOP) await this.#enterLoop(error.message);
+    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(error.message);
   }
 
-  async #enterLoop(error: string): Promise<void> {
+  async #enterCrashLoop(error: string): Promise<void> {
     const desired = this.#desired;
     const { artifact, version } = desired;
     if (artifact === null) return;
-    const isKnown = this.#loop !== undefined;
-    // Before anything is waited for: what is started meanwhile has to prove itself first.
-    this.#loop = error;
-    if (!this.#current) await this.host.route({ kind: 'none' });
-    // What is wanted by now has not crashed yet.
+    const isReported = this.#crashLoop !== undefined;
+    // Set before anything is awaited: a process started meanwhile has to become stable first.
+    this.#crashLoop = error;
+    if (!this.#current) await this.#host.route({ kind: 'none' });
+    // A newer desired state has not crashed yet.
     if (this.#desired !== desired) return;
     await this.#observeFailed(error);
     // It may have recovered while that was saved.
-    if (isKnown || this.#desired !== desired || this.#loop === undefined) return;
-    await this.host.crashLoop(artifact, version, error);
+    if (isReported || this.#desired !== desired || this.#crashLoop === undefined) return;
+    this.#host.log.warn({ artifact }, 'handler is in a crash loop');
+    await this.#crashReport.write(() => this.#host.saveCrashLoop(artifact, version, error));
   }
 
   async #becameStable(artifact: string): Promise<void> {
-    // It may serve only because what is wanted instead cannot be started.
+    // It may serve only because what is desired cannot be started.
     if (!this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
-    if (this.#loop === undefined) return;
-    this.#loop = undefined;
+    if (this.#crashLoop === undefined) return;
+    this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
-    await this.host.recovered(artifact);
+    await this.#crashReport.write(() => this.#host.saveRecovery(artifact));
   }
 
   #backOff(): void {
@@ -280,50 +269,37 @@ export class EndpointRunner {
     const delay = Math.min(FIRST_BACKOFF_MS * 2 ** Math.max(0, this.#crashes - 2), MAX_BACKOFF_MS);
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      this.#settle();
+      this.#reconcile();
     }, delay);
   }
 
-  /** Of a handler in a crash loop, that it runs just now is not what is to be known. */
-  async #observeCurrent(desired: Desired): Promise<void> {
-    if (this.#loop === undefined) await this.#observe(desired, 'running');
-    else await this.#observe(desired, 'failed', this.#loop);
+  /** A handler in a crash loop is observed as failed, even while it happens to run. */
+  async #observeCurrent(desired: DesiredState): Promise<void> {
+    if (this.#crashLoop === undefined) await this.#observe(desired, 'running');
+    else await this.#observe(desired, 'failed', this.#crashLoop);
   }
 
-  /** What cannot be started may only be a process with other limits, or a fresh one, while the one before it serves. */
+  /** When only a replacement failed, with other limits for example, the endpoint still runs. */
   async #observeFailed(error: string): Promise<void> {
-    const serves = this.#current !== undefined && this.#current.artifact === this.#desired.artifact;
-    await this.#observe(this.#desired, serves ? 'running' : 'failed', error);
+    const runs = this.#current !== undefined && this.#current.artifact === this.#desired.artifact;
+    await this.#observe(this.#desired, runs ? 'running' : 'failed', error);
   }
 
-  async #observe(desired: Desired, state: ObservedState, error: string | null = null): Promise<void> {
+  async #observe(desired: DesiredState, state: ObservedState, error: string | null = null): Promise<void> {
     const running = state === 'running' ? this.#current : undefined;
-    const seen = {
+    await this.#observation.write({
       state,
       artifact: state === 'stopped' ? null : desired.artifact,
       version: desired.version,
       pid: running?.process.pid ?? null,
       error,
-    };
-    // One after the other: what was seen last is what stays.
-    this.#saving = this.#saving.then(() => this.#save(seen));
-    await this.#saving;
+    });
     this.#observedVersion = desired.version;
-  }
-
-  async #save(seen: Seen): Promise<void> {
-    try {
-      await this.host.observe(seen);
-      this.#isUnsaved = false;
-    } catch (thrown) {
-      this.#isUnsaved = true;
-      this.host.log.warn({ err: toError(thrown) }, 'observation could not be saved; trying again soon');
-    }
   }
 }
 
-/** Whether a process started with one of them is as good as one started with the other: fronts see to the rest. */
-function haveSameProcess(left: LimitsInForce, right: LimitsInForce): boolean {
+/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the fronts. */
+function sameProcessLimits(left: LimitsInForce, right: LimitsInForce): boolean {
   const names = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
   return names.every((name) => left[name] === right[name]);
 }

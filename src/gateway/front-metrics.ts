@@ -1,12 +1,12 @@
-/** What a front measures. */
+/** The metrics of a front. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Route } from './route-table.js';
 
-/** The measurements of one endpoint, ready to be counted up without looking up labels. */
+/** The metrics of one endpoint, which need no lookup of labels. */
 export interface EndpointMetrics {
-  /** Counts a request that ended. */
+  /** Counts a finished request. */
   finished(status: number, seconds: number): void;
-  /** Forgets the endpoint's series. */
+  /** Removes the series of the endpoint. */
   remove(): void;
 }
 
@@ -64,7 +64,7 @@ export class FrontMetrics {
 
   forEndpoint(id: string, { domain, method, route }: Route): EndpointMetrics {
     const labels = { endpoint: id, domain, method, route };
-    // Series come into being with the first request: most endpoints of a large installation are quiet.
+    // Series are created with the first request: most endpoints of a large installation have none.
     const byClass: (Counter.Internal | undefined)[] = [];
     let duration: Histogram.Internal<string> | undefined;
     return {

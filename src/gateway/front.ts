@@ -1,11 +1,12 @@
-/** A front: one process of the cluster that serves the public port, on orders of the supervisor. */
+/** A front: a process of the cluster that serves the public port, controlled by the supervisor. */
+
 import { toError } from '../errors.js';
 import { drain } from '../http/drain.js';
 import type { ServerConfig } from '../http/server.js';
 import type { HttpServer } from '../http/unread-body.js';
-import type { Logger } from '../log.js';
-import { MemoryBudget } from '../memory-budget.js';
-import { registrySource } from '../metrics/process-metrics.js';
+import { type MetricSnapshot, registrySource } from '../metrics/process-metrics.js';
+import type { Logger } from '../util/log.js';
+import { MemoryBudget } from '../util/memory-budget.js';
 import { type Address, FrontEndpoint, type HandlerEvents } from './front-endpoint.js';
 import { FrontMetrics } from './front-metrics.js';
 import { createFrontServer } from './front-server.js';
@@ -17,7 +18,7 @@ export interface FrontOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyLimit: number;
-  /** Bytes of requests and answers it may hold at a time. */
+  /** Bytes of request and response bodies that it may hold in memory. */
   readonly memoryBytes: number;
   readonly http: ServerConfig;
   readonly connectionsLimit: number;
@@ -29,15 +30,15 @@ export interface FrontOptions {
 const EXPIRE_EVERY_MS = 100;
 const COUNT_EVERY_MS = 500;
 const WARN_EVERY_MS = 60_000;
-/** A client that keeps its connection busy may hold up the end of a front for this long. */
+/** How long a client that keeps its connection busy can delay the exit of a front. */
 const DRAIN_LIMIT_MS = 35_000;
 
-/** The state of a front process. */
 export class Front {
+  readonly #options: FrontOptions;
   readonly #routes = new RouteTable<FrontEndpoint>();
   readonly #endpoints = new Map<string, FrontEndpoint>();
-  /** Deleted, with requests still in flight. */
-  readonly #leaving = new Set<FrontEndpoint>();
+  /** Deleted, with requests in flight. */
+  readonly #removed = new Set<FrontEndpoint>();
   readonly #metrics = new FrontMetrics(
     () => this.#inFlight(),
     () => this.#connections(),
@@ -46,16 +47,18 @@ export class Front {
   readonly #server: HttpServer;
   readonly #timers: NodeJS.Timeout[];
   readonly #handlerEvents: HandlerEvents = {
-    stuck: (endpointId, instanceId) => this.options.send({ type: 'stuck', endpointId, instanceId }),
-    lost: (endpointId, instanceId, reason) =>
-      this.options.send({ type: 'lost', endpointId, instanceId, reason }),
-    outOfDescriptors: (error) => this.#warnOfDescriptors(error),
+    deadlineExceeded: (endpointId, instanceId) =>
+      this.#options.send({ type: 'deadline-exceeded', endpointId, instanceId }),
+    connectionLost: (endpointId, instanceId, reason) =>
+      this.#options.send({ type: 'connection-lost', endpointId, instanceId, reason }),
+    outOfDescriptors: (error) => this.#warnOutOfDescriptors(error),
   };
   #handled = 0;
   #warnAgainAt = Number.NEGATIVE_INFINITY;
   #stopping: Promise<void> | undefined;
 
-  constructor(private readonly options: FrontOptions) {
+  constructor(options: FrontOptions) {
+    this.#options = options;
     this.#memory = new MemoryBudget(options.memoryBytes);
     this.#server = createFrontServer({
       ...options,
@@ -71,58 +74,59 @@ export class Front {
     ];
   }
 
-  /** Carries out an order and reports that it is done. */
+  /** Handles a message and answers `done`. */
   async receive(message: ToFront): Promise<void> {
     const { seq } = message;
     try {
-      switch (message.type) {
-        case 'apply':
-          await this.#apply(message.endpoints, message.removed);
-          return this.options.send({ type: 'done', seq });
-        case 'listen':
-          await this.#listen();
-          return this.options.send({ type: 'done', seq });
-        case 'drain':
-          await this.#drained(message.endpointId, message.instanceId);
-          return this.options.send({ type: 'done', seq });
-        case 'metrics':
-          return this.options.send({
-            type: 'done',
-            seq,
-            metrics: await registrySource(this.#metrics.registry)(),
-          });
-        case 'stop':
-          await this.stop();
-          return this.options.send({ type: 'done', seq });
-      }
+      const metrics = await this.#handle(message);
+      this.#options.send({ type: 'done', seq, ...(metrics && { metrics }) });
     } catch (thrown) {
-      this.options.send({ type: 'done', seq, error: toError(thrown).message });
+      this.#options.send({ type: 'done', seq, error: toError(thrown).message });
     }
   }
 
-  /** Takes no more connections and resolves when the last request is answered. */
+  /** Accepts no more connections; resolves when the last request is answered. */
   stop(): Promise<void> {
     this.#stopping ??= this.#drain();
     return this.#stopping;
   }
 
-  async #apply(endpoints: readonly EndpointState[], removed: readonly string[]): Promise<void> {
-    for (const id of removed) this.#remove(id);
-    const changes = endpoints.map((state) => this.#upsert(state).setHandler(state.handler));
-    // A handler that cannot be reached has just died: the supervisor knows, and says next what replaces it.
-    for (const change of await Promise.allSettled(changes)) {
-      if (change.status === 'rejected')
-        this.options.log.debug({ err: toError(change.reason) }, 'handler not reachable');
+  async #handle(message: ToFront): Promise<MetricSnapshot | undefined> {
+    switch (message.type) {
+      case 'apply':
+        await this.#apply(message.endpoints, message.removed);
+        return undefined;
+      case 'listen':
+        await this.#listen();
+        return undefined;
+      case 'drain':
+        await this.#drained(message.endpointId, message.instanceId);
+        return undefined;
+      case 'metrics':
+        return registrySource(this.#metrics.registry)();
+      case 'stop':
+        await this.stop();
+        return undefined;
     }
   }
 
-  #warnOfDescriptors(error: Error): void {
+  async #apply(endpoints: readonly EndpointState[], removed: readonly string[]): Promise<void> {
+    for (const id of removed) this.#remove(id);
+    const changes = endpoints.map((state) => this.#upsert(state).setHandler(state.handler));
+    // A handler that cannot be reached has just exited: the supervisor knows, and sends next what replaces it.
+    for (const change of await Promise.allSettled(changes)) {
+      if (change.status === 'rejected')
+        this.#options.log.debug({ err: toError(change.reason) }, 'handler not reachable');
+    }
+  }
+
+  #warnOutOfDescriptors(error: Error): void {
     const now = performance.now();
     if (now < this.#warnAgainAt) return;
     this.#warnAgainAt = now + WARN_EVERY_MS;
-    this.options.log.warn(
+    this.#options.log.warn(
       { err: error },
-      'this front has no file descriptors left to connect with handlers; trying again. It needs more open files (ulimit -n)',
+      'out of file descriptors for connections to handlers; trying again. Raise the limit of open files (ulimit -n)',
     );
   }
 
@@ -156,13 +160,13 @@ export class Front {
     this.#endpoints.delete(id);
     endpoint.address.metrics.remove();
     void endpoint.setHandler({ kind: 'none' });
-    this.#leaving.add(endpoint);
-    void endpoint.drained().then(() => this.#leaving.delete(endpoint));
+    this.#removed.add(endpoint);
+    void endpoint.drained().then(() => this.#removed.delete(endpoint));
   }
 
   async #drained(endpointId: string, instanceId: number): Promise<void> {
-    const leaving = [...this.#leaving].filter(({ id }) => id === endpointId);
-    for (const endpoint of [this.#endpoints.get(endpointId), ...leaving]) await endpoint?.drained(instanceId);
+    const removed = [...this.#removed].filter(({ id }) => id === endpointId);
+    for (const endpoint of [this.#endpoints.get(endpointId), ...removed]) await endpoint?.drained(instanceId);
   }
 
   #unroute(endpoint: FrontEndpoint): void {
@@ -172,7 +176,7 @@ export class Front {
   #listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host: this.options.host, port: this.options.port, backlog: 1024 }, () =>
+      this.#server.listen({ host: this.#options.host, port: this.#options.port, backlog: 1024 }, () =>
         resolve(),
       );
     });
@@ -187,12 +191,12 @@ export class Front {
   #expire(): void {
     const now = performance.now();
     for (const endpoint of this.#endpoints.values()) endpoint.expire(now);
-    for (const endpoint of this.#leaving) endpoint.expire(now);
+    for (const endpoint of this.#removed) endpoint.expire(now);
   }
 
   #reportCount(): void {
     if (this.#handled === 0) return;
-    this.options.send({ type: 'counted', requests: this.#handled });
+    this.#options.send({ type: 'counted', requests: this.#handled });
     this.#handled = 0;
   }
 
@@ -205,7 +209,7 @@ export class Front {
   #inFlight(): number {
     let count = 0;
     for (const endpoint of this.#endpoints.values()) count += endpoint.inFlight;
-    for (const endpoint of this.#leaving) count += endpoint.inFlight;
+    for (const endpoint of this.#removed) count += endpoint.inFlight;
     return count;
   }
 }

@@ -1,43 +1,43 @@
 /**
- * A front's connection to one handler process: many requests in flight, frames of one turn of the event loop in one
- * write, deadlines.
+ * A front's connection to one handler process. It multiplexes requests, writes the frames of one turn of the event loop
+ * together, and enforces deadlines.
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { toError } from '../errors.js';
-import type { MemoryBudget } from '../memory-budget.js';
+import type { MemoryBudget } from '../util/memory-budget.js';
 import { type Frame, FrameDecoder, FrameEncoder, ProtocolError } from '../wire/codec.js';
 import { parseResponseHead, type ResponseHead } from '../wire/messages.js';
 import { InFlight } from './in-flight.js';
 
-/** A request in a handler, waiting to be answered exactly once. */
+/** A request to a handler; exactly one of these functions is called. */
 export interface Exchange {
   /** In the time of `performance.now()`. */
   readonly deadline: number;
-  /** The body's bytes may be used only until this returns, unless they are memory of its own. */
+  /** The body may be used only until this returns, unless `ownsBody`. */
   respond(head: ResponseHead, body: Buffer, ownsBody: boolean): void;
-  /** The handler broke off: it died, or answered nonsense. */
-  broken(reason: string): void;
+  /** The handler exited, or violated the protocol. */
+  aborted(reason: string): void;
   expired(): void;
-  /** The connection closed before the request was sent: no handler has seen it. */
+  /** The connection closed before the request was sent. */
   unsent(): void;
 }
 
-/** What is told of a connection. */
+/** Events of a connection. */
 export interface ConnectionEvents {
-  /** A request ran over its deadline. */
-  stuck(): void;
-  /** It is of no more use, for this reason; its requests have been told. */
-  lost(reason: string): void;
+  /** A request exceeded its deadline. */
+  deadlineExceeded(): void;
+  /** The connection is closed; its requests have been told before. */
+  connectionLost(reason: string): void;
 }
 
-/** A head beyond this is more than any client takes, and work to read. */
+/** Larger heads are more than clients accept, and cost time to parse. */
 const MAX_RESPONSE_HEAD_CHARACTERS = 64 * 1024;
 
 /**
  * Connects to a handler.
- * @param memory for answers that have not arrived completely
+ * @param memory for responses that have not arrived completely
  */
 export function connectHandler(
   socketPath: string,
@@ -45,25 +45,25 @@ export function connectHandler(
   events: ConnectionEvents,
 ): Promise<HandlerConnection> {
   return new Promise((resolve, reject) => {
-    // Read straight into the decoder's buffer: a new one for each read would be work for the collector.
+    // Reads go into the decoder's buffer: a new buffer for each read would be garbage to collect.
     const decoder = new FrameDecoder();
     let connection: HandlerConnection | undefined;
     const onread = {
       buffer: () => {
         const space = decoder.space();
-        connection?.giveBack();
+        connection?.release();
         return space;
       },
-      // Not read any further when the answer is false.
+      // False pauses reading.
       callback: (bytes: number) => connection?.filled(bytes) ?? true,
     };
-    const place = openSocketFile(socketPath);
-    const socket = connect({ path: `/proc/self/fd/${place}`, onread });
-    const leavePlace = () => {
-      socket.off('connect', leavePlace).off('error', leavePlace);
-      closeSync(place);
+    const file = openSocketFile(socketPath);
+    const socket = connect({ path: `/proc/self/fd/${file}`, onread });
+    const closeFile = () => {
+      socket.off('connect', closeFile).off('error', closeFile);
+      closeSync(file);
     };
-    socket.once('connect', leavePlace).once('error', leavePlace);
+    socket.once('connect', closeFile).once('error', closeFile);
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
@@ -73,52 +73,55 @@ export function connectHandler(
   });
 }
 
-/** Not in Node's constants: opens a place in the file system, not what is there. */
+/** Not in Node's constants: opens a location in the file system without opening the file. */
 const O_PATH = 0o10000000;
 
 /**
- * Opens a socket's place, so that it is certain what is connected to: its folder belongs to the handler, which may have
- * put a link there to a socket that it cannot reach itself.
+ * Opens the file of a socket without following links. Its folder belongs to the handler, which could put a link there
+ * to a socket that it cannot reach itself.
  */
 function openSocketFile(path: string): number {
   const folder = openSync(dirname(path), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
-    const place = openSync(`/proc/self/fd/${folder}/${basename(path)}`, O_PATH | constants.O_NOFOLLOW);
-    if (fstatSync(place).isSocket()) return place;
-    closeSync(place);
+    const file = openSync(`/proc/self/fd/${folder}/${basename(path)}`, O_PATH | constants.O_NOFOLLOW);
+    if (fstatSync(file).isSocket()) return file;
+    closeSync(file);
   } finally {
     closeSync(folder);
   }
-  throw new Error('where its socket should be is something else');
+  throw new Error('the file of its socket is not a socket');
 }
 
-/** An open connection. Once closed it stays closed. */
+/** An open connection. It does not reconnect. */
 export class HandlerConnection {
+  readonly #socket: Socket;
+  readonly #decoder: FrameDecoder;
+  readonly #memory: MemoryBudget;
+  readonly #events: ConnectionEvents;
   readonly #encoder = new FrameEncoder();
   readonly #pending = new InFlight<Exchange>();
   /** Numbers of the requests that wait for the next flush. */
   readonly #unsent: number[] = [];
   #isOpen = true;
   #onIdle: (() => void) | undefined;
-  // Handlers mostly answer with the same head again and again; parsing it once is enough.
+  // Consecutive responses mostly have the same head, which is parsed once.
   #lastHeadText = '';
   #lastHead: ResponseHead | undefined;
-  /** Requests that ran over their deadline and may still be answered. */
+  /** Requests past their deadline that may still be answered. */
   #expired = 0;
-  /** What the decoder holds of the memory. */
-  #held = 0;
+  /** Memory reserved for what the decoder buffers. */
+  #reserved = 0;
   /** Reading waits for memory. */
   #isPaused = false;
 
-  constructor(
-    private readonly socket: Socket,
-    private readonly decoder: FrameDecoder,
-    private readonly memory: MemoryBudget,
-    private readonly events: ConnectionEvents,
-  ) {
-    // The first of them that comes: requests of the same turn must not be sent to a process that is gone.
+  constructor(socket: Socket, decoder: FrameDecoder, memory: MemoryBudget, events: ConnectionEvents) {
+    this.#socket = socket;
+    this.#decoder = decoder;
+    this.#memory = memory;
+    this.#events = events;
+    // Whichever comes first: requests of the same turn must not be sent to a process that has exited.
     for (const event of ['end', 'error', 'close'])
-      socket.on(event, () => this.#close('it closed its connection with the gateway'));
+      socket.on(event, () => this.#close('it closed its connection to the gateway'));
   }
 
   get isOpen(): boolean {
@@ -130,7 +133,7 @@ export class HandlerConnection {
   }
 
   /**
-   * Sends a request; the exchange hears of the answer.
+   * Sends a request, which is answered through the exchange.
    * @returns false when too many are in flight
    * @throws ProtocolError when head or body is over the limit of a frame
    */
@@ -144,27 +147,27 @@ export class HandlerConnection {
       throw error;
     }
     if (this.#unsent.push(number) === 1) {
-      // After the poll phase: by then, every request that has arrived in this turn is in the buffer.
+      // After the poll phase, when every request that arrived in this turn has been added.
       setImmediate(this.#flush);
     }
     return true;
   }
 
-  /** Fails the requests whose deadline has passed, and goes on reading when that had to wait for memory. */
+  /** Fails the requests past their deadline, and resumes reading when that waited for memory. */
   expire(now: number): void {
-    if (this.#isPaused && this.#holdUnfinished()) {
+    if (this.#isPaused && this.#reserveBuffered()) {
       this.#isPaused = false;
-      this.socket.resume();
+      this.#socket.resume();
     }
     for (const exchange of this.#pending.takeIf(({ deadline }) => deadline <= now)) {
       this.#expired++;
       exchange.expired();
-      this.events.stuck();
+      this.#events.deadlineExceeded();
     }
     this.#reportIdle();
   }
 
-  /** Resolves as soon as nothing is in flight. No request may be sent any more. */
+  /** Resolves when nothing is in flight. No request may be sent any more. */
   drained(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle = resolve;
@@ -173,7 +176,7 @@ export class HandlerConnection {
   }
 
   close(): void {
-    this.socket.end();
+    this.#socket.end();
   }
 
   #flush = (): void => {
@@ -181,66 +184,66 @@ export class HandlerConnection {
     if (!this.#isOpen || this.#encoder.isEmpty) return;
     const parts = this.#encoder.take();
     const last = parts.length - 1;
-    this.socket.cork();
+    this.#socket.cork();
     for (const [at, part] of parts.entries()) {
-      this.socket.write(part, at === last ? () => this.#encoder.recycle(parts) : undefined);
+      this.#socket.write(part, at === last ? () => this.#encoder.recycle(parts) : undefined);
     }
-    this.socket.uncork();
+    this.#socket.uncork();
   };
 
   /**
-   * Takes note of bytes from the handler that were put into the decoder's space.
-   * @returns false when there is no room for more; `expire` looks whether there is some again
+   * Processes bytes from the handler that were read into the decoder's buffer.
+   * @returns false when no memory is left, to pause reading; `expire` resumes it
    */
   filled(bytes: number): boolean {
     try {
-      const frames = this.decoder.filled(bytes);
-      // Large ones are memory of their own now.
-      this.giveBack();
+      const frames = this.#decoder.filled(bytes);
+      // Large frames have memory of their own now.
+      this.release();
       for (const frame of frames) this.#answered(frame);
     } catch (error) {
-      this.#close(`it does not keep to the protocol: ${toError(error).message}`);
-      this.socket.destroy();
+      this.#close(`it violated the protocol: ${toError(error).message}`);
+      this.#socket.destroy();
     }
     this.#reportIdle();
-    this.#isPaused = this.#isOpen && !this.#holdUnfinished();
+    this.#isPaused = this.#isOpen && !this.#reserveBuffered();
     return !this.#isPaused;
   }
 
-  /** The decoder may have let go of what a large answer needed. */
-  giveBack(): void {
-    const grown = this.decoder.grownBy;
-    if (grown >= this.#held) return;
-    this.memory.giveBack(this.#held - grown);
-    this.#held = grown;
+  /** Releases what the decoder no longer buffers, as after a large response. */
+  release(): void {
+    const grown = this.#decoder.grownBy;
+    if (grown >= this.#reserved) return;
+    this.#memory.release(this.#reserved - grown);
+    this.#reserved = grown;
   }
 
-  /** @throws ProtocolError when nothing was asked that this could be the answer to */
+  /** @throws ProtocolError when it is not the response to a request in flight */
   #answered({ kind, number, head, body, ownsBody }: Frame): void {
     if (kind !== 'response') throw new ProtocolError('it sent a request');
     const pending = this.#pending.get(number);
     if (!pending) {
-      // Its deadline passed before the answer came. Whoever sends more of them keeps the gateway from its work.
+      // A late response to a request past its deadline. More of them than such requests are a violation.
       if (this.#expired-- > 0) return;
-      throw new ProtocolError('it sent an answer that was not asked for, or sent it twice');
+      throw new ProtocolError('it sent a response to no request, or a second one');
     }
     this.#pending.delete(number);
     let parsed: ResponseHead;
     try {
       parsed = this.#parseHead(head);
     } catch (error) {
-      pending.broken(`its answer cannot be used: ${toError(error).message}`);
+      pending.aborted(`its response is invalid: ${toError(error).message}`);
       return;
     }
     pending.respond(parsed, body, ownsBody);
   }
 
-  /** @returns false when there is no room for what has arrived of an answer */
-  #holdUnfinished(): boolean {
-    const grown = this.decoder.grownBy;
-    if (grown <= this.#held) return true;
-    if (!this.memory.take(grown - this.#held)) return false;
-    this.#held = grown;
+  /** Reserves memory for a response that has arrived in part. @returns false when there is none */
+  #reserveBuffered(): boolean {
+    const grown = this.#decoder.grownBy;
+    if (grown <= this.#reserved) return true;
+    if (!this.#memory.take(grown - this.#reserved)) return false;
+    this.#reserved = grown;
     return true;
   }
 
@@ -257,16 +260,16 @@ export class HandlerConnection {
   #close(reason: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.memory.giveBack(this.#held);
-    this.#held = 0;
+    this.#memory.release(this.#reserved);
+    this.#reserved = 0;
     const unsent = this.#unsent.map((number) => {
       const exchange = this.#pending.get(number);
       this.#pending.delete(number);
       return exchange;
     });
-    for (const exchange of this.#pending.takeIf(() => true)) exchange.broken(reason);
+    for (const exchange of this.#pending.takeIf(() => true)) exchange.aborted(reason);
     for (const exchange of unsent) exchange?.unsent();
-    this.events.lost(reason);
+    this.#events.connectionLost(reason);
     this.#reportIdle();
   }
 

@@ -1,33 +1,30 @@
-/** What a handler prints: logged line by line, and the last lines kept for error messages. */
+/** Captures the output of a handler: logs it line by line, and keeps the last lines for error messages. */
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LineQuota } from '../line-quota.js';
-import type { Logger } from '../log.js';
-import { printable } from '../printable.js';
+import type { Logger } from '../util/log.js';
+import { LogRateLimiter } from '../util/log-rate-limiter.js';
+import { printable } from '../util/text.js';
 
 const KEPT_LINES = 20;
-/** A line beyond this is cut: a handler can print without end, and without a line end. */
+/** Longer lines are truncated. */
 const MAX_LINE_CHARACTERS = 4_096;
-/** Of what one handler prints in a second, no more lines than this are logged: it must not fill the disk. */
+/** Prevents a handler from filling the disk with its log. */
 const MAX_LINES_PER_SECOND = 500;
 
-/**
- * No more than this is read of it: a handler that prints more has to wait when it prints, instead of keeping the gateway
- * from its work.
- */
+/** Reading is limited too: a handler that writes more blocks, instead of keeping the gateway busy. */
 const MAX_CHARACTERS_PER_SECOND = 1024 * 1024;
 
 /** The captured output of one process. */
 export interface HandlerOutput {
   lastLines(): string;
-  /** Resolves when the process, and all that inherited its streams, have closed them. */
+  /** Resolves when the process and all its child processes have closed the streams. */
   readonly ended: Promise<unknown>;
 }
 
 /** Captures both output streams of a process. */
 export function captureOutput(stdout: Readable | null, stderr: Readable | null, log: Logger): HandlerOutput {
   const kept: string[] = [];
-  const quota = new LineQuota(MAX_LINES_PER_SECOND, (dropped) =>
+  const limiter = new LogRateLimiter(MAX_LINES_PER_SECOND, (dropped) =>
     log.warn(
       { dropped },
       `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`,
@@ -38,25 +35,28 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
     if (!stream) return;
     for await (const line of lines(stream, throttle)) {
       if (kept.push(line) > KEPT_LINES) kept.shift();
-      if (quota.take()) log.info({ stream: name }, line);
+      if (limiter.take()) log.info({ stream: name }, line);
     }
   };
   const ended = Promise.all([capture(stdout, 'stdout'), capture(stderr, 'stderr')])
     .catch((error: unknown) => log.warn({ err: error }, 'output of a handler could not be read'))
-    .finally(() => quota.reportDropped());
+    .finally(() => limiter.reportDropped());
   return { lastLines: () => kept.join('\n'), ended };
 }
 
-/** Slows down whoever reads more than so many characters in a second. */
+/** Delays a reader that exceeds a number of characters per second. */
 class ReadThrottle {
+  readonly #perSecond: number;
   #since = performance.now();
   #taken = 0;
 
-  constructor(private readonly perSecond: number) {}
+  constructor(perSecond: number) {
+    this.#perSecond = perSecond;
+  }
 
   async take(characters: number): Promise<void> {
     this.#taken += characters;
-    if (this.#taken <= this.perSecond) return;
+    if (this.#taken <= this.#perSecond) return;
     const passed = performance.now() - this.#since;
     if (passed < 1_000) await delay(1_000 - passed);
     this.#since = performance.now();

@@ -1,24 +1,26 @@
-/** One handler process: started in its sandbox, watched until it is ready, listened to, ended. */
+/** One handler process: starts it in its sandbox, waits until it is ready, captures its output, and ends it. */
 import type { Duplex } from 'node:stream';
-import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
-import { type LimitedProcess, type ProgramEnd, spawnLimited } from '../limited-process.js';
-import type { Logger } from '../log.js';
+import type { LimitsInForce } from '../model/endpoint-limits.js';
+import type { Confinement } from '../sandbox/confinement.js';
+import { type LimitedProcess, spawnLimited } from '../sandbox/limited-process.js';
+import type { ProgramEnd } from '../sandbox/monitor.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
+import type { Logger } from '../util/log.js';
+import { type HandlerFiles, makeHandlerFiles } from './handler-files.js';
 import { captureOutput } from './handler-output.js';
-import { type HandlerSocket, makeHandlerSocket } from './handler-socket.js';
 import { type HandlerNetwork, viewOf } from './handler-view.js';
 import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
 
-/** What holds for all handlers of a gateway. */
+/** Settings of all handlers of a gateway. */
 export interface HandlerSettings {
   readonly sandbox: Sandbox;
   readonly network: HandlerNetwork;
   readonly watch: HandlerWatch;
-  /** Requests one works on at the same time. */
+  /** Concurrent requests per handler. */
   readonly threads: number;
-  /** Milliseconds until one has to be ready. */
+  /** Start timeout, milliseconds. */
   readonly startTimeoutMs: number;
 }
 
@@ -26,24 +28,24 @@ export interface HandlerSettings {
 export interface ServiceAccess {
   /** The actor host's socket. */
   readonly socket: string;
-  /** Proves which endpoint is calling. */
+  /** Authenticates the endpoint. */
   readonly token: string;
-  /** Deadline of a call for which the handler names none, milliseconds. */
+  /** Default deadline of a call, milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** How to start one. */
+/** Options of a handler process. */
 export interface HandlerOptions {
   /** The executable, on this machine. */
   readonly executable: string;
   readonly instanceId: number;
-  /** Where sockets of handlers without a sandbox are. */
+  /** Folder for sockets of handlers without a sandbox. */
   readonly runDir: string;
   readonly endpointId: string;
   readonly services: ServiceAccess;
   readonly limits: LimitsInForce;
   readonly settings: HandlerSettings;
-  /** For what it prints; its lines name the endpoint. */
+  /** For the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
 }
 
@@ -52,22 +54,22 @@ export class HandlerStartError extends Error {
   override readonly name = 'HandlerStartError';
 }
 
-/** A handler process that has been ready. */
+/** A handler process that has become ready. */
 export interface HandlerProcess {
   readonly pid: number;
   readonly instance: InstanceRef;
   readonly startedAt: number;
-  /** Resolves, with the reason, when it has ended, for whatever cause. */
+  /** Resolves with the reason when it has ended. */
   readonly ended: Promise<string>;
-  /** What it printed last. */
+  /** Its last lines of output. */
   lastLines(): string;
-  /** Kills it, as crashed for this reason. */
+  /** Kills it and reports it as crashed for this reason. */
   fail(reason: string): void;
-  /** Ends it, asked first and killed if it does not go, and all it has started. */
+  /** Ends it gracefully, or kills it after a grace period, and kills all its processes. */
   stop(): Promise<void>;
 }
 
-/** A handler that was asked to end is killed after this. */
+/** Grace period before a handler is killed. */
 const STOP_GRACE_MS = 1_000;
 const CONTROL_FD = 3;
 /** Largest file it may write, MiB. */
@@ -82,14 +84,15 @@ const OTHER_THREADS = 6;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { instanceId, runDir, limits, settings } = options;
-  const { level } = settings.sandbox;
-  const socket = await makeHandlerSocket(level, runDir, instanceId, options.log);
+  const { executable, services, instanceId, runDir, limits, settings } = options;
+  const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
+  const confinement = settings.sandbox.confine(view);
+  const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, options.log);
   let child: LimitedProcess;
   try {
-    child = spawnHandler(options, socket);
+    child = spawnHandler(options, confinement, files);
   } catch (error) {
-    await socket.remove();
+    await files.remove();
     throw error;
   }
   const pid = await child.pid;
@@ -108,51 +111,48 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     void child.kill();
   };
   const unwatch =
-    pid === undefined
-      ? () => undefined
-      : settings.watch.add({ pid, mark: child.mark, isConfined: level === 'bubblewrap', limits, end: fail });
+    pid === undefined ? () => undefined : settings.watch.add({ pid, confinement, limits, end: fail });
   void ended.then(unwatch);
 
   const stop = async (graceMs = STOP_GRACE_MS) => {
-    // Closing this is the request to end.
+    // Closing the control stream requests the end.
     control.destroy();
     if (pid !== undefined) {
       await Promise.race([ended, sleep(graceMs)]);
-      // Also when it went by itself: what it has started goes with it.
+      // Also after it has ended: its child processes may still be running.
       await child.kill();
     }
     await ended;
-    await socket.remove();
+    await files.remove();
   };
 
   const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs);
   if (readiness !== 'ready' || pid === undefined) {
-    // One that has not even become ready is not asked.
+    // Killed without a grace period, because it never became ready.
     await stop(0);
     await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
     const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
   const { lastLines } = output;
-  const instance = { id: instanceId, socket: socket.outside(pid) };
+  const instance = { id: instanceId, socket: files.socketOutside(pid) };
   return { pid, instance, startedAt: performance.now(), ended, lastLines, fail, stop: () => stop() };
 }
 
 function spawnHandler(
-  { executable, endpointId, services, limits, settings }: HandlerOptions,
-  socket: HandlerSocket,
+  { endpointId, services, limits, settings }: HandlerOptions,
+  confinement: Confinement,
+  { executable, socket }: HandlerFiles,
 ): LimitedProcess {
-  const { sandbox, network, threads } = settings;
-  const confinement = sandbox.confine(viewOf({ executable, servicesSocket: services.socket }, network));
   return spawnLimited({
     confinement,
-    file: confinement.inside(executable),
+    file: executable,
     args: [],
     cwd: '/tmp',
     env: {
-      EDGE_SOCKET: socket.inside,
+      EDGE_SOCKET: socket,
       EDGE_CONTROL_FD: String(CONTROL_FD),
-      EDGE_MAX_THREADS: String(Math.min(threads, limits.processes - OTHER_THREADS)),
+      EDGE_MAX_THREADS: String(Math.min(settings.threads, limits.processes - OTHER_THREADS)),
       EDGE_ENDPOINT_ID: endpointId,
       EDGE_SERVICES_SOCKET: confinement.inside(services.socket),
       EDGE_SERVICES_TOKEN: services.token,
@@ -170,30 +170,30 @@ function spawnHandler(
   });
 }
 
-/** The first process of its sandbox cannot be ended by its own SIGABRT: `abort` ends it in another way. */
+/** SIGABRT does not end the init process of a PID namespace, so there `abort` ends with SIGSEGV. */
 function describeEnd({ code, signal }: ProgramEnd): string {
   if (signal === 'SIGSEGV')
     return 'it was ended by SIGSEGV, as by abort(), an exhausted stack or a wrong access to memory';
   return signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
 }
 
-/** A sentence, and below it what the handler printed last, if anything. */
+/** Appends the last output of the handler, if any, to a sentence. */
 export function withOutput(sentence: string, lastLines: string): string {
   return lastLines === '' ? sentence : `${sentence}\nIts last output:\n${lastLines}`;
 }
 
 const READY = 'ready\n';
 
-/** The handler writes this to its control stream once its socket listens. Nothing is read that it writes after that. */
+/** The handler writes this to its control stream when it listens. Nothing is read after it. */
 function ready(control: Duplex): Promise<'ready'> {
   return new Promise((resolve) => {
-    const look = () => {
+    const read = () => {
       const first: Buffer | null = control.read(READY.length);
       if (first === null) return;
-      control.off('readable', look);
+      control.off('readable', read);
       if (first.toString('latin1') === READY) resolve('ready');
     };
-    control.on('readable', look);
+    control.on('readable', read);
   });
 }
 

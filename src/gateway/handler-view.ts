@@ -1,23 +1,23 @@
-/** What a handler sees of this machine: its executable, the actor host's socket, and what programs need. */
+/** The files of this machine that a handler sees: its executable, the actor host's socket, and system files. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Mount, View } from '../sandbox/confinement.js';
 
-/** What one handler needs. */
+/** Paths of one handler on this machine. */
 export interface HandlerPaths {
   readonly executable: string;
   /** The actor host's socket, in a folder without anything else. */
   readonly servicesSocket: string;
 }
 
-/** `none`: no network at all, services excepted. */
+/** `none`: no network except services. */
 export type HandlerNetwork = 'none' | 'host';
 
-/** Room for its temporary files, which are memory, MiB. */
+/** Size of its /tmp, which is in memory, MiB. */
 const TMP_MB = 64;
-/** For programs that tell the time of day. */
+/** The local time zone. */
 const ALWAYS = ['/etc/localtime'];
-/** For programs that look up names and check certificates. No folders that may hold private keys. */
+/** For name resolution and certificate checks. Without folders that may contain private keys. */
 const FOR_NETWORK = [
   '/etc/resolv.conf',
   '/etc/hosts',

@@ -1,24 +1,21 @@
 /**
- * Looks at all handlers of this gateway from time to time, and ends those that use more than they may: the kernel limits
- * single processes, this limits each handler with what it has started. In a sandbox that is all; without one, what has left
- * family and session and cleared its environment counts for nobody.
+ * Periodically checks all handlers of this gateway and ends those over their limits: the kernel limits single
+ * processes, this limits each handler including its child processes. As root and in a sandbox these are all counted;
+ * otherwise a process that has left both its parent and its session is not.
  */
-import type { LimitsInForce } from '../endpoint-limits.js';
 import { toError } from '../errors.js';
-import { markOf } from '../limited-process.js';
-import type { Logger } from '../log.js';
-import { memoryOver, type ProcessEntry, readProcesses } from '../process-table.js';
+import type { LimitsInForce } from '../model/endpoint-limits.js';
+import type { Confinement } from '../sandbox/confinement.js';
+import { userOf } from '../sandbox/kill.js';
+import { memoryOver, type ProcessEntry, readProcesses } from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
+import type { Logger } from '../util/log.js';
 
-/** A handler that is looked at. */
 export interface WatchedHandler {
   readonly pid: number;
-  /** Of its processes. */
-  readonly mark: string;
-  /** Whether it is in a sandbox, where files in /tmp are memory of its own. */
-  readonly isConfined: boolean;
+  readonly confinement: Pick<Confinement, 'hasMonitor' | 'user'>;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
-  /** Ends it, as crashed. */
+  /** Ends it and reports it as crashed. */
   end(reason: string): void;
 }
 
@@ -28,28 +25,31 @@ interface Sample {
 }
 
 interface Watched extends WatchedHandler {
-  /** Of the last ten seconds and a little more, the oldest first. */
+  /** Of slightly more than the last ten seconds, oldest first. */
   readonly samples: Sample[];
 }
 
-const LOOK_EVERY_MS = 500;
-/** With very many processes, looking takes its time: no more than this part of all time is spent on it. */
-const SHARE_OF_TIME = 0.02;
-const WARN_EVERY_MS = 60_000;
+const CHECK_INTERVAL_MS = 500;
+/** Maximum share of time spent on checks, which take long with very many processes. */
+const MAX_TIME_SHARE = 0.02;
+const WARN_INTERVAL_MS = 60_000;
 const CPU_WINDOW_MS = 10_000;
 const MEGABYTE = 1024 * 1024;
 
 export class HandlerWatch {
+  readonly #log: Logger;
   readonly #watched = new Map<number, Watched>();
   #timer: NodeJS.Timeout | undefined;
   #warnAgainAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly log: Logger) {}
+  constructor(log: Logger) {
+    this.#log = log;
+  }
 
-  /** Looks at a handler until the returned function is called. */
+  /** Watches a handler until the returned function is called. */
   add(handler: WatchedHandler): () => void {
     this.#watched.set(handler.pid, { ...handler, samples: [] });
-    if (!this.#timer) this.#lookAfter(LOOK_EVERY_MS);
+    if (!this.#timer) this.#checkAfter(CHECK_INTERVAL_MS);
     return () => {
       this.#watched.delete(handler.pid);
       if (this.#watched.size > 0) return;
@@ -58,31 +58,31 @@ export class HandlerWatch {
     };
   }
 
-  #lookAfter(ms: number): void {
+  #checkAfter(ms: number): void {
     this.#timer = setTimeout(() => {
       const began = performance.now();
-      this.#tryToLook();
+      this.#tryToCheck();
       const tookMs = performance.now() - began;
-      if (this.#watched.size > 0) this.#lookAfter(Math.max(LOOK_EVERY_MS, tookMs / SHARE_OF_TIME));
+      if (this.#watched.size > 0) this.#checkAfter(Math.max(CHECK_INTERVAL_MS, tookMs / MAX_TIME_SHARE));
     }, ms).unref();
   }
 
-  /** Without file descriptors nothing can be seen: handlers run on, and are looked at again soon. */
-  #tryToLook(): void {
+  /** Without file descriptors the process table cannot be read: handlers keep running until the next check. */
+  #tryToCheck(): void {
     try {
-      this.#look();
+      this.#check();
     } catch (thrown) {
       const now = performance.now();
       if (now < this.#warnAgainAt) return;
-      this.#warnAgainAt = now + WARN_EVERY_MS;
-      this.log.warn(
+      this.#warnAgainAt = now + WARN_INTERVAL_MS;
+      this.#log.warn(
         { err: toError(thrown) },
-        'what handlers use could not be looked at; trying again. With EMFILE, the gateway needs more open files (ulimit -n)',
+        'what handlers use could not be read; trying again. With EMFILE, the gateway needs more open files (ulimit -n)',
       );
     }
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
     const processes = readProcesses();
     const members = this.#membersOf(processes);
@@ -92,20 +92,19 @@ export class HandlerWatch {
     }
   }
 
-  /** The processes of each handler, by its id. */
+  /** The processes of each handler, by the process id of the handler. */
   #membersOf(processes: ReadonlyMap<number, ProcessEntry>): Map<number, number[]> {
     const owners = new Map<number, number | undefined>([[process.pid, undefined]]);
-    const byMark = new Map([...this.#watched.values()].map(({ mark, pid }) => [mark, pid]));
+    const byUser = this.#unsandboxedUsers();
     const ownerOf = (pid: number): number | undefined => {
       if (this.#watched.has(pid)) return pid;
       if (owners.has(pid)) return owners.get(pid);
       const entry = processes.get(pid);
       let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
       if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
-      // In a sandbox, whoever loses its parent becomes a child of the handler. Without one, it can leave the session too,
-      // and is known by its mark, unless it has taken that out of its environment. Monitors have the mark as well, but
-      // they are children of ours.
-      if (entry && owner === undefined && entry.parent !== process.pid) owner = byMark.get(markOf(pid) ?? '');
+      // In a sandbox, an orphaned process becomes a child of the handler. Without one, it can also leave the session,
+      // and is found by its user.
+      if (entry && owner === undefined && byUser.size > 0) owner = byUser.get(userOf(pid));
       owners.set(pid, owner);
       return owner;
     };
@@ -120,6 +119,15 @@ export class HandlerWatch {
     return members;
   }
 
+  /** Process ids of handlers without a sandbox, by user id. */
+  #unsandboxedUsers(): Map<number | undefined, number> {
+    return new Map(
+      [...this.#watched.values()].flatMap(({ pid, confinement: { user, hasMonitor } }) =>
+        user && !hasMonitor ? [[user.id, pid]] : [],
+      ),
+    );
+  }
+
   #problemOf(
     watched: Watched,
     members: readonly number[],
@@ -132,11 +140,12 @@ export class HandlerWatch {
 }
 
 function memoryProblem(
-  { pid, isConfined, limits }: Watched,
+  { pid, confinement, limits }: Watched,
   members: readonly number[],
   processes: ReadonlyMap<number, ProcessEntry>,
 ): string | undefined {
-  const inFiles = isConfined ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
+  // In a sandbox, files in /tmp are in memory.
+  const inFiles = confinement.hasMonitor ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
   const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
   if (inProcesses === undefined) return undefined;
   const usedMb = Math.ceil((inProcesses + inFiles) / MEGABYTE);

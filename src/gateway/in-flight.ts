@@ -1,15 +1,15 @@
 /**
- * The requests a connection has in flight, by number.
+ * The requests in flight on a connection, by number.
  *
- * Not a Map: V8 replaces the table of a Map that things are added to and deleted from again and again, and each old
- * table keeps the next one, and with it thousands of finished requests, from being collected early.
+ * Not a Map: V8 replaces the table of a Map with many additions and deletions again and again. Each old table keeps the
+ * next one alive, and with it thousands of finished requests, so that they are garbage-collected late.
  */
 
 const SLOT_BITS = 16;
 /** Requests that can be in flight on one connection. */
 export const MAX_IN_FLIGHT = 1 << SLOT_BITS;
 
-/** Holds values under numbers of 32 bits: a slot, and how often that slot was used before, so that numbers repeat late. */
+/** Numbers have 32 bits: a slot, and how often that slot has been used, so that numbers repeat late. */
 export class InFlight<T> {
   readonly #values: (T | undefined)[] = [];
   readonly #uses: number[] = [];
@@ -20,7 +20,7 @@ export class InFlight<T> {
     return this.#size;
   }
 
-  /** Takes a value in and returns its number; undefined when there are too many. */
+  /** Adds a value and returns its number; undefined when there are too many. */
   add(value: T): number | undefined {
     const slot = this.#free.pop() ?? this.#values.length;
     if (slot === MAX_IN_FLIGHT) return undefined;
@@ -44,7 +44,7 @@ export class InFlight<T> {
     this.#size--;
   }
 
-  /** Takes out all values for which this holds. */
+  /** Removes and returns all values that meet a condition. */
   takeIf(condition: (value: T) => boolean): T[] {
     const taken: T[] = [];
     for (const [slot, value] of this.#values.entries()) {

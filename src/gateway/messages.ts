@@ -1,8 +1,6 @@
 /**
- * What the supervisor (the primary process of a gateway) and its fronts tell each other over IPC.
- *
- * The supervisor sends whole states of endpoints, never steps: applying one twice is harmless, and a new front
- * simply gets all of them.
+ * The IPC messages between the supervisor (the primary process of a gateway) and its fronts. The supervisor sends whole
+ * states of endpoints, never differences: applying one twice is harmless, and a new front gets all of them.
  */
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Route } from './route-table.js';
@@ -11,19 +9,19 @@ import type { Route } from './route-table.js';
 export interface InstanceRef {
   /** Unique on this machine for the life of the gateway. */
   readonly id: number;
-  /** Unix socket it listens on, as fronts call it; it may lie in the handler's sandbox. */
+  /** Path of its Unix socket for fronts; it may lead into the handler's sandbox. */
   readonly socket: string;
 }
 
-/** What serves an endpoint. */
+/** Which handler serves an endpoint. */
 export type HandlerState =
   /** Nothing should run: requests get 503. */
   | { readonly kind: 'none' }
-  /** It should run and soon will: requests are held for a moment. */
+  /** It is being started: requests are queued for a moment. */
   | { readonly kind: 'starting' }
   | { readonly kind: 'running'; readonly instance: InstanceRef };
 
-/** All a front has to know of an endpoint. */
+/** All that a front needs to know of an endpoint. */
 export interface EndpointState extends Route {
   readonly id: string;
   /** False: defined, but disabled. */
@@ -32,11 +30,11 @@ export interface EndpointState extends Route {
   readonly handler: HandlerState;
 }
 
-/** The limits that a front sees to. */
+/** The limits that a front enforces. */
 export interface FrontLimits {
   /** Deadline of one request, milliseconds. */
   readonly timeoutMs: number;
-  /** Requests of this front that are in the handler, or wait for it, at the same time. */
+  /** Concurrent requests of this front, in the handler or queued. */
   readonly concurrentRequests: number;
 }
 
@@ -50,7 +48,7 @@ export type ToFront =
     }
   /** Open the port: all endpoints have been applied. */
   | { readonly type: 'listen'; readonly seq: number }
-  /** Answered when no request of this front is in flight in an instance that was taken from its endpoint. */
+  /** Answered when no request of this front is in flight in a replaced instance. */
   | { readonly type: 'drain'; readonly seq: number; readonly endpointId: string; readonly instanceId: number }
   | { readonly type: 'metrics'; readonly seq: number }
   /** Finish what is in flight, take nothing new, and exit. */
@@ -58,19 +56,19 @@ export type ToFront =
 
 /** From a front. */
 export type FromFront =
-  /** Ready for orders. What is sent earlier may stay unread until the next message comes. */
-  | { readonly type: 'hello' }
+  /** Receives messages now. Earlier ones may stay unread until the next one arrives. */
+  | { readonly type: 'ready' }
   | {
       readonly type: 'done';
       readonly seq: number;
       readonly metrics?: MetricSnapshot;
       readonly error?: string;
     }
-  /** A request in this instance ran over its deadline. */
-  | { readonly type: 'stuck'; readonly endpointId: string; readonly instanceId: number }
-  /** The connection with this instance, which should serve, is lost, or could not be made. */
+  /** A request to this instance exceeded its deadline. */
+  | { readonly type: 'deadline-exceeded'; readonly endpointId: string; readonly instanceId: number }
+  /** The connection to this instance, which should serve, broke or could not be made. */
   | {
-      readonly type: 'lost';
+      readonly type: 'connection-lost';
       readonly endpointId: string;
       readonly instanceId: number;
       readonly reason: string;

@@ -1,7 +1,7 @@
-/** The headers of a request as its handler gets them. */
+/** The headers of a request that a handler gets. */
 import { isUtf8 } from 'node:buffer';
-import { isAscii } from '../ascii.js';
 import type { ReceivedHead } from '../http/received-head.js';
+import { isAscii } from '../util/text.js';
 import type { RequestHead } from '../wire/messages.js';
 
 /** @param rawHeaders names and values in turn */
@@ -17,9 +17,9 @@ export function headersForHandler(
 }
 
 /**
- * Node reads each byte of a header as a character. Handlers see text: values whose bytes are UTF-8 as that, others as
- * Latin-1, which is what HTTP once said they are.
- * @param json the head as JSON: one look at it is enough for nearly all requests
+ * Node reads each byte of a header as a character. Handlers get text: values that are valid UTF-8 as such, others as
+ * Latin-1, the historical default of HTTP.
+ * @param json the head as JSON: whether it is ASCII is one check for all headers
  */
 export function withUtf8Headers(json: string, head: RequestHead): string {
   if (isAscii(json)) return json;

@@ -1,8 +1,8 @@
-/** Which headers of a handler's answer go to the client. */
-import { isAscii } from '../ascii.js';
+/** The headers of a handler's response that are forwarded to the client. */
+import { isAscii } from '../util/text.js';
 import type { ResponseHead } from '../wire/messages.js';
 
-/** About the connection, which is the gateway's; and the length, which it sets itself. */
+/** Hop-by-hop headers, and those that the gateway sets itself. */
 const NOT_FORWARDED = new Set([
   'connection',
   'content-length',
@@ -17,13 +17,13 @@ const NOT_FORWARDED = new Set([
 
 // RFC 9110, section 5.1 (token) and 5.5 (field values, without control characters).
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it matches control characters
 const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
 
-/** Heads repeat (the connection hands out the same object for the same text), so the check is remembered. */
+/** The connection returns the same object for the same head, so the result is cached. */
 const checked = new WeakMap<ResponseHead, readonly string[] | undefined>();
 
-/** Names and values in turn; undefined when one of them cannot stand in an HTTP message. */
+/** Names and values in turn; undefined when one of them is not allowed in HTTP. */
 export function sendableHeaders(head: ResponseHead): readonly string[] | undefined {
   if (checked.has(head)) return checked.get(head);
   const headers = filter(head.headers);
@@ -42,7 +42,7 @@ function filter(headers: readonly string[]): readonly string[] | undefined {
   return sendable;
 }
 
-/** Node writes header values as Latin-1: text beyond ASCII is handed to it as its UTF-8 bytes, one character each. */
+/** Node writes header values as Latin-1: text beyond ASCII is passed as its UTF-8 bytes, one character each. */
 function asBytes(value: string): string {
   return isAscii(value) ? value : Buffer.from(value, 'utf8').toString('latin1');
 }

@@ -1,13 +1,13 @@
 /**
- * The route table: host, method and path to whatever serves them. A trie of segments per host, so that adding and
- * removing one route costs the length of that route, however many there are.
+ * The route table: maps host, method and path to a target. It is a trie of path segments for each host, so that adding
+ * or removing a route costs the length of that route, however many there are.
  *
- * Exact hosts come before `*`, static segments before parameters. A route that fits the path but not the method
- * does not hide a less specific one that fits both.
+ * Exact hosts take precedence over `*`, static segments over parameters. A route that matches the path but not the
+ * method does not hide a less specific one that matches both.
  */
-import { readRoute } from '../route-pattern.js';
+import { readRoute } from '../model/route-pattern.js';
 
-/** What identifies a route. */
+/** The key of a route. */
 export interface Route {
   /** A host name, or `*` for all. */
   readonly domain: string;
@@ -16,7 +16,7 @@ export interface Route {
   readonly route: string;
 }
 
-/** What a lookup finds. */
+/** The result of a lookup. */
 export type Lookup<T> =
   | { readonly kind: 'found'; readonly target: T; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'wrong-method'; readonly allow: readonly string[] }
@@ -36,7 +36,7 @@ interface TrieNode<T> {
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Routes to targets. A route is in the table at most once; adding it again replaces its target. */
+/** Adding a route again replaces its target. */
 export class RouteTable<T> {
   readonly #hosts = new Map<string, TrieNode<T>>();
 
@@ -55,7 +55,7 @@ export class RouteTable<T> {
     node.methods.set(method, { target, paramNames });
   }
 
-  /** Removes a route if it still leads to `target`. */
+  /** Removes a route if its target is still this one. */
   remove({ domain, method, route }: Route, target: T): void {
     const root = this.#hosts.get(domain);
     if (!root) return;
@@ -86,20 +86,22 @@ export class RouteTable<T> {
   find(host: string, method: string, path: string): Lookup<T> {
     const segments = splitPath(path);
     if (segments === undefined) return { kind: 'malformed' };
-    // HEAD is answered by what answers GET.
+    // Routes of GET answer HEAD.
     const search = new Search<T>(segments, method === 'HEAD' ? 'GET' : method);
     return search.in(this.#hosts.get(host)) ?? search.in(this.#hosts.get('*')) ?? search.miss();
   }
 }
 
 class Search<T> {
+  readonly #segments: readonly string[];
+  readonly #method: string;
   readonly #values: string[] = [];
   readonly #otherMethods = new Set<string>();
 
-  constructor(
-    private readonly segments: readonly string[],
-    private readonly method: string,
-  ) {}
+  constructor(segments: readonly string[], method: string) {
+    this.#segments = segments;
+    this.#method = method;
+  }
 
   in(root: TrieNode<T> | undefined): Lookup<T> | undefined {
     const leaf = root && this.#descend(root, 0);
@@ -117,9 +119,9 @@ class Search<T> {
   }
 
   #descend(node: TrieNode<T>, depth: number): Leaf<T> | undefined {
-    const segment = this.segments[depth];
+    const segment = this.#segments[depth];
     if (segment === undefined) {
-      const leaf = node.methods.get(this.method);
+      const leaf = node.methods.get(this.#method);
       if (!leaf) for (const method of node.methods.keys()) this.#otherMethods.add(method);
       return leaf;
     }
@@ -133,7 +135,7 @@ class Search<T> {
   }
 }
 
-/** The percent-decoded segments of a path, without a trailing slash; undefined when it is not a proper path. */
+/** The percent-decoded segments of a path, without a trailing slash; undefined when the path is invalid. */
 function splitPath(path: string): string[] | undefined {
   if (path.charCodeAt(0) !== 47 /* / */) return undefined;
   const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;

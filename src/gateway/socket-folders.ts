@@ -1,9 +1,9 @@
 /** The folders in which handlers have their sockets: one for each, which it can write to. What is in them is theirs. */
 import { join } from 'node:path';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
 import { removeAbandoned } from '../sandbox/abandoned.js';
 import { removeTree } from '../sandbox/remove-tree.js';
+import type { Logger } from '../util/log.js';
 
 /** Where an instance has its socket, alone in its folder. */
 export function socketOf(runDir: string, instanceId: number): string {
@@ -19,7 +19,7 @@ export async function removeSocketFolder(folder: string, log: Logger): Promise<v
   }
 }
 
-/** Removes what is left of gateways that were killed. To be called before the first handler is started. */
+/** Removes folders of killed gateways. To be called before the first handler is started. */
 export function removeStaleSockets(runDir: string, log: Logger): Promise<void> {
   return removeAbandoned(runDir, /^handler-(\d+)-\d+(\.sock)?$/, log);
 }

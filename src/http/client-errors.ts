@@ -1,68 +1,73 @@
-/** Answers to what Node's HTTP server cannot read as a request, in the form of the server it came to. */
+/** Responses to input that Node's HTTP server cannot parse, in the error format of each server. */
 import { randomUUID } from 'node:crypto';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError, type ErrorCode } from '../errors.js';
 import { closeLingering, isClosing, markClosing } from './unread-body.js';
 
-/** How a server shows its own errors. */
-export interface Presentation {
-  /** The body of an answer. */
+/** How a server reports errors of HTTP itself. */
+export interface ErrorReporting {
+  /** The body of an error response. */
   present(error: AppError): object;
-  /** Called for every answer of the server itself. `cause` is what Node said of the connection. */
+  /** Called for every such response. @param cause the error of Node's parser */
   refused(error: AppError, requestId: string, cause?: Error): void;
 }
 
 /**
- * To be called for the server's event `clientError`. Answers once all requests before have been answered, and closes the
- * connection.
+ * Handles the server's event `clientError`: sends the error once all earlier requests have their responses, and closes
+ * the connection.
  */
 export function answerClientError(
   cause: Error,
   socket: Socket,
   maxHeaderBytes: number,
-  presentation: Presentation,
+  reporting: ErrorReporting,
 ): void {
   const reason = 'code' in cause ? String(cause.code) : '';
-  // Whatever follows on this connection causes the same error again.
+  // The bytes that follow cause the same error again.
   if (isClosing(socket) && reason !== 'ERR_HTTP_REQUEST_TIMEOUT') return;
   markClosing(socket);
-  // Gone: nothing can be said any more.
+  // The client cannot receive a response.
   if (reason === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  afterEarlierAnswers(socket, (current) => {
+  afterEarlierResponses(socket, (current) => {
     if (current?.headersSent) {
       socket.destroy();
     } else if (reason !== 'HPE_CLOSED_CONNECTION') {
       const error = problem(reason, maxHeaderBytes);
       const requestId = randomUUID();
-      socket.end(rawAnswer(error, requestId, presentation));
+      socket.end(rawResponse(error, requestId, reporting));
       closeLingering(socket);
-      presentation.refused(error, requestId, cause);
+      reporting.refused(error, requestId, cause);
     }
   });
 }
 
 /**
- * Calls back once all requests that have arrived on a connection are answered, if it is still open then: with the answer
- * to one that has not arrived completely, if there is one.
+ * Calls back once all complete requests of a connection have their responses, if it is still open then.
+ * @param then gets the response to a request that has not arrived completely, if there is one
  */
-export function afterEarlierAnswers(
+export function afterEarlierResponses(
   socket: Socket,
   then: (current: ServerResponse | undefined) => void,
 ): void {
   if (!socket.writable) return;
-  // Node has no public way to ask for it.
+  // Node has no public API for it.
   const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
-  // Its connection goes over to the next answer before this one is closed.
-  if (current?.req.complete) current.once('close', () => afterEarlierAnswers(socket, then));
+  // Node assigns the connection to the next response before this one emits `close`.
+  if (current?.req.complete) current.once('close', () => afterEarlierResponses(socket, then));
   else then(current);
 }
 
-/** An answer where there is no request to give it to. */
-export function rawAnswer(error: AppError, requestId: string, { present }: Presentation, extra = ''): string {
+/** The text of a response, for a connection without a request object. */
+export function rawResponse(
+  error: AppError,
+  requestId: string,
+  { present }: ErrorReporting,
+  extra = '',
+): string {
   const body = JSON.stringify(present(error));
   return (
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\nContent-Type: application/json\r\n` +
@@ -80,5 +85,5 @@ function describe(reason: string, maxHeaderBytes: number): [ErrorCode, string] {
     return ['headers_too_large', `The headers are larger than the ${maxHeaderBytes} bytes accepted here.`];
   if (reason === 'ERR_HTTP_REQUEST_TIMEOUT')
     return ['request_timeout', 'The request did not arrive in time.'];
-  return ['malformed_request', 'This is not an HTTP request that can be read.'];
+  return ['malformed_request', 'The request is not valid HTTP.'];
 }

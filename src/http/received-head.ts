@@ -1,27 +1,27 @@
 /**
- * What both servers read of a request before anything else does, in one pass over what was received: where it goes, and
- * whether its head can be taken in one way only. Node's parser refuses what breaks the grammar; this refuses what two
- * servers in a row could take differently.
+ * The first check of every request, in one pass over its head: its target and framing must be unambiguous. Node's
+ * parser rejects violations of the grammar; this rejects what two servers in a row could interpret differently (request
+ * smuggling).
  */
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
-import { isUsableRequestId } from '../request-id.js';
-import { pathProblem } from './path-problem.js';
+import { isUsableRequestId } from './request-id.js';
+import { requestPathProblem } from './request-path.js';
 
 /** The part of a head that routing and framing need. */
 export interface ReceivedHead {
-  /** Where the request goes: of the target when that names a host, else of the header; as received, with its port. */
+  /** The target host: from an absolute target, else from the header; as received, with its port. */
   readonly authority: string;
-  /** True when the target named the host, in place of the header. */
+  /** True for a target in absolute form, which overrides the header. */
   readonly isAbsolute: boolean;
   /** Path and query. */
   readonly target: string;
   /** 0 when the header is missing. */
   readonly contentLength: number;
   readonly hasBody: boolean;
-  /** What the client calls its request, if that is fit to be passed on and logged. */
+  /** The client's `X-Request-Id`, if it is safe to pass on and log. */
   readonly requestId: string | undefined;
-  /** Why the request is not taken. */
+  /** Why the request is rejected. */
   readonly problem: AppError | undefined;
 }
 
@@ -46,7 +46,7 @@ export function readHead({
     const name = rawHeaders[at] ?? '';
     const value = rawHeaders[at + 1] ?? '';
     if (name.includes('_')) problem = `The name of the header "${name}" has an underscore.`;
-    // The length sorts out nearly all names before any of them is converted.
+    // Comparing the length first avoids converting nearly all names.
     switch (name.length) {
       case 4:
         if (name.toLowerCase() === 'host') {
@@ -76,7 +76,7 @@ export function readHead({
   let authority = host;
   let target = url;
   const isAbsolute = !url.startsWith('/') && url !== '*';
-  if (httpVersionMajor !== 1) problem = 'The only versions of HTTP served here are 1.1 and 1.0.';
+  if (httpVersionMajor !== 1) problem = 'The only versions of HTTP served are 1.1 and 1.0.';
   else if (hosts > 1 || (hosts === 0 && httpVersionMinor > 0)) problem = 'A request needs one Host header.';
   else if (!AUTHORITY.test(host)) problem = 'The Host header is not a host.';
   else if (isAbsolute) {
@@ -85,7 +85,7 @@ export function readHead({
     authority = named;
     target = rest.startsWith('/') ? rest : `/${rest}`;
   } else if (url === '*' && method !== 'OPTIONS') problem = 'The target "*" is for OPTIONS only.';
-  problem ??= pathProblem(target);
+  problem ??= requestPathProblem(target);
   return {
     authority,
     isAbsolute,
@@ -99,7 +99,7 @@ export function readHead({
 
 /** The host of an authority, without its port, lower-case. */
 export function hostName(authority: string): string {
-  // An IPv6 address holds colons of its own, and stands in brackets.
+  // An IPv6 address contains colons, and is in brackets.
   const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.indexOf(':');
   const host = (end > 0 ? authority.slice(0, end) : authority).toLowerCase();
   return host.endsWith('.') ? host.slice(0, -1) : host;

@@ -1,7 +1,7 @@
 /**
- * An HTTP server for the open network: what both the management API and the gateway listen with. It hands on requests
- * that can be taken in one way only, and answers all others itself; it ends connections that are too slow, and refuses
- * those that are too many. `docs/HTTP.md` says what each input gets.
+ * The HTTP server of the management API and the gateway, hardened for untrusted clients. It passes on unambiguous
+ * requests and rejects all others; it closes connections that are too slow, and limits their number. `docs/HTTP.md`
+ * lists the response to each kind of input.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,11 +9,16 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
-import { descriptorsForConnections } from '../file-descriptors.js';
-import { afterEarlierAnswers, answerClientError, type Presentation, rawAnswer } from './client-errors.js';
-import { Pace } from './pace.js';
-import { closeWithConnection } from './queued-answers.js';
+import { descriptorsForConnections } from '../util/file-descriptors.js';
+import {
+  afterEarlierResponses,
+  answerClientError,
+  type ErrorReporting,
+  rawResponse,
+} from './client-errors.js';
+import { closeWithConnection } from './pipelined-responses.js';
 import { type ReceivedHead, readHead } from './received-head.js';
+import { SlowClientGuard } from './slow-client-guard.js';
 import {
   AwaitedRequest,
   closeLingering,
@@ -23,29 +28,29 @@ import {
   markClosing,
 } from './unread-body.js';
 
-/** The settings it works by. */
+/** The settings of the server. */
 export type ServerConfig = Pick<
   Config,
-  'HTTP_HEAD_TIMEOUT_MS' | 'HTTP_IDLE_TIMEOUT_MS' | 'HTTP_PATIENCE_MS' | 'HTTP_MIN_BYTES_PER_SECOND'
+  'HTTP_HEAD_TIMEOUT_MS' | 'HTTP_IDLE_TIMEOUT_MS' | 'HTTP_STALL_TIMEOUT_MS' | 'HTTP_MIN_BYTES_PER_SECOND'
 >;
 
-export interface HttpServerOptions extends Presentation {
+export interface HttpServerOptions extends ErrorReporting {
   readonly config: ServerConfig;
-  /** Time to receive a whole request, however fast it comes, milliseconds. */
+  /** Time to receive a whole request, milliseconds. */
   readonly requestTimeoutMs: number;
-  /** More connections than this are refused. */
+  /** Connections beyond this number are rejected. */
   readonly connectionsLimit: number;
-  /** The methods that any address here may have. */
+  /** For `Allow` where no route matches. */
   readonly methods: readonly string[];
 }
 
-/** What gets the requests; by then it is certain where they go. */
+/** Receives accepted requests. */
 export type Listener = (request: IncomingMessage, response: ServerResponse, head: ReceivedHead) => void;
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const CHECK_EVERY_MS = 1_000;
 
-/** Makes the server; it does not listen yet. */
+/** Creates the server without listening. */
 export function createHttpServer(options: HttpServerOptions, listener: Listener): HttpServer {
   const { config } = options;
   const server = createServer({
@@ -56,48 +61,48 @@ export function createHttpServer(options: HttpServerOptions, listener: Listener)
     requestTimeout: Math.max(options.requestTimeoutMs, config.HTTP_HEAD_TIMEOUT_MS),
     keepAliveTimeout: config.HTTP_IDLE_TIMEOUT_MS,
     connectionsCheckingInterval: CHECK_EVERY_MS,
-    // Looked at here, so that the answer is ours.
+    // Checked by `readHead`, so that errors have our format.
     requireHostHeader: false,
     noDelay: true,
   });
-  // All are received, so that too many are refused: beyond a limit, Node would leave them out without a word.
+  // Node would drop headers beyond a limit silently; `readHead` rejects too many.
   server.maxHeadersCount = 0;
-  // A client that has said all it wants to say still gets its answer.
+  // A client that has closed its sending side still gets its response.
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 
   const onClientError = (error: Error, socket: Duplex) =>
     answerClientError(error, socket as Socket, MAX_HEADER_BYTES, options);
   server.on('clientError', onClientError);
-  const pace = new Pace(
+  const guard = new SlowClientGuard(
     server,
-    { patienceMs: config.HTTP_PATIENCE_MS, minBytesPerSecond: config.HTTP_MIN_BYTES_PER_SECOND },
+    { stallTimeoutMs: config.HTTP_STALL_TIMEOUT_MS, minBytesPerSecond: config.HTTP_MIN_BYTES_PER_SECOND },
     (socket) =>
       onClientError(
-        Object.assign(new Error('The body comes too slowly'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
+        Object.assign(new Error('The body arrives too slowly'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
         socket,
       ),
   );
-  limitConnections(server, pace, options);
+  limitConnections(server, guard, options);
 
   const receive = (request: AwaitedRequest, response: EarlyResponse, unmet?: AppError) => {
-    // Came in one write with a request after which the connection closes.
+    // Pipelined after a request whose response closes the connection.
     if (isClosing(request.socket)) return;
     closeWithConnection(response);
     const head = readHead(request);
     request.hasBody = head.hasBody;
-    if (head.hasBody) pace.expectBody(request);
+    if (head.hasBody) guard.expectBody(request);
     const problem = head.problem ?? unmet;
     if (problem) refuse(response, problem, options);
     else listener(request, response, head);
   };
   server.on('request', (request, response) => receive(request, response));
   server.on('checkContinue', (request, response) => {
-    request.askWith = response;
-    // To whoever else looks at requests, it is one like the others.
+    request.continueWith = response;
+    // Other listeners see an ordinary request.
     server.emit('request', request, response);
   });
   server.on('checkExpectation', (request, response) => {
-    const message = 'The only expectation that can be met here is "100-continue".';
+    const message = 'The only supported expectation is "100-continue".';
     receive(request, response, new AppError('expectation_failed', message));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
@@ -106,7 +111,7 @@ export function createHttpServer(options: HttpServerOptions, listener: Listener)
   return server;
 }
 
-/** Answers a request and closes its connection: it is not certain where the next request on it would begin. */
+/** Rejects a request and closes its connection: it is uncertain where the next request on it would begin. */
 function refuse(response: EarlyResponse, error: AppError, options: HttpServerOptions): void {
   const requestId = randomUUID();
   const body = JSON.stringify(options.present(error));
@@ -122,28 +127,28 @@ function refuse(response: EarlyResponse, error: AppError, options: HttpServerOpt
   options.refused(error, requestId);
 }
 
-/** CONNECT: Node has taken the connection out of its hands. */
+/** Rejects CONNECT, for which Node has detached the connection from the server. */
 function refuseTunnel(socket: Socket, options: HttpServerOptions): void {
-  const error = new AppError('method_not_allowed', 'This is no proxy: it does not answer CONNECT.');
+  const error = new AppError('method_not_allowed', 'CONNECT is not supported: this is not a forward proxy.');
   const requestId = randomUUID();
   markClosing(socket);
   socket.on('error', () => socket.destroy());
-  afterEarlierAnswers(socket, () => {
-    socket.end(rawAnswer(error, requestId, options, `Allow: ${options.methods.join(', ')}\r\n`));
+  afterEarlierResponses(socket, () => {
+    socket.end(rawResponse(error, requestId, options, `Allow: ${options.methods.join(', ')}\r\n`));
     closeLingering(socket);
     options.refused(error, requestId);
   });
 }
 
-/** Connections beyond the limit are told so and closed, so that file descriptors are left for what is under way. */
-function limitConnections(server: HttpServer, pace: Pace, options: HttpServerOptions): void {
+/** Rejects connections beyond the limit with 503, so that file descriptors are left for requests under way. */
+function limitConnections(server: HttpServer, guard: SlowClientGuard, options: HttpServerOptions): void {
   const limit = Math.min(options.connectionsLimit, descriptorsForConnections());
   server.prependListener('connection', (socket: Socket) => {
-    if (pace.connections < limit) return;
-    const error = new AppError('too_many_connections', `There are ${limit} connections already.`);
+    if (guard.connections < limit) return;
+    const error = new AppError('too_many_connections', `All ${limit} connections are in use.`);
     const requestId = randomUUID();
     markClosing(socket);
-    socket.write(rawAnswer(error, requestId, options, 'Retry-After: 1\r\n'));
+    socket.write(rawResponse(error, requestId, options, 'Retry-After: 1\r\n'));
     socket.destroySoon();
     options.refused(error, requestId);
   });

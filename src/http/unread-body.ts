@@ -1,51 +1,51 @@
 /**
- * Bodies that nobody reads. A client that is still sending when its connection is closed would see a failure instead of
- * the answer: the rest is taken off the connection for a while, whatever closes it.
+ * Requests that are answered before their body has arrived. If the connection were closed at once, a client that is
+ * still sending would see a reset instead of the response, so the rest of the body is read and dropped for a while
+ * (lingering close).
  */
 import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** How long the rest of a body is read that nobody wants, and how long nothing of it may come. */
+/** How long the rest of a body is read, and the longest pause in it. */
 const LINGER_MS = 30_000;
 const LINGER_IDLE_MS = 1_000;
 
-/** A server of these. */
 export type HttpServer = Server<typeof AwaitedRequest, typeof EarlyResponse>;
 
 const closing = new WeakSet<Duplex>();
 
-/** Whether the connection closes after an answer that is under way: what comes after it is not looked at. */
+/** Whether the connection closes after the current response; later requests on it are ignored. */
 export function isClosing(socket: Duplex): boolean {
   return closing.has(socket);
 }
 
-/** Says that what comes on a connection from now on is not to be looked at. */
+/** Ignores later requests on a connection. */
 export function markClosing(socket: Duplex): void {
   closing.add(socket);
 }
 
-/** A request whose body is asked for (`Expect: 100-continue`) once somebody wants it, and not before. */
+/** A request with `Expect: 100-continue` gets `100 Continue` when its body is first read, not before. */
 export class AwaitedRequest extends IncomingMessage {
   /** Whether its head announces a body. */
   hasBody = false;
-  /** What to ask with, while the client waits for that. */
-  askWith: ServerResponse | undefined;
+  /** Sends `100 Continue`; undefined if the client does not expect it. */
+  continueWith: ServerResponse | undefined;
 
-  /** Whether some of its body may still be on its way. */
+  /** Whether part of its body may still arrive. */
   get isArriving(): boolean {
     return this.hasBody && !this.complete;
   }
 
   override _read(size: number): void {
-    const response = this.askWith;
-    this.askWith = undefined;
+    const response = this.continueWith;
+    this.continueWith = undefined;
     if (response && !response.headersSent) response.writeContinue();
     super._read(size);
   }
 }
 
-/** An answer that may come before its request has arrived completely; the connection is closed after such a one. */
+/** A response that may be sent before its request is complete, after which the connection is closed. */
 export class EarlyResponse extends ServerResponse<AwaitedRequest> {
   #isEnding = false;
 
@@ -66,7 +66,7 @@ export class EarlyResponse extends ServerResponse<AwaitedRequest> {
     const callback = args.find((argument) => typeof argument === 'function') as (() => void) | undefined;
     const [chunk, encoding] = args as [string | Uint8Array | undefined, BufferEncoding | undefined];
     if (chunk !== undefined && chunk !== null && typeof chunk !== 'function') {
-      // What the client waits for before it knows that the answer is complete.
+      // Tells the client that the response is complete before the connection closes.
       if (!this.headersSent) this.setHeader('Content-Length', Buffer.byteLength(chunk, encoding));
       this.write(chunk, typeof encoding === 'string' ? encoding : 'utf8');
     } else {
@@ -77,7 +77,7 @@ export class EarlyResponse extends ServerResponse<AwaitedRequest> {
   }
 }
 
-/** Reads what is left of a body, for a while; calls `done` when it has ended, or is given up. */
+/** Reads and drops the rest of a body; calls `done` at its end, or after a timeout. */
 function dropBody(request: IncomingMessage, done: () => void): void {
   const latest = performance.now() + LINGER_MS;
   let isOver = false;
@@ -95,7 +95,7 @@ function dropBody(request: IncomingMessage, done: () => void): void {
   request.resume();
 }
 
-/** Closes a connection on which nothing can be read as a request any more, once the client has stopped sending. */
+/** Closes a connection without reading more requests, once the client has stopped sending. */
 export function closeLingering(socket: Socket): void {
   const latest = performance.now() + LINGER_MS;
   let read = socket.bytesRead;

@@ -1,27 +1,27 @@
-/** The last look at an API that was read, whatever it was read from: what is wrong here could not be stored. */
+/** Final validation of an imported API: that it can be stored. */
 import { AppError } from '../errors.js';
-import { textProblem } from '../validation/formats.js';
+import { textProblem } from '../model/formats.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
-/** All source code of one import, characters. Whoever takes it holds it in memory. */
+/** Source code of one import, characters: the parent process holds it in memory. */
 const CODE_LIMIT = 64 * 1024 * 1024;
 
 /**
- * The API as it can be stored.
+ * Returns the API with warnings and problems that can be stored.
  * @param code of the error
- * @throws AppError when it has too much code, or text that no database can hold, naming the operation
+ * @throws AppError when it has too much code, or text that cannot be stored, naming the operation
  */
-export function checkedApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundle'): ImportedApi {
+export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundle'): ImportedApi {
   const total = api.endpoints.reduce((sum, endpoint) => sum + codeLength(endpoint), 0);
   if (total > CODE_LIMIT) {
     throw new AppError(
       code,
-      `The handlers have ${total} characters in all, more than ${CODE_LIMIT}; import it in parts`,
+      `The handlers have ${total} characters in total, more than ${CODE_LIMIT}; split the import`,
     );
   }
-  const require = (what: string, text: string | null) => {
+  const require = (label: string, text: string | null) => {
     const problem = textProblem(text ?? '');
-    if (problem !== undefined) throw new AppError(code, `${readable(what)} ${problem}`);
+    if (problem !== undefined) throw new AppError(code, `${storable(label)} ${problem}`);
   };
   require('The title', api.title);
   require('The description', api.description);
@@ -36,21 +36,21 @@ export function checkedApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bun
   }
   return {
     ...api,
-    // They quote what is wrong.
-    warnings: api.warnings.map(readable),
+    // They may quote invalid text.
+    warnings: api.warnings.map(storable),
     problems: api.problems.map(({ name, handler, message }) => ({
-      name: name && readable(name),
-      handler: handler && readable(handler),
-      message: readable(message),
+      name: name && storable(name),
+      handler: handler && storable(handler),
+      message: storable(message),
     })),
   };
 }
 
-/** Characters that whoever takes an endpoint holds in memory. */
+/** Characters of an endpoint's long texts. */
 export function codeLength({ generatedCode, handler, description }: ImportedEndpoint): number {
   return generatedCode.length + (handler?.code.length ?? 0) + (description?.length ?? 0);
 }
 
-function readable(text: string): string {
+function storable(text: string): string {
   return text.replace(/[\0\p{Surrogate}]/gu, '\ufffd');
 }

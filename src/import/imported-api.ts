@@ -1,21 +1,25 @@
-/** What an import brings, whether it came as an OpenAPI document or as a bundle. Pure data. */
-import type { Dependencies } from '../dependencies.js';
-import type { EndpointMethod } from '../endpoint-method.js';
+/** The result of reading an OpenAPI document or a bundle. */
+import type { Dependencies } from '../model/crates.js';
+import type { EndpointMethod } from '../model/endpoint-method.js';
+import { generateHandler } from './codegen/generate-handler.js';
+import type { Operation } from './openapi/document.js';
 
-/** A whole API, read and checked, before anything of it is stored. */
+/** A parsed and validated API. */
 export interface ImportedApi {
-  /** `info.title` of the document; without a document, the name in the bundle's manifest, or a stand-in. Never empty. */
+  /** `info.title` of the document; without a document, the name in the bundle's manifest or a default. Never empty. */
   readonly title: string;
   readonly description: string | null;
-  /** Common prefix of all paths as `normalizeBasePath` makes it; null when there is none. */
+  /** Common prefix of all paths, normalized by `normalizeBasePath`; null when there is none. */
   readonly basePath: string | null;
   /** No two have the same method and route key. */
   readonly endpoints: readonly ImportedEndpoint[];
-  /** Crates for all handlers of a bundle, perhaps none; null for a document and for a bundle that says nothing of crates. */
+  /**
+   * Crates for all handlers of a bundle; null for a document, and for a bundle whose manifest has no `dependencies`.
+   */
   readonly dependencies: Dependencies | null;
-  /** What was left out or looks wrong, in words for the person who sent it. */
+  /** Messages for users about parts that were left out or look wrong. */
   readonly warnings: readonly string[];
-  /** Handlers that could not be matched to an operation beyond doubt. */
+  /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
 }
 
@@ -24,27 +28,40 @@ export interface ImportedEndpoint {
   /** The operationId, else `METHOD /path`. Unique within the import. */
   readonly name: string;
   readonly method: EndpointMethod;
-  /** As the document has it, relative to the base path. */
+  /** Relative to the base path, as the document has it. */
   readonly path: string;
   readonly description: string | null;
-  /** A handler that compiles, takes the request apart and answers 501. */
+  /** A handler that compiles, parses the request and answers 501. */
   readonly generatedCode: string;
-  /** The bundle's handler for it. */
+  /** The bundle's handler for this endpoint. */
   readonly handler: ImportedHandler | null;
 }
 
 /** A source file of a bundle. */
 export interface ImportedHandler {
-  /** Its place in the bundle, e.g. `handlers/list_pets.rs`. */
+  /** Path in the bundle, e.g. `handlers/list_pets.rs`. */
   readonly file: string;
   readonly code: string;
 }
 
-/** Why a handler of a bundle stands for no operation. */
+/** Why a handler of a bundle is not used. */
 export interface MatchProblem {
-  /** Name of the operation concerned, if it is one. */
+  /** The operation, if the problem concerns exactly one. */
   readonly name: string | null;
-  /** File of the handler concerned, if it is one. */
+  /** The handler's file, if the problem concerns exactly one. */
   readonly handler: string | null;
   readonly message: string;
+}
+
+/**
+ * The endpoint of an operation.
+ * @param title of the API, for the generated handler
+ */
+export function endpointOf(
+  operation: Operation,
+  title: string,
+  handler: ImportedHandler | null,
+): ImportedEndpoint {
+  const { name, method, path, description } = operation;
+  return { name, method, path, description, generatedCode: generateHandler(operation, title), handler };
 }

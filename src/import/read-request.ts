@@ -1,13 +1,12 @@
-/** Reads the body of a request that imports a document: JSON with the document as a text in it. */
+/** Reads the body of a request that imports a document: JSON with the document's text in the member `spec`. */
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../errors.js';
-import type { ImportedApi } from './imported-api.js';
-import { toImportedApi } from './openapi/imported.js';
+import { endpointOf, type ImportedApi } from './imported-api.js';
 import { isObject } from './openapi/json.js';
 import { readOpenApi } from './openapi/read-openapi.js';
 import type { Fields } from './reader-messages.js';
 
-/** The members beside the document are names and ids. */
+/** Limit of the other members, which are names and ids, characters. */
 const FIELDS_LIMIT = 65_536;
 
 export interface RequestLimits {
@@ -17,16 +16,15 @@ export interface RequestLimits {
   readonly operations: number;
 }
 
-/** What a request has sent. */
 export interface ReadRequest {
   /** The members of the body but `spec`. */
   readonly fields: Fields;
-  /** What `spec` describes. */
+  /** The API that `spec` describes. */
   readonly api: ImportedApi;
 }
 
 /**
- * Reads the body in this file.
+ * @param file path of the body
  * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large
  */
 export async function readRequest(file: string, limits: RequestLimits): Promise<ReadRequest> {
@@ -37,7 +35,7 @@ export async function readRequest(file: string, limits: RequestLimits): Promise<
   if (typeof spec !== 'string') {
     throw new AppError(
       'invalid_input',
-      'body.spec: must be a string: the text of the document, YAML or JSON, not its content',
+      'body.spec: must be a string with the text of the document, YAML or JSON, not the parsed document',
     );
   }
   if (JSON.stringify(fields).length > FIELDS_LIMIT) {
@@ -64,7 +62,9 @@ function parseBody(bytes: Buffer): unknown {
 
 async function readSpec(spec: string, limits: RequestLimits): Promise<ImportedApi> {
   try {
-    return toImportedApi(await readOpenApi(spec, limits));
+    const { title, description, basePath, operations, warnings } = await readOpenApi(spec, limits);
+    const endpoints = operations.map((operation) => endpointOf(operation, title, null));
+    return { title, description, basePath, endpoints, dependencies: null, warnings, problems: [] };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     throw new AppError(thrown.code, `body.spec: ${thrown.message}`, thrown.extras, { cause: thrown });

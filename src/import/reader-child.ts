@@ -1,4 +1,4 @@
-/** One process that reads, `reader-process.ts`: started, given one document or bundle after the other, and ended. */
+/** A child process that parses documents and bundles, one at a time: `reader-process.ts`. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -7,63 +7,65 @@ import type { ImportedEndpoint } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
 
-const PROGRAM = fileURLToPath(new URL('./reader-process.js', import.meta.url));
-/** Of what the process says when it crashes. */
-const KEPT_OUTPUT = 16_384;
-/** A process that has grown beyond this is not kept, MiB; one that has read little has 90. */
-const KEPT_MEMORY_MB = 112;
+const ENTRY = fileURLToPath(new URL('./reader-process.js', import.meta.url));
+/** Characters of stderr that are kept for the error of a crash. */
+const MAX_OUTPUT = 16_384;
+/** A child with more resident memory than this is not reused, MiB. A new one has about 90. */
+const REUSABLE_MEMORY_MB = 112;
 
-// The process of a document that needs too much memory aborts; what it held is not to be left on disk. Large documents take
-// a second or two of computing, beside requests that take a millisecond: these come first.
+// No core dump when the child aborts at its heap limit. Lower priority than requests: large documents take a second or
+// two of CPU time.
 const START_SCRIPT = 'ulimit -c 0 && exec nice -n 10 "$@"';
 
 export interface ReaderChildLimits {
-  /** Heap, MiB. */
+  /** Heap limit, MiB. */
   readonly memoryMb: number;
-  /** For one document or bundle, milliseconds. */
+  /** For one job. */
   readonly timeoutMs: number;
 }
 
 export class ReaderChild {
+  readonly #limits: ReaderChildLimits;
   readonly #child: ChildProcess;
   #output = '';
   #isReusable = true;
 
-  constructor(private readonly limits: ReaderChildLimits) {
+  constructor(limits: ReaderChildLimits) {
+    this.#limits = limits;
     const heap = `--max-old-space-size=${limits.memoryMb}`;
-    this.#child = spawn('/bin/sh', ['-c', START_SCRIPT, 'sh', process.execPath, heap, PROGRAM], {
-      // Nothing of what this process is configured with is its business.
+    this.#child = spawn('/bin/sh', ['-c', START_SCRIPT, 'sh', process.execPath, heap, ENTRY], {
+      // Secrets of this process's configuration stay out of the child.
       env: {},
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#output = (this.#output + text).slice(-KEPT_OUTPUT);
+      this.#output = (this.#output + text).slice(-MAX_OUTPUT);
     });
-    // Heard of by whoever waits for it; nobody may.
+    // `read` handles errors; this listener keeps one between two reads from being thrown.
     this.#child.on('error', () => undefined);
   }
 
-  /** False once it has failed at something, or has grown large: then it has to be ended. */
+  /** False after a failure, or when its memory has grown too large: then it must be ended. */
   get isReusable(): boolean {
     return this.#isReusable && this.#isAlive;
   }
 
   /**
-   * Reads. One at a time.
-   * @throws AppError what is wrong with the document or bundle; Error when it is not its fault
+   * Runs one job; must not be called concurrently.
+   * @throws AppError for an invalid document or bundle; Error for an internal failure
    */
   async read(job: ReadJob): Promise<ReadRequest> {
     try {
-      return await this.#answerTo(job);
+      return await this.#run(job);
     } catch (thrown) {
-      // Nobody knows what it is left with.
+      // Its state is unknown.
       this.#isReusable = false;
       throw thrown;
     }
   }
 
-  /** Ends it at once, and resolves when it is gone; whoever waits for it gets an error. */
+  /** Kills the child and resolves when it has exited; a read in progress rejects. */
   async end(): Promise<void> {
     if (!this.#isAlive) return;
     const exit = once(this.#child, 'exit');
@@ -76,53 +78,51 @@ export class ReaderChild {
     return pid !== undefined && exitCode === null && signalCode === null;
   }
 
-  #answerTo(job: ReadJob): Promise<ReadRequest> {
+  #run(job: ReadJob): Promise<ReadRequest> {
     const endpoints: ImportedEndpoint[] = [];
-    const heard = new AbortController();
+    const settled = new AbortController();
     const child = this.#child;
     return new Promise<ReadRequest>((resolve, reject) => {
-      const { timeoutMs } = this.limits;
+      const { timeoutMs } = this.#limits;
       const timer = setTimeout(() => {
-        reject(refusal(job, `takes longer than ${timeoutMs} ms (IMPORT_READ_TIMEOUT_MS) to read`));
+        reject(inputError(job, `takes longer than ${timeoutMs} ms to parse (IMPORT_READ_TIMEOUT_MS)`));
       }, timeoutMs);
       const onMessage = (answer: ReadAnswer) => {
         if (answer.type === 'endpoints') {
           endpoints.push(...answer.endpoints);
         } else if (answer.type === 'end') {
-          if (answer.memoryMb > KEPT_MEMORY_MB) this.#isReusable = false;
+          if (answer.memoryMb > REUSABLE_MEMORY_MB) this.#isReusable = false;
           resolve({ fields: answer.fields, api: { ...answer.api, endpoints } });
-        } else if (answer.type === 'refused') {
+        } else if (answer.type === 'invalid') {
           reject(new AppError(answer.code, answer.message));
         } else {
-          reject(new Error(`Reading an import failed: ${answer.stack}`));
+          reject(new Error(`The import reader failed: ${answer.stack}`));
         }
       };
-      // After its end there may still be output to come; `close` is when all has come.
+      // Unlike `exit`, `close` is emitted after all output has been received.
       const onClose = (code: number | null, signal: string | null) => reject(this.#crash(job, code, signal));
       child.on('message', onMessage).on('error', reject).on('close', onClose);
-      heard.signal.addEventListener('abort', () => {
+      settled.signal.addEventListener('abort', () => {
         clearTimeout(timer);
         child.off('message', onMessage).off('error', reject).off('close', onClose);
       });
       child.send(job, (error) => {
-        // It is gone, or about to be: `close` says how.
+        // The child has exited or is about to; `close` rejects with the reason.
         if (error) child.kill('SIGKILL');
       });
-    }).finally(() => heard.abort());
+    }).finally(() => settled.abort());
   }
 
   #crash(job: ReadJob, code: number | null, signal: string | null): Error {
     if (/heap out of memory|allocation failed/i.test(this.#output)) {
-      const { memoryMb } = this.limits;
-      return refusal(job, `needs more memory than ${memoryMb} MiB (IMPORT_READ_MEMORY_MB) to read`);
+      const { memoryMb } = this.#limits;
+      return inputError(job, `needs more than ${memoryMb} MiB of memory to parse (IMPORT_READ_MEMORY_MB)`);
     }
-    return new Error(
-      `The process that reads imports ended (${signal ?? `exit code ${code}`}): ${this.#output}`,
-    );
+    return new Error(`The import reader process ended (${signal ?? `exit code ${code}`}): ${this.#output}`);
   }
 }
 
-function refusal({ kind }: ReadJob, message: string): AppError {
+function inputError({ kind }: ReadJob, message: string): AppError {
   return kind === 'bundle'
     ? new AppError('invalid_bundle', `The bundle ${message}`)
     : new AppError('invalid_spec', `body.spec: The document ${message}`);

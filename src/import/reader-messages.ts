@@ -1,18 +1,18 @@
-/** What `reader-child.ts` and the process it starts (`reader-process.ts`) say to each other. */
+/** Messages between `reader-child.ts` and the child process that it starts (`reader-process.ts`). */
 import type { ErrorCode } from '../errors.js';
 import type { BundleLimits } from './bundle/read-bundle.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
-/** What to read. The next comes when the one before was answered. */
+/** Sent to the child, one at a time: the next job follows the answer to the one before. */
 export interface ReadJob {
-  /** A request body with a document in it, or a ZIP archive. */
+  /** `request`: a JSON body that contains a document; `bundle`: a ZIP archive. */
   readonly kind: 'request' | 'bundle';
   /** Path of the file. */
   readonly file: string;
   readonly limits: BundleLimits;
 }
 
-/** The answer: some pieces and the end, or an error, which may come after pieces. */
+/** The answer: endpoints in chunks and the end, or an error, which may follow chunks. */
 export type ReadAnswer =
   | { readonly type: 'endpoints'; readonly endpoints: readonly ImportedEndpoint[] }
   | {
@@ -22,9 +22,9 @@ export type ReadAnswer =
       /** Resident memory of the process, MiB. */
       readonly memoryMb: number;
     }
-  /** Something in what was sent. */
-  | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
-  /** A fault of our own. */
+  /** The input is invalid. */
+  | { readonly type: 'invalid'; readonly code: ErrorCode; readonly message: string }
+  /** An internal error. */
   | { readonly type: 'failed'; readonly stack: string };
 
 /** The members of a request body beside the document. */

@@ -1,20 +1,20 @@
 /**
- * The process that reads documents and bundles, one after the other; `reader-child.ts` starts it. What is read comes from
- * strangers and may be made to take for ever, or all memory: then it is this process that ends.
+ * Entry of the child process that parses documents and bundles, one at a time; `reader-child.ts` starts it. The input
+ * is untrusted: if it takes too much time or memory, only this process is killed.
  */
 import { AppError, toError } from '../errors.js';
-import { startParentWatchdog } from '../parent-watchdog.js';
-import { checkedApi, codeLength } from './check-api.js';
+import { startParentWatchdog } from '../util/parent-watchdog.js';
+import { checkApi, codeLength } from './check-api.js';
 import type { ImportedEndpoint } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
 
-/** One message blocks the event loop of whoever takes it; this many endpoints or characters do for a millisecond. */
-const PIECE_ENDPOINTS = 50;
-const PIECE_CHARACTERS = 256 * 1024;
+/** Size of one message: receiving it blocks the event loop of the parent for about a millisecond. */
+const CHUNK_ENDPOINTS = 50;
+const CHUNK_CHARACTERS = 256 * 1024;
 
 process.on('message', (job: ReadJob) => void run(job));
-// Whoever started it decides when it ends, also when a signal goes to the whole group.
+// Only the parent ends this process, even if a signal is sent to the whole process group.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit(0));
@@ -23,13 +23,13 @@ startParentWatchdog();
 async function run(job: ReadJob): Promise<void> {
   try {
     const { fields, api } = await read(job);
-    const { endpoints, ...rest } = checkedApi(api, job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec');
-    for (const piece of piecesOf(endpoints)) await send({ type: 'endpoints', endpoints: piece });
+    const { endpoints, ...rest } = checkApi(api, job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec');
+    for (const chunk of chunksOf(endpoints)) await send({ type: 'endpoints', endpoints: chunk });
     const memoryMb = Math.round(process.memoryUsage.rss() / 1024 ** 2);
     await send({ type: 'end', fields, api: rest, memoryMb });
   } catch (thrown) {
     if (thrown instanceof AppError) {
-      await send({ type: 'refused', code: thrown.code, message: thrown.message });
+      await send({ type: 'invalid', code: thrown.code, message: thrown.message });
     } else {
       const error = toError(thrown);
       await send({ type: 'failed', stack: error.stack ?? error.message });
@@ -38,30 +38,30 @@ async function run(job: ReadJob): Promise<void> {
 }
 
 async function read({ kind, file, limits }: ReadJob): Promise<ReadRequest> {
-  // Loading what is not needed would take as long as reading a small document.
+  // Loading an unneeded module takes as long as parsing a small document.
   if (kind === 'request') return await (await import('./read-request.js')).readRequest(file, limits);
   const { readBundle } = await import('./bundle/read-bundle.js');
   return { fields: {}, api: await readBundle(file, limits) };
 }
 
-function* piecesOf(endpoints: readonly ImportedEndpoint[]): Generator<readonly ImportedEndpoint[]> {
-  let piece: ImportedEndpoint[] = [];
+function* chunksOf(endpoints: readonly ImportedEndpoint[]): Generator<readonly ImportedEndpoint[]> {
+  let chunk: ImportedEndpoint[] = [];
   let characters = 0;
   for (const endpoint of endpoints) {
-    piece.push(endpoint);
+    chunk.push(endpoint);
     characters += codeLength(endpoint);
-    if (piece.length < PIECE_ENDPOINTS && characters < PIECE_CHARACTERS) continue;
-    yield piece;
-    piece = [];
+    if (chunk.length < CHUNK_ENDPOINTS && characters < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = [];
     characters = 0;
   }
-  if (piece.length > 0) yield piece;
+  if (chunk.length > 0) yield chunk;
 }
 
-/** Resolves when the message is on its way, so that not all of them wait in memory. */
+/** Resolves when the message has been written to the pipe: backpressure, so that messages do not pile up in memory. */
 function send(message: ReadAnswer): Promise<void> {
   return new Promise((resolve) => {
-    // When nobody listens any more, this process has no work left, and ends.
+    // Without a channel, the parent is gone and this process exits.
     process.send?.(message, undefined, undefined, () => resolve());
   });
 }

@@ -1,10 +1,10 @@
 /**
- * Reads documents and bundles in other processes, a few at a time: hostile input can take neither the memory of this process
- * nor its time, and large input does not hold up its other requests.
+ * Parses documents and bundles in child processes, a few at a time: hostile input cannot exhaust the memory of this
+ * process, and large input does not block its event loop.
  */
 import type { Readable } from 'node:stream';
+import pLimit from 'p-limit';
 import type { Config } from '../config.js';
-import { Limiter } from '../limiter.js';
 import type { ImportedApi } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import { ReaderChild } from './reader-child.js';
@@ -13,15 +13,17 @@ import { spool } from './spool.js';
 
 const CONCURRENT_READS = 2;
 /**
- * What was read is held until it is stored, and one API may take some hundred megabytes: two are read while one is
+ * A parsed API, which may take hundreds of megabytes, is held in memory until it is stored: two are parsed while one is
  * stored.
  */
-const HELD_AT_A_TIME = 3;
-/** A process that has read well is kept so long for the next import: starting one takes longer than reading most. */
-const KEEP_IDLE_MS = 60_000;
-/** In JSON a document takes more bytes: quotes, line ends and, with some encoders, all that is not ASCII. */
+const CONCURRENT_IMPORTS = 3;
+/** An idle child is kept this long for the next import: starting one takes longer than parsing most documents. */
+const IDLE_TIMEOUT_MS = 60_000;
+/**
+ * Allowance for escapes in the JSON string of a document: quotes, line ends and, with some encoders, non-ASCII text.
+ */
 const ESCAPES_FACTOR = 2;
-/** The members of a body beside the document. */
+/** Allowance for the other members of a body. */
 const OTHER_MEMBERS_BYTES = 65_536;
 
 export type ReaderConfig = Pick<
@@ -37,26 +39,29 @@ export type ReaderConfig = Pick<
 >;
 
 export class ImportReader {
-  readonly #places = new Limiter(CONCURRENT_READS);
-  readonly #held = new Limiter(HELD_AT_A_TIME);
-  /** All that run. */
+  readonly #config: ReaderConfig;
+  readonly #reads = pLimit(CONCURRENT_READS);
+  readonly #imports = pLimit(CONCURRENT_IMPORTS);
+  /** All running children, including the idle one. */
   readonly #children = new Set<ReaderChild>();
   #idle: { readonly child: ReaderChild; readonly timer: NodeJS.Timeout } | undefined;
   #isClosed = false;
 
-  constructor(private readonly config: ReaderConfig) {}
+  constructor(config: ReaderConfig) {
+    this.#config = config;
+  }
 
   /**
    * Reads the body of a request that imports a document.
-   * @param body JSON as it comes, unpacked
-   * @param use what is done with it; others may have to wait for its end
-   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large; and what `use` throws
+   * @param body JSON, decompressed
+   * @param store called with the result; other imports may wait until it resolves
+   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large; and the errors of `store`
    */
-  async readRequest<T>(body: Readable, use: (request: ReadRequest) => Promise<T>): Promise<T> {
-    const { DATA_DIR, SPEC_LIMIT_BYTES } = this.config;
+  async readRequest<T>(body: Readable, store: (request: ReadRequest) => Promise<T>): Promise<T> {
+    const { DATA_DIR, SPEC_LIMIT_BYTES } = this.#config;
     const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
     try {
-      return await this.#held.run(async () => use(await this.#read('request', spooled.file)));
+      return await this.#imports(async () => store(await this.#read('request', spooled.file)));
     } finally {
       await spooled.remove();
     }
@@ -65,14 +70,14 @@ export class ImportReader {
   /**
    * Reads a bundle.
    * @param file path of the ZIP archive
-   * @param use what is done with it; others may have to wait for its end
-   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large; and what `use` throws
+   * @param store called with the result; other imports may wait until it resolves
+   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large; and the errors of `store`
    */
-  readBundle<T>(file: string, use: (api: ImportedApi) => Promise<T>): Promise<T> {
-    return this.#held.run(async () => use((await this.#read('bundle', file)).api));
+  readBundle<T>(file: string, store: (api: ImportedApi) => Promise<T>): Promise<T> {
+    return this.#imports(async () => store((await this.#read('bundle', file)).api));
   }
 
-  /** Ends all reading at once; who waits for it gets an error. */
+  /** Kills all children; reads in progress reject. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#idle?.timer);
@@ -80,31 +85,31 @@ export class ImportReader {
   }
 
   #read(kind: ReadJob['kind'], file: string): Promise<ReadRequest> {
-    return this.#places.run(async () => {
+    return this.#reads(async () => {
       if (this.#isClosed) throw closedError();
-      const child = this.#take();
+      const child = this.#acquire();
       try {
         return await child.read({ kind, file, limits: this.#limits() });
       } catch (thrown) {
         throw this.#isClosed ? closedError() : thrown;
       } finally {
-        await this.#giveBack(child);
+        await this.#release(child);
       }
     });
   }
 
-  #take(): ReaderChild {
+  #acquire(): ReaderChild {
     const idle = this.#idle;
     this.#idle = undefined;
     clearTimeout(idle?.timer);
     if (idle?.child.isReusable) return idle.child;
-    const { IMPORT_READ_MEMORY_MB: memoryMb, IMPORT_READ_TIMEOUT_MS: timeoutMs } = this.config;
+    const { IMPORT_READ_MEMORY_MB: memoryMb, IMPORT_READ_TIMEOUT_MS: timeoutMs } = this.#config;
     const child = new ReaderChild({ memoryMb, timeoutMs });
     this.#children.add(child);
     return child;
   }
 
-  async #giveBack(child: ReaderChild): Promise<void> {
+  async #release(child: ReaderChild): Promise<void> {
     if (!child.isReusable || this.#idle || this.#isClosed) {
       await this.#end(child);
       return;
@@ -112,7 +117,7 @@ export class ImportReader {
     const timer = setTimeout(() => {
       this.#idle = undefined;
       void this.#end(child);
-    }, KEEP_IDLE_MS).unref();
+    }, IDLE_TIMEOUT_MS).unref();
     this.#idle = { child, timer };
   }
 
@@ -123,16 +128,16 @@ export class ImportReader {
 
   #limits(): ReadJob['limits'] {
     return {
-      entries: this.config.BUNDLE_ENTRIES_LIMIT,
-      unpackedBytes: this.config.BUNDLE_UNPACKED_LIMIT_BYTES,
-      specBytes: this.config.SPEC_LIMIT_BYTES,
-      operations: this.config.IMPORT_OPERATIONS_LIMIT,
-      // The largest that could be sent by hand.
-      codeBytes: this.config.API_BODY_LIMIT_BYTES,
+      entries: this.#config.BUNDLE_ENTRIES_LIMIT,
+      unpackedBytes: this.#config.BUNDLE_UNPACKED_LIMIT_BYTES,
+      specBytes: this.#config.SPEC_LIMIT_BYTES,
+      operations: this.#config.IMPORT_OPERATIONS_LIMIT,
+      // The limit for code that is sent to the API directly.
+      codeBytes: this.#config.API_BODY_LIMIT_BYTES,
     };
   }
 }
 
 function closedError(): Error {
-  return new Error('Reading an import was ended: the process is stopping');
+  return new Error('The import was aborted: the process is stopping');
 }

@@ -1,6 +1,6 @@
 /**
- * Takes the body of a request to disk as it comes. Only a body that is there whole gets one of the few processes that read:
- * a client that sends slowly, or never, holds up nobody, and costs no memory.
+ * Writes the body of a request to a spool file. Only a complete body occupies one of the few reader processes: a slow
+ * client blocks no other, and uses no memory.
  */
 import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
@@ -8,25 +8,25 @@ import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
-import { uploadsFolder } from '../uploads.js';
+import { isErrno } from '../util/errno.js';
+import { uploadsFolder } from '../util/uploads.js';
 
-/** A body on disk. */
 export interface SpooledBody {
   readonly file: string;
   remove(): Promise<void>;
 }
 
 /**
- * Takes in the whole body. When that fails, no file is left.
- * @throws AppError body_too_large, or invalid_input when the body breaks off
+ * Spools the whole body; removes the file on failure.
+ * @throws AppError body_too_large, or invalid_input when the connection closes before the end of the body
  */
 export async function spool(body: Readable, dataDir: string, limitBytes: number): Promise<SpooledBody> {
   const file = join(await uploadsFolder(dataDir), `${randomUUID()}.json`);
   const remove = () => rm(file, { force: true });
   try {
-    // Opened first: a stream that opens the file itself may still do so after it was destroyed, and removed.
+    // A write stream that opens the file itself may do so even after it was destroyed, and so after the removal.
     const opened = await open(file, 'wx');
-    await pipeline(body, counting(limitBytes), opened.createWriteStream());
+    await pipeline(body, limited(limitBytes), opened.createWriteStream());
     return { file, remove };
   } catch (thrown) {
     await remove();
@@ -34,8 +34,8 @@ export async function spool(body: Readable, dataDir: string, limitBytes: number)
   }
 }
 
-/** Lets through so many bytes. */
-function counting(limitBytes: number): Transform {
+/** Fails after this many bytes. */
+function limited(limitBytes: number): Transform {
   let count = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -47,9 +47,11 @@ function counting(limitBytes: number): Transform {
 }
 
 function bodyError(thrown: unknown): Error {
-  const error = toError(thrown);
-  const code = 'code' in error ? error.code : undefined;
-  const isBrokenOff = code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ECONNRESET';
-  if (!isBrokenOff) return error;
-  return new AppError('invalid_input', 'body: broke off before its end', {}, { cause: error });
+  if (!isErrno(thrown, 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET')) return toError(thrown);
+  return new AppError(
+    'invalid_input',
+    'body: the connection was closed before the end of the body',
+    {},
+    { cause: thrown },
+  );
 }

@@ -1,55 +1,52 @@
 /**
- * Warnings for the person who sends something to be imported. There may be one for each of thousands of operations:
- * of each kind the first are named and the others counted, so that no kind hides another.
+ * Warnings of an import. There may be one for each of thousands of operations: the first of each kind are listed and
+ * the rest counted, so that no kind hides another.
  */
-const NAMED = 50;
-/** Of one warning, characters. Paths and names come from strangers. */
+const LISTED_PER_KIND = 50;
+/** Length of one warning, characters: it may quote untrusted text. */
 const MAX_LENGTH = 1000;
 
-/** What the warnings of each kind are about, in words that follow "… and 7 more". Told in this order. */
+/** The kinds in the order of the list, with the text that follows "… and 7 more". */
 const KINDS = {
   handlers: 'handlers of no operation',
-  manifest: 'keys of the manifest that mean nothing',
+  manifest: 'unknown keys of the manifest',
   files: 'files that are not read',
   'left-out': 'operations that are left out',
   servers: 'ignored servers',
   references: 'operations by reference',
-  parameters: 'path parameters on which path and description do not agree',
-  styles: 'parameters and fields whose style is not taken apart',
-  bodies: 'bodies that are not taken apart',
-  descriptions: 'descriptions that are cut',
+  parameters: 'path parameters that do not match their description',
+  styles: 'parameters and fields in unsupported styles',
+  bodies: 'bodies that are not parsed',
+  descriptions: 'truncated descriptions',
 } as const;
 
 export type WarningKind = keyof typeof KINDS;
 export type Warn = (kind: WarningKind, warning: string) => void;
 
 export class Warnings {
-  private readonly kinds = new Map<WarningKind, { readonly named: string[]; more: number }>();
+  readonly #kinds = new Map<WarningKind, { readonly listed: string[]; more: number }>();
 
   readonly add: Warn = (kind, warning) => this.addEach(kind, [warning], (text) => text);
 
-  /** Words are made only of those that are named: finding them may take time. */
-  addEach<T>(kind: WarningKind, items: readonly T[], tell: (item: T) => string): void {
-    const told = this.kinds.get(kind) ?? { named: [], more: 0 };
-    this.kinds.set(kind, told);
-    const named = items.slice(0, NAMED - told.named.length);
-    told.named.push(...named.map((item) => cut(tell(item))));
-    told.more += items.length - named.length;
+  /** Calls `format`, which may be slow, only for the warnings that are listed. */
+  addEach<T>(kind: WarningKind, items: readonly T[], format: (item: T) => string): void {
+    const warnings = this.#kinds.get(kind) ?? { listed: [], more: 0 };
+    this.#kinds.set(kind, warnings);
+    const listed = items.slice(0, LISTED_PER_KIND - warnings.listed.length);
+    warnings.listed.push(...listed.map((item) => truncated(format(item))));
+    warnings.more += items.length - listed.length;
   }
 
   list(): readonly string[] {
-    const told: string[] = [];
-    for (const [kind, about] of Object.entries(KINDS)) {
-      const { named = [], more = 0 } = this.kinds.get(kind as WarningKind) ?? {};
-      told.push(...named);
-      if (more > 0) told.push(`… and ${more} more ${about}`);
-    }
-    return told;
+    return Object.entries(KINDS).flatMap(([kind, description]) => {
+      const { listed = [], more = 0 } = this.#kinds.get(kind as WarningKind) ?? {};
+      return more > 0 ? [...listed, `… and ${more} more ${description}`] : listed;
+    });
   }
 }
 
-function cut(warning: string): string {
-  // Not between the halves of one character.
+function truncated(warning: string): string {
+  // Does not split a surrogate pair.
   return warning.length <= MAX_LENGTH
     ? warning
     : `${warning.slice(0, MAX_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;

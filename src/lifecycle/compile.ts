@@ -1,6 +1,6 @@
-/** The operation compile: reuse what is known, or request a build, and wait for the outcome. */
-import { AppError } from '../errors.js';
-import { found } from '../found.js';
+/** The operation compile: reuses a known artifact or requests a build, and waits for the outcome. */
+import { AppError, requireFound } from '../errors.js';
+import { describePreparation } from '../model/preparation.js';
 import { findArtifact } from '../store/artifacts.js';
 import {
   type Build,
@@ -9,26 +9,28 @@ import {
   recordCachedBuild,
   requestBuild,
 } from '../store/builds.js';
+import type { Store } from '../store/database.js';
 import { findEndpoint } from '../store/endpoints.js';
-import type { LifecycleDependencies } from './dependencies.js';
+import { livePreparations } from '../store/nodes.js';
+import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
-/** A build that was asked for. */
+/** A requested build. */
 export interface RequestedBuild {
   readonly id: string;
-  /** `known`: it has succeeded already; `joined`: it is under way for somebody else; `new`: nobody carries it out yet. */
+  /** `known`: it has already succeeded; `joined`: another request started it; `new`: it has to be put on the queue. */
   readonly state: 'known' | 'joined' | 'new';
   readonly attempt: number;
 }
 
-/** Who could build. */
+/** The available build capacity. */
 export interface BuildCapacity {
-  /** Fingerprints of the toolchains whose artifacts are as good as a new one. */
+  /** Fingerprints of the toolchains whose artifacts can be reused. */
   readonly toolchains: readonly string[];
-  /** False when a build that is not known would have to wait for a worker that is yet to come, and must not. */
+  /** False when there is no worker, and a build that is not known must not wait for one. */
   readonly canBuild: boolean;
 }
 
-/** Asks for an endpoint's code to be compiled, unless the same code was compiled before. */
+/** Requests a build of an endpoint's code, unless the same code was already compiled. */
 export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
@@ -36,7 +38,7 @@ export async function requestCompile(
   { toolchains, canBuild }: BuildCapacity,
 ): Promise<RequestedBuild> {
   const { store } = deps;
-  const endpoint = found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  const endpoint = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
   if (endpoint.code === null || endpoint.code.trim() === '') {
     throw new AppError(
       'endpoint_has_no_code',
@@ -64,8 +66,8 @@ export function noWorker(): AppError {
 
 /**
  * Waits for a build to end.
- * @param signal ends the wait early, as if it had taken too long
- * @throws AppError with the outcome when it failed, `wait_timeout` when it takes too long
+ * @param signal ends the wait early, like the timeout
+ * @throws AppError with the outcome when it failed, `wait_timeout` after the timeout
  */
 export async function awaitBuild(
   { changes, store }: LifecycleDependencies,
@@ -83,9 +85,7 @@ export async function awaitBuild(
     throw error;
   });
   if (!build) {
-    throw new AppError('wait_timeout', `The build is still going on; see /api/builds/${id}.`, {
-      details: { build_id: id },
-    });
+    throw await stillBuilding(store, id);
   }
   if (build.state === 'failed') {
     throw new AppError(build.error_code ?? 'compile_failed', build.error ?? 'The build failed.', {
@@ -93,12 +93,26 @@ export async function awaitBuild(
       diagnostics: build.diagnostics,
     });
   }
-  // Deleted while it was compiled: the build is of no use to it any more.
-  found(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  // The endpoint may have been deleted during the build.
+  requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
   return build;
 }
 
-/** What one of the toolchains has already made of the source, if the store still has it. */
+async function stillBuilding(store: Store, id: string): Promise<AppError> {
+  const preparing = await livePreparations(store);
+  const reason = preparing.map(
+    (preparation) => ` Still being prepared: ${describePreparation(preparation)}.`,
+  );
+  return new AppError(
+    'wait_timeout',
+    `The build is still going on; see /api/builds/${id}.${reason.join('')}`,
+    {
+      details: { build_id: id, ...(preparing.length > 0 && { preparing }) },
+    },
+  );
+}
+
+/** The artifact that one of the toolchains made of the source, if the artifact store still has it. */
 async function knownArtifact(
   { store, artifacts }: LifecycleDependencies,
   toolchains: readonly string[],

@@ -1,26 +1,25 @@
-/** The operations start and stop: write what should run, and wait until every gateway has acted on it. */
-import { AppError } from '../errors.js';
-import { notFound } from '../found.js';
-import { presentNodes } from '../reconcile/present-nodes.js';
+/** The operations start and stop: write the desired state, and wait until every gateway has reconciled it. */
+import { AppError, notFound } from '../errors.js';
+import { awaitLiveNodes } from '../reconcile/nodes.js';
 import {
   confirmRun,
-  type DesiredRun,
-  desireRun,
-  desireStop,
   observedRun,
+  type RequestedStart,
   type RunObservation,
+  requestStart,
+  requestStop,
   revertRun,
 } from '../store/endpoint-runs.js';
 import { findEndpoint } from '../store/endpoints.js';
-import type { LifecycleDependencies } from './dependencies.js';
+import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
 const NOTICE_MS = 5_000;
 
 /**
  * Runs the endpoint's artifact on all gateways.
- * @param signal ends the wait; whatever was asked for goes on
- * @returns the process id on the gateway that has been there longest
+ * @param signal ends the wait; the start itself continues
+ * @returns the process id on the gateway that has been running longest
  */
 export async function startEndpoint(
   deps: LifecycleDependencies,
@@ -30,7 +29,7 @@ export async function startEndpoint(
 ): Promise<number> {
   const { store } = deps;
   await requireGateways(deps);
-  const run = await desireRun(store, id, requestId);
+  const run = await requestStart(store, id, requestId);
   if (!run) throw notFound('endpoint', id);
   if (run.artifact === null) {
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
@@ -67,7 +66,7 @@ function failureOf(seen: readonly RunObservation[] | undefined): AppError | unde
 /** Stops the endpoint on all gateways. */
 export async function stopEndpoint(deps: LifecycleDependencies, id: string): Promise<void> {
   const { store } = deps;
-  const version = await desireStop(store, id);
+  const version = await requestStop(store, id);
   if (version === undefined) {
     if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');
@@ -80,7 +79,7 @@ export async function stopEndpoint(deps: LifecycleDependencies, id: string): Pro
     );
 }
 
-function hasActedOn(observation: RunObservation, { version, artifact }: DesiredRun): boolean {
+function hasActedOn(observation: RunObservation, { version, artifact }: RequestedStart): boolean {
   if (observation.version < version) return false;
   return (
     observation.state === 'failed' || (observation.state === 'running' && observation.artifact === artifact)
@@ -89,7 +88,7 @@ function hasActedOn(observation: RunObservation, { version, artifact }: DesiredR
 
 /** @throws AppError no_gateway when none is alive */
 export async function requireGateways({ store }: Pick<LifecycleDependencies, 'store'>): Promise<void> {
-  if ((await presentNodes(store, 'gateway')).length === 0) {
+  if ((await awaitLiveNodes(store, 'gateway')).length === 0) {
     throw noGateway();
   }
 }
@@ -102,9 +101,9 @@ function noGateway(): AppError {
 }
 
 /**
- * Waits until all live gateways have observed what is wanted; undefined when the time is over.
- * @param wanted the artifact that should run, null when none should
- * @throws AppError when the endpoint is deleted, or a start is overtaken by another wish, while it waits
+ * Waits until all live gateways have observed the desired state; undefined after the timeout.
+ * @param wanted the desired artifact, null when none should run
+ * @throws AppError when, meanwhile, the endpoint is deleted or the desired artifact of a start is replaced
  */
 function awaitGateways(
   { changes, store, config }: LifecycleDependencies,
@@ -115,7 +114,7 @@ function awaitGateways(
 ): Promise<readonly RunObservation[] | undefined> {
   // Requests in flight are waited for before a handler is ended.
   const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
-  let isSecondLook = false;
+  let isRepeatedRead = false;
   const read = async () => {
     const run = await observedRun(store, endpointId);
     if (!run) throw notFound('endpoint', endpointId);
@@ -129,10 +128,10 @@ function awaitGateways(
         'The endpoint was stopped, or something else was started, before it ran.',
       );
     }
-    // A gateway that has joined after a stop, or has missed the start before it, knows of nothing that it could report
-    // as stopped, until it is told that somebody asks.
-    if (isSecondLook && observations.includes(undefined)) store.announce('endpoint', endpointId);
-    isSecondLook = true;
+    // A gateway that joined after a stop, or missed the start before it, has nothing to report as stopped until the row
+    // is announced again.
+    if (isRepeatedRead && observations.includes(undefined)) store.announce('endpoint', endpointId);
+    isRepeatedRead = true;
     return undefined;
   };
   return changes.waitFor('observation', endpointId, timeoutMs, read, signal);

@@ -1,13 +1,14 @@
 /**
- * Metrics of all processes of a machine behind one address: each process offers its own on a Unix socket in the run
- * folder (and on METRICS_PORT, if set); web collects and adds them up.
+ * Metrics of all processes of a machine behind one address: each process serves its own on a Unix socket in the run
+ * folder (and on METRICS_PORT, if set); `web` collects and aggregates them.
  */
 import { readdir, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
+import { isErrno } from '../util/errno.js';
+import type { Logger } from '../util/log.js';
 
 /** The metrics of a process, as prom-client exchanges them. */
 export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>[];
@@ -15,7 +16,7 @@ export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>[];
 /** Reads the metrics of this process. */
 export type MetricSource = () => Promise<MetricSnapshot>;
 
-/** Where a process offers its metrics. */
+/** Where a process serves its metrics. */
 export interface MetricsConfig {
   readonly HOST: string;
   readonly METRICS_PORT: number | undefined;
@@ -24,8 +25,8 @@ export interface MetricsConfig {
 const SOCKET_NAME = /^metrics-.*\.sock$/;
 const COLLECT_TIMEOUT_MS = 2_000;
 
-/** Offers a process's metrics until the returned function is called. */
-export async function offerMetrics(
+/** Serves the metrics of a process until the returned function is called. */
+export async function serveMetrics(
   runDir: string,
   processName: string,
   config: MetricsConfig,
@@ -44,7 +45,7 @@ export async function offerMetrics(
   };
 }
 
-/** The metrics of every process that offers them in the run folder, and of this one, as Prometheus reads them. */
+/** The metrics of this process and of all that serve theirs in the run folder, in Prometheus' text format. */
 export async function collectMetrics(runDir: string, own: MetricSource, log: Logger): Promise<string> {
   const sockets = (await readdir(runDir))
     .filter((name) => SOCKET_NAME.test(name))
@@ -54,10 +55,9 @@ export async function collectMetrics(runDir: string, own: MetricSource, log: Log
       try {
         return await fetchSnapshot(socket);
       } catch (thrown) {
-        const error = toError(thrown);
-        // Left behind by a process that was killed.
-        if ('code' in error && error.code === 'ECONNREFUSED') await rm(socket, { force: true });
-        else log.warn({ err: error, socket }, 'metrics of a process could not be read');
+        // The socket of a process that was killed.
+        if (isErrno(thrown, 'ECONNREFUSED')) await rm(socket, { force: true });
+        else log.warn({ err: toError(thrown), socket }, 'metrics of a process could not be read');
         return [];
       }
     }),

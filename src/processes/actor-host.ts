@@ -1,27 +1,32 @@
-/** Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management API. */
+/**
+ * Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management
+ * API.
+ */
 import { Registry } from 'prom-client';
-import { connectionNumbers } from '../actors/connection-limits.js';
+import { connectionMaximums } from '../actors/connection-limits.js';
 import { loadDriver } from '../actors/drivers/index.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { refuseSecond } from '../actors/listen.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
-import { MemoryBudget } from '../memory-budget.js';
-import { offerMetrics, registrySource } from '../metrics/process-metrics.js';
-import { startProcess } from '../process.js';
+import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
+import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
+import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { Changes } from '../reconcile/changes.js';
-import { joinNodes } from '../reconcile/node.js';
-import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../run-directory.js';
-import { loadSecretBox } from '../secrets.js';
-import { actorHostToken } from '../service-token.js';
+import { joinNodes } from '../reconcile/nodes.js';
+import { loadSecretBox } from '../secrets/secret-box.js';
+import { actorHostToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
+import { MemoryBudget } from '../util/memory-budget.js';
 
 const POOL_SIZE = 4;
-/** Calls end by their deadlines; a transfer may take as long as it likes, but not hold up the end of the process. */
+/** Calls have deadlines; transfers have none, and are aborted after this when the process ends. */
 const DRAIN_LIMIT_MS = 20_000;
 
-await startProcess('actor-host', async ({ config, log, shutdown }) => {
+await startProcess('actor-host', start);
+
+async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await refuseSecond(handlerSocket(runDir));
@@ -34,7 +39,7 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
   );
   shutdown.add('database', () => store.close());
   const info = { socket: actorHostSocket(runDir), url: urlForOthers(config) };
-  const node = await joinNodes(store, 'actor-host', info, log, () => host.observeAgain());
+  const node = await joinNodes(store, 'actor-host', info, log, () => host.saveAgain());
   shutdown.add('node', () => node.leave());
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
   shutdown.add('changes', () => changes.stop());
@@ -62,9 +67,9 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     handlers?.closeConnections();
   });
   // Services first, then the sockets.
-  await host.begin();
+  await host.start();
   await serviceFolder(runDir);
-  const connections = connectionNumbers(config.HANDLER_THREADS);
+  const connections = connectionMaximums(config.HANDLER_THREADS);
   handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
   const closeWeb = await serveWeb(host, config, {
     socket: actorHostSocket(runDir),
@@ -72,5 +77,5 @@ await startProcess('actor-host', async ({ config, log, shutdown }) => {
     log,
   });
   shutdown.add('management API', closeWeb);
-  shutdown.add('metrics', await offerMetrics(runDir, 'actor-host', config, registrySource(registry)));
-});
+  shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, registrySource(registry)));
+}

@@ -2,34 +2,36 @@
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
+import { secretPaths } from '../bootstrap/data-directory.js';
+import { handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
+import { startProcess } from '../bootstrap/start-process.js';
 import { searchPath, toolEnvironment } from '../config.js';
-import { secretPaths } from '../data-directory.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Fronts } from '../gateway/fronts.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
-import { killLeftovers } from '../limited-process.js';
-import { type MetricSnapshot, offerMetrics, registrySource } from '../metrics/process-metrics.js';
-import { startProcess } from '../process.js';
-import { Changes, Periodically } from '../reconcile/changes.js';
-import { joinNodes, type NodeRegistration } from '../reconcile/node.js';
-import { handlerSocket, runDirectory, serviceFolder } from '../run-directory.js';
+import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
+import { Changes } from '../reconcile/changes.js';
+import { joinNodes } from '../reconcile/nodes.js';
+import { killAbandoned } from '../sandbox/run-user.js';
 import { openSandbox } from '../sandbox/sandbox.js';
-import { loadSecretBox } from '../secrets.js';
-import { makeServiceToken } from '../service-token.js';
+import { loadSecretBox } from '../secrets/secret-box.js';
+import { makeServiceToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 import { foldRequestCounters } from '../store/request-counters.js';
+import { PeriodicTask } from '../util/periodic-task.js';
+import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 
-/** Executables that have not been used for long, and counts of gateways that are gone. */
+/** Interval for deleting unused executables and adding up the counts of deleted gateways. */
 const TIDY_EVERY_MS = 600_000;
 
 await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
   const runDir = await runDirectory(config.DATA_DIR);
   const secrets = await loadSecretBox(config);
-  killLeftovers();
+  await killAbandoned(runDir);
   await removeStaleSockets(runDir, log);
   await serviceFolder(runDir);
   const sandbox = await openSandbox(
@@ -37,11 +39,11 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     searchPath(),
     log,
     secretPaths(config, toolEnvironment()),
+    runDir,
   );
   if (sandbox.level === 'limits') {
-    const asWhom =
-      process.getuid?.() === 0 ? 'as root, who may do everything' : 'as the user of this process';
-    log.warn(`handlers run ${asWhom}; HANDLER_NETWORK and HANDLER_PROCESSES are not in force`);
+    const ignored = HAS_UNTRUSTED_USERS ? 'HANDLER_NETWORK is' : 'HANDLER_NETWORK and HANDLER_PROCESSES are';
+    log.warn(`${ignored} not in force without a sandbox`);
   }
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
@@ -54,7 +56,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     await foldRequestCounters(store);
   };
   await tidy();
-  const tidying = new Periodically(TIDY_EVERY_MS, tidy, (error) =>
+  const tidying = new PeriodicTask(TIDY_EVERY_MS, tidy, (error) =>
     log.warn({ err: error }, 'tidying failed'),
   );
   shutdown.add('tidying', () => tidying.stop());
@@ -62,23 +64,24 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const changes = new Changes(config.DATABASE_URL, ['endpoint'], log);
   shutdown.add('changes', () => changes.stop());
 
-  let node: NodeRegistration | undefined;
   let supervisor: Supervisor | undefined;
   const fronts = new Fronts(log, {
-    stuck: (endpointId, instanceId) => supervisor?.stuck(endpointId, instanceId),
-    lost: (endpointId, instanceId, reason) => supervisor?.lost(endpointId, instanceId, reason),
+    deadlineExceeded: (endpointId, instanceId) => supervisor?.deadlineExceeded(endpointId, instanceId),
+    connectionLost: (endpointId, instanceId, reason) =>
+      supervisor?.connectionLost(endpointId, instanceId, reason),
     counted: (requests) => supervisor?.counted(requests),
   });
-  node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () => supervisor?.observeAgain());
-  shutdown.add('node', async () => node?.leave());
-  const { id: nodeId } = node;
+  const node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () =>
+    supervisor?.saveAgain(),
+  );
+  shutdown.add('node', () => node.leave());
 
   supervisor = new Supervisor({
     store,
     changes,
     fronts,
     artifacts,
-    nodeId: () => nodeId,
+    nodeId: node.id,
     runDir,
     services: (endpointId) => ({
       socket: handlerSocket(runDir),
@@ -101,15 +104,15 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('handlers', () => running.stop());
   shutdown.add('fronts', () => fronts.stop());
 
-  // Routes first, then the port: nobody gets a 404 because the gateway is still reading.
-  await supervisor.lookAtAll();
+  // Routes are loaded before the port is opened, so that no request gets a premature 404.
+  await supervisor.start();
   await fronts.start(config.GATEWAY_CONCURRENCY);
 
   const metrics = async (): Promise<MetricSnapshot> => {
     const snapshots = [await registrySource(registry)(), ...(await fronts.metrics())];
     return registrySource(AggregatorRegistry.aggregate(snapshots))();
   };
-  shutdown.add('metrics', await offerMetrics(runDir, 'gateway', config, metrics));
+  shutdown.add('metrics', await serveMetrics(runDir, 'gateway', config, metrics));
   log.info(
     { url: `http://${config.HOST}:${config.GATEWAY_PORT}`, fronts: config.GATEWAY_CONCURRENCY },
     'gateway listening',

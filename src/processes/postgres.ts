@@ -1,9 +1,10 @@
 /**
- * Entry of the embedded PostgreSQL server, a process of its own: `npm run up` starts it before and ends it after all
- * others. It tells its parent the URL, and ends when it is told to or when the parent is gone.
+ * Entry of the embedded PostgreSQL server, a separate process: `npm run up` starts it first and stops it last. It sends
+ * the URL to its parent, and ends when asked to or when the parent has ended.
  */
+
+import { startProcessWith } from '../bootstrap/start-process.js';
 import { loadConfig } from '../config.js';
-import { startProcessWith } from '../process.js';
 import { startEmbeddedPostgres } from '../up/embedded-postgres.js';
 
 await startProcessWith('postgres', loadConfig, async ({ config, log, shutdown }) => {

@@ -1,46 +1,52 @@
-/** Entry of `npm run up`: all processes of one machine, with a database of their own unless one is given. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Config, inheritedEnvironment, loadConfig, SETTINGS } from '../config.js';
-import { makeDataDirectory } from '../data-directory.js';
+/** Entry of `npm run up`: all processes on one machine, with an embedded database unless DATABASE_URL is set. */
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { makeDataDirectory } from '../bootstrap/data-directory.js';
+import { closeInheritedFiles } from '../bootstrap/inherited-files.js';
+import { runDirectory } from '../bootstrap/run-directory.js';
+import { type Config, inheritedEnvironment, loadConfig } from '../config.js';
 import { toError } from '../errors.js';
-import { closeInheritedFiles } from '../inherited-files.js';
-import { killLeftovers } from '../limited-process.js';
+import { killAbandoned } from '../sandbox/run-user.js';
+import { awaitSdk } from '../up/await-sdk.js';
 import { type Child, runToEnd, startChild } from '../up/children.js';
 import { lockDataDir } from '../up/lock.js';
 import { requireFreePort } from '../up/ports.js';
-import { ApiClient, deploySample, isEmpty, samplePath } from '../up/sample.js';
+import { ApiClient, deploySample, isSampleMissing, samplePath } from '../up/sample.js';
 import { Terminal } from '../up/terminal.js';
+import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 
-/** Before a process is started again; twice as long after each try that failed. */
+/** Pause before a process is restarted; doubled after each failure. */
 const RESTART_AFTER_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** npm passes Ctrl-C on, so that one press arrives twice; only what comes later than this is a second press. */
+/** npm forwards Ctrl-C, so one press arrives twice; only a later one is a second press. */
 const SAME_PRESS_MS = 500;
+const SIGNAL_DELAY_MS = 200;
 const POSTGRES = 'postgres';
 const OPEN_WARNING = `  WARNING: HOST is not a loopback address and API_KEY is not set. Whoever reaches the management API can run any
   program on this machine. Set API_KEY, or leave HOST out.`;
 
 const terminal = new Terminal();
-/** In the order of their start; ended in the reverse order. */
+/** In the order of their start; stopped in reverse order. */
 const children: Child[] = [];
 let ending: Promise<void> | undefined;
 let endingSince = 0;
 const isEnding = () => ending !== undefined;
 let unlock: () => Promise<void> = async () => undefined;
+let runDir: string | undefined;
 
-if (process.argv.includes('--help')) {
-  showHelp();
-} else {
-  closeInheritedFiles();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  try {
-    await up(loadConfig());
-  } catch (thrown) {
-    // Whoever ends it while it starts wants no reasons.
-    if (!isEnding()) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
-    await end(1);
-  }
+closeInheritedFiles();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+// The reader of the output has ended, as in `npm run up | head`, or the terminal is closed.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => void end(0));
+try {
+  await up(loadConfig());
+} catch (thrown) {
+  // Ctrl-C also reaches the release process, whose end can be noticed before the signal.
+  await delay(SIGNAL_DELAY_MS);
+  // No error message after an interruption.
+  if (!isEnding()) terminal.say(`\nEdge Gateway could not start. ${toError(thrown).message}`);
+  await end(1);
 }
 
 function onSignal(): void {
@@ -55,6 +61,8 @@ function onSignal(): void {
 async function up(config: Config): Promise<void> {
   await makeDataDirectory(config.DATA_DIR);
   unlock = await lockDataDir(config.DATA_DIR);
+  terminal.openLog(config.DATA_DIR);
+  runDir = await runDirectory(config.DATA_DIR);
   await requireFreePort('PORT', config.HOST, config.PORT);
   await requireFreePort('GATEWAY_PORT', config.HOST, config.GATEWAY_PORT);
 
@@ -67,23 +75,36 @@ async function up(config: Config): Promise<void> {
     runToEnd('release', 'src/processes/release', env, terminal.log),
   );
 
-  const isFirst = !existsSync(join(config.DATA_DIR, 'build'));
-  const title = isFirst ? 'Starting worker (compiles the Rust SDK, once)' : 'Starting worker';
-  await Promise.all([
-    terminal.step(title, () => start('worker', 'jobs/worker', env)),
-    terminal.step('Starting web, gateway, actor-host', () =>
-      Promise.all([
-        start('web', 'src/processes/web', env),
-        start('gateway', 'src/processes/gateway', env),
-        start('actor-host', 'src/processes/actor-host', env),
-      ]),
-    ),
-  ]);
+  await terminal.step('Starting worker, web, gateway, actor-host', () =>
+    Promise.all([
+      start('worker', 'jobs/worker', env),
+      start('web', 'src/processes/web', env),
+      start('gateway', 'src/processes/gateway', env),
+      start('actor-host', 'src/processes/actor-host', env),
+    ]),
+  );
 
   const api = new ApiClient(`http://${urlHost(config.HOST)}:${config.PORT}`, config.API_KEY);
-  if (await isEmpty(api)) await terminal.step('Deploying the sample endpoint', () => deploySample(api));
+  await offerSample(api);
   showUrls(config, await samplePath(api), await sandboxInForce(api));
-  terminal.showLogs();
+  terminal.started();
+}
+
+/** Deploys the sample endpoint into an empty database. Without it everything else is usable. */
+async function offerSample(api: ApiClient): Promise<void> {
+  try {
+    if (!(await isSampleMissing(api))) return;
+    await terminal.step('Preparing the Rust SDK (compiles it, once)', () =>
+      awaitSdk(api, (line) => terminal.progress(line)),
+    );
+    await terminal.step('Deploying the sample endpoint', () => deploySample(api));
+  } catch (thrown) {
+    if (isEnding()) throw thrown;
+    terminal.say(
+      `  The sample endpoint is not deployed: ${toError(thrown).message}\n` +
+        '  Everything else runs; the next `npm run up` tries it again.',
+    );
+  }
 }
 
 async function ownDatabase(config: Config): Promise<string> {
@@ -97,11 +118,11 @@ async function ownDatabase(config: Config): Promise<string> {
 }
 
 function childEnvironment(): NodeJS.ProcessEnv {
-  // One port cannot serve them all; `/metrics` of web has what all of them measure.
+  // Processes cannot share one port; `/metrics` of web has the metrics of all of them.
   return { ...inheritedEnvironment(), METRICS_PORT: undefined };
 }
 
-/** Starts a process, waits until it is ready, and starts it again whenever it ends by itself. */
+/** Starts a process, waits until it is ready, and restarts it whenever it ends unexpectedly. */
 async function start(
   name: string,
   entry: string,
@@ -118,12 +139,12 @@ async function start(
   return ready;
 }
 
-/** One process that is away is no reason to take the others away too: it is tried again until it is there. */
+/** A failed process does not stop the others: it is restarted until it is ready. */
 async function restart(child: Child, how: string, entry: string, env: NodeJS.ProcessEnv): Promise<void> {
   forget(child);
   if (isEnding()) return;
   if (child.name === POSTGRES) {
-    // It would come back on another port, which the others do not know.
+    // A restarted server would have another port, which the other processes do not know.
     terminal.say(`${POSTGRES} cannot go on: ${how}`);
     await end(1);
     return;
@@ -131,7 +152,7 @@ async function restart(child: Child, how: string, entry: string, env: NodeJS.Pro
   let reason = how;
   for (let pause = RESTART_AFTER_MS; !isEnding(); pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     terminal.say(`${child.name} ${reason}; starting it again`);
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await delay(pause);
     if (isEnding()) return;
     try {
       await start(child.name, entry, env);
@@ -156,26 +177,35 @@ function end(exitCode: number): Promise<void> {
 }
 
 async function endAll(exitCode: number): Promise<void> {
-  if (children.length > 0) {
+  const hasStarted = children.length > 0;
+  if (hasStarted) {
     terminal.say('\nStopping (requests in flight are finished first; Ctrl-C again ends it at once) ...');
   }
   const [postgres] = children.filter(({ name }) => name === POSTGRES);
   await Promise.all(children.filter((child) => child !== postgres).map((child) => child.stop()));
-  // The others need it to the last.
+  // The other processes need it until they have ended.
   await postgres?.stop();
-  // A gateway or worker that had to be killed leaves its handlers and compilers.
-  killLeftovers();
+  // A killed gateway or worker leaves handlers and compilers running.
+  if (runDir !== undefined) await killAbandoned(runDir);
   await unlock();
-  terminal.say('Stopped.');
+  if (hasStarted) terminal.say('Stopped.');
   process.exit(exitCode);
 }
 
-/** What confines handlers and compilers, in words. */
+/** The sandbox levels in use, in words. */
 async function sandboxInForce(api: ApiClient): Promise<string> {
-  const { sandbox } = (await api.call('GET', '/api/health')) as { sandbox: Record<string, string | null> };
-  return Object.values(sandbox).every((level) => level === 'bubblewrap')
-    ? 'bubblewrap'
+  const { sandbox } = (await api.get('/api/health')) as { sandbox: Record<string, string | null> };
+  if (Object.values(sandbox).every((level) => level === 'bubblewrap')) return 'bubblewrap';
+  return HAS_UNTRUSTED_USERS
+    ? 'none, only resource limits and separate users: code of handlers can read what every user of this machine can; docs/SANDBOX.md says what to do'
     : 'none, only resource limits: code of handlers can read what you can; docs/SANDBOX.md says what to do';
+}
+
+/** DATA_DIR, and the folder of the database where that is elsewhere. */
+function dataFolders({ DATA_DIR, DATABASE_URL }: Config): string {
+  if (DATABASE_URL !== undefined) return DATA_DIR;
+  const database = realpathSync(join(DATA_DIR, 'postgres'));
+  return dirname(database) === realpathSync(DATA_DIR) ? DATA_DIR : `${DATA_DIR} and ${database}`;
 }
 
 function showUrls(config: Config, path: string | undefined, sandbox: string): void {
@@ -190,10 +220,10 @@ Edge Gateway is up.
   API description ${api}/api/openapi.json
   Queues          ${api}/queues
   Metrics         ${api}/metrics
-  Data            ${config.DATA_DIR}
-  Sandbox         ${sandbox}
+  Data            ${dataFolders(config)}
+${terminal.logFile === undefined ? '' : `  Log             ${terminal.logFile}\n`}  Sandbox         ${sandbox}
 ${path === undefined ? '' : `\n  Try it:  curl ${gateway}${path}\n`}
-  Ctrl-C stops everything; the next \`npm run up\` finds it all again.
+  Ctrl-C stops everything; the next \`npm run up\` continues with the same data.
 ${isOpenToOthers(config) ? `\n${OPEN_WARNING}\n` : ''}`);
 }
 
@@ -205,20 +235,4 @@ function isOpenToOthers({ HOST, API_KEY }: Config): boolean {
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
-}
-
-function showHelp(): void {
-  const settings = Object.entries(SETTINGS).map(
-    ([name, { shown, description }]) =>
-      `  ${name} (default: ${shown.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
-  );
-  terminal.say(`npm run up: starts Edge Gateway on this machine.
-
-Installs the packages if they are missing, builds, starts PostgreSQL (unless DATABASE_URL names one), migrates, starts
-the processes web, worker, gateway and actor-host, and deploys a sample endpoint into an empty database.
-
-Settings are environment variables:
-
-${settings.join('\n')}
-`);
 }

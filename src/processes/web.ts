@@ -3,26 +3,28 @@ import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
+import { runDirectory } from '../bootstrap/run-directory.js';
+import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { ImportReader } from '../import/reader.js';
-import { startProcess } from '../process.js';
 import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
-import { runDirectory } from '../run-directory.js';
-import { loadSecretBox } from '../secrets.js';
-import { actorHostToken } from '../service-token.js';
+import { loadSecretBox } from '../secrets/secret-box.js';
+import { actorHostToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
-import { removeLeftUploads } from '../uploads.js';
+import { removeStaleUploads } from '../util/uploads.js';
 
 const POOL_SIZE = 16;
-/** Most builds and imports have ended within this; the server waits some seconds longer for all answers. */
+/** Longer than most builds and imports take; the server waits some seconds longer for all responses. */
 const WAITS_END_MS = 20_000;
 const TOPICS = ['build', 'import', 'import_end', 'observation', 'service_observation'] as const;
 
-await startProcess('web', async ({ config, log, shutdown }) => {
+await startProcess('web', start);
+
+async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const artifacts = await openArtifactStore(config);
   const runDir = await runDirectory(config.DATA_DIR);
-  await removeLeftUploads(config.DATA_DIR);
+  await removeStaleUploads(config.DATA_DIR);
 
   const warn = (error: Error) => log.warn({ err: error }, 'announcements failed');
   const store = openDatabase(config.DATABASE_URL, warn, POOL_SIZE);
@@ -60,4 +62,4 @@ await startProcess('web', async ({ config, log, shutdown }) => {
     return server.close().finally(() => clearTimeout(timer));
   });
   log.info({ url: server.url }, 'management API listening');
-});
+}

@@ -18,7 +18,7 @@ export interface QueueConfig {
   readonly REDIS_URL: string | undefined;
 }
 
-/** Finished jobs are kept for operators to look at, but not for ever. */
+/** Retention of finished jobs, for operators. */
 export const JOB_RETENTION = {
   removeOnComplete: { age: 24 * 3600, count: 1_000 },
   removeOnFail: { age: 7 * 24 * 3600, count: 1_000 },
@@ -60,7 +60,7 @@ function postgresBackend(url: string): Backend {
 
 function redisBackend(url: string, failFast: boolean): Backend {
   const redis = new Redis(url, {
-    // Workers must wait for Redis however long it takes; producers must not keep their callers waiting.
+    // Workers wait for Redis without a limit; producers fail fast, because callers wait for them.
     maxRetriesPerRequest: failFast ? 1 : null,
     enableOfflineQueue: !failFast,
     retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
@@ -79,7 +79,7 @@ function redisBackend(url: string, failFast: boolean): Backend {
 
 const REPEAT_AFTER_MS = 5_000;
 
-/** The same errors come again and again while a server is away: one line every few seconds says as much. */
+/** While a server is unavailable, the same error repeats: it is logged only once every few seconds. */
 export function rateLimited(listener: (error: Error) => void): (error: unknown) => void {
   let last = Number.NEGATIVE_INFINITY;
   return (error) => {

@@ -1,10 +1,10 @@
-/** The queues and their jobs. Jobs carry ids only; what they are about, and what came of it, stands in tables. */
+/** The queues and their jobs. Jobs contain ids only; their input and outcome are in tables. */
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
 
 /** The queue of builds. */
 export const COMPILE_QUEUE = 'compile';
-/** The queue of handlers of imported bundles: each is compiled and, if that is wanted, started. */
+/** The queue of handlers of imported bundles: each is compiled and, if requested, started. */
 export const HANDLER_QUEUE = 'handler';
 /** The queue of imports: each is the parent of the jobs of its handlers. */
 export const IMPORT_QUEUE = 'import';
@@ -13,7 +13,7 @@ export const IMPORT_QUEUE = 'import';
 export interface CompileJob {
   readonly buildId: string;
   readonly attempt: number;
-  /** Of the API call that asked for it. */
+  /** Of the API call that requested it. */
   readonly requestId: string;
 }
 
@@ -28,7 +28,7 @@ export interface ImportJob {
   readonly requestId: string;
 }
 
-// A custom job id may hold no ":" and not be a number.
+// BullMQ rejects job ids that contain ":" or are numbers.
 export function buildJobId({ id, attempt }: BuildAttempt): string {
   return `${id}-${attempt}`;
 }

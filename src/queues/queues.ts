@@ -1,10 +1,10 @@
-/** The job queues, as those see them who put jobs on them or take jobs off. */
+/** The job queues, for producers and consumers. */
 import { type Processor, type Queue, runMigrations } from 'bullmq';
 import { AppError } from '../errors.js';
-import type { Logger } from '../log.js';
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
 import { openQueuePool } from '../store/queue-pool.js';
+import type { Logger } from '../util/log.js';
 import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
 import {
   buildJobId,
@@ -31,7 +31,7 @@ export interface Queues {
   /** For the dashboard. */
   readonly all: readonly Queue[];
   /**
-   * Puts an attempt of a build on the queue; doing so twice is the same as once.
+   * Puts an attempt of a build on the queue. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
   enqueueCompile(build: BuildAttempt, requestId: string): Promise<void>;
@@ -43,7 +43,7 @@ export interface Queues {
    */
   enqueueImport(job: ImportJob, handlers: readonly HandlerAttempt[]): Promise<void>;
   /**
-   * Puts an attempt of one handler on the queue, without a parent; doing so twice is the same as once.
+   * Puts an attempt of one handler on the queue, without a parent. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
   enqueueHandler(handler: HandlerAttempt, requestId: string): Promise<void>;
@@ -81,7 +81,7 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     enqueueImport: async (job, attempts) => {
       const children = attempts.map((handler) => {
         const data: HandlerJob = { ...handler, requestId: job.requestId };
-        // What becomes of a handler stands in its row; its parent must not wait for ever for one whose job fails.
+        // The outcome of a handler is in its row; a failed job must not block its parent.
         const opts = { ...JOB_RETENTION, jobId: handlerJobId(handler), ignoreDependencyOnFailure: true };
         return { name: 'handler', queueName: HANDLER_QUEUE, data, opts };
       });
@@ -112,11 +112,11 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
 
 /** A running consumer of one queue. */
 export interface Consumer {
-  /** Takes no more jobs and resolves when those at hand are done. */
+  /** Takes no more jobs and resolves when active ones are done. */
   close(): Promise<void>;
 }
 
-/** Starts to work on a queue, `concurrency` jobs at a time. */
+/** Consumes a queue, `concurrency` jobs at a time. */
 export function consume<T>(
   config: QueueConfig,
   queueName: string,

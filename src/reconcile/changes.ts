@@ -1,9 +1,9 @@
-/** Changes of rows as they are announced, and the one way to wait for a row to become what is wanted. */
-import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import { type Listening, listen, type Topic } from '../store/announcements.js';
+/** Subscriptions to announced rows, and waiting until a row has a certain state. */
 
-/** Announcements get lost while a connection is down: everybody who waits also looks this often. */
+import { type Listening, listen, type Topic } from '../store/announcements.js';
+import type { Logger } from '../util/log.js';
+
+/** Announcements are lost while a connection is down, so waits also poll. */
 const POLL_MS = 1_000;
 
 type ChangeListener = (id: string) => void;
@@ -29,7 +29,8 @@ export class Changes {
         for (const listeners of this.#byRow.values()) for (const listener of listeners) listener();
       },
       failed: (error) => {
-        if (!wasLost) log.warn({ err: error }, 'not listening for changes, PostgreSQL is away; trying again');
+        if (!wasLost)
+          log.warn({ err: error }, 'not listening for changes, PostgreSQL is unavailable; trying again');
         wasLost = true;
       },
     });
@@ -46,9 +47,9 @@ export class Changes {
   }
 
   /**
-   * Waits until `read` returns something. It is called now, at each announcement of the row, and from time to time.
+   * Waits until `read` returns something. It is called at once, at each announcement of the row, and every second.
    * @param signal ends the wait early
-   * @returns what `read` returned, or undefined when the time is over
+   * @returns what `read` returned, or undefined after the timeout
    * @throws the reason of `signal`, once that is aborted
    */
   async waitFor<T>(
@@ -77,7 +78,7 @@ export class Changes {
         if (value !== undefined) return value;
         const remaining = deadline - performance.now();
         if (remaining <= 0) return undefined;
-        // What was announced while we read may have come too late for that read.
+        // An announcement during the read may be of a change that the read did not see.
         if (!announced) {
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, Math.min(remaining, POLL_MS));
@@ -97,36 +98,6 @@ export class Changes {
 
   async stop(): Promise<void> {
     await this.#listening.stop();
-  }
-}
-
-/** Runs a piece of work again and again, never twice at once, until stopped; failures are logged. */
-export class Periodically {
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
-  #stopped = false;
-
-  constructor(
-    private readonly intervalMs: number,
-    private readonly work: () => Promise<void>,
-    private readonly onError: (error: Error) => void,
-  ) {
-    this.#schedule();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#running;
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#running = this.work()
-        .catch((thrown) => this.onError(toError(thrown)))
-        .finally(() => this.#schedule());
-    }, this.intervalMs);
   }
 }
 

@@ -1,22 +1,22 @@
-/** Files and folders that have the id of the process they belong to in their names, and outlive it when it is killed. */
+/** Removes files of killed processes, whose names contain the id of their process. */
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toError } from '../errors.js';
-import type { Logger } from '../log.js';
-import { isAlive } from '../process-liveness.js';
+import type { Logger } from '../util/log.js';
+import { isAlive } from '../util/process-liveness.js';
 import { removeTree } from './remove-tree.js';
 
 /**
- * Removes those of processes that are gone. To be called before this process makes the first of its own: what has its id
- * is of one before it, as in a container, where ids begin anew. What cannot be removed is logged and stays.
- * @param folder nothing is done when it is not there
+ * Removes the files and folders of ended processes. To be called before this process creates its own: those with its id
+ * belong to an earlier process, because ids repeat, for example in containers. Failures are logged.
+ * @param folder may be missing
  * @param name matches their names, with the process id in its first group
  */
 export async function removeAbandoned(folder: string, name: RegExp, log: Logger): Promise<void> {
   for (const entry of existsSync(folder) ? await readdir(folder) : []) {
     const owner = name.exec(entry)?.[1];
-    if (owner === undefined || !isGone(Number(owner))) continue;
+    if (owner === undefined || !isStale(Number(owner))) continue;
     const path = join(folder, entry);
     await removeTree(path).catch((error: unknown) =>
       log.warn({ err: toError(error), path }, 'what a killed process has left could not be removed'),
@@ -24,6 +24,6 @@ export async function removeAbandoned(folder: string, name: RegExp, log: Logger)
   }
 }
 
-function isGone(pid: number): boolean {
+function isStale(pid: number): boolean {
   return pid === process.pid || !isAlive(pid);
 }

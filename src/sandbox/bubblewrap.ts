@@ -1,38 +1,38 @@
-/** Confinement by namespaces of the kernel, which bubblewrap (`bwrap`) makes. */
+/** Confinement by kernel namespaces, which bubblewrap (`bwrap`) creates. */
 import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
-import { lchown } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { UNTRUSTED_GROUP } from '../util/untrusted-users.js';
 import type { ConfinedProgram, Confinement, View } from './confinement.js';
 import type { FilterFile } from './filter-file.js';
+import type { RunUser } from './run-user.js';
 
 /** How to call bubblewrap on this machine. */
 export interface Bubblewrap {
   /** Path of `bwrap`. */
   readonly bwrap: string;
-  /** Path of `setpriv`, which gives up root; undefined when we are not root, and a user namespace does instead. */
+  /** Path of `setpriv`, which drops root privileges; undefined for other users, who get a user namespace instead. */
   readonly setpriv: string | undefined;
-  /** The system calls that are refused; undefined on architectures for which there is no filter. */
+  /** The system call filter; undefined on unsupported architectures. */
   readonly filter: FilterFile | undefined;
-  /** What among the programs and libraries of the system is to look empty. */
+  /** Paths in system folders that must appear empty. */
   readonly hidden: readonly HiddenPath[];
 }
 
-/** Namespaces made by bubblewrap. */
 export class BubblewrapConfinement implements Confinement {
-  readonly reports = true;
-  /** As whom the program runs when we are root: nobody else runs as this user, nor owns a file. */
-  readonly #user: number;
+  readonly #bubblewrap: Bubblewrap;
+  readonly #view: View;
+  readonly hasMonitor = true;
+  readonly user: RunUser | undefined;
 
-  constructor(
-    private readonly bubblewrap: Bubblewrap,
-    private readonly view: View,
-    user: number | undefined,
-  ) {
-    this.#user = user ?? freshUser();
+  /** @param user the user to run the program as, when this process is root */
+  constructor(bubblewrap: Bubblewrap, view: View, user: RunUser | undefined) {
+    this.#bubblewrap = bubblewrap;
+    this.#view = view;
+    this.user = user;
   }
 
   inside(path: string): string {
-    const { readOnly, writable } = this.view;
+    const { readOnly, writable } = this.#view;
     const mount = [...readOnly, ...writable]
       .filter(([source]) => path === source || path.startsWith(`${source}/`))
       .sort(([a], [b]) => b.length - a.length)[0];
@@ -40,49 +40,35 @@ export class BubblewrapConfinement implements Confinement {
   }
 
   async handOver(path: string): Promise<void> {
-    if (this.bubblewrap.setpriv !== undefined) await lchown(path, this.#user, this.#user);
+    await this.user?.takeOver(path);
   }
 
   openFiles(): number[] {
-    return this.bubblewrap.filter ? [this.bubblewrap.filter.open()] : [];
+    return this.#bubblewrap.filter ? [this.#bubblewrap.filter.open()] : [];
   }
 
   commandLine(program: ConfinedProgram, statusFd: number): ConfinedProgram {
-    const args = bubblewrapArguments(this.bubblewrap, this.view, this.#user, statusFd, program);
-    return { file: this.bubblewrap.bwrap, args, cwd: '/' };
+    const args = bubblewrapArguments(this.#bubblewrap, this.#view, this.user?.id, statusFd, program);
+    return { file: this.#bubblewrap.bwrap, args, cwd: '/' };
   }
 }
 
-/** Users of programs inside: ids of this range are given to nobody else. */
-const FIRST_USER = 1_900_000_000;
-const USERS = 2 ** 24;
-
-function freshUser(): number {
-  return FIRST_USER + Math.floor(Math.random() * USERS);
-}
-
-/** Whether files of this user were made by programs inside. */
-export function isConfinedUser(uid: number): boolean {
-  return uid >= FIRST_USER && uid < FIRST_USER + USERS;
-}
-
-/** Where programs and libraries are; on most systems all but /usr are links into it. */
+/** Folders of programs and libraries; on most systems all but /usr are links into it. */
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** Where the loader finds libraries that are not in a standard folder. */
+/** Index of the dynamic loader for libraries in other folders. */
 const LOADER_CACHE = '/etc/ld.so.cache';
-/** Room for folders in which something else is mounted. */
+/** Size of the tmpfs over a hidden folder, which may need folders for mounts. */
 const HIDDEN_BYTES = 1024 * 1024;
 
-/** Something that is not to be seen inside. */
+/** A path that is hidden inside. */
 export interface HiddenPath {
   readonly path: string;
   readonly isFolder: boolean;
 }
 
 /**
- * Which of these would be seen inside, because they are below /usr or another folder of the system, under the paths that
- * they really have; nothing that is in another of them. What does not exist, or what we cannot reach ourselves, need not
- * be hidden.
+ * Selects the paths that would be visible inside because they are below a system folder, with symbolic links resolved
+ * and without nested paths. Paths that do not exist or cannot be reached need not be hidden.
  */
 export function hiddenPaths(secret: readonly string[]): HiddenPath[] {
   const seen = secret
@@ -106,32 +92,32 @@ function emptied({ path, isFolder }: HiddenPath): string[] {
   return ['--perms', '0755', '--size', String(HIDDEN_BYTES), '--tmpfs', path];
 }
 
-/** @param user as whom the program runs, when we are root */
+/** @param user of the program, when this process is root */
 function bubblewrapArguments(
   { setpriv, filter, hidden }: Bubblewrap,
   view: View,
-  user: number,
+  user: number | undefined,
   statusFd: number,
   program: ConfinedProgram,
 ): string[] {
   return [
-    // Without a user namespace when we are root: limits of processes then count for the user of the program alone.
+    // Root needs no user namespace. Without one, the process limit counts per user of a program.
     ...(setpriv === undefined ? ['--unshare-user'] : []),
     ...['--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-cgroup-try'],
     ...(view.network ? [] : ['--unshare-net']),
-    // The program is the first process of its namespace: when it ends, everything it has started ends.
+    // The program is the init process of its PID namespace: when it ends, all its processes end.
     ...['--die-with-parent', '--as-pid-1', '--json-status-fd', String(statusFd)],
     ...(filter ? ['--seccomp', String(statusFd + 1)] : []),
     ...SYSTEM_FOLDERS.flatMap(systemFolder),
-    // Before all that the program is given, which may come from there or stand in there.
+    // Before the mounts of the program, which may have their source or target there.
     ...hidden.flatMap(emptied),
     ...folder('/etc'),
     ...['--ro-bind-try', LOADER_CACHE, LOADER_CACHE],
-    // Not to be written to: there a program could give itself more of the CPU, and a better place when memory runs out.
+    // Read-only: otherwise a program could raise its CPU priority and lower its OOM score.
     ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev'],
-    // It reads as zeros too; but shared memory, which no limit counts, cannot be had from it.
+    // Also reads as zeros, but cannot be mapped as shared memory, which no limit counts.
     ...['--dev-bind', '/dev/full', '/dev/zero'],
-    // Memory of a tmpfs counts for no limit of the program: there is one of limited size, and no other to write to.
+    // The only writable tmpfs is limited in size, because its memory counts for no limit of the program.
     ...['--perms', '1777', '--size', String(view.tmpMb * 1024 * 1024), '--tmpfs', '/tmp'],
     ...mounts(view),
     ...[...hidden.filter(({ isFolder }) => isFolder).map(({ path }) => path), '/dev', '/'].flatMap((path) => [
@@ -139,19 +125,19 @@ function bubblewrapArguments(
       path,
     ]),
     ...['--chdir', program.cwd, '--'],
-    ...(setpriv === undefined ? [] : withoutRoot(setpriv, user)),
+    ...(setpriv === undefined || user === undefined ? [] : withoutRoot(setpriv, user)),
     ...[program.file, ...program.args],
   ];
 }
 
-/** As on this machine: a folder, or the link that it is. */
+/** Mounts a system folder, or recreates the symbolic link. */
 function systemFolder(path: string): string[] {
   const status = lstatSync(path, { throwIfNoEntry: false });
   if (!status) return [];
   return status.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
 }
 
-/** Outer folders first, so that what stands in them is not hidden. */
+/** Outer folders first, so that they do not hide inner mounts. */
 function mounts({ readOnly, writable }: View): string[] {
   const all = [
     ...readOnly.map(([source, target]) => ({ option: '--ro-bind', source, target })),
@@ -163,22 +149,22 @@ function mounts({ readOnly, writable }: View): string[] {
   });
 }
 
-/** Folders that have to be made for a mount, outermost first. */
+/** Parent folders of a mount, outermost first. */
 function foldersAbove(target: string): string[] {
   const names = dirname(target).split('/').filter(Boolean);
   return names.map((_, at) => `/${names.slice(0, at + 1).join('/')}`).filter((path) => path !== '/tmp');
 }
 
-/** A folder that everybody can enter; those that bubblewrap makes by itself are for root alone. */
+/** A folder that all users can enter; those that bubblewrap creates implicitly are for root only. */
 function folder(path: string): string[] {
   return ['--perms', '0755', '--dir', path];
 }
 
-/** A change of user clears the request to be killed with the parent, so it is made again. */
+/** Sets the parent death signal again, because a change of user clears it. */
 function withoutRoot(setpriv: string, user: number): string[] {
   return [
     setpriv,
-    ...['--reuid', String(user), '--regid', String(user), '--clear-groups'],
+    ...['--reuid', String(user), '--regid', String(UNTRUSTED_GROUP), '--clear-groups'],
     ...['--bounding-set=-all', '--inh-caps=-all', '--pdeathsig', 'SIGKILL'],
   ];
 }

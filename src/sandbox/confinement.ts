@@ -1,47 +1,80 @@
-/** What a program that is not trusted may see and reach, whatever enforces it. */
-/** A file or folder of this machine, and what it is called inside. */
+/** Access of untrusted programs to this machine, independent of how it is enforced. */
+import { UNTRUSTED_GROUP } from '../util/untrusted-users.js';
+import type { RunUser } from './run-user.js';
+
+/** A file or folder of this machine, and its path inside. */
 export type Mount = readonly [source: string, target: string];
 
-/** All that a program sees, besides the programs and libraries in /usr, a /proc of its own and the harmless devices. */
+/** The files that a program sees, besides system programs and libraries, its own /proc and harmless devices. */
 export interface View {
   readonly readOnly: readonly Mount[];
-  /** Folders. The program has to be given them: `Confinement.handOver`. */
+  /** Folders. `Confinement.handOver` makes the program their owner. */
   readonly writable: readonly Mount[];
-  /** Whether it shares the network of this machine; otherwise it has none, and no abstract Unix sockets. */
+  /** Whether it shares the network of this machine; otherwise it has no network and no abstract Unix sockets. */
   readonly network: boolean;
-  /** Room in its /tmp, which is memory, MiB. */
+  /** Size of its /tmp, which is in memory, MiB. */
   readonly tmpMb: number;
 }
 
-/** A program to run. Paths are those of inside. */
+/** A program to run. Paths are as seen inside. */
 export interface ConfinedProgram {
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
 }
 
-/** One run of a program, or several that trust each other, behind the same walls. */
-export interface Confinement {
-  /** How a path of this machine is called inside. */
-  inside(path: string): string;
-  /** Makes a folder or file, not what is in it, belong to whom the program runs as. */
-  handOver(path: string): Promise<void>;
-  /** File descriptors that the command line needs, open: from the one after `statusFd` on. Who asks closes them. */
-  openFiles(): number[];
-  /**
-   * The command line that runs a program so. It is given the whole environment of the program as its own.
-   * @param statusFd file descriptor on which it reports, if `reports`
-   */
-  commandLine(program: ConfinedProgram, statusFd: number): ConfinedProgram;
-  /** Whether a monitor stands between the program and us, which reports the program's process id and how it ended. */
-  readonly reports: boolean;
+/** The command line that runs a confined program. */
+export interface CommandLine extends ConfinedProgram {
+  /** The user and group to start it as; those of this process by default. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
-/** No walls: the program sees what we see, at real paths. Only resource limits hold it. */
+/** The confinement of one program or of several that trust each other. */
+export interface Confinement {
+  /** Maps a path of this machine to the path inside. */
+  inside(path: string): string;
+  /** Makes the user of the program the owner of a folder or file, not recursively. */
+  handOver(path: string): Promise<void>;
+  /** Opens the file descriptors that the command line needs after `statusFd`. The caller closes them. */
+  openFiles(): number[];
+  /**
+   * The command line that runs a program confined. The environment is passed to the program unchanged.
+   * @param statusFd file descriptor on which it reports, if `hasMonitor`
+   */
+  commandLine(program: ConfinedProgram, statusFd: number): CommandLine;
+  /** Whether a monitor process runs the program in a sandbox and reports its process id and exit status. */
+  readonly hasMonitor: boolean;
+  /** The user that only this program runs as; undefined when it is the user of this process. */
+  readonly user: RunUser | undefined;
+}
+
+/** No confinement: the program has the same access as this process. */
 export const UNCONFINED: Confinement = {
   inside: (path) => path,
   handOver: async () => undefined,
   openFiles: () => [],
   commandLine: (program) => program,
-  reports: false,
+  hasMonitor: false,
+  user: undefined,
 };
+
+/**
+ * No sandbox, but a separate user.
+ * @param setpriv path of the program, which keeps set-user-ID programs from giving it the rights of other users
+ */
+export function confinedByUser(user: RunUser, setpriv?: string): Confinement {
+  return {
+    ...UNCONFINED,
+    handOver: (path) => user.takeOver(path),
+    commandLine: ({ file, args, cwd }) => ({
+      ...(setpriv === undefined
+        ? { file, args }
+        : { file: setpriv, args: ['--no-new-privs', '--', file, ...args] }),
+      cwd,
+      uid: user.id,
+      gid: UNTRUSTED_GROUP,
+    }),
+    user,
+  };
+}

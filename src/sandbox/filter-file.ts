@@ -1,4 +1,4 @@
-/** The filter of system calls as bubblewrap reads it: from a file that is open. */
+/** The system call filter in an open file, as bubblewrap reads it. */
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export class FilterFile {
   readonly #fd: number;
 
-  /** Keeps the bytes in a file without a name, for the life of this process. */
+  /** Writes the bytes to an unlinked file. */
   constructor(bytes: Buffer) {
     const folder = mkdtempSync(join(tmpdir(), 'edge-gateway-filter-'));
     try {
@@ -18,7 +18,7 @@ export class FilterFile {
     }
   }
 
-  /** A file descriptor that reads from the beginning, whatever others have read; who asks for it closes it. */
+  /** A new file descriptor with its own position. The caller closes it. */
   open(): number {
     return openSync(`/proc/self/fd/${this.#fd}`, 'r');
   }

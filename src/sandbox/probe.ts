@@ -1,4 +1,4 @@
-/** Finds out whether bubblewrap works here, by running a program in it that looks around. */
+/** Checks whether bubblewrap works here by running a program in it that tries forbidden operations. */
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -7,17 +7,17 @@ import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
-import { type LimitedProcess, spawnLimited } from '../limited-process.js';
+import { isErrno } from '../util/errno.js';
 import { type Bubblewrap, BubblewrapConfinement, hiddenPaths } from './bubblewrap.js';
 import { FilterFile } from './filter-file.js';
+import { type LimitedProcess, spawnLimited } from './limited-process.js';
+import { RunUser } from './run-user.js';
 import { seccompFilter } from './seccomp.js';
 
-const PROBE_LIMIT_MS = 20_000;
-const LOOK_AGAIN_MS = 2;
-/** It found no fault. */
-const DONE = '';
-/** Ends with the first thing it can do and should not. */
-const LOOK_AROUND = `
+const PROBE_TIMEOUT_MS = 20_000;
+const POLL_MS = 2;
+/** Fails with the first operation that is possible but forbidden. */
+const PROBE_SCRIPT = `
   [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
   [ "$(id -u)" != 0 ] || { echo "it runs as root"; exit 1; }
   [ ! -e /etc/passwd ] || { echo "it sees the files of this machine"; exit 1; }
@@ -32,13 +32,15 @@ const LOOK_AROUND = `
 `;
 
 /**
- * @param path where programs are looked for
- * @param secret files and folders that programs inside must not see, wherever they are
- * @returns how to call it, or what does not work and what to do, as the end of a sentence
+ * @param path where programs are looked up
+ * @param secret files and folders that programs inside must not see
+ * @param records for `RunUser`
+ * @returns its configuration, or the problem and its solution, as the end of a sentence
  */
 export async function findBubblewrap(
   path: string,
   secret: readonly string[],
+  records: string | undefined,
 ): Promise<Bubblewrap | { readonly problem: string }> {
   const isRoot = process.getuid?.() === 0;
   const bwrap = findProgram('bwrap', path);
@@ -50,12 +52,12 @@ export async function findBubblewrap(
 
   const filter = seccompFilter();
   const found = { bwrap, setpriv, filter: filter && new FilterFile(filter), hidden: hiddenPaths(secret) };
-  const said = await lookAround(found);
-  if (said === DONE) return found;
+  const fault = await findFault(found, records);
+  if (fault === undefined) return found;
   found.filter?.close();
   return {
     problem:
-      `bubblewrap does not work here: ${said}. ` +
+      `bubblewrap does not work here: ${fault}. ` +
       (isRoot
         ? 'In a container it needs CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone.'
         : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
@@ -63,7 +65,7 @@ export async function findBubblewrap(
   };
 }
 
-function findProgram(name: string, path: string): string | undefined {
+export function findProgram(name: string, path: string): string | undefined {
   return path
     .split(delimiter)
     .filter((folder) => folder.startsWith('/'))
@@ -80,18 +82,18 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** @returns the first fault */
-async function lookAround(bubblewrap: Bubblewrap): Promise<string> {
+/** @returns the first fault; undefined when there is none */
+async function findFault(bubblewrap: Bubblewrap, records: string | undefined): Promise<string | undefined> {
   const mark = `probe-${randomUUID()}`;
   const confinement = new BubblewrapConfinement(
     bubblewrap,
     { readOnly: [], writable: [], network: false, tmpMb: 1 },
-    undefined,
+    bubblewrap.setpriv === undefined ? undefined : new RunUser(records),
   );
   const program = spawnLimited({
     confinement,
     file: '/bin/sh',
-    args: ['-c', LOOK_AROUND],
+    args: ['-c', PROBE_SCRIPT],
     cwd: '/',
     env: { PATH: '/usr/bin:/bin', MARK: mark },
     limits: { memoryMb: 1024, fileMb: 1, openFiles: 64 },
@@ -99,29 +101,29 @@ async function lookAround(bubblewrap: Bubblewrap): Promise<string> {
   });
   const stdin = program.stdio[0] as Writable;
   stdin.on('error', () => undefined); // it has ended
-  const said = [program.stdout, program.stderr].map((stream) => (stream ? text(stream) : ''));
-  const timer = setTimeout(() => void program.kill(), PROBE_LIMIT_MS);
+  const output = [program.stdout, program.stderr].map((stream) => (stream ? text(stream) : ''));
+  const timer = setTimeout(() => void program.kill(), PROBE_TIMEOUT_MS);
   try {
-    const fault = await lookInto(program, mark);
+    const fault = await checkTmpAccess(program, mark);
     if (fault !== undefined) await program.kill();
-    // It waits for this.
+    // The script waits for the end of its input.
     stdin.end();
     const { code, signal } = await program.ended;
     if (fault !== undefined) return fault;
-    const words = await Promise.all(said);
-    return code === 0 ? DONE : (firstOf(words) ?? `it ended with ${signal ?? `exit code ${code}`}`);
+    const printed = await Promise.all(output);
+    return code === 0 ? undefined : (firstOf(printed) ?? `it ended with ${signal ?? `exit code ${code}`}`);
   } catch (error) {
-    return firstOf((await Promise.all(said)).toReversed()) ?? toError(error).message;
+    return firstOf((await Promise.all(output)).toReversed()) ?? toError(error).message;
   } finally {
     clearTimeout(timer);
   }
 }
 
 /**
- * Whether we reach into its /tmp, where handlers have their sockets: not without the right to look at other users' processes.
- * Waits for a file there, or its end.
+ * Checks that this process can access its /tmp, where handlers have their sockets: that requires the right to trace
+ * processes of other users. Waits until the marker file exists or the program has ended.
  */
-async function lookInto({ pid, ended }: LimitedProcess, name: string): Promise<string | undefined> {
+async function checkTmpAccess({ pid, ended }: LimitedProcess, name: string): Promise<string | undefined> {
   const first = await pid;
   if (first === undefined) return undefined;
   let isOver = false;
@@ -133,16 +135,14 @@ async function lookInto({ pid, ended }: LimitedProcess, name: string): Promise<s
     try {
       await access(`/proc/${first}/root/tmp/${name}`);
       return undefined;
-    } catch (thrown) {
-      const error = toError(thrown);
-      if (!('code' in error) || error.code !== 'ENOENT')
-        return `its /tmp cannot be reached (${error.message})`;
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) return `its /tmp cannot be reached (${toError(error).message})`;
     }
-    await delay(LOOK_AGAIN_MS);
+    await delay(POLL_MS);
   }
   return undefined;
 }
 
-function firstOf(words: readonly string[]): string | undefined {
-  return words.map((word) => word.trim()).find(Boolean);
+function firstOf(texts: readonly string[]): string | undefined {
+  return texts.map((text) => text.trim()).find(Boolean);
 }

@@ -1,9 +1,9 @@
 /**
- * Runs programs of strangers so that they see and reach no more than they must: by bubblewrap where it works.
+ * Runs untrusted programs with the least access that they need, by bubblewrap where it works.
  *
  * ```ts
- * // Once in a process.
- * const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, toolEnvironment()));
+ * // Once per process.
+ * const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, toolEnvironment()), runDir);
  * const confinement = sandbox.confine({
  *   readOnly: [['/srv/data/handlers/4f3c', '/handler']],
  *   writable: [['/srv/data/run/h-17', '/run/handler']],
@@ -13,77 +13,113 @@
  * await confinement.handOver('/srv/data/run/h-17');
  * const running = spawnLimited({
  *   confinement,
- *   file: confinement.inside('/srv/data/handlers/4f3c'), // "/handler", and with level `limits` the path as it is
+ *   file: confinement.inside('/srv/data/handlers/4f3c'), // "/handler"; unchanged at the level `limits`
  *   cwd: '/',
  *   env: { EDGE_SOCKET: confinement.inside('/srv/data/run/h-17/socket') },
  *   ...
  * });
- * await running.pid; // that of the handler on this machine
- * await running.kill(); // nothing of it is left
+ * await running.pid; // the process id on this machine
+ * await running.kill(); // with all its processes
  * ```
  */
-import type { SANDBOX_MODES } from '../config.js';
-import type { Logger } from '../log.js';
+import { realpathSync } from 'node:fs';
+import type { SANDBOX_MODES } from '../settings.js';
+import type { Logger } from '../util/log.js';
+import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { type Bubblewrap, BubblewrapConfinement } from './bubblewrap.js';
-import { type Confinement, UNCONFINED, type View } from './confinement.js';
-import { findBubblewrap } from './probe.js';
+import { type Confinement, confinedByUser, UNCONFINED, type View } from './confinement.js';
+import { findBubblewrap, findProgram } from './probe.js';
+import { killAbandoned, RunUser } from './run-user.js';
 
-/** What the operator asks for: `auto` takes what there is, `required` does not start without, `off` does without. */
+/**
+ * The setting of the operator: `auto` uses bubblewrap if it works, `required` does not start without it, `off` does
+ * not use it.
+ */
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
-/** What is in force: namespaces and resource limits, or resource limits alone. */
+/** The level in force: namespaces and resource limits, or resource limits only. */
 export type SandboxLevel = 'bubblewrap' | 'limits';
 
-/** SANDBOX=required, and there is no sandbox. The message says what does not work, and what to do. */
+/** Untrusted programs cannot be run as SANDBOX requires, or only as root. The message has the reason and solution. */
 export class SandboxError extends Error {
   override readonly name = 'SandboxError';
 }
 
-/** What confines the programs of strangers in this process. */
+/** Confines the untrusted programs of this process. */
 export class Sandbox {
-  constructor(private readonly bubblewrap: Bubblewrap | undefined) {}
+  readonly #bubblewrap: Bubblewrap | undefined;
+  readonly #setpriv: string | undefined;
+  readonly #records: string | undefined;
+
+  /**
+   * @param setpriv its path, for the level `limits`
+   * @param records for `RunUser`
+   */
+  constructor(bubblewrap: Bubblewrap | undefined, setpriv: string | undefined, records: string | undefined) {
+    this.#bubblewrap = bubblewrap;
+    this.#setpriv = setpriv;
+    this.#records = records;
+  }
 
   get level(): SandboxLevel {
-    return this.bubblewrap ? 'bubblewrap' : 'limits';
+    return this.#bubblewrap ? 'bubblewrap' : 'limits';
+  }
+
+  /** Whether programs run as other users with real paths, so that their files must be accessible to these users. */
+  get needsReachablePaths(): boolean {
+    return HAS_UNTRUSTED_USERS && !this.#bubblewrap;
+  }
+
+  /** Kills untrusted programs of killed processes, whose users are free to be used again then. */
+  async killAbandoned(): Promise<void> {
+    if (this.#records !== undefined) await killAbandoned(this.#records);
   }
 
   /**
-   * @param user as whom the program runs when we are root, if it is to go on with files of an earlier run; a user of
-   * its own otherwise
+   * @param user as root: the user id of an earlier run, to reuse its files; a fresh one by default
    */
   confine(view: View, user?: number): Confinement {
-    return this.bubblewrap ? new BubblewrapConfinement(this.bubblewrap, view, user) : UNCONFINED;
+    const runUser = HAS_UNTRUSTED_USERS ? new RunUser(this.#records, user) : undefined;
+    if (this.#bubblewrap) return new BubblewrapConfinement(this.#bubblewrap, view, runUser);
+    return runUser ? confinedByUser(runUser, this.#setpriv) : UNCONFINED;
   }
 }
 
 /**
- * Finds out, by really doing it, what confines programs on this machine, and logs it.
- * @param path where programs are looked for, as in the variable PATH
- * @param secret files and folders that programs inside must not see even if they are below /usr, which is seen
- * @throws SandboxError when it is required and does not work
+ * Finds the best confinement on this machine, by running a program in it, and logs it.
+ * @param path where programs are looked up, as in the variable PATH
+ * @param secret files and folders that programs inside must not see even if they are below /usr
+ * @param records folder for records of the users of programs, for `killAbandoned`; none by default
+ * @throws SandboxError when bubblewrap is required and does not work, or without it programs would run as root
  */
 export async function openSandbox(
   mode: SandboxMode,
   path: string,
   log: Logger,
   secret: readonly string[] = [],
+  records?: string,
 ): Promise<Sandbox> {
-  if (mode === 'off') {
-    log.warn(
-      { sandbox: 'limits' },
-      'sandbox switched off: code of strangers can read what this process can read',
-    );
-    return new Sandbox(undefined);
+  const found = mode === 'off' ? { problem: undefined } : await findBubblewrap(path, secret, records);
+  if (!('problem' in found)) {
+    log.info({ sandbox: 'bubblewrap' }, 'sandbox works');
+    return new Sandbox(found, found.setpriv, records);
   }
-  const found = await findBubblewrap(path, secret);
-  if ('problem' in found) {
-    if (mode === 'required') throw new SandboxError(`SANDBOX is "required", but ${found.problem}`);
-    log.warn(
-      { sandbox: 'limits' },
-      `no sandbox, code of strangers can read what this process can read: ${found.problem}`,
-    );
-    return new Sandbox(undefined);
-  }
-  log.info({ sandbox: 'bubblewrap' }, 'sandbox works');
-  return new Sandbox(found);
+  const { problem } = found;
+  if (mode === 'required') throw new SandboxError(`SANDBOX is "required", but ${problem}`);
+  if (process.getuid?.() === 0 && !HAS_UNTRUSTED_USERS) throw new SandboxError(ONLY_AS_ROOT);
+  const exposed = HAS_UNTRUSTED_USERS
+    ? 'untrusted programs run as users of their own, and can read what every user can'
+    : 'untrusted programs can read what this process can';
+  log.warn(
+    { sandbox: 'limits' },
+    problem === undefined ? `sandbox switched off: ${exposed}` : `no sandbox, ${exposed}: ${problem}`,
+  );
+  const setpriv = findProgram('setpriv', path);
+  // Other users may not be able to follow the link.
+  return new Sandbox(undefined, setpriv && realpathSync(setpriv), records);
 }
+
+const ONLY_AS_ROOT =
+  'Without bubblewrap, untrusted programs would run as root: this process may not start programs as other users. ' +
+  'Start it as another user, or give it the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID and SETUID, and ' +
+  'in a container more than one user id.';

@@ -1,13 +1,12 @@
 /**
- * The system calls that programs in the sandbox are refused: those that make namespaces or mounts, look into other
- * processes, talk to the kernel in ways that no handler or compiler needs, hold memory that no limit counts, or get more than
- * their share of the CPU.
+ * The system call filter of the sandbox. It refuses calls that create namespaces or mounts, inspect other processes,
+ * use kernel interfaces that no handler or compiler needs, allocate memory that no limit counts, or raise the CPU share.
  *
  * It is a classic BPF program: https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html
  */
 import { constants } from 'node:os';
 
-/** Numbers of system calls on x86_64 and on arm64; undefined where there is none. */
+/** Numbers of system calls on x86_64 and arm64; undefined where there is none. */
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 const REFUSED: Readonly<Record<string, Numbers>> = {
@@ -34,14 +33,14 @@ const REFUSED: Readonly<Record<string, Numbers>> = {
   pidfd_getfd: [438, 438],
   kcmp: [312, 272],
   process_madvise: [440, 440],
-  // Memory that belongs to no process, and no limit counts.
+  // Memory that belongs to no process and that no limit counts.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
   semget: [64, 190],
   msgget: [68, 186],
   mq_open: [240, 180],
-  // The kernel gives each session its share of the CPU: a program is not to have many.
+  // The kernel gives each session a share of the CPU, so a program must not start sessions.
   setsid: [112, 157],
   // Large parts of the kernel that are not needed.
   add_key: [248, 217],
@@ -88,8 +87,8 @@ const PRCTL: Numbers = [157, 167];
 const SOCKET: Numbers = [41, 198];
 const MMAP: Numbers = [9, 222];
 /**
- * From this number on are calls that kernels have got since this list was made (after `mseal`), the same on all
- * architectures, and those of the x32 interface. Libraries go on without what a kernel does not have.
+ * First number of calls that are newer than this list (after `mseal`), the same on all architectures, and of the x32
+ * interface. Libraries fall back when a kernel does not support a call.
  */
 const FIRST_UNKNOWN = 463;
 
@@ -102,17 +101,17 @@ const ARCHITECTURES = {
 const CLONE_NEW = 0x7e02_0000;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = constants.signals.SIGKILL;
-/** Set in MAP_SHARED and MAP_SHARED_VALIDATE, not in MAP_PRIVATE. */
+/** Bit of MAP_SHARED and MAP_SHARED_VALIDATE, but not of MAP_PRIVATE. */
 const MAP_SHARED = 0x01;
 const MAP_ANONYMOUS = 0x20;
-/** Unix, IPv4, IPv6 and netlink. Others are not confined by a namespace of networks (vsock), or not needed. */
+/** Unix, IPv4, IPv6 and netlink. Others are not confined by network namespaces (vsock) or not needed. */
 const SOCKET_FAMILIES = [1, 2, 10, 16];
 const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno;
 
-// Where things are in what the filter sees.
+// Offsets in `struct seccomp_data`.
 const NUMBER = 0;
 const ARCHITECTURE = 4;
-/** The lower half of an argument; flags, options and families have no upper. */
+/** The lower half of an argument, which is enough for flags, options and families. */
 const argument = (at: number) => 16 + 8 * at;
 
 // Instructions.
@@ -127,11 +126,11 @@ const refuse = (errno: number) => 0x0005_0000 | errno;
 interface Instruction {
   readonly code: number;
   readonly value: number;
-  /** Instructions to skip when a comparison holds, and when it does not. */
+  /** Instructions to skip when a comparison is true, and when it is false. */
   readonly skip?: readonly [ifTrue: number, ifFalse: number];
 }
 
-/** The filter for this machine; undefined for architectures that it is not written for. */
+/** The filter for this machine; undefined for unsupported architectures. */
 export function seccompFilter(architecture: string = process.arch): Buffer | undefined {
   if (architecture !== 'x64' && architecture !== 'arm64') return undefined;
   const { at, audit } = ARCHITECTURES[architecture];
@@ -141,14 +140,14 @@ export function seccompFilter(architecture: string = process.arch): Buffer | und
     ...unless(JUMP_EQUAL, audit, [{ code: RETURN, value: refuse(ENOSYS) }]),
     { code: LOAD, value: NUMBER },
     ...when(JUMP_AT_LEAST, FIRST_UNKNOWN, [{ code: RETURN, value: refuse(ENOSYS) }]),
-    // Its flags are out of sight; libraries go on with `clone`.
+    // Its flags are in memory, which the filter cannot read; libraries fall back to `clone`.
     ...call(CLONE3[at], [{ code: RETURN, value: refuse(ENOSYS) }]),
     ...call(CLONE[at], [
       { code: LOAD, value: argument(0) },
       ...when(JUMP_ANY_BIT, CLONE_NEW, [{ code: RETURN, value: refuse(EPERM) }]),
       { code: RETURN, value: ALLOW },
     ]),
-    // Who runs inside is to be killed with who watches it.
+    // Clearing the parent death signal is refused.
     ...call(PRCTL[at], [
       { code: LOAD, value: argument(0) },
       ...when(JUMP_EQUAL, PR_SET_PDEATHSIG, [
@@ -157,7 +156,7 @@ export function seccompFilter(architecture: string = process.arch): Buffer | und
       ]),
       { code: RETURN, value: ALLOW },
     ]),
-    // What is shared without a file belongs to no process once that has said that it does not need it just now.
+    // Anonymous shared memory is not counted for a process after it has marked it as not needed.
     ...call(MMAP[at], [
       { code: LOAD, value: argument(3) },
       ...when(JUMP_ANY_BIT, MAP_ANONYMOUS, [
@@ -175,15 +174,15 @@ export function seccompFilter(architecture: string = process.arch): Buffer | und
   ]);
 }
 
-/** The names of the calls that are refused whatever their arguments. */
+/** The names of the calls that are always refused. */
 export const REFUSED_CALLS: readonly string[] = Object.keys(REFUSED);
 
-/** The number of a call on this architecture; undefined when it has none. */
+/** The number of a call on this architecture; undefined when there is none. */
 export function callNumber(name: string, architecture: string = process.arch): number | undefined {
   return REFUSED[name]?.[architecture === 'arm64' ? 1 : 0];
 }
 
-/** What is done for one system call. It has to end with an answer. */
+/** The instructions for one system call, which must end with a return. */
 function call(number: number | undefined, body: readonly Instruction[]): Instruction[] {
   return number === undefined ? [] : when(JUMP_EQUAL, number, body);
 }
@@ -196,7 +195,7 @@ function unless(code: number, value: number, body: readonly Instruction[]): Inst
   return [{ code, value, skip: [body.length, 0] }, ...body];
 }
 
-/** `struct sock_filter`, in the order of bytes of both architectures. */
+/** `struct sock_filter`, little-endian on both architectures. */
 function assemble(instructions: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(instructions.length * 8);
   instructions.forEach(({ code, value, skip = [0, 0] }, at) => {

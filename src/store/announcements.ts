@@ -1,17 +1,17 @@
 /**
- * Announcements: "this row changed", carried by LISTEN and NOTIFY. They only ever shorten a wait: whoever
- * listens also reads the state again from time to time, so a lost announcement costs a delay, never a change.
+ * Announcements: "this row changed", sent with NOTIFY. They only shorten waits: listeners also poll, so a lost
+ * announcement causes a delay and nothing else.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import pg from 'pg';
 
-/** What changed; also the name of the notification channel. */
+/** The kind of a changed row; also the name of the notification channel. */
 export type Topic =
   | 'endpoint'
   | 'build'
   | 'import'
-  /** An import has ended; `import` announces that too. */
+  /** An import has ended, which `import` announces too. */
   | 'import_end'
   | 'observation'
   | 'service'
@@ -24,13 +24,13 @@ export interface Announcement {
   readonly id: string;
 }
 
-/** How long announcements are gathered before they are sent. */
-const GATHER_MS = 2;
+/** Announcements are collected this long for one statement. */
+const BATCH_MS = 2;
 /**
- * The same for how far an import is, which only people follow: it changes with each step of each handler, and what is
- * announced wakes all who listen.
+ * The same for the progress of imports, which only people follow: it changes with every step of every handler, and each
+ * announcement wakes all listeners.
  */
-const GATHER_PROGRESS_MS = 100;
+const BATCH_PROGRESS_MS = 100;
 
 /**
  * Sends announcements outside of the transactions they are about, many in one statement. A NOTIFY inside a writing
@@ -38,27 +38,30 @@ const GATHER_PROGRESS_MS = 100;
  * concurrent commits wait for each other.
  */
 export class Announcer {
+  readonly #knex: Knex;
+  readonly #onError: (error: Error) => void;
   #waiting = new Map<string, Announcement>();
   #sending: Promise<void> | undefined;
-  /** Something waits that is not to wait longer; the rest goes with it. */
+  /** An announcement other than progress is pending; progress is sent with it. */
   #isDue = false;
-  /** Set while progress waits. */
-  #later: NodeJS.Timeout | undefined;
+  /** Set while progress is held back. */
+  #progressTimer: NodeJS.Timeout | undefined;
 
-  constructor(
-    private readonly knex: Knex,
-    private readonly onError: (error: Error) => void,
-  ) {}
+  constructor(knex: Knex, onError: (error: Error) => void) {
+    this.#knex = knex;
+    this.#onError = onError;
+  }
 
   announce(announcement: Announcement): void {
     this.#waiting.set(`${announcement.topic}:${announcement.id}`, announcement);
-    if (announcement.topic === 'import') this.#later ??= setTimeout(() => this.#start(), GATHER_PROGRESS_MS);
+    if (announcement.topic === 'import')
+      this.#progressTimer ??= setTimeout(() => this.#start(), BATCH_PROGRESS_MS);
     else this.#start();
   }
 
   /** Resolves when all that was announced so far has been sent. */
   async flushed(): Promise<void> {
-    if (this.#later) this.#start();
+    if (this.#progressTimer) this.#start();
     await this.#sending;
   }
 
@@ -69,21 +72,21 @@ export class Announcer {
 
   async #send(): Promise<void> {
     while (this.#isDue) {
-      // Many writes at once share one statement; a single one is hardly delayed.
-      await delay(GATHER_MS);
+      // Concurrent writes share one statement; a single one is hardly delayed.
+      await delay(BATCH_MS);
       const batch = [...this.#waiting.values()];
       this.#waiting.clear();
       this.#isDue = false;
-      clearTimeout(this.#later);
-      this.#later = undefined;
+      clearTimeout(this.#progressTimer);
+      this.#progressTimer = undefined;
       try {
-        await this.knex.raw(
+        await this.#knex.raw(
           'SELECT pg_notify(topic, id) FROM unnest(?::text[], ?::text[]) AS t (topic, id)',
           [batch.map(({ topic }) => topic), batch.map(({ id }) => id)],
         );
       } catch (thrown) {
-        this.onError(
-          new Error('Changes could not be announced; listeners find them with their next look', {
+        this.#onError(
+          new Error('Changes could not be announced; listeners find them with their next poll', {
             cause: thrown,
           }),
         );
@@ -93,13 +96,13 @@ export class Announcer {
   }
 }
 
-/** What a `listen` reports. */
+/** The events of a `listen`. */
 export interface ListenEvents {
   /** A row changed. */
   readonly changed: (announcement: Announcement) => void;
-  /** The connection is up, for the first time or again: read the state, announcements may have been missed. */
+  /** The connection is up, for the first time or again: announcements may have been missed. */
   readonly connected: () => void;
-  /** The connection failed; it is tried again. */
+  /** The connection failed; it is retried. */
   readonly failed: (error: Error) => void;
 }
 
@@ -110,7 +113,7 @@ export interface Listening {
 
 const RECONNECT_DELAY_MS = 500;
 
-/** Listens to topics on a connection of its own, which is made again whenever it breaks, until stopped. */
+/** Listens to topics on a connection of its own, and reconnects whenever it breaks, until stopped. */
 export function listen(connectionString: string, topics: readonly Topic[], events: ListenEvents): Listening {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -128,13 +131,13 @@ export function listen(connectionString: string, topics: readonly Topic[], event
     current.on('notification', ({ channel, payload }) => {
       if (payload) events.changed({ topic: channel as Topic, id: payload });
     });
-    // Both can follow one failure, and each may come without the other.
+    // One failure can emit `error`, `end` or both.
     let lost = false;
     const onLost = (error?: Error) => {
       if (lost || stopped) return;
       lost = true;
       events.failed(error ?? new Error('PostgreSQL closed the connection'));
-      current.end().catch(() => undefined); // already broken: nothing to learn from its end
+      current.end().catch(() => undefined); // already broken
       timer = setTimeout(() => {
         connecting = connect();
       }, RECONNECT_DELAY_MS);

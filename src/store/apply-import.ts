@@ -1,6 +1,6 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
 import { AppError } from '../errors.js';
-import { KeyedQueue } from '../keyed-queue.js';
+import { KeyedQueue } from '../util/keyed-queue.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
 import { endpointsNotAmong } from './import-rows.js';
 import { type ImportScope, type ImportTarget, openScope } from './import-scope.js';
@@ -21,7 +21,7 @@ interface UnmatchedHandler {
   readonly message: string;
 }
 
-/** The row of an import, but for what comes of it. */
+/** The row of an import, without its outcome. */
 type BundleRecord = Omit<NewImport, 'title' | 'outcome'>;
 
 export interface ImportToApply extends ApiToImport {
@@ -29,14 +29,14 @@ export interface ImportToApply extends ApiToImport {
   readonly problems: readonly UnmatchedHandler[];
 }
 
-/** Endpoints that are named one by one in warnings of one kind; the others are counted. */
+/** Endpoints named individually in warnings of one kind; the others are counted. */
 const NAMED_LOSSES = 20;
 const NAMED_UNHANDLED = 50;
 const NAMED_REPLACED = 50;
 
 /**
- * Imports of this process into one place wait for each other here, where that costs no connection to the database. Those
- * of several processes wait for locks.
+ * Serializes imports of this process into the same domain without holding a connection to the database. Imports of
+ * several processes wait for locks.
  */
 const turns = new KeyedQueue();
 
@@ -52,7 +52,7 @@ export function applyImport(
 ): Promise<ImportOutcome> {
   const { domain, domainId, createCollection } = target;
   const apply = () => writeImport(store, target, api, record);
-  // Always in this order: first the domain, then what the collection is looked for in.
+  // Always in this order: first the domain, then the collection.
   return turns.run(`domain ${domain}`, () =>
     createCollection ? turns.run(`collections of ${domainId}`, apply) : apply(),
   );
@@ -123,7 +123,10 @@ function replacedWarnings(replaced: readonly ReplacedCode[]): string[] {
   return warnings;
 }
 
-/** Only here it is known whether an endpoint that a bundle has no handler for keeps what a user wrote. */
+/**
+ * Warnings about endpoints without a handler in the bundle. Only known here: whether such an endpoint keeps code that a
+ * user wrote.
+ */
 function unhandledWarnings(unhandled: readonly UnhandledEndpoint[]): string[] {
   const warnings = unhandled
     .slice(0, NAMED_UNHANDLED)
@@ -144,7 +147,7 @@ async function lossWarnings(
   api: ApiToImport,
   { endpoints, formerTitles }: ImportedRows,
 ): Promise<string[]> {
-  // A document may have a new title: then what it has lost was imported under the old one.
+  // A document may have a new title: then lost operations were imported under the old one.
   const titles = [...new Set([api.title, ...formerTitles])];
   const place = { domain, collectionId: collection?.id ?? null, importedFrom: titles };
   const lost = await endpointsNotAmong(

@@ -1,4 +1,5 @@
-/** The table `artifacts`: which executable came of which source and toolchain. */
+/** The table `artifacts`: the executable for each source and toolchain. */
+import type { Diagnostic } from '../model/diagnostic.js';
 import { type Store, transaction } from './database.js';
 
 /** A row. */
@@ -10,10 +11,10 @@ export interface Artifact {
   /** Bytes. */
   readonly size: number;
   /** Warnings of its build. */
-  readonly diagnostics: readonly unknown[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-/** What a toolchain has already made of a source. */
+/** The artifact that a toolchain made of a source, if it is known. */
 export async function findArtifact(
   store: Store,
   sourceKey: string,
@@ -23,8 +24,8 @@ export async function findArtifact(
 }
 
 /**
- * Notes, or notes again, what an artifact was made from, so that it is kept for a while. Waits while the same artifact is
- * being forgotten: whether the artifact store still has it is to be asked after this, not before.
+ * Records the source of an artifact, or renews the record, so that it is kept for a while. Waits while the same
+ * artifact is being deleted: check the artifact store after this call, not before.
  */
 export async function saveArtifact(
   store: Store,
@@ -46,8 +47,8 @@ const IS_UNUSED = `max(created_at) < clock_timestamp() - ? * interval '1 millise
                             IN (endpoints.artifact, endpoints.desired_artifact, endpoints.confirmed_artifact))`;
 
 /**
- * The artifacts that were all made longer ago than this, and that no build has made which is still kept, and no endpoint runs,
- * ran or would run.
+ * Artifacts that were last recorded longer ago than this, that no stored build produced, and that no endpoint runs, ran
+ * or would run.
  */
 export async function unusedArtifacts(store: Store, olderThanMs: number): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { digest: string }[] }>(
@@ -58,8 +59,8 @@ export async function unusedArtifacts(store: Store, olderThanMs: number): Promis
 }
 
 /**
- * Forgets an artifact, if it is still unused. Whoever would use it waits until that is over: it is either kept for them, or
- * gone with its file.
+ * Deletes an artifact if it is still unused. Concurrent users of it wait: then it is either kept for them, or deleted
+ * together with its file.
  * @param remove deletes the file
  * @returns whether it was unused
  */
@@ -75,7 +76,7 @@ export async function forgetArtifact(
       .orderBy(['source_key', 'toolchain'])
       .forUpdate()
       .select('digest');
-    // A statement of its own: it has to see what happened while this one waited for the rows.
+    // A separate statement, whose snapshot includes changes made while the first one waited for row locks.
     const { rowCount } = await knex.raw<{ rowCount: number }>(
       `DELETE FROM artifacts WHERE digest IN (SELECT digest FROM artifacts WHERE digest = ? GROUP BY digest HAVING ${IS_UNUSED})`,
       [digest, olderThanMs],

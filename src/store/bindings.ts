@@ -1,7 +1,6 @@
 /** The table `endpoint_services`: which services the code of an endpoint may use, and under which names. */
 import { AppError } from '../errors.js';
-import { type Store, transaction, violatedConstraint } from './database.js';
-import { violatedForeignKey } from './foreign-keys.js';
+import { type Store, transaction, violatedConstraint, violatedForeignKey } from './database.js';
 import { insertInto } from './insert.js';
 import type { Service } from './services.js';
 
@@ -14,7 +13,7 @@ export interface Binding {
   readonly created_at: Date;
 }
 
-/** What actor hosts have to know of a service whose bindings changed. */
+/** The part of a service that actor hosts need when its bindings change. */
 export type BoundService = Pick<Service, 'id' | 'version'>;
 
 const insertBinding = insertInto<Omit<Binding, 'created_at'>, Binding>('endpoint_services', [
@@ -31,7 +30,7 @@ export async function listBindings(store: Store, endpointId: string): Promise<Bi
 }
 
 /**
- * @returns the binding, and the service as actor hosts have to see it now
+ * @returns the binding, and the service with its new version
  * @throws AppError not_found (endpoint or service) or pool_id_taken
  */
 export async function createBinding(
@@ -41,7 +40,7 @@ export async function createBinding(
   try {
     return await transaction(store, async (tx) => ({
       binding: await insertBinding(tx, binding),
-      service: await countUp(tx, binding.service_id),
+      service: await incrementVersion(tx, binding.service_id),
     }));
   } catch (thrown) {
     throw await bindingError(store, binding, thrown);
@@ -49,8 +48,8 @@ export async function createBinding(
 }
 
 /**
- * Removes a service from an endpoint, under all the names it has there.
- * @returns those names, and the service as actor hosts have to see it now; undefined when it is not bound
+ * Removes a service from an endpoint, under all its names.
+ * @returns the names, and the service with its new version; undefined when it is not bound
  */
 export async function deleteBindings(
   store: Store,
@@ -65,12 +64,12 @@ export async function deleteBindings(
       .returning('pool_id');
     if (deleted.length === 0) return undefined;
     const poolIds = deleted.map(({ pool_id }) => pool_id).sort();
-    return { poolIds, service: await countUp(tx, serviceId) };
+    return { poolIds, service: await incrementVersion(tx, serviceId) };
   });
 }
 
 /** Actor hosts hold the bindings of a service under its version. */
-async function countUp(store: Store, id: string): Promise<BoundService> {
+async function incrementVersion(store: Store, id: string): Promise<BoundService> {
   const [service] = await store
     .knex<Service>('services')
     .where({ id })

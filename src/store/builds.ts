@@ -1,6 +1,8 @@
-/** The table `builds`: what was asked to be compiled, and what came of it. */
-import type { Dependencies } from '../dependencies.js';
+/** The table `builds`: requested builds and their outcomes. */
+
 import type { ErrorCode } from '../errors.js';
+import type { Dependencies } from '../model/crates.js';
+import type { Diagnostic } from '../model/diagnostic.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 
@@ -28,8 +30,7 @@ export interface Build {
   readonly cached: boolean;
   readonly error_code: ErrorCode | null;
   readonly error: string | null;
-  /** As the build module's `Diagnostic`; the store does not look inside. */
-  readonly diagnostics: readonly unknown[];
+  readonly diagnostics: Diagnostic[];
   readonly artifact: string | null;
   readonly timings: BuildTimings;
   readonly worker_id: string | null;
@@ -38,7 +39,7 @@ export interface Build {
   readonly finished_at: Date | null;
 }
 
-/** What is to be compiled, for which endpoint. */
+/** A source to compile, and its endpoint. */
 export interface BuildRequest {
   readonly endpointId: string;
   readonly sourceKey: string;
@@ -52,7 +53,7 @@ export type BuildResult =
   | {
       readonly state: 'succeeded';
       readonly artifact: string;
-      readonly diagnostics: readonly unknown[];
+      readonly diagnostics: readonly Diagnostic[];
       readonly cached: boolean;
       readonly timings: BuildTimings;
     }
@@ -60,19 +61,19 @@ export type BuildResult =
       readonly state: 'failed';
       readonly errorCode: ErrorCode;
       readonly error: string;
-      readonly diagnostics: readonly unknown[];
+      readonly diagnostics: readonly Diagnostic[];
       readonly timings: BuildTimings;
     };
 
-/** One try of a build, as the queue names it. */
+/** One attempt of a build; jobs refer to it. */
 export interface BuildAttempt {
   readonly id: string;
   readonly attempt: number;
 }
 
 /**
- * Joins the build in flight for the same source, or starts a new one, and makes it the endpoint's latest.
- * @returns the build, and whether it is new and therefore has to be put on the queue
+ * Joins the build in progress for the same source, or creates a new one, and makes it the latest of the endpoint.
+ * @returns the build, and whether it is new and has to be put on the queue
  */
 export async function requestBuild(
   store: Store,
@@ -100,7 +101,7 @@ export async function requestBuild(
 
 /**
  * Records a build that needed no compiler: the artifact of the same source is known.
- * @returns the build; undefined when the artifact has just been forgotten
+ * @returns the build; undefined when the artifact was deleted meanwhile
  */
 export async function recordCachedBuild(
   store: Store,
@@ -142,7 +143,9 @@ export async function endpointsOfBuild(store: Store, id: string): Promise<string
   return store.knex('endpoints').where({ build_id: id }).orderBy('created_at').pluck('id');
 }
 
-/** Takes a queued build for a worker; undefined when another took it, or it is not of this attempt any more. */
+/**
+ * Claims a queued build for a worker; undefined when another worker claimed it, or this attempt is no longer current.
+ */
 export async function claimBuild(
   store: Store,
   { id, attempt }: BuildAttempt,
@@ -161,8 +164,8 @@ export async function claimBuild(
 }
 
 /**
- * Ends a build and carries its outcome to the endpoints that wait for it.
- * @returns false, and does nothing, when the attempt was given up
+ * Ends a build and writes its outcome to the endpoints that wait for it.
+ * @returns false, without effect, when the attempt is no longer current
  */
 export async function finishBuild(
   store: Store,
@@ -176,7 +179,7 @@ export async function finishBuild(
       .whereIn('state', ['queued', 'running'])
       .update({
         state: result.state,
-        diagnostics: JSON.stringify(result.diagnostics) as unknown as unknown[],
+        diagnostics: JSON.stringify(result.diagnostics) as unknown as Diagnostic[],
         timings: JSON.stringify(result.timings) as unknown as BuildTimings,
         finished_at: tx.knex.raw('clock_timestamp()') as unknown as Date,
         ...(result.state === 'succeeded'
@@ -185,11 +188,10 @@ export async function finishBuild(
       })
       .returning<{ source_key: string }[]>('source_key');
     if (!build) return false;
-    // A statement of its own: it has to see the endpoints that joined while this one waited for the row.
+    // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
     const outcome = outcomeForEndpoints(result, build.source_key);
     if (outcome) {
-      // Locks on several endpoints go in the order of their ids: with another order, this and an import could block
-      // each other.
+      // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
       await tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().select('id');
       await tx.knex('endpoints').where({ build_id: id }).update(outcome);
     }
@@ -198,7 +200,7 @@ export async function finishBuild(
   });
 }
 
-/** Gives a build that is nobody's any more a new attempt; undefined when it moved on in the meantime. */
+/** Starts a new attempt of an abandoned build; undefined when it has changed meanwhile. */
 export async function requeueBuild(
   store: Store,
   { id, attempt }: BuildAttempt,
@@ -212,7 +214,7 @@ export async function requeueBuild(
   return build;
 }
 
-/** The builds that a worker has taken and not ended. */
+/** The builds that a worker has claimed and not ended. */
 export async function runningBuildsOf(store: Store, workerId: string): Promise<BuildAttempt[]> {
   return store
     .knex('builds')
@@ -220,7 +222,7 @@ export async function runningBuildsOf(store: Store, workerId: string): Promise<B
     .where({ state: 'running', worker_id: workerId });
 }
 
-/** Running builds whose worker is gone. */
+/** Running builds whose worker has ended. */
 export async function abandonedBuilds(store: Store, liveWorkers: readonly string[]): Promise<BuildAttempt[]> {
   return store
     .knex('builds')
@@ -247,7 +249,7 @@ export async function pruneBuilds(store: Store, olderThanMs: number): Promise<nu
     .delete();
 }
 
-/** A fault of the service says nothing about an endpoint: it stays as it is. */
+/** A failure of the service says nothing about an endpoint: its status stays. */
 function outcomeForEndpoints(result: BuildResult, sourceKey: string) {
   if (result.state === 'succeeded') return compiledEndpoint(result.artifact, sourceKey);
   const isTheHandlers = result.errorCode === 'compile_failed' || result.errorCode === 'compile_timeout';

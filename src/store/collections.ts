@@ -1,8 +1,7 @@
 /** The table `collections`: groups of endpoints within a domain, with a path prefix and a switch. */
 import { AppError } from '../errors.js';
-import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
-import { nextUpdatedAt, type Store, transaction } from './database.js';
-import { violatedForeignKey } from './foreign-keys.js';
+import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
+import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
 import { insertInto } from './insert.js';
 import {
   deleteEndpoints,
@@ -25,16 +24,12 @@ export interface Collection {
   readonly updated_at: Date;
 }
 
-export type NewCollection = Pick<Collection, 'domain_id' | 'name' | 'description' | 'base_path' | 'enabled'>;
+/** The columns that a user sets. */
+const USER_COLUMNS = ['domain_id', 'name', 'description', 'base_path', 'enabled'] as const;
+export type NewCollection = Pick<Collection, (typeof USER_COLUMNS)[number]>;
 export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
 
-const insertCollection = insertInto<NewCollection, Collection>('collections', [
-  'domain_id',
-  'name',
-  'description',
-  'base_path',
-  'enabled',
-]);
+const insertCollection = insertInto<NewCollection, Collection>('collections', USER_COLUMNS);
 
 export async function listCollections(
   store: Store,
@@ -65,7 +60,7 @@ export async function createCollection(store: Store, collection: NewCollection):
 /**
  * Changes the given fields. A new base path moves the endpoints.
  * @returns undefined when there is no such collection
- * @throws AppError route_taken, or invalid_input when the base path does not go with the path of an endpoint
+ * @throws AppError route_taken, or invalid_input when the base path does not fit the path of an endpoint
  */
 export async function updateCollection(
   store: Store,
@@ -100,7 +95,7 @@ export async function updateCollection(
  */
 export async function deleteCollection(store: Store, id: string): Promise<boolean> {
   return transaction(store, async (tx) => {
-    // Locked, so that no endpoint joins between here and its end.
+    // Locked, so that no endpoint is added before the deletion.
     const collection = await tx.knex('collections').where({ id }).forUpdate().first('id');
     if (!collection) return false;
     await deleteEndpoints(tx, await lockEndpointsOfCollection(tx, id));
@@ -109,7 +104,7 @@ export async function deleteCollection(store: Store, id: string): Promise<boolea
   });
 }
 
-/** The routes the endpoints of a collection get from its new base path. */
+/** The new routes of the endpoints after a change of the base path. */
 async function movedRoutes(tx: Store, { id, base_path }: Collection): Promise<RouteClaim[]> {
   const endpoints = await tx
     .knex('endpoints')

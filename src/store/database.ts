@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { type Announcement, Announcer, type Topic } from './announcements.js';
-import { type ConnectionPool, HangWatch } from './hang-watch.js';
+import { type ConnectionPool, ServerWatchdog } from './server-watchdog.js';
 
-// Whole numbers of 64 bits come back as text by default; our counters stay far below 2^53.
+// 64-bit integers are read as text by default; our counters stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** What store functions work on: a pool, or one transaction of it. */
+/** The argument of store functions: a pool, or one transaction of it. */
 export interface Store {
   readonly knex: Knex;
   /** Tells listeners that a row changed; inside a transaction, once it is committed. */
@@ -20,12 +20,12 @@ export interface Store {
 
 /** A store that owns its connections. */
 export interface Database extends Store {
-  /** Sends what is still to be announced and closes all connections. */
+  /** Sends pending announcements and closes all connections. */
   close(): Promise<void>;
 }
 
-/** A server that accepts a connection and then says nothing is not waited for longer. */
-const CONNECT_LIMIT_MS = 3_000;
+/** Timeout for a server that accepts a connection and then does not respond. */
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** The configuration of knex, shared with its command line. */
 export function knexConfig(connectionString: string, poolSize = 10): Knex.Config {
@@ -34,17 +34,17 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
     connection: {
       connectionString,
       keepAlive: true,
-      connectionTimeoutMillis: CONNECT_LIMIT_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       application_name: 'edge-gateway',
     },
-    // `min: 0` lets the pool drop connections that a database restart has broken.
+    // `min: 0` lets the pool drop connections that a restart of the database broke.
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: 5_000,
-    // knex prints to the console what it throws as well; here, whoever catches it logs it.
+    // knex would also print the errors that it throws; the code that catches them logs them.
     log: { warn: ignore, error: ignore, debug: ignore, deprecate: ignore },
     migrations: {
       directory: fileURLToPath(new URL('../../migrations', import.meta.url)),
-      // tsc leaves .d.ts and .map files beside the migrations; knex would run anything it finds.
+      // knex would also run the .d.ts and .map files that tsc writes beside the migrations.
       loadExtensions: ['.js'],
     },
   };
@@ -53,8 +53,9 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
 function ignore(): void {}
 
 /**
- * Opens a pool. Connections are made when they are needed.
- * @param onError told of what nobody waits for: announcements that were not sent, a server that hangs
+ * Opens a pool. Connections are made on demand.
+ * @param onError called with errors that no caller sees: announcements that were not sent, a server that does not
+ *   respond
  */
 export function openDatabase(
   connectionString: string,
@@ -63,24 +64,25 @@ export function openDatabase(
 ): Database {
   const connections = knex(knexConfig(connectionString, poolSize));
   const announcer = new Announcer(connections, onError);
-  const watch = new HangWatch(connections.client.pool as ConnectionPool, connectionString, onError);
+  const watchdog = new ServerWatchdog(connections.client.pool as ConnectionPool, connectionString, onError);
   return {
     knex: connections,
     announce: (topic, id) => announcer.announce({ topic, id }),
     close: async () => {
       await announcer.flushed();
-      watch.stop();
+      watchdog.stop();
       await connections.destroy();
     },
   };
 }
 
-/** Tries of a transaction that PostgreSQL ends because it and another wait for each other. */
+/** Attempts of a transaction that PostgreSQL aborts because of a deadlock. */
 const DEADLOCK_TRIES = 3;
 
 /**
- * Runs `work` in a transaction; what it announces goes out after the commit, and not at all after a rollback. Locks are taken
- * in one order wherever several are; should two transactions wait for each other all the same, one of them is run again.
+ * Runs `work` in a transaction; its announcements are sent after the commit, and dropped after a rollback. Locks are
+ * taken in the same order everywhere; if PostgreSQL detects a deadlock all the same, the aborted transaction is
+ * retried.
  */
 export async function transaction<T>(store: Store, work: (tx: Store) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -112,7 +114,7 @@ export async function migrate(connectionString: string): Promise<readonly string
   }
 }
 
-/** Makes the database that the URL names, unless the server has it. */
+/** Creates the database that the URL names, if it does not exist. */
 export async function createDatabaseIfMissing(connectionString: string): Promise<void> {
   const url = new URL(connectionString);
   const name = decodeURIComponent(url.pathname.slice(1));
@@ -128,13 +130,19 @@ export async function createDatabaseIfMissing(connectionString: string): Promise
   }
 }
 
-/** The name of the unique constraint a failed write ran into, if that is why it failed. */
+/** The name of the unique constraint that a write violated, if that is why it failed. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError && error.code === '23505') return error.constraint;
   return undefined;
 }
 
-/** True when a statement has waited for a lock longer than `lock_timeout` lets it. */
+/** The name of the foreign key that a failed write violated: it refers to a row that does not exist. */
+export function violatedForeignKey(error: unknown): string | undefined {
+  if (error instanceof pg.DatabaseError && error.code === '23503') return error.constraint;
+  return undefined;
+}
+
+/** True when a statement has waited for a lock longer than `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
@@ -148,7 +156,7 @@ export function nextUpdatedAt(store: Store): Knex.Raw {
   return store.knex.raw("greatest(clock_timestamp(), updated_at + interval '1 millisecond')");
 }
 
-/** True for errors that mean PostgreSQL is away, as opposed to a statement it refused. */
+/** True for errors of the connection to PostgreSQL, as opposed to statements that it rejected. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -163,8 +171,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * What pg says, without a code, of connections that broke, were given up, or did not come about in time. knex puts the
- * statement in front.
+ * Messages of pg, without a code, about connections that broke, were closed or timed out. knex prepends the statement.
  */
 const LOST_CONNECTION =
   /(^| - )(Connection terminated|Connection terminated unexpectedly|timeout expired|Client (was closed|has encountered a connection error) and is not queryable)$/;

@@ -1,4 +1,4 @@
-/** The table `domains`: hostnames, each with a switch for all that is served under it. */
+/** The table `domains`: hostnames, each with a switch for all its endpoints. */
 import { AppError } from '../errors.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
 import { insertInto } from './insert.js';
@@ -21,9 +21,11 @@ export interface Domain {
   readonly updated_at: Date;
 }
 
-export type NewDomain = Pick<Domain, 'name' | 'host' | 'description' | 'enabled'>;
+/** The columns that a user sets. */
+const USER_COLUMNS = ['name', 'host', 'description', 'enabled'] as const;
+export type NewDomain = Pick<Domain, (typeof USER_COLUMNS)[number]>;
 
-const insertDomain = insertInto<NewDomain, Domain>('domains', ['name', 'host', 'description', 'enabled']);
+const insertDomain = insertInto<NewDomain, Domain>('domains', USER_COLUMNS);
 
 export async function listDomains(store: Store): Promise<Domain[]> {
   return store.knex<Domain>('domains').orderBy(['created_at', 'id']);
@@ -36,11 +38,11 @@ export async function findDomain(store: Store, id: string): Promise<Domain | und
 /** @throws AppError host_taken */
 export async function createDomain(store: Store, domain: NewDomain): Promise<Domain> {
   return namingHostOwner(store, domain.host, async () => {
-    // Nothing else is affected by an enabled domain, so one statement does it.
+    // An enabled domain affects no other row, so one statement suffices.
     if (domain.enabled) return insertDomain(store, domain);
     return transaction(store, async (tx) => {
       const created = await insertDomain(tx, domain);
-      // Endpoints may have named the host before it had a domain.
+      // Endpoints may refer to the host before the domain exists.
       await touchEndpoints(tx, await lockEndpointsOfDomain(tx, created));
       return created;
     });
@@ -48,7 +50,7 @@ export async function createDomain(store: Store, domain: NewDomain): Promise<Dom
 }
 
 /**
- * Changes the given fields. A new host is given to the endpoints that have the old one.
+ * Changes the given fields. A new host is copied to the endpoints that have the old one.
  * @returns undefined when there is no such domain
  * @throws AppError host_taken or route_taken
  */
@@ -68,7 +70,8 @@ export async function updateDomain(
         .returning('*');
       if (!after) return undefined;
       if (after.host === before.host && after.enabled === before.enabled) return after;
-      // Those that have named the new host before it had a domain, too: in one go, as locks on several endpoints are.
+      // Includes endpoints that referred to the new host before, in one call, because several endpoints are locked in
+      // order.
       const affected = await lockEndpointsOfDomain(tx, before, after.host);
       if (after.host !== before.host) {
         await tx
@@ -92,7 +95,7 @@ export async function deleteDomain(store: Store, id: string): Promise<boolean> {
   return transaction(store, async (tx) => {
     const domain = await tx.knex<Domain>('domains').where({ id }).forUpdate().first();
     if (!domain) return false;
-    // Locked, so that no endpoint joins a collection between here and its end.
+    // Locked, so that no endpoint is added to a collection before the deletion.
     await tx.knex('collections').where({ domain_id: id }).orderBy('id').forUpdate().select('id');
     await deleteEndpoints(tx, await lockEndpointsOfDomain(tx, domain));
     await tx.knex('domains').where({ id }).delete();

@@ -1,10 +1,10 @@
-/** The run state of endpoints: what should run (desired), and the status that follows from what was observed. */
-import type { EndpointLimits } from '../endpoint-limits.js';
+/** The run state of endpoints: the desired state, and the status that follows from the observed state. */
+import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Store } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
 
-/** What a gateway needs to know of an endpoint. */
+/** An endpoint as a gateway reads it. */
 export interface RoutedEndpoint {
   readonly id: string;
   readonly version: number;
@@ -15,19 +15,19 @@ export interface RoutedEndpoint {
   readonly routed: boolean;
   readonly limits: EndpointLimits | null;
   readonly desired_artifact: string | null;
-  /** Request id of the API call that asked for it. */
+  /** Request id of the API call that set it. */
   readonly desired_by: string | null;
-  /** True when it was stopped, and nothing else was asked for since. */
+  /** True when it was stopped after its last start. */
   readonly stopped: boolean;
 }
 
-/** Identifies a state of an endpoint without reading it. */
+/** Identifies a state of an endpoint. */
 export interface EndpointVersion {
   readonly id: string;
   readonly version: number;
 }
 
-/** All endpoints with their versions: what a gateway compares with what it has. */
+/** The versions of all endpoints, for a resync. */
 export async function endpointVersions(store: Store): Promise<EndpointVersion[]> {
   return store.knex('endpoints').select<EndpointVersion[]>('id', 'version');
 }
@@ -57,26 +57,26 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
     );
 }
 
-/** A start that was asked for. */
-export interface DesiredRun {
-  /** Gateways that have acted on this version, or a later one, have seen the wish. */
+/** A requested start. */
+export interface RequestedStart {
+  /** Gateways that have reconciled this version, or a later one, know of the start. */
   readonly version: number;
   readonly artifact: string;
-  /** False when the same was wanted before: then this start is not the one to take the wish back. */
+  /** False when this artifact was already the desired one: then a failed start does not revert it. */
   readonly isNew: boolean;
 }
 
 /**
- * Asks for the endpoint's artifact to run. An endpoint that already runs it stays as it is, unless it is in error: then
- * the gateways are asked to look again.
+ * Makes the endpoint's artifact the desired one. Nothing changes when it already is, unless the endpoint is in error:
+ * then the gateways try again.
  * @returns undefined when there is no endpoint; `artifact: null` when it has no successful build
  */
-export async function desireRun(
+export async function requestStart(
   store: Store,
   id: string,
   requestId: string,
-): Promise<DesiredRun | { readonly artifact: null } | undefined> {
-  const { rows } = await store.knex.raw<{ rows: DesiredRow[] }>(
+): Promise<RequestedStart | { readonly artifact: null } | undefined> {
+  const { rows } = await store.knex.raw<{ rows: StartRow[] }>(
     `WITH wanted AS (SELECT id, artifact, desired_artifact, version, status FROM endpoints WHERE id = ? FOR UPDATE),
      changed AS (
        UPDATE endpoints SET desired_artifact = wanted.artifact, desired_by = ?, version = endpoints.version + 1
@@ -96,19 +96,19 @@ export async function desireRun(
   return { version: changed_version ?? version, artifact, isNew: desired_artifact !== artifact };
 }
 
-interface DesiredRow {
+interface StartRow {
   readonly artifact: string | null;
   readonly desired_artifact: string | null;
   readonly version: number;
-  /** Null when nothing had to be changed. */
+  /** Null when nothing changed. */
   readonly changed_version: number | null;
 }
 
-/** What the live gateways make of a wish. */
+/** The desired state of an endpoint, and its observations by the live gateways. */
 export interface ObservedRun {
-  /** What is wanted now. */
+  /** The desired artifact; null when none should run. */
   readonly desired_artifact: string | null;
-  /** One for each live gateway, the longest-lived first; undefined for one that has not looked yet. */
+  /** One for each live gateway, the longest-lived first; undefined for one that has not observed it yet. */
   readonly observations: readonly (RunObservation | undefined)[];
 }
 
@@ -118,7 +118,7 @@ export interface RunObservation
   readonly hostname: string;
 }
 
-/** @returns undefined when the endpoint is gone */
+/** @returns undefined when there is no such endpoint */
 export async function observedRun(store: Store, id: string): Promise<ObservedRun | undefined> {
   const { rows } = await store.knex.raw<{ rows: ObservedRow[] }>(
     `SELECT endpoints.desired_artifact, gateways.id AS node_id, state, observations.artifact, observations.version,
@@ -144,8 +144,8 @@ type ObservedRow = { readonly [Key in keyof RunObservation]: RunObservation[Key]
   readonly node_id: string | null;
 };
 
-/** A start was seen on all gateways. Does nothing if something else was asked for in the meantime. */
-export async function confirmRun(store: Store, id: string, { artifact }: DesiredRun): Promise<void> {
+/** Records that a start succeeded on all gateways. Does nothing when the desired state has changed since. */
+export async function confirmRun(store: Store, id: string, { artifact }: RequestedStart): Promise<void> {
   await store
     .knex('endpoints')
     .where({ id, desired_artifact: artifact })
@@ -153,10 +153,10 @@ export async function confirmRun(store: Store, id: string, { artifact }: Desired
 }
 
 /**
- * A start failed: the reason goes to the endpoint, and if it was this start that changed what should run, back to what
- * ran before. Does nothing if something else was asked for in the meantime.
+ * Records a failed start: stores the error, and reverts the desired state if this start changed it. Does nothing when
+ * the desired state has changed since.
  */
-export async function revertRun(store: Store, id: string, run: DesiredRun, error: string): Promise<void> {
+export async function revertRun(store: Store, id: string, run: RequestedStart, error: string): Promise<void> {
   const failed = { status: 'error', last_error: error };
   const endpoint = store.knex('endpoints').where({ id, desired_artifact: run.artifact });
   if (!run.isNew) {
@@ -166,14 +166,17 @@ export async function revertRun(store: Store, id: string, run: DesiredRun, error
   const reverted = await endpoint.update({
     ...failed,
     desired_artifact: store.knex.ref('confirmed_artifact'),
-    // Whatever else has counted it up meanwhile, a new route say, is no reason to keep a build that does not start.
+    // Other changes meanwhile, such as one of the route, must not keep a build that does not start.
     version: store.knex.raw('version + 1'),
   });
   if (reverted > 0) store.announce('endpoint', id);
 }
 
-/** Asks for nothing to run. @returns the version to wait for; undefined when nothing should have been running anyway */
-export async function desireStop(store: Store, id: string): Promise<number | undefined> {
+/**
+ * Sets the desired state to stopped.
+ * @returns the version to wait for; undefined when it was already stopped
+ */
+export async function requestStop(store: Store, id: string): Promise<number | undefined> {
   const [stopped] = await store
     .knex('endpoints')
     .where({ id })
@@ -191,8 +194,8 @@ export async function desireStop(store: Store, id: string): Promise<number | und
 }
 
 /**
- * A gateway cannot keep the handler running: the endpoint is in error, and is still tried from time to time.
- * @param version of the endpoint whose handler it is: a wish after that gets a chance of its own
+ * Records that a gateway cannot keep the handler running: the endpoint is in error, and the gateway keeps retrying.
+ * @param version the version of the endpoint; does nothing when the desired state has changed since
  */
 export async function reportCrashLoop(
   store: Store,
@@ -207,7 +210,7 @@ export async function reportCrashLoop(
     .update({ status: 'error', last_error: error });
 }
 
-/** A handler that crashed over and over has kept running for a while. */
+/** Records the end of a crash loop. */
 export async function reportRecovery(store: Store, id: string, artifact: string): Promise<void> {
   await store
     .knex('endpoints')
@@ -215,7 +218,7 @@ export async function reportRecovery(store: Store, id: string, artifact: string)
     .update({ status: 'running', last_error: null });
 }
 
-/** All artifacts that should run somewhere. */
+/** All desired artifacts. */
 export async function desiredArtifacts(store: Store): Promise<string[]> {
   return store.knex('endpoints').whereNotNull('desired_artifact').distinct().pluck('desired_artifact');
 }

@@ -1,24 +1,25 @@
-/** The table `endpoints`: a route and the code behind it. What runs of it is in `endpoint-runs.ts`. */
+/** The table `endpoints`: a route and its code. Its run state is in `endpoint-runs.ts`. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Dependencies } from '../dependencies.js';
-import type { EndpointLimits } from '../endpoint-limits.js';
-import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
-import { joinRoute, RouteSyntaxError, routeKey } from '../route-pattern.js';
-import { sourceKey } from '../source-key.js';
+import type { Dependencies } from '../model/crates.js';
+import type { EndpointLimits } from '../model/endpoint-limits.js';
+import type { EndpointMethod } from '../model/endpoint-method.js';
+import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
+import { sourceKey } from '../model/source-key.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
-import { insertInto } from './insert.js';
+import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 export type EndpointStatus = 'created' | 'compiled' | 'running' | 'stopped' | 'error';
 
-/** What a user says of an endpoint. */
-export interface NewEndpoint {
+/** A row, with the processes that run now. */
+export interface Endpoint {
+  readonly id: string;
   readonly name: string;
   readonly path: string;
   readonly method: EndpointMethod;
-  /** A hostname in lower case, or `*`. It need not be the host of a domain. */
+  /** A hostname in lower case, or `*`. There need not be a domain with this host. */
   readonly domain: string;
   readonly collection_id: string | null;
   readonly description: string | null;
@@ -26,13 +27,10 @@ export interface NewEndpoint {
   readonly dependencies: Dependencies | null;
   readonly limits: EndpointLimits | null;
   readonly enabled: boolean;
-}
-
-/** A row, with what runs of it now. */
-export interface Endpoint extends NewEndpoint {
-  readonly id: string;
   /** Base path and path joined. */
   readonly route: string;
+  /** Equal for routes that match the same requests. */
+  readonly route_key: string;
   readonly source_key: string;
   readonly status: EndpointStatus;
   readonly last_error: string | null;
@@ -45,6 +43,30 @@ export interface Endpoint extends NewEndpoint {
   readonly running_pids: readonly (number | null)[];
 }
 
+/** The columns that a user sets. */
+const USER_COLUMNS = [
+  ...(['name', 'path', 'method', 'domain', 'collection_id', 'description', 'enabled'] as const),
+  ...(['code', 'dependencies', 'limits'] as const),
+] as const;
+/** Columns computed from those. */
+const DERIVED_COLUMNS = ['route', 'route_key', 'source_key'] as const;
+/** Columns that the database sets. */
+const GENERATED_COLUMNS = [
+  ...(['id', 'status', 'last_error', 'build_id', 'artifact', 'artifact_source_key'] as const),
+  ...(['created_at', 'updated_at'] as const),
+] as const;
+
+export type NewEndpoint = Pick<Endpoint, (typeof USER_COLUMNS)[number]>;
+type Derived = Pick<Endpoint, (typeof DERIVED_COLUMNS)[number]>;
+type Generated = Pick<Endpoint, (typeof GENERATED_COLUMNS)[number]>;
+
+/** Does not read back known values, such as the code. */
+const insertEndpoint = insertInto<NewEndpoint & Derived, Generated>(
+  'endpoints',
+  [...USER_COLUMNS, ...DERIVED_COLUMNS],
+  GENERATED_COLUMNS,
+);
+
 export interface EndpointFilter {
   readonly domain?: string;
   readonly collection_id?: string;
@@ -56,36 +78,6 @@ const RUNNING_PIDS = `ARRAY(
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
      AND ${IS_LIVE_NODE}
    ORDER BY nodes.started_at, nodes.id) AS running_pids`;
-
-/** Reads back only what the database adds: the rest, the code above all, need not come back. */
-const insertEndpoint = insertInto<
-  Omit<NewEndpoint, 'dependencies' | 'limits'> & {
-    readonly dependencies: string | null;
-    readonly limits: string | null;
-    readonly route: string;
-    readonly route_key: string;
-    readonly source_key: string;
-  },
-  Pick<Endpoint, 'id' | 'status' | 'created_at' | 'updated_at'>
->(
-  'endpoints',
-  [
-    'name',
-    'path',
-    'method',
-    'domain',
-    'collection_id',
-    'description',
-    'code',
-    'dependencies',
-    'limits',
-    'enabled',
-    'route',
-    'route_key',
-    'source_key',
-  ],
-  ['id', 'status', 'created_at', 'updated_at'],
-);
 
 export async function listEndpoints(store: Store, filter: EndpointFilter = {}): Promise<Endpoint[]> {
   return store
@@ -105,53 +97,17 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
 /** @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input */
 export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promise<Endpoint> {
   let claims: readonly RouteClaim[] = [];
-  const source_key = sourceKey(endpoint.code, endpoint.dependencies);
   const insert = async (tx: Store): Promise<Endpoint> => {
     const routes = await routesOf(tx, endpoint);
-    claims = [{ id: null, ...pick(endpoint), ...routes }];
-    // Written out: spreading objects of this size takes V8 as long as parsing the request.
-    const created = await insertEndpoint(tx, {
-      name: endpoint.name,
-      path: endpoint.path,
-      method: endpoint.method,
-      domain: endpoint.domain,
-      collection_id: endpoint.collection_id,
-      description: endpoint.description,
-      code: endpoint.code,
-      enabled: endpoint.enabled,
-      dependencies: jsonb(endpoint.dependencies),
-      limits: jsonb(endpoint.limits),
-      route: routes.route,
-      route_key: routes.route_key,
-      source_key,
-    });
-    tx.announce('endpoint', created.id);
-    return {
-      id: created.id,
-      name: endpoint.name,
-      path: endpoint.path,
-      method: endpoint.method,
-      domain: endpoint.domain,
-      collection_id: endpoint.collection_id,
-      description: endpoint.description,
-      code: endpoint.code,
-      enabled: endpoint.enabled,
-      dependencies: endpoint.dependencies,
-      limits: endpoint.limits,
-      route: routes.route,
-      source_key,
-      status: created.status,
-      last_error: null,
-      build_id: null,
-      artifact: null,
-      artifact_source_key: null,
-      created_at: created.created_at,
-      updated_at: created.updated_at,
-      running_pids: [],
-    };
+    claims = [{ id: null, domain: endpoint.domain, method: endpoint.method, ...routes }];
+    const source_key = sourceKey(endpoint.code, endpoint.dependencies);
+    const row = { ...endpoint, ...routes, source_key };
+    const generated = await insertEndpoint(tx, row);
+    tx.announce('endpoint', generated.id);
+    return { ...row, ...generated, running_pids: [] };
   };
   return namingRouteOwner(store, { claims: () => claims }, () =>
-    // Without a collection there is nothing to lock: one statement does it.
+    // Without a collection there is nothing to lock, so one statement suffices.
     endpoint.collection_id === null ? insert(store) : transaction(store, insert),
   );
 }
@@ -173,21 +129,18 @@ export async function updateEndpoint(
       if (!before || Object.keys(changes).length === 0) return before && findEndpoint(tx, id);
       const after: NewEndpoint = { ...before, ...changes };
       const routes = await routesOf(tx, after);
-      claims = [{ id, ...pick(after), ...routes }];
+      claims = [{ id, domain: after.domain, method: after.method, ...routes }];
       const rerouted =
         routes.route !== before.route ||
         (['method', 'domain', 'enabled', 'collection_id'] as const).some((key) => after[key] !== before[key]);
       const hasNewLimits = 'limits' in changes && !isDeepStrictEqual(after.limits, before.limits);
-      // What gateways have to know of.
       const concernsGateways = rerouted || hasNewLimits;
       await tx
         .knex('endpoints')
         .where({ id })
         .update({
-          ...changes,
+          ...columnValues(changes),
           ...routes,
-          ...('dependencies' in changes && { dependencies: jsonb(after.dependencies) }),
-          ...('limits' in changes && { limits: jsonb(after.limits) }),
           source_key: sourceKey(after.code, after.dependencies),
           ...(concernsGateways && { version: tx.knex.raw('version + 1') }),
           updated_at: nextUpdatedAt(tx),
@@ -206,8 +159,8 @@ export async function deleteEndpoint(store: Store, id: string): Promise<boolean>
 }
 
 /**
- * Locks an endpoint for a change, what stands above it first: changes of domains and collections lock from the top
- * down too, and locks taken in one order cannot wait for each other in a circle.
+ * Locks an endpoint for a change, its domain and collection first: changes of those lock top-down too, and one lock
+ * order avoids deadlocks.
  */
 async function lockEndpoint(
   tx: Store,
@@ -224,12 +177,12 @@ async function lockEndpoint(
       .forUpdate()
       .first<Endpoint | undefined>('endpoints.*');
     if (!locked) return undefined;
-    // Moved to another collection between the look and the lock: look again.
+    // Moved to another collection before it was locked: retry.
     if (locked.collection_id === seen.collection_id) return { ...locked, running_pids: [] };
   }
 }
 
-/** What an endpoint needs to know of its collection, locked against changes until the commit. */
+/** The collection of an endpoint, locked against changes until the commit. */
 async function lockParents(
   tx: Store,
   collectionId: string | null,
@@ -279,13 +232,4 @@ async function basePathFor(tx: Store, collectionId: string, domain: string): Pro
     );
   }
   return collection.base_path;
-}
-
-function pick({ domain, method }: NewEndpoint): Pick<NewEndpoint, 'domain' | 'method'> {
-  return { domain, method };
-}
-
-/** pg would send a plain object as JSON too, but an array as a PostgreSQL array. */
-function jsonb(value: Dependencies | EndpointLimits | null): string | null {
-  return value === null ? null : JSON.stringify(value);
 }

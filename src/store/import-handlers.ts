@@ -1,11 +1,11 @@
 /**
- * The table `import_handlers`: the handlers of imported bundles on their way from source to running. Each change counts
- * up the version of the import, in one statement, so that versions are seen in the order they were made.
+ * The table `import_handlers`: the progress of the handlers of imported bundles. Each change increments the version of
+ * the import in the same statement, so that versions are seen in order.
  */
 import type { Store } from './database.js';
 import type { ImportedRow } from './imported-endpoints.js';
 
-export type HandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
+export type ImportHandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
 export type HandlerStage = 'compile' | 'start';
 
 /** A row. */
@@ -14,9 +14,9 @@ export interface ImportHandler {
   readonly endpoint_id: string;
   readonly position: number;
   readonly name: string;
-  /** Its place in the bundle. */
+  /** Its path in the bundle. */
   readonly file: string;
-  readonly state: HandlerState;
+  readonly state: ImportHandlerState;
   /** Where and why it failed. */
   readonly stage: HandlerStage | null;
   readonly message: string | null;
@@ -29,14 +29,14 @@ export interface ImportHandler {
   readonly finished_at: Date | null;
 }
 
-/** One try of a handler, as the queue names it. */
+/** One attempt of a handler; jobs refer to it. */
 export interface HandlerAttempt {
   readonly importId: string;
   readonly endpointId: string;
   readonly attempt: number;
 }
 
-/** What a worker needs to know of a handler it has taken. */
+/** The input of a worker that has claimed a handler. */
 export interface ClaimedHandler {
   readonly start: boolean;
   readonly request_id: string;
@@ -48,9 +48,9 @@ export type HandlerResult =
   | { readonly state: 'failed'; readonly stage: HandlerStage; readonly message: string };
 
 /** How many handlers of an import are in which state. */
-export type HandlerCounts = Readonly<Record<HandlerState, number>>;
+export type ImportHandlerCounts = Readonly<Record<ImportHandlerState, number>>;
 
-/** Rows for those endpoints that a handler came with. */
+/** Inserts rows for the endpoints that have a handler. */
 export async function insertHandlers(
   tx: Store,
   importId: string,
@@ -76,17 +76,19 @@ export async function handlersOf(store: Store, importId: string, after = 0): Pro
     .orderBy('position');
 }
 
-export async function countHandlers(store: Store, importId: string): Promise<HandlerCounts> {
+export async function countHandlers(store: Store, importId: string): Promise<ImportHandlerCounts> {
   const rows = await store
     .knex('import_handlers')
     .where({ import_id: importId })
     .groupBy('state')
-    .select<{ state: HandlerState; count: number }[]>('state', store.knex.raw('count(*) AS count'));
+    .select<{ state: ImportHandlerState; count: number }[]>('state', store.knex.raw('count(*) AS count'));
   const none = { queued: 0, compiling: 0, compiled: 0, starting: 0, started: 0, failed: 0 };
   return { ...none, ...Object.fromEntries(rows.map(({ state, count }) => [state, count])) };
 }
 
-/** Takes a queued handler for a worker; undefined when another took it, or it is not of this attempt any more. */
+/**
+ * Claims a queued handler for a worker; undefined when another worker claimed it, or this attempt is no longer current.
+ */
 export async function claimHandler(
   store: Store,
   attempt: HandlerAttempt,
@@ -105,7 +107,7 @@ export async function claimHandler(
   return rows[0];
 }
 
-/** Notes how far a handler is. */
+/** Records the progress of a handler. */
 export async function advanceHandler(
   store: Store,
   attempt: HandlerAttempt,
@@ -114,7 +116,10 @@ export async function advanceHandler(
   await change(store, attempt, 'state = ?, build_id = ?', [progress.state, progress.buildId]);
 }
 
-/** Ends a handler. @returns false when it had ended, or this attempt was given up */
+/**
+ * Ends a handler.
+ * @returns false when it had ended, or this attempt is no longer current
+ */
 export async function finishHandler(
   store: Store,
   attempt: HandlerAttempt,
@@ -128,7 +133,7 @@ export async function finishHandler(
   ]);
 }
 
-/** Gives a handler that is nobody's any more a new attempt; undefined when it moved on in the meantime. */
+/** Starts a new attempt of an abandoned handler; undefined when it has changed meanwhile. */
 export async function requeueHandler(
   store: Store,
   attempt: HandlerAttempt,
@@ -142,15 +147,15 @@ export async function requeueHandler(
   return isRequeued ? { ...attempt, attempt: attempt.attempt + 1 } : undefined;
 }
 
-/** A handler that may have got lost on its way. */
+/** A handler whose job may be lost. */
 export interface UnfinishedHandler extends HandlerAttempt {
   readonly requestId: string;
-  readonly state: HandlerState;
-  /** Its worker is gone. */
+  readonly state: ImportHandlerState;
+  /** Its worker has ended. */
   readonly isAbandoned: boolean;
 }
 
-/** The handlers that a worker has taken and not ended. */
+/** The handlers that a worker has claimed and not ended. */
 export async function unfinishedHandlersOf(store: Store, workerId: string): Promise<UnfinishedHandler[]> {
   const { rows } = await store.knex.raw<{ rows: UnfinishedHandler[] }>(
     `SELECT import_id AS "importId", endpoint_id AS "endpointId", attempt, imports.request_id AS "requestId",
@@ -163,8 +168,8 @@ export async function unfinishedHandlersOf(store: Store, workerId: string): Prom
 }
 
 /**
- * Handlers that have not ended and whose worker is gone, or that were given to the queue longer ago than this; those
- * that have waited longest, at most `limit`.
+ * Unfinished handlers whose worker has ended, or that were queued longer ago than this; the longest waiting first, at
+ * most `limit`.
  */
 export async function unfinishedHandlers(
   store: Store,

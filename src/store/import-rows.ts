@@ -1,70 +1,56 @@
 /** The SQL of imported endpoints: many rows in each statement, sent as one JSON text. */
-import type { Dependencies } from '../dependencies.js';
-import type { EndpointMethod } from '../endpoint-method.js';
 import type { Store } from './database.js';
-import type { EndpointStatus } from './endpoints.js';
+import type { Endpoint } from './endpoints.js';
 
-/** What an import needs to know of an endpoint that has a route of its. */
-export interface ExistingEndpoint {
-  readonly id: string;
-  readonly collection_id: string | null;
-  readonly name: string;
-  readonly path: string;
-  readonly method: EndpointMethod;
-  readonly description: string | null;
-  readonly dependencies: Dependencies | null;
-  readonly route: string;
-  readonly route_key: string;
-  readonly status: EndpointStatus;
+/** An endpoint with the columns that only imports use. */
+interface ImportableEndpoint extends Endpoint {
+  /** Title of the API in the last import. */
   readonly imported_from: string | null;
+  /** sha256 of the code that an import generated, in hex; null for other code. */
   readonly generated_digest: string | null;
+  /** sha256 of the handler that an import brought. */
   readonly handler_digest: string | null;
-  /** sha256 of the code, in hex: the code itself need not come here to be compared. */
+}
+
+const EXISTING_COLUMNS = [
+  ...(['id', 'collection_id', 'name', 'path', 'method', 'description', 'dependencies'] as const),
+  ...(['route', 'route_key', 'status', 'imported_from', 'generated_digest', 'handler_digest'] as const),
+] as const;
+
+/** The columns of an existing endpoint that an import compares. */
+export interface ExistingEndpoint extends Pick<ImportableEndpoint, (typeof EXISTING_COLUMNS)[number]> {
+  /** sha256 of the code, in hex, so that the code itself is not read. */
   readonly code_digest: string | null;
   /** No code, or nothing but white space. */
   readonly is_blank: boolean;
 }
 
-export interface EndpointAddition {
-  readonly id: string;
-  readonly name: string;
-  readonly path: string;
-  readonly method: EndpointMethod;
-  readonly domain: string;
-  readonly collection_id: string | null;
-  readonly description: string | null;
-  readonly code: string;
-  readonly dependencies: Dependencies | null;
-  readonly route: string;
-  readonly route_key: string;
-  readonly source_key: string;
-  readonly imported_from: string;
-  readonly generated_digest: string | null;
-  readonly handler_digest: string | null;
-}
+const ADDED_COLUMNS = [
+  ...(['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'code'] as const),
+  ...(['dependencies', 'route', 'route_key', 'source_key'] as const),
+  ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
+] as const;
 
-export interface EndpointChange {
-  readonly id: string;
-  readonly name: string;
-  readonly path: string;
-  readonly description: string | null;
-  readonly route: string;
-  readonly imported_from: string;
-  /** Without it, `code`, the digests and `source_key` mean nothing. */
-  readonly sets_code: boolean;
+export type EndpointAddition = Pick<ImportableEndpoint, (typeof ADDED_COLUMNS)[number]>;
+
+/** Columns that an import writes, with new or old values. */
+const CHANGED_COLUMNS = [
+  ...(['name', 'path', 'description', 'dependencies', 'route'] as const),
+  ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
+] as const;
+
+export interface EndpointChange extends Pick<ImportableEndpoint, 'id' | (typeof CHANGED_COLUMNS)[number]> {
+  /** null keeps the code. */
   readonly code: string | null;
-  readonly generated_digest: string | null;
-  readonly handler_digest: string | null;
+  /** Of new code; null keeps it. */
   readonly source_key: string | null;
-  readonly sets_dependencies: boolean;
-  readonly dependencies: Dependencies | null;
-  /** Gateways have to know. */
+  /** The change affects gateways. */
   readonly rerouted: boolean;
-  /** Something changes that the API shows. */
+  /** The change is visible in the API. */
   readonly is_visible: boolean;
 }
 
-/** Locks the endpoints of a domain that have one of these routes, in the order of their ids, which it returns. */
+/** Locks the endpoints of a domain that have one of these routes, in the order of their ids, and returns the ids. */
 export async function lockRoutes(
   tx: Store,
   domain: string,
@@ -80,8 +66,7 @@ export async function lockRoutes(
 
 export async function existingEndpoints(tx: Store, ids: readonly string[]): Promise<ExistingEndpoint[]> {
   const { rows } = await tx.knex.raw<{ rows: ExistingEndpoint[] }>(
-    `SELECT id, collection_id, name, path, method, description, dependencies, route, route_key, status,
-            imported_from, generated_digest, handler_digest, encode(sha256(convert_to(code, 'UTF8')), 'hex') AS code_digest,
+    `SELECT ${EXISTING_COLUMNS.join(', ')}, encode(sha256(convert_to(code, 'UTF8')), 'hex') AS code_digest,
             coalesce(code, '') !~ '\\S' AS is_blank
        FROM endpoints WHERE id = ANY(?::uuid[])`,
     [[...ids]],
@@ -91,13 +76,9 @@ export async function existingEndpoints(tx: Store, ids: readonly string[]): Prom
 
 export async function insertEndpoints(tx: Store, additions: readonly EndpointAddition[]): Promise<void> {
   if (additions.length === 0) return;
-  const columns =
-    'id, name, path, method, domain, collection_id, description, code, dependencies, route, route_key, source_key, imported_from, generated_digest, handler_digest';
+  const columns = ADDED_COLUMNS.join(', ');
   await tx.knex.raw(
-    `INSERT INTO endpoints (${columns}) SELECT ${columns} FROM json_to_recordset(?::json) AS added (
-       id uuid, name text, path text, method text, domain text, collection_id uuid, description text, code text,
-       dependencies jsonb, route text, route_key text, source_key text, imported_from text, generated_digest text,
-       handler_digest text)`,
+    `INSERT INTO endpoints (${columns}) SELECT ${columns} FROM json_populate_recordset(null::endpoints, ?::json)`,
     [JSON.stringify(additions)],
   );
 }
@@ -106,26 +87,19 @@ export async function updateEndpoints(tx: Store, changes: readonly EndpointChang
   if (changes.length === 0) return;
   await tx.knex.raw(
     `UPDATE endpoints SET
-       name = changed.name, path = changed.path, description = changed.description, route = changed.route,
-       imported_from = changed.imported_from,
-       code = CASE WHEN sets_code THEN changed.code ELSE endpoints.code END,
-       generated_digest = CASE WHEN sets_code THEN changed.generated_digest ELSE endpoints.generated_digest END,
-       handler_digest = CASE WHEN sets_code THEN changed.handler_digest ELSE endpoints.handler_digest END,
-       source_key = CASE WHEN sets_code THEN changed.source_key ELSE endpoints.source_key END,
-       dependencies = CASE WHEN sets_dependencies THEN changed.dependencies ELSE endpoints.dependencies END,
-       version = version + CASE WHEN rerouted THEN 1 ELSE 0 END,
-       updated_at = CASE WHEN is_visible
-         THEN greatest(clock_timestamp(), updated_at + interval '1 millisecond') ELSE updated_at END
-     FROM json_to_recordset(?::json) AS changed (
-       id uuid, name text, path text, description text, route text, imported_from text, sets_code boolean, code text,
-       generated_digest text, handler_digest text, source_key text, sets_dependencies boolean, dependencies jsonb, rerouted boolean,
-       is_visible boolean)
+       ${CHANGED_COLUMNS.map((column) => `${column} = changed.${column}`).join(', ')},
+       code = coalesce(changed.code, endpoints.code),
+       source_key = coalesce(changed.source_key, endpoints.source_key),
+       version = endpoints.version + CASE WHEN (item->>'rerouted')::boolean THEN 1 ELSE 0 END,
+       updated_at = CASE WHEN (item->>'is_visible')::boolean
+         THEN greatest(clock_timestamp(), endpoints.updated_at + interval '1 millisecond') ELSE endpoints.updated_at END
+     FROM json_array_elements(?::json) AS item, json_populate_record(null::endpoints, item) AS changed
      WHERE endpoints.id = changed.id`,
     [JSON.stringify(changes)],
   );
 }
 
-/** Endpoints that earlier imports of APIs with these titles have made here, and this one does not have. */
+/** Endpoints that earlier imports of APIs with these titles created here, and that this one does not have. */
 export async function endpointsNotAmong(
   tx: Store,
   place: {

@@ -1,35 +1,32 @@
-/** Where the endpoints of an import belong: a domain and, perhaps, a collection; locked until the commit. */
+/** The domain and, optionally, the collection of an import; locked until the commit. */
 import { AppError } from '../errors.js';
 import { type Collection, createCollection } from './collections.js';
 import type { Store } from './database.js';
 
-/**
- * How long an import waits for others that have locked what it needs, at each lock, milliseconds: meanwhile it holds a
- * connection, of which there are few.
- */
+/** How long an import waits for each lock, milliseconds: meanwhile it holds a connection of the pool. */
 const LOCK_WAIT_MS = 10_000;
 
-/** What the one who imports says about the place. */
+/** The requested target of an import. */
 export interface ImportTarget {
   /** A hostname in lower case, or `*`. */
   readonly domain: string;
   readonly domainId: string | null;
   readonly collectionId: string | null;
-  /** Use the collection of the domain with the API's title, and make it when there is none; needs `domainId`. */
+  /** Use the collection of the domain with the title of the API, and create it if there is none; needs `domainId`. */
   readonly createCollection: boolean;
 }
 
-/** The place itself. */
+/** The resolved target of an import. */
 export interface ImportScope {
   readonly domain: string;
   readonly collection: Collection | null;
-  /** What the routes of all endpoints begin with. */
+  /** The prefix of all routes. */
   readonly basePath: string | null;
   readonly warnings: readonly string[];
 }
 
 /**
- * Finds the place, or makes it.
+ * Finds the collection, or creates it.
  * @throws AppError not_found, domain_mismatch, invalid_input
  */
 export async function openScope(
@@ -39,7 +36,7 @@ export async function openScope(
 ): Promise<ImportScope> {
   // Until the end of the transaction.
   await tx.knex.raw("SELECT set_config('lock_timeout', ?, true)", [String(LOCK_WAIT_MS)]);
-  // One import of a domain at a time: the second of two finds what the first has made. Taken before any row is locked.
+  // One import of a domain at a time, so that the second finds the rows of the first. Locked before any row.
   await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('import ' || ?, 0))", [target.domain]);
   const collection = await collectionOf(tx, target, api);
   return {
@@ -76,8 +73,8 @@ async function collectionOf(
 }
 
 /**
- * @param exclusively lets no other import look for a collection before this one has made it: imports into one domain
- *   come under its host and under `*`
+ * @param exclusively blocks other imports that would create the same collection: imports into one domain come under its
+ *   host and under `*`
  */
 async function lockDomain(tx: Store, domain: string, id: string, exclusively: boolean): Promise<void> {
   const row = tx.knex('domains').where({ id });
@@ -98,7 +95,7 @@ async function lockCollection(
   domainId: string | null,
   id: string,
 ): Promise<Collection> {
-  // What stands above first, as every change does.
+  // The domain first, as in every change.
   const parent = await tx
     .knex('domains')
     .whereIn('id', tx.knex('collections').select('domain_id').where({ id }))

@@ -1,13 +1,13 @@
 /**
- * Writes the endpoints of an import: those whose route is there already, in the same place, are updated, the others
- * created. Many rows in each statement; between two statements, the process has time for others.
+ * Writes the endpoints of an import: updates those whose route exists in the same domain and collection, and creates
+ * the others. Many rows in each statement; between two statements, the event loop runs other tasks.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import type { Dependencies } from '../dependencies.js';
-import type { EndpointMethod } from '../endpoint-method.js';
 import { AppError } from '../errors.js';
-import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../route-pattern.js';
-import { sourceKey } from '../source-key.js';
+import type { Dependencies } from '../model/crates.js';
+import type { EndpointMethod } from '../model/endpoint-method.js';
+import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../model/route-pattern.js';
+import { sourceKey } from '../model/source-key.js';
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
 import {
@@ -20,13 +20,13 @@ import {
 import type { ImportScope } from './import-scope.js';
 import type { RouteClaim } from './routed-endpoints.js';
 
-/** An API to be stored, checked in itself: no two of its endpoints have the same route. */
+/** An API to store. Validated: no two of its endpoints have the same route. */
 export interface ApiToImport {
   readonly title: string;
   readonly description: string | null;
   readonly basePath: string | null;
   readonly endpoints: readonly EndpointToImport[];
-  /** Of all handlers, `{}` for none; null leaves those of existing endpoints as they are. */
+  /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
 }
 
@@ -51,14 +51,14 @@ export interface ImportedRow {
   readonly handler: string | null;
 }
 
-/** An endpoint that the import has no handler for. */
+/** An endpoint without a handler in the import. */
 export interface UnhandledEndpoint {
   readonly name: string;
-  /** It has code that a user wrote, or an earlier import brought; otherwise it has generated code. */
+  /** True when it has code that a user wrote, or an earlier import contained; otherwise it has generated code. */
   readonly keepsCode: boolean;
 }
 
-/** Code that no import had brought, and a handler that has taken its place. */
+/** Code that did not come from an import, and the handler that replaced it. */
 export interface ReplacedCode {
   readonly name: string;
   readonly file: string;
@@ -71,25 +71,28 @@ export interface ImportedRows {
   readonly endpoints: readonly ImportedRow[];
   readonly unhandled: readonly UnhandledEndpoint[];
   readonly replaced: readonly ReplacedCode[];
-  /** Titles of the APIs that the updated endpoints were imported from last. */
+  /** Titles of the APIs in the last imports of the updated endpoints. */
   readonly formerTitles: readonly string[];
 }
 
-/** An endpoint and the route it is to have. */
+/** An endpoint and its new route. */
 interface Placed {
   readonly endpoint: EndpointToImport;
-  /** As it is stored: relative to the base path of the collection. */
+  /** The stored path: relative to the base path of the collection. */
   readonly path: string;
   readonly route: string;
   readonly route_key: string;
 }
 
-/** Rows and characters of code in one statement: few enough that making it does not hold up the process. */
+/**
+ * Limits of rows and of characters of code in one statement, so that building it does not block the event loop for
+ * long.
+ */
 const CHUNK_ROWS = 100;
 const CHUNK_CODE = 512 * 1024;
 
 /**
- * @param claim is told which routes are about to be written, for the message when one is taken after all
+ * @param claim called with the routes about to be written, for the error when one is taken
  * @throws AppError route_taken, invalid_spec when a route cannot have the base path
  */
 export async function writeEndpoints(
@@ -107,7 +110,7 @@ export async function writeEndpoints(
     placed.push(...chunk.map((endpoint) => place(endpoint, scope)));
     await nextTurn();
   }
-  // All that exist are locked before any is written: locks on several endpoints go in the order of their ids.
+  // All existing endpoints are locked, in the order of their ids, before any is written.
   const locked = await lockRoutes(tx, scope.domain, placed);
   const existing = new Map<string, ExistingEndpoint>();
   for (let at = 0; at < locked.length; at += CHUNK_ROWS) {
@@ -147,7 +150,7 @@ export async function writeEndpoints(
     await updateEndpoints(tx, changes);
     for (const { id } of additions) tx.announce('endpoint', id);
     for (const { id, rerouted } of changes) if (rerouted) tx.announce('endpoint', id);
-    // Nothing to write is nothing to wait for.
+    // Without rows there is nothing to wait for.
     await nextTurn();
   }
   const formerTitles = new Set([...existing.values()].flatMap(({ imported_from }) => imported_from ?? []));
@@ -162,8 +165,8 @@ export async function writeEndpoints(
 }
 
 /**
- * Where an endpoint goes. A path of the document that begins like the base path is stored as its whole route: as a path
- * that somebody writes into the collection, it would be taken for the route.
+ * Computes the path and route of an endpoint. A path of the document that begins like the base path is stored as its
+ * whole route, because the API would take such a path of a collection for the route.
  */
 function place(endpoint: EndpointToImport, { basePath, collection }: ImportScope): Placed {
   try {
@@ -216,10 +219,10 @@ function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiT
   };
 }
 
-/** What the import changes of an endpoint; undefined when nothing. */
+/** The changes to an existing endpoint; undefined when there are none. */
 function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
   const { endpoint, path, route } = item;
-  // A document that says nothing takes nothing away.
+  // A document without a description keeps the existing one.
   const description = endpoint.description ?? before.description;
   const code = newCode(before, endpoint);
   const dependencies =
@@ -243,21 +246,19 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
     name: endpoint.name,
     path,
     description,
+    dependencies,
     route,
     imported_from: api.title,
-    sets_code: code !== undefined,
+    generated_digest: code ? code.generated : before.generated_digest,
+    handler_digest: code ? code.brought : before.handler_digest,
     code: code?.text ?? null,
-    generated_digest: code?.generated ?? null,
-    handler_digest: code?.brought ?? null,
-    sets_dependencies: changesDependencies,
-    dependencies: changesDependencies ? dependencies : null,
     source_key: code === undefined ? null : sourceKey(code.text, dependencies),
     rerouted,
     is_visible: isVisible,
   };
 }
 
-/** Code that replaces what an endpoint has: a handler always, generated code only while nobody has written any. */
+/** The code that replaces that of an endpoint: a handler always, generated code only if no user wrote any. */
 function newCode(before: ExistingEndpoint, { handler, generatedCode }: EndpointToImport) {
   if (handler) {
     const brought = digest(handler.code);
@@ -273,7 +274,7 @@ function hasOwnCode({ is_blank, code_digest, generated_digest }: ExistingEndpoin
   return !is_blank && code_digest !== generated_digest;
 }
 
-/** Whether the handler takes the place of code that somebody wrote. */
+/** Whether the handler replaces code that a user wrote. */
 function replacesOwnCode(before: ExistingEndpoint, handler: { readonly code: string }): boolean {
   const known = [before.handler_digest, digest(handler.code)];
   return hasOwnCode(before) && !known.includes(before.code_digest);
@@ -292,7 +293,7 @@ function rowOf(
   return { id: stored.id, name, path, method, status: stored.status, handler: handler?.file ?? null };
 }
 
-/** sha256 in hex, as PostgreSQL makes it of the stored text. */
+/** sha256 in hex, as PostgreSQL computes it from the stored text. */
 function digest(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }

@@ -1,4 +1,4 @@
-/** The table `imports`: bundles that were imported, and what came of them. Their handlers are in `import-handlers.ts`. */
+/** The table `imports`: imported bundles and their outcomes. Their handlers are in `import-handlers.ts`. */
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
 import { insertHandlers } from './import-handlers.js';
@@ -6,7 +6,7 @@ import type { ImportedRow } from './imported-endpoints.js';
 
 export type ImportState = 'queued' | 'running' | 'succeeded' | 'failed';
 
-/** What was written together with the row of an import. */
+/** The changes that were committed together with the row of an import. */
 export interface ImportOutcome {
   readonly collection: {
     readonly id: string;
@@ -31,7 +31,7 @@ export interface ImportProblem {
 /** A row. */
 export interface Import {
   readonly id: string;
-  /** Succeeded when all that was asked for came about, failed when some of it did not. */
+  /** Succeeded when every requested step succeeded, else failed. */
   readonly state: ImportState;
   readonly title: string;
   readonly compile: boolean;
@@ -40,7 +40,7 @@ export interface Import {
   readonly outcome: ImportOutcome;
   /** The status of each endpoint when the import ended; endpoints deleted by then are left out. */
   readonly statuses: Readonly<Record<string, EndpointStatus>> | null;
-  /** Grows with every change, those of its handlers included. */
+  /** Incremented with every change, including those of its handlers. */
   readonly version: number;
   readonly created_at: Date;
   readonly finished_at: Date | null;
@@ -48,7 +48,10 @@ export interface Import {
 
 export type NewImport = Pick<Import, 'id' | 'title' | 'compile' | 'start' | 'request_id' | 'outcome'>;
 
-/** Ends every import whose handlers all have; counts up `version`. To be completed with a condition on imports. */
+/**
+ * Ends every import whose handlers have all ended, and increments `version`. To be completed with a condition on
+ * imports.
+ */
 const FINISH = `
   UPDATE imports SET
     state = CASE WHEN jsonb_array_length(outcome->'problems') > 0 OR EXISTS (
@@ -60,7 +63,7 @@ const FINISH = `
   WHERE finished_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM import_handlers WHERE import_id = imports.id AND finished_at IS NULL)`;
 
-/** Records an import. With `compile`, its handlers are left to jobs; without, this is the end of it. */
+/** Records an import. With `compile`, jobs process its handlers; without, it ends here. */
 export async function recordImport(tx: Store, added: NewImport): Promise<void> {
   await tx.knex('imports').insert({ ...added, outcome: JSON.stringify(added.outcome), state: 'queued' });
   if (added.compile) await insertHandlers(tx, added.id, added.outcome.endpoints);
@@ -71,7 +74,7 @@ export async function findImport(store: Store, id: string): Promise<Import | und
   return store.knex<Import>('imports').where({ id }).first();
 }
 
-/** How far an import is, without what it is about. */
+/** The progress of an import, without its details. */
 export async function importProgress(
   store: Store,
   id: string,
@@ -79,14 +82,20 @@ export async function importProgress(
   return store.knex<Import>('imports').where({ id }).first('state', 'version', 'finished_at');
 }
 
-/** Ends an import if nothing of it is left to do. @returns whether this call did */
+/**
+ * Ends an import if all its handlers have ended.
+ * @returns whether this call ended it
+ */
 export async function finishImport(store: Store, id: string): Promise<boolean> {
   const { rowCount } = await store.knex.raw<{ rowCount: number }>(`${FINISH} AND id = ?`, [id]);
   if (rowCount > 0) announceEnd(store, id);
   return rowCount > 0;
 }
 
-/** Ends the imports that nobody has ended although nothing of them is left to do. @returns their ids */
+/**
+ * Ends imports that are still open although all their handlers have ended.
+ * @returns their ids
+ */
 export async function finishImports(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(`${FINISH} RETURNING id`);
   for (const { id } of rows) announceEnd(store, id);
@@ -101,7 +110,7 @@ export async function pruneImports(store: Store, olderThanMs: number): Promise<n
     .delete();
 }
 
-/** Who only waits for the end need not be told about every handler on the way. */
+/** A waiter for the end need not be woken for every handler. */
 function announceEnd(store: Store, id: string): void {
   store.announce('import', id);
   store.announce('import_end', id);

@@ -1,4 +1,5 @@
 /** The table `nodes`: the live processes that build, route or hold services. */
+import type { Preparation } from '../model/preparation.js';
 import type { Store } from './database.js';
 
 export type NodeKind = 'worker' | 'gateway' | 'actor-host';
@@ -9,17 +10,17 @@ export interface Node {
   readonly kind: NodeKind;
   readonly hostname: string;
   readonly pid: number;
-  /** What others need to know of it, e.g. the toolchain of a worker. */
+  /** Data for other processes, e.g. the toolchain of a worker. */
   readonly info: Readonly<Record<string, unknown>>;
   readonly started_at: Date;
   readonly heartbeat_at: Date;
 }
 
-/** A node counts as dead when it has not been heard of for this long. */
+/** A node has expired when its last heartbeat is older than this. */
 const NODE_EXPIRY_MS = 10_000;
 const NODE_EXPIRY = `interval '${NODE_EXPIRY_MS} milliseconds'`;
-/** When no node at all has been heard of for this long, the reason is not with the nodes. Several heartbeats. */
-const SILENCE = "interval '6 seconds'";
+/** When no node had a heartbeat for this long, several times the interval, PostgreSQL was unavailable. */
+const OUTAGE = "interval '6 seconds'";
 /** SQL, true for rows of `nodes` that are alive. */
 export const IS_LIVE_NODE = `heartbeat_at > clock_timestamp() - ${NODE_EXPIRY}`;
 
@@ -32,47 +33,65 @@ export async function registerNode(
 }
 
 /**
- * Says that a node is alive. When no node has been heard of for a while, PostgreSQL was away: then the first to be heard
- * again speaks for all that were alive before, which get as much time as ever to be heard themselves.
- * @returns false when the row is gone, because the node was taken for dead
+ * Records a heartbeat. The first one after an outage of PostgreSQL renews all nodes that were alive before it, so that
+ * each has the full time for its own.
+ * @returns false when the row was deleted, because the node had expired
  */
 export async function heartbeat(store: Store, id: string): Promise<boolean> {
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
-    `WITH latest AS (SELECT max(heartbeat_at) AS heard_at FROM nodes)
+    `WITH latest AS (SELECT max(heartbeat_at) AS last_at FROM nodes)
      UPDATE nodes SET heartbeat_at = clock_timestamp() FROM latest
       WHERE id = ?
-         OR (heard_at < clock_timestamp() - ${SILENCE} AND heartbeat_at > heard_at - ${NODE_EXPIRY})
+         OR (last_at < clock_timestamp() - ${OUTAGE} AND heartbeat_at > last_at - ${NODE_EXPIRY})
      RETURNING id`,
     [id],
   );
   return rows.some((row) => row.id === id);
 }
 
-/** True when there are nodes, and none of them was heard of lately: PostgreSQL was away, or all have died at once. */
-export async function isSilent(store: Store): Promise<boolean> {
-  const { rows } = await store.knex.raw<{ rows: { silent: boolean | null }[] }>(
-    `SELECT max(heartbeat_at) < clock_timestamp() - ${SILENCE} AS silent FROM nodes`,
+/** True when there are nodes and none has a recent heartbeat: PostgreSQL was unavailable, or all ended at once. */
+export async function areHeartbeatsMissing(store: Store): Promise<boolean> {
+  const { rows } = await store.knex.raw<{ rows: { missing: boolean | null }[] }>(
+    `SELECT max(heartbeat_at) < clock_timestamp() - ${OUTAGE} AS missing FROM nodes`,
   );
-  return rows[0]?.silent === true;
+  return rows[0]?.missing === true;
 }
 
-/** Removes a node and, with it, all it has observed. */
+/** Replaces the data of a node for other processes. */
+export async function updateNodeInfo(store: Store, { id, info }: Pick<Node, 'id' | 'info'>): Promise<void> {
+  await store
+    .knex('nodes')
+    .where({ id })
+    .update({ info: JSON.stringify(info) });
+}
+
+/** The preparations of the live workers, without which they cannot compile handlers. */
+export async function livePreparations(store: Store): Promise<Preparation[]> {
+  return preparationsOf(await liveNodes(store, 'worker'));
+}
+
+/** The preparations that workers have published. */
+export function preparationsOf(workers: readonly Node[]): Preparation[] {
+  return workers.flatMap(({ info }) => (info['preparing'] ?? []) as Preparation[]);
+}
+
+/** Removes a node and its observations. */
 export async function removeNode(store: Store, id: string): Promise<void> {
   await store.knex('nodes').where({ id }).delete();
   store.announce('node', id);
 }
 
-/** The nodes that count as alive at this moment; `presentNodes` also copes with a PostgreSQL that was away. */
+/** The nodes that are alive now. Just after an outage of PostgreSQL, use `awaitLiveNodes`. */
 export async function liveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
   return store.knex<Node>('nodes').where({ kind }).whereRaw(IS_LIVE_NODE).orderBy('started_at');
 }
 
-/** Nodes that ran on this machine, so that it can tell which of their processes are gone. */
+/** Nodes of this machine, where it can be checked whether their processes still run. */
 export async function nodesOfMachine(store: Store, kind: NodeKind, hostname: string): Promise<Node[]> {
   return store.knex<Node>('nodes').where({ kind, hostname });
 }
 
-/** Removes nodes that have long been silent. */
+/** Removes nodes that expired a while ago. */
 export async function removeExpiredNodes(store: Store): Promise<void> {
   await store
     .knex('nodes')

@@ -1,9 +1,7 @@
-/** The table `observations`: what each gateway node runs for each endpoint that should run, or has just been stopped. */
+/** The table `observations`: the observed state of endpoints on each gateway. */
 import type { Store } from './database.js';
 
-/**
- * What a node observes of an endpoint: its handler serves; its handler cannot be kept running; nothing runs.
- */
+/** `running`: the handler serves; `failed`: it cannot be started or kept running; `stopped`: it does not run. */
 export type ObservedState = 'running' | 'failed' | 'stopped';
 
 /** A row. */
@@ -13,14 +11,14 @@ export interface Observation {
   readonly state: ObservedState;
   /** The artifact the state is about; null when stopped. */
   readonly artifact: string | null;
-  /** The endpoint version the node has acted on. */
+  /** The endpoint version that the node has reconciled. */
   readonly version: number;
   readonly pid: number | null;
   /** Why it failed, with the last lines the handler printed. */
   readonly error: string | null;
 }
 
-/** Writes what a node sees, unless the endpoint or the node is gone by now. */
+/** Saves an observation, unless the endpoint or the node has been deleted. */
 export async function saveObservation(store: Store, observation: Observation): Promise<void> {
   const { node_id, endpoint_id, state, artifact, version, pid, error } = observation;
   await store.knex.raw(

@@ -1,4 +1,4 @@
-/** The connections BullMQ's PostgreSQL backend works on. */
+/** The connection pool of BullMQ's PostgreSQL backend. */
 import pg from 'pg';
 
 /** The PostgreSQL schema that BullMQ keeps its tables in. */

@@ -1,4 +1,4 @@
-/** The table `request_counters`: requests handled, by node; those of nodes that are gone are kept as one. */
+/** The table `request_counters`: handled requests by node; the counts of deleted nodes are one row. */
 import type { Store } from './database.js';
 
 /** Adds to the count of a node. */
@@ -10,10 +10,10 @@ export async function addRequests(store: Store, nodeId: string, requests: number
   );
 }
 
-/** Stands for all nodes that are gone. */
-const GONE = '00000000-0000-0000-0000-000000000000';
+/** The node id of the sum of all deleted nodes. */
+const DELETED_NODES = '00000000-0000-0000-0000-000000000000';
 
-/** Adds the counts of nodes that are gone up in one row: every start of a gateway is a node of its own. */
+/** Adds up the counts of deleted nodes in one row: every start of a gateway is a new node. */
 export async function foldRequestCounters(store: Store): Promise<void> {
   await store.knex.raw(
     `WITH folded AS (
@@ -23,6 +23,6 @@ export async function foldRequestCounters(store: Store): Promise<void> {
      INSERT INTO request_counters (node_id, requests)
      SELECT :gone, sum(requests) FROM folded HAVING count(*) > 0
      ON CONFLICT (node_id) DO UPDATE SET requests = request_counters.requests + excluded.requests`,
-    { gone: GONE },
+    { gone: DELETED_NODES },
   );
 }

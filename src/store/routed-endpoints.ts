@@ -1,14 +1,13 @@
 /**
- * What changes of domains and collections do to endpoints: gateways have to look at them again, and their routes may
- * run into those of others.
+ * The effects of changes of domains and collections on endpoints: gateways have to read them again, and their routes
+ * may conflict.
  */
 import { AppError } from '../errors.js';
 import { type Store, violatedConstraint } from './database.js';
 
 /**
- * Locks the endpoints that are routed depending on a domain: those in its collections, and those that name its host,
- * or that which it is about to get.
- * Every lock on several endpoints goes in the order of their ids, so that no two changes wait for each other.
+ * Locks the endpoints whose routing depends on a domain: those in its collections, and those with its current or new
+ * host. Several endpoints are always locked in the order of their ids, to avoid deadlocks.
  */
 export async function lockEndpointsOfDomain(
   tx: Store,
@@ -29,7 +28,7 @@ export async function lockEndpointsOfCollection(tx: Store, id: string): Promise<
   return tx.knex('endpoints').where({ collection_id: id }).orderBy('id').forUpdate().pluck<string[]>('id');
 }
 
-/** Makes the gateways look at endpoints again whose routing has changed by something above them. */
+/** Increments the versions of endpoints whose routing has changed with their domain or collection. */
 export async function touchEndpoints(tx: Store, ids: readonly string[]): Promise<void> {
   await tx
     .knex('endpoints')
@@ -46,9 +45,9 @@ export async function deleteEndpoints(tx: Store, ids: readonly string[]): Promis
   for (const id of ids) tx.announce('endpoint', id);
 }
 
-/** A route that was about to be written. */
+/** A route about to be written. */
 export interface RouteClaim {
-  /** The endpoint that was to have it; null when that is new. */
+  /** The endpoint that gets it; null when that is new. */
   readonly id: string | null;
   readonly domain: string;
   readonly method: string;
@@ -56,12 +55,12 @@ export interface RouteClaim {
   readonly route_key: string;
 }
 
-/** What was being written when the route of one endpoint ran into that of another. */
+/** The write that caused two endpoints to have the same route. */
 export type RouteChange =
   | { readonly renamedDomain: string; readonly host: string }
   | { readonly claims: () => readonly RouteClaim[] };
 
-/** The two that collide. */
+/** An endpoint that has the route already. */
 interface Collision {
   readonly id: string;
   readonly name: string;
@@ -70,7 +69,7 @@ interface Collision {
   readonly route: string;
 }
 
-/** Runs a write; when two endpoints would have the same route, says which one has it already. */
+/** Runs a write; when its route is taken, the error names the endpoint that has it. */
 export async function namingRouteOwner<T>(
   store: Store,
   change: RouteChange,
@@ -80,7 +79,7 @@ export async function namingRouteOwner<T>(
     return await write();
   } catch (thrown) {
     if (violatedConstraint(thrown) !== 'endpoints_route_unique') throw thrown;
-    // The transaction is over; whoever had the route may have given it up in the meantime.
+    // The transaction has ended: by now the other endpoint may have another route.
     const owner =
       'renamedDomain' in change
         ? await collisionOfRename(store, change.renamedDomain, change.host)
@@ -133,7 +132,7 @@ async function collisionOfClaims(
   return undefined;
 }
 
-/** Of two endpoints that were to have the same route, the first, under the route it was to have. */
+/** The first of two endpoints of one write that would get the same route. */
 async function twin(store: Store, claim: RouteClaim | undefined): Promise<Collision | undefined> {
   if (!claim?.id) return undefined;
   const { id, domain, method, route } = claim;

@@ -1,11 +1,11 @@
 /**
- * The activity of services: what should be active (desired; `services.activated_at`), and what each actor host makes of
- * it (observed; the table `service_observations`).
+ * The activity of services: the desired state (`services.activated_at`), and what each actor host observes (the table
+ * `service_observations`).
  */
 import { type Store, transaction } from './database.js';
 import type { Service } from './services.js';
 
-/** How a service stands on one actor host. */
+/** The state of a service on one actor host. */
 export type ServiceState = 'inactive' | 'connecting' | 'connected' | 'unreachable';
 
 /** A row. */
@@ -13,19 +13,19 @@ export interface ServiceObservation {
   readonly node_id: string;
   readonly service_id: string;
   readonly state: ServiceState;
-  /** The service version the node has acted on. */
+  /** The service version that the node has reconciled. */
   readonly version: number;
-  /** What answered, or why nothing does. */
+  /** The product and version of the backend, or why it cannot be reached. */
   readonly message: string;
 }
 
-/** What an actor host needs to know of a service. */
+/** A service as an actor host reads it. */
 export type HostedService = Pick<
   Service,
   'id' | 'name' | 'service_type' | 'config_encrypted' | 'activated_at' | 'version'
 >;
 
-/** Which endpoint reaches a service, and under which name. */
+/** An endpoint that can use a service, and the name it uses. */
 export interface HostedBinding {
   readonly endpoint_id: string;
   readonly service_id: string;
@@ -33,10 +33,10 @@ export interface HostedBinding {
 }
 
 /**
- * Asks for a service to be active, unless it is disabled. One that is active already stays as it is.
- * @returns the service as it is now; undefined when there is none
+ * Makes a service active, unless it is disabled. Nothing changes when it already is.
+ * @returns the current service; undefined when there is none
  */
-export async function desireActive(store: Store, id: string): Promise<Service | undefined> {
+export async function setActive(store: Store, id: string): Promise<Service | undefined> {
   return transaction(store, async (tx) => {
     const service = await tx.knex<Service>('services').where({ id }).forUpdate().first();
     if (!service?.enabled || service.activated_at) return service;
@@ -48,10 +48,10 @@ export async function desireActive(store: Store, id: string): Promise<Service | 
 }
 
 /**
- * Asks for a service not to be active.
- * @returns the service, and whether it had been asked to be active before; undefined when there is no such service
+ * Makes a service inactive.
+ * @returns the service, and whether it was active before; undefined when there is no such service
  */
-export async function desireInactive(
+export async function setInactive(
   store: Store,
   id: string,
 ): Promise<{ readonly service: Service; readonly wasActive: boolean } | undefined> {
@@ -70,7 +70,7 @@ export async function desireInactive(
   });
 }
 
-/** Ids and versions of all services: what an actor host compares with what it has. */
+/** The versions of all services, for a resync. */
 export async function serviceVersions(store: Store): Promise<{ id: string; version: number }[]> {
   return store.knex('services').select('id', 'version');
 }
@@ -91,7 +91,7 @@ export async function hostedBindings(store: Store, serviceIds: readonly string[]
     .select<HostedBinding[]>('endpoint_id', 'service_id', 'pool_id');
 }
 
-/** Writes what a node sees, unless the service or the node is gone by now. */
+/** Saves an observation, unless the service or the node has been deleted. */
 export async function saveServiceObservation(store: Store, observation: ServiceObservation): Promise<void> {
   const { node_id, service_id, state, version, message } = observation;
   await store.knex.raw(

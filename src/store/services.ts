@@ -1,5 +1,5 @@
-/** The table `services`: backends that handlers use. Their configs are stored encrypted; this module never opens them. */
-import type { ServiceType } from '../service-configs.js';
+/** The table `services`: backends that handlers use. Their configs are stored encrypted and never decrypted here. */
+import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
 
@@ -8,27 +8,24 @@ export interface Service {
   readonly id: string;
   readonly name: string;
   readonly service_type: ServiceType;
-  /** The config as JSON, sealed. */
+  /** The config as JSON, encrypted. */
   readonly config_encrypted: string;
   readonly enabled: boolean;
-  /** Since when it should be active; null when it should not. */
+  /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;
-  /** Grows with every change an actor host has to know of, bindings included. */
+  /** Incremented with every change that affects actor hosts, including bindings. */
   readonly version: number;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-export type NewService = Pick<Service, 'name' | 'service_type' | 'config_encrypted' | 'enabled'>;
-/** The type stays: the config would not fit another. */
+/** The columns that a user sets. */
+const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled'] as const;
+export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]>;
+/** The type cannot change: the config would not fit another. */
 export type ServiceChanges = Partial<Omit<NewService, 'service_type'>>;
 
-const insertService = insertInto<NewService, Service>('services', [
-  'name',
-  'service_type',
-  'config_encrypted',
-  'enabled',
-]);
+const insertService = insertInto<NewService, Service>('services', USER_COLUMNS);
 
 export async function listServices(store: Store): Promise<Service[]> {
   return store.knex<Service>('services').orderBy(['created_at', 'id']);
@@ -51,7 +48,7 @@ export interface UpdatedService {
 }
 
 /**
- * Changes the fields that `changesOf` names; a service that is disabled is no longer active. Nobody else changes it in between.
+ * Changes the fields that `changesOf` returns; disabling a service deactivates it. The row is locked in between.
  * @returns undefined when there is no such service
  */
 export async function updateService(
@@ -79,7 +76,10 @@ export async function updateService(
   });
 }
 
-/** Deletes a service and its bindings. @returns false when there is no such service */
+/**
+ * Deletes a service and its bindings.
+ * @returns false when there is no such service
+ */
 export async function deleteService(store: Store, id: string): Promise<boolean> {
   const deleted = await store.knex('services').where({ id }).delete();
   if (deleted > 0) store.announce('service', id);

@@ -1,6 +1,6 @@
 /**
- * Handlers of an import that need no job: what they would compile to runs already. For a bundle that is imported again
- * and again, this is most of them.
+ * Handlers of an import that need no job because the artifact of their source already runs: most of them when a bundle
+ * is imported repeatedly.
  */
 import type { Store } from './database.js';
 import { finishImport } from './imports.js';
@@ -14,7 +14,10 @@ export interface UnchangedHandler {
   readonly buildId: string | null;
 }
 
-/** Queued handlers whose endpoint runs, on all live gateways, what a live worker's toolchain has made of its source. */
+/**
+ * Queued handlers whose endpoint runs, on all live gateways, the artifact that a live worker's toolchain made of its
+ * source.
+ */
 export async function unchangedHandlers(store: Store, importId: string): Promise<UnchangedHandler[]> {
   const { rows } = await store.knex.raw<{ rows: UnchangedHandler[] }>(
     `SELECT endpoints.id AS "endpointId", endpoints.artifact, build_id AS "buildId"
@@ -36,7 +39,7 @@ export async function unchangedHandlers(store: Store, importId: string): Promise
   return rows;
 }
 
-/** Ends queued handlers as started; and the import, if these were the last. */
+/** Ends queued handlers as started, and the import if these were the last ones. */
 export async function settleHandlers(
   store: Store,
   importId: string,

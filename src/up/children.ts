@@ -1,19 +1,20 @@
-/** The processes that `npm run up` starts: until they are ready, while they run, and to their end. */
+/** The child processes of `npm run up`: start, readiness and end. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { killGroup } from '../limited-process.js';
+import { killGroup } from '../sandbox/kill.js';
+import { FATAL, parseLogLine } from './log-line.js';
 
 /** A process that has been started. */
 export interface Child {
   readonly name: string;
-  /** Resolves with the message by which it reports ready; rejects when it ends instead. */
+  /** Resolves with its ready message; rejects when it ends before. */
   readonly ready: Promise<Readonly<Record<string, unknown>>>;
-  /** Resolves with how it ended, if nobody asked it to. */
+  /** Resolves with the exit reason if it ends unexpectedly. */
   readonly failed: Promise<string>;
-  /** Asks it to end, and resolves when it has. */
+  /** Asks it to end, and resolves when it has ended. */
   stop(): Promise<void>;
-  /** Ends it and its process group at once, for `stop` to find it ended. */
+  /** Kills it and its process group; `stop` then resolves at once. */
   kill(): void;
 }
 
@@ -21,7 +22,7 @@ const STOP_LIMIT_MS = 50_000;
 
 /**
  * Starts the entry `dist/<entry>.js`.
- * @param onLine gets its log, line by line
+ * @param onLine called with each line of its log
  */
 export function startChild(
   name: string,
@@ -29,20 +30,8 @@ export function startChild(
   env: NodeJS.ProcessEnv,
   onLine: (line: string) => void,
 ): Child {
-  const child = fork(fileURLToPath(new URL(`../../${entry}.js`, import.meta.url)), {
-    env,
-    // A process group of its own: Ctrl-C reaches only us, and we end the children in order.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  if (child.stdout) createInterface({ input: child.stdout }).on('line', onLine);
-
-  const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code, signal) =>
-      resolve(signal ? `ended by ${signal}` : `ended with exit code ${code}`),
-    );
-  });
+  // A separate process group: Ctrl-C reaches only this process, which stops the children in order.
+  const { child, ended } = launch(entry, env, onLine, true);
   const ready = new Promise<Record<string, unknown>>((resolve, reject) => {
     child.on('message', (message) => {
       if (typeof message === 'object' && 'type' in message && message.type === 'ready')
@@ -69,20 +58,56 @@ export function startChild(
   };
 }
 
-/** Runs an entry that ends by itself. @throws Error when it ends with anything but success */
+/**
+ * Runs an entry to completion.
+ * @throws Error unless it succeeds
+ */
 export async function runToEnd(
   name: string,
   entry: string,
   env: NodeJS.ProcessEnv,
   onLine: (line: string) => void,
 ): Promise<void> {
+  const { child, ended } = launch(entry, env, onLine, false);
+  const how = await ended;
+  if (child.exitCode !== 0) throw new Error(`${name} ${how}`);
+}
+
+/** How long to wait for its last output after it has ended: a process that it started may hold the pipe open. */
+const LAST_LINES_MS = 1_000;
+
+function launch(
+  entry: string,
+  env: NodeJS.ProcessEnv,
+  onLine: (line: string) => void,
+  detached: boolean,
+): { child: ChildProcess; ended: Promise<string> } {
   const child = fork(fileURLToPath(new URL(`../../${entry}.js`, import.meta.url)), {
     env,
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    detached,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  if (child.stdout) createInterface({ input: child.stdout }).on('line', onLine);
-  const code = await new Promise((resolve) => child.once('exit', resolve));
-  if (code !== 0) throw new Error(`${name} failed with exit code ${String(code)}`);
+  let reason: string | undefined;
+  for (const input of [child.stdout, child.stderr]) {
+    if (!input) continue;
+    createInterface({ input }).on('line', (line) => {
+      const logged = parseLogLine(line);
+      if (logged && logged.level >= FATAL) reason = logged.message;
+      onLine(line);
+    });
+  }
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    const end = () => {
+      const how = child.signalCode
+        ? `ended by ${child.signalCode}`
+        : `ended with exit code ${child.exitCode}`;
+      resolve(reason === undefined ? how : `${how}: ${reason}`);
+    };
+    child.once('close', end);
+    child.once('exit', () => setTimeout(end, LAST_LINES_MS));
+  });
+  return { child, ended };
 }
 
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {

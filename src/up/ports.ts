@@ -1,4 +1,4 @@
-/** Whether a port can be had, asked before anything is started that needs it. */
+/** Checks that a port is free, before processes that need it are started. */
 import { createServer } from 'node:net';
 
 /** @throws Error naming the setting when the port cannot be listened on */

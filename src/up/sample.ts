@@ -1,7 +1,9 @@
 /** Deploys the sample of `examples/hello` through the public API, as a user would. */
 import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { joinRoute } from '../route-pattern.js';
+import { toError } from '../errors.js';
+import { joinRoute } from '../model/route-pattern.js';
 
 const FOLDER = new URL('../../../examples/hello/', import.meta.url);
 
@@ -11,73 +13,131 @@ interface Sample {
   readonly endpoint: Readonly<Record<string, unknown>>;
 }
 
+/** Members of a domain, collection or endpoint. */
+interface Resource {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface Endpoint extends Resource {
+  readonly path: string;
+  readonly collection_id: string | null;
+  readonly status: string;
+  readonly running: boolean;
+}
+
 interface Answer {
   readonly ok: boolean;
   readonly error?: string;
   readonly data: unknown;
 }
 
+/** For how long `get` is repeated: longer than the restart of a process takes. */
+const GET_LIMIT_MS = 120_000;
+const GET_AGAIN_MS = 500;
+
 /** A client of the management API. */
 export class ApiClient {
-  constructor(
-    private readonly baseUrl: string,
-    private readonly apiKey: string | undefined,
-  ) {}
+  readonly #baseUrl: string;
+  readonly #apiKey: string | undefined;
 
-  /** @throws Error with what the API said when it did not succeed */
+  constructor(baseUrl: string, apiKey: string | undefined) {
+    this.#baseUrl = baseUrl;
+    this.#apiKey = apiKey;
+  }
+
+  /** @throws Error with the message of the API unless it succeeds */
   async call(method: string, path: string, body?: unknown): Promise<unknown> {
-    const response = await fetch(this.baseUrl + path, {
+    const response = await fetch(this.#baseUrl + path, {
       method,
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(this.apiKey !== undefined && { authorization: `Bearer ${this.apiKey}` }),
+        ...(this.#apiKey !== undefined && { authorization: `Bearer ${this.#apiKey}` }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch((error: unknown) => {
+      const { cause } = toError(error);
+      throw new Error(`${method} ${path}: no answer (${toError(cause ?? error).message})`, { cause: error });
     });
     const answer = (await response.json()) as Answer;
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.error ?? response.status}`);
     return answer.data;
   }
 
-  /** For calls that answer with something that has an id. */
+  /**
+   * Reads a resource. Repeats the call when it fails: the process may be restarting.
+   * @throws Error when it fails for a long time
+   */
+  async get(path: string): Promise<unknown> {
+    const deadline = performance.now() + GET_LIMIT_MS;
+    for (;;) {
+      try {
+        return await this.call('GET', path);
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+      }
+      await delay(GET_AGAIN_MS);
+    }
+  }
+
+  /** For calls that create something; returns its id. */
   async create(path: string, body: unknown): Promise<string> {
     return ((await this.call('POST', path, body)) as { id: string }).id;
   }
 }
 
-/** True when nothing has been defined yet. */
-export async function isEmpty(api: ApiClient): Promise<boolean> {
-  const [domains, endpoints] = await Promise.all([
-    api.call('GET', '/api/domains'),
-    api.call('GET', '/api/endpoints'),
-  ]);
-  return (domains as unknown[]).length === 0 && (endpoints as unknown[]).length === 0;
+/**
+ * True when the database is empty, or has nothing but parts of the sample, because its deployment was interrupted or
+ * failed. A sample that was stopped stays stopped.
+ */
+export async function isSampleMissing(api: ApiClient): Promise<boolean> {
+  const [sample, { domains, collections, endpoints }] = await Promise.all([readSample(), readResources(api)]);
+  return (
+    domains.every(({ name }) => name === sample.domain['name']) &&
+    collections.every(({ name }) => name === sample.collection['name']) &&
+    endpoints.every(
+      ({ name, status }) => name === sample.endpoint['name'] && status !== 'running' && status !== 'stopped',
+    )
+  );
 }
 
-/** Creates, compiles and starts the sample endpoint. */
+/** Creates, compiles and starts the sample endpoint; continues where an earlier deployment was interrupted. */
 export async function deploySample(api: ApiClient): Promise<void> {
-  const sample = JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
+  const sample = await readSample();
   const code = await readFile(fileURLToPath(new URL('handler.rs', FOLDER)), 'utf8');
-  const domainId = await api.create('/api/domains', sample.domain);
-  const collectionId = await api.create('/api/collections', { ...sample.collection, domain_id: domainId });
-  const id = await api.create('/api/endpoints', { ...sample.endpoint, collection_id: collectionId, code });
-  await api.call('POST', `/api/endpoints/${id}/compile`);
+  const { domains, collections, endpoints } = await readResources(api);
+  const domain_id = domains[0]?.id ?? (await api.create('/api/domains', sample.domain));
+  const collection_id =
+    collections[0]?.id ?? (await api.create('/api/collections', { ...sample.collection, domain_id }));
+  const id =
+    endpoints[0]?.id ?? (await api.create('/api/endpoints', { ...sample.endpoint, collection_id, code }));
+  if (endpoints[0]?.status !== 'compiled') await api.call('POST', `/api/endpoints/${id}/compile`);
   await api.call('POST', `/api/endpoints/${id}/start`);
 }
 
-/** The path under which a running sample endpoint answers, its parameter filled in, if there is one. */
+async function readSample(): Promise<Sample> {
+  return JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
+}
+
+async function readResources(api: ApiClient) {
+  const [domains, collections, endpoints] = await Promise.all(
+    ['/api/domains', '/api/collections', '/api/endpoints'].map((path) => api.get(path)),
+  );
+  return {
+    domains: domains as Resource[],
+    collections: collections as Resource[],
+    endpoints: endpoints as Endpoint[],
+  };
+}
+
+/** The path of a running sample endpoint with its parameter filled in, if there is one. */
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
-  const sample = JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
-  const endpoints = (await api.call('GET', '/api/endpoints')) as {
-    name: string;
-    path: string;
-    collection_id: string | null;
-    running: boolean;
-  }[];
+  const sample = await readSample();
+  const endpoints = (await api.get('/api/endpoints')) as Endpoint[];
   const found = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
   if (!found) return undefined;
   const { base_path: basePath } = found.collection_id
-    ? ((await api.call('GET', `/api/collections/${found.collection_id}`)) as { base_path: string | null })
+    ? ((await api.get(`/api/collections/${found.collection_id}`)) as { base_path: string | null })
     : { base_path: null };
   return joinRoute(basePath, found.path).replace('{name}', 'Ada');
 }

@@ -41,19 +41,13 @@ export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
 }
 
-/** Encodes one frame. */
-export function encodeFrame(kind: FrameKind, number: number, head: string, body: Uint8Array): Buffer {
-  const encoder = new FrameEncoder(HEADER_BYTES);
-  encoder.add(kind, number, head, body);
-  return Buffer.concat(encoder.take());
-}
-
 const ENCODER_BYTES = 64 * 1024;
 /** A body above this is handed on as it is instead of being copied. */
 const COPIED_BODY_BYTES = 2 * 1024;
 
 /** Collects frames, so that all frames of one turn of the event loop are one write. */
 export class FrameEncoder {
+  readonly #bufferBytes: number;
   #buffer: Buffer;
   /** Where the part of the buffer begins that is not in `#parts` yet, and where it ends. */
   #start = 0;
@@ -62,7 +56,8 @@ export class FrameEncoder {
   #spare: Buffer | undefined;
 
   /** @param bufferBytes memory it keeps; where connections are many and frames small, less is better */
-  constructor(private readonly bufferBytes = ENCODER_BYTES) {
+  constructor(bufferBytes = ENCODER_BYTES) {
+    this.#bufferBytes = bufferBytes;
     this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
   }
 
@@ -102,17 +97,19 @@ export class FrameEncoder {
     this.#endPart();
     const taken = this.#parts;
     this.#parts = [];
-    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.bufferBytes);
+    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.#bufferBytes);
     this.#spare = undefined;
     this.#start = 0;
     this.#end = 0;
     return taken;
   }
 
-  /** Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector. */
+  /**
+   * Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector.
+   */
   recycle(taken: readonly Uint8Array[]): void {
     const { buffer } = taken[0] ?? {};
-    if (buffer?.byteLength === this.bufferBytes) this.#spare = Buffer.from(buffer);
+    if (buffer?.byteLength === this.#bufferBytes) this.#spare = Buffer.from(buffer);
   }
 
   #endPart(): void {
@@ -124,7 +121,7 @@ export class FrameEncoder {
     if (this.#end + bytes <= this.#buffer.length) return;
     // What is collected already stays where it is.
     this.#endPart();
-    this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.bufferBytes, bytes));
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.#bufferBytes, bytes));
     this.#start = 0;
     this.#end = 0;
   }
@@ -133,7 +130,9 @@ export class FrameEncoder {
 const DECODER_BYTES = 128 * 1024;
 /** A larger frame gets memory of its own, so that its body need not be copied: copying holds up everybody else. */
 const LARGE_FRAME_BYTES = 1024 * 1024;
-/** That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing. */
+/**
+ * That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing.
+ */
 const EARNEST = 1 / 16;
 
 /**
@@ -141,6 +140,7 @@ const EARNEST = 1 / 16;
  * `space`, put bytes there, say with `filled` how many.
  */
 export class FrameDecoder {
+  readonly #bufferBytes: number;
   #buffer: Buffer;
   /** What has arrived and is not part of a frame handed out yet. */
   #start = 0;
@@ -149,7 +149,8 @@ export class FrameDecoder {
   #isForOne = false;
 
   /** @param bufferBytes memory it keeps; a larger frame makes it grow for a while */
-  constructor(private readonly bufferBytes = DECODER_BYTES) {
+  constructor(bufferBytes = DECODER_BYTES) {
+    this.#bufferBytes = bufferBytes;
     this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
   }
 
@@ -159,7 +160,7 @@ export class FrameDecoder {
     if (this.#isForOne) return this.#buffer.subarray(this.#end);
     if (length === 0) {
       // What one large frame needed is not kept for ever.
-      if (this.#buffer.length > this.bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.bufferBytes);
+      if (this.#buffer.length > this.#bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
     } else if (length > this.#buffer.length / 2) {
       this.#grow();
     } else {
@@ -172,7 +173,8 @@ export class FrameDecoder {
 
   /**
    * Takes note of bytes that were put into the space.
-   * @returns the frames that are now complete, in order; bodies that they do not own are valid until the next call of `space`
+   * @returns the frames that are now complete, in order; bodies that they do not own are valid until the next call of
+   * `space`
    * @throws ProtocolError when the bytes are not frames, or a length is over its limit.
    */
   filled(bytes: number): Frame[] {
@@ -202,7 +204,7 @@ export class FrameDecoder {
   /** The buffer belongs to the frame that was in it. */
   #startAnew(): void {
     this.#isForOne = false;
-    this.#buffer = Buffer.allocUnsafeSlow(this.bufferBytes);
+    this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
     this.#start = 0;
     this.#end = 0;
   }
@@ -212,9 +214,11 @@ export class FrameDecoder {
     return this.#end - this.#start;
   }
 
-  /** Bytes that it holds beyond its usual buffer. Memory of a larger one in which nothing has been put is not used yet. */
+  /**
+   * Bytes that it holds beyond its usual buffer. Memory of a larger one in which nothing has been put is not used yet.
+   */
   get grownBy(): number {
-    return Math.max(0, this.#end - this.bufferBytes);
+    return Math.max(0, this.#end - this.#bufferBytes);
   }
 
   /** True when the bytes so far end within a frame. */

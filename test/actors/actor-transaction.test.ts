@@ -1,6 +1,6 @@
 /** Transactions of an actor, on a real PostgreSQL. */
 import { expect } from 'chai';
-import { postgresDriver } from '../../src/actors/drivers/postgres.js';
+import { postgresDriver } from '../../src/actors/drivers/postgres/driver.js';
 import { call, failsWith, startActor } from '../support/actors.js';
 import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
 import { eventually } from '../support/eventually.js';
@@ -23,7 +23,7 @@ describe('transactions of an actor', () => {
   const sql = (text: string) =>
     call({ operation: 'query', payload: JSON.stringify({ sql: text, params: [] }), timeoutMs: LONG_MS });
 
-  it('that are abandoned do not wait for the statement under way', async () => {
+  it('that are abandoned do not wait for the statement in progress', async () => {
     for (let round = 0; round < 3; round++) {
       const transaction = await actor.begin(LONG_MS, LONG_MS);
       await transaction.call(sql('INSERT INTO entries VALUES (1)'));

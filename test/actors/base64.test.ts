@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodeBase64 } from '../../src/actors/base64.js';
+import { decodeBase64 } from '../../src/actors/operations.js';
 
 describe('decodeBase64', () => {
   it('reads all bytes back', () => {

@@ -37,21 +37,20 @@ describe('replaceBigIntegers', () => {
     );
   });
 
+  // With quadratic time, each of these would exceed the timeout of mocha.
   describe('takes time in proportion to the length', () => {
     const LONG = '9007199254740993';
     const MIB = 1024 * 1024;
 
     for (const [name, text] of [
-      ['quotes that nobody closes', `${LONG}${'"'.repeat(2 * MIB + 1)}`],
-      ['escaped quotes that nobody closes', `${LONG}"${'\\"'.repeat(MIB)}`],
-      ['backslashes that nobody closes', `${LONG}"${'\\'.repeat(2 * MIB)}`],
+      ['unclosed quotes', `${LONG}${'"'.repeat(2 * MIB + 1)}`],
+      ['unclosed escaped quotes', `${LONG}"${'\\"'.repeat(MIB)}`],
+      ['unclosed strings of backslashes', `${LONG}"${'\\'.repeat(2 * MIB)}`],
       ['a number with two points', `${LONG}${'.1'.repeat(MIB)}`],
       ['leading zeros', `0${LONG}`],
     ] as const) {
       it(`refuses ${name}`, () => {
-        const started = performance.now();
         expect(() => quote(text)).to.throw(SyntaxError);
-        expect(performance.now() - started).to.be.below(2_000);
       });
     }
 
@@ -64,9 +63,7 @@ describe('replaceBigIntegers', () => {
       ['many numbers', `[0${',-12345.678e-1'.repeat(MIB)}]`],
     ] as const) {
       it(`leaves ${name} as it is`, () => {
-        const started = performance.now();
         expect(quote(`[${text},${LONG}]`) === `[${text},"${LONG}"]`).to.equal(true);
-        expect(performance.now() - started).to.be.below(2_000);
       });
     }
 

@@ -6,7 +6,7 @@ describe('exact JSON', () => {
   it('writes what JSON.stringify writes, for any JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        // JSON has no -0 of its own: both write 0 for it, this one as a double would be shown.
+        // Normalizes -0, which both write as 0.
         expect(JSON.parse(encodeJson(value))).to.deep.equal(JSON.parse(JSON.stringify(value)));
       }),
     );

@@ -1,11 +1,12 @@
-/** What every SQL driver has to do beside what all drivers do, tried against a real server. Each one's own test calls it. */
+/** The common tests of SQL drivers, in addition to those of all drivers, against a real server. */
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Driver } from '../../src/actors/driver.js';
-import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
+import type { DriverAnswer } from '../../src/actors/operations.js';
+import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
 import { failsWith } from '../support/actors.js';
+import { pendingCall } from '../support/callable-connection.js';
 import { eventually } from '../support/eventually.js';
-import { pendingCall } from '../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -16,25 +17,25 @@ import {
   valueText,
 } from '../support/sql-calls.js';
 
-/** How the suite is to try a driver. */
+/** Options of the suite for one driver. */
 export interface SqlSuite<T extends ServiceType> {
   readonly driver: Driver<T>;
-  /** Of a server that the caller starts and stops. */
+  /** Config of a server that the caller starts and stops. */
   readonly config: () => ServiceConfig<T>;
-  /** The same with one connection only. */
+  /** The same with a pool of one connection. */
   readonly single: (config: ServiceConfig<T>) => ServiceConfig<T>;
   readonly version: RegExp;
-  /** Queries whose one value is the parameter. */
+  /** Queries that return their parameter. */
   readonly echo: { readonly text: string; readonly blob: string };
   readonly refused: { readonly transactions: readonly string[]; readonly others: readonly string[] };
-  /** Statements, whether they work or not, after which the connection has to be as before. */
+  /** Statements, successful or not, that must not change the connection. */
   readonly clean: readonly string[];
   readonly tooLarge: readonly (readonly [what: string, sql: string])[];
 }
 
 export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
   const { driver } = suite;
-  describe(`driver ${driver.type}: what all SQL drivers do`, () => {
+  describe(`driver ${driver.type}: common tests of SQL drivers`, () => {
     let sql: SqlConnection;
     before(async () => {
       sql = await connectSql(driver, suite.config());
@@ -46,16 +47,16 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
     const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
     const count = () => value('SELECT count(*) FROM suite_moves');
 
-    it('says what answered', async () => {
+    it('reports the product and version', async () => {
       expect(await sql.connection.test()).to.match(suite.version);
     });
 
-    it('has all bytes', async () => {
+    it('returns all bytes', async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
       expect(await value(suite.echo.blob, { blob: bytes })).to.equal(`"${bytes}"`);
     });
 
-    it('has any text', async () => {
+    it('returns any text', async () => {
       await fc.assert(
         fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
           fc.pre(!text.includes('\0'));
@@ -72,27 +73,27 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
     });
 
-    it('answers each call with its own when many are under way', async () => {
+    it('answers each concurrent call with its own result', async () => {
       const texts = Array.from({ length: 2_000 }, (_value, i) => `text ${i}`);
       const answers = await Promise.all(texts.map((text) => value(suite.echo.text, text)));
       expect(answers).to.deep.equal(texts.map((text) => `"${text}"`));
     });
 
-    it('refuses what has operations of its own', async () => {
+    it('refuses statements that have their own operations', async () => {
       for (const text of suite.refused.transactions) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
         expect(message, text).to.include('use a transaction');
       }
     });
 
-    it('refuses what would change a shared connection', async () => {
+    it('refuses statements that would change a shared connection', async () => {
       for (const text of suite.refused.others) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
         expect(message, text).to.include('is not possible here');
       }
     });
 
-    describe('the next call meets a clean connection', () => {
+    describe('the next call gets a clean connection', () => {
       let single: SqlConnection;
       before(async () => {
         single = await connectSql(driver, suite.single(suite.config()));
@@ -103,7 +104,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
         it(`after: ${statement}`, async () => {
           await single.connection.call(sqlCall('query', statement)).catch(() => undefined);
           await execute(single.connection, 'INSERT INTO suite_moves VALUES (1)');
-          // Others see what is committed, and nothing else.
+          // Other connections see only committed data.
           expect(await count()).to.equal('1');
           expect(await valueText(single.connection, 'SELECT count(*) FROM suite_moves')).to.equal('1');
           expect(single.lost).to.deep.equal([]);
@@ -111,7 +112,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       }
     });
 
-    it('commits transactions, or rolls them back', async () => {
+    it('commits and rolls back transactions', async () => {
       const first = await sql.begin();
       await execute(first, 'INSERT INTO suite_moves VALUES (1)');
       expect(await valueText(first, 'SELECT count(*) FROM suite_moves')).to.equal('1');
@@ -145,18 +146,18 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
   });
 }
 
-/** What drivers with a pool of connections to a server have in addition. */
+/** Additional tests of drivers with a pool of connections to a server. */
 export interface PoolSuite<T extends ServiceType> {
   readonly driver: Driver<T>;
   readonly config: () => ServiceConfig<T> & { readonly host: string; readonly port: number };
-  /** The number of the connection, and a statement that ends that one on the server. */
+  /** A query for the id of the connection, and a statement that kills a connection on the server. */
   readonly id: string;
   readonly end: (id: number) => string;
   /** Sleeps on the server. */
   readonly sleep: (seconds: number) => string;
-  /** Numbers of the connections that run the statement that is the parameter. */
+  /** A query for the ids of the connections that run the given statement. */
   readonly running: string;
-  /** Calls what writes to the table `held`, in a transaction whose commit has to wait then. @returns what ends that */
+  /** Writes to the table `held` so that the commit of the transaction blocks. @returns a function that unblocks it */
   readonly holdCommit: (write: () => Promise<unknown>) => Promise<() => Promise<void>>;
 }
 
@@ -184,7 +185,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(await valueText(on.connection, 'SELECT 1 AS v')).to.equal('1');
     };
 
-    it('ends on the server what is given up, and has its connections free', async () => {
+    it('cancels aborted calls on the server, and frees their connections', async () => {
       const aborts = [new AbortController(), new AbortController()];
       const sleeping = aborts.map(({ signal }) =>
         failsWith('deadline', other.connection.call(sqlCall('query', sleep(61), [], signal))),
@@ -197,7 +198,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('ends a transaction with a call in it that is given up', async () => {
+    it('ends a transaction when a call in it is aborted', async () => {
       const abort = new AbortController();
       const transaction = await other.begin();
       const sleeping = transaction.call(sqlCall('query', sleep(60), [], abort.signal));
@@ -209,7 +210,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       await eventually(async () => expect(await running(sleep(60))).to.deep.equal([]));
     });
 
-    it('ends a commit that is given up, and has its connection free', async () => {
+    it('cancels an aborted commit, and frees its connection', async () => {
       await execute(sql.connection, 'CREATE TABLE held (id INTEGER)');
       const transaction = await other.begin();
       const release = await suite.holdCommit(() => execute(transaction, 'INSERT INTO held VALUES (1)'));
@@ -229,14 +230,14 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('replaces a connection that breaks when nobody is calling', async () => {
+    it('replaces an idle connection that is lost', async () => {
       const id = await valueText(other.connection, suite.id);
       await query(sql.connection, suite.end(Number(id)));
       await eventually(async () => expect(await valueText(other.connection, suite.id)).to.not.equal(id));
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('fails the call whose connection breaks, and no other', async () => {
+    it('fails only the call whose connection is lost', async () => {
       const calls = [62, 63].map((seconds) => other.connection.call(sqlCall('query', sleep(seconds))));
       const [first, second] = calls.map((call) => call.then(() => 'answered', String));
       await begun(sleep(62));
@@ -251,7 +252,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(await second).to.include('closed');
     });
 
-    it('closes also when calls hang', async () => {
+    it('closes while calls hang', async () => {
       const sleeping = failsWith('unavailable', other.connection.call(sqlCall('query', sleep(64))));
       await begun(sleep(64));
       await other.connection.close();
@@ -260,3 +261,11 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
     });
   });
 }
+
+/** The harmless call of `driverSuite`. */
+export const SELECT_ONE = {
+  operation: 'query',
+  payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
+  check: ({ payload }: DriverAnswer) =>
+    expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
+};

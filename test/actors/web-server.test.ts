@@ -4,9 +4,9 @@ import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import { actorFiles } from '../../src/actors/actor-files.js';
 import { ActorHostClient } from '../../src/actors/client.js';
-import { objstoreDriver } from '../../src/actors/drivers/objstore.js';
-import { lendFiles } from '../../src/actors/object-access.js';
+import { objstoreDriver } from '../../src/actors/drivers/objstore/driver.js';
 import { createWebServer } from '../../src/actors/web-server.js';
 import { planAnswer } from '../../src/actors/web-server-range.js';
 import { AppError, type ErrorCode } from '../../src/errors.js';
@@ -18,12 +18,13 @@ import { eventually } from '../support/eventually.js';
 import { NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { createTestLog } from '../support/log.js';
-import { createDatabase, freePort, type TestDatabase } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const TOKEN = 'the token of the tests';
 const SERVICE = '00000000-0000-4000-8000-000000000001';
 
-describe('actor hosts as the management API reaches them', () => {
+describe('actor hosts and the management API', () => {
   let database: TestDatabase;
   let store: Database;
   let backend: S3Backend;
@@ -67,7 +68,7 @@ describe('actor hosts as the management API reaches them', () => {
   const read = async (client: ActorHostClient, key: string) =>
     buffer((await client.readObject(undefined, key, 'GET', {})).content);
 
-  it('are asked over the socket when they are on this machine', async () => {
+  it('are reached over the socket when they are on this machine', async () => {
     await startHost({ info: ({ socket }) => ({ socket }) });
     const client = clientWith();
     const content = randomBytes(100_000);
@@ -76,7 +77,7 @@ describe('actor hosts as the management API reaches them', () => {
     expect(await client.deleteObject(undefined, 'local')).to.deep.equal({ bucket: 'files', deleted: true });
   });
 
-  it('are asked over the network, with the token, when they are elsewhere', async () => {
+  it('are reached over the network, with the token, when they are on other machines', async () => {
     await startHost({ hostname: 'another-machine' });
     const content = randomBytes(100_000);
     const client = clientWith();
@@ -85,7 +86,7 @@ describe('actor hosts as the management API reaches them', () => {
     await fails(clientWith('wrong').listObjects(undefined, ''), 'no_actor_host', /SECRET_KEY/);
   });
 
-  it('on other machines answer nobody without the token', async () => {
+  it('on other machines refuse requests without the token', async () => {
     const { url } = await startHost();
     for (const authorization of [undefined, TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
       for (const [method, path] of [
@@ -120,9 +121,9 @@ describe('actor hosts as the management API reaches them', () => {
     expect(await clientWith().listObjects(undefined, 'none/')).to.deep.include({ objects: [] });
   });
 
-  it('break off a transfer whose client has stopped reading, and have its place again', async () => {
+  it('abort a transfer whose client has stopped reading, and free its connection', async () => {
     const actor = startActor(objstoreDriver, backend.config);
-    const files = lendFiles(actor, backend.config.bucket);
+    const files = actorFiles(actor, backend.config.bucket);
     const size = 32 * 1024 * 1024;
     await files.write('stalled', Readable.from([Buffer.alloc(size)]), size, 'text/plain');
     const view = {
@@ -170,7 +171,7 @@ describe('actor hosts as the management API reaches them', () => {
     await fails(client.testService(NO_ID), 'not_found', /no service/);
   });
 
-  it('say what went wrong', async () => {
+  it('report errors', async () => {
     await startHost();
     const client = clientWith();
     await fails(client.readObject(undefined, 'missing', 'GET', {}), 'not_found', /no object "missing"/);
@@ -202,9 +203,9 @@ describe('actor hosts as the management API reaches them', () => {
     }
   });
 
-  it('do not send an object under the description of the one before', async () => {
+  it('do not send an object with the headers of a replaced one', async () => {
     const actor = startActor(objstoreDriver, backend.config);
-    const files = lendFiles(actor, 'files');
+    const files = actorFiles(actor, 'files');
     const store = (text: string) =>
       files.write('changing', Readable.from([Buffer.from(text)]), text.length, 'text/plain');
     const changing = {
@@ -237,7 +238,7 @@ describe('actor hosts as the management API reaches them', () => {
     }
   });
 
-  it('are asked over the same connection again, also after a failure', async () => {
+  it('are reached over the same connection again, also after a failure', async () => {
     const { url } = await startHost({ hostname: 'another-machine' });
     const client = clientWith();
     const connections = () =>
@@ -251,7 +252,7 @@ describe('actor hosts as the management API reaches them', () => {
     expect(connections(), url).to.be.at.most(before + 2);
   });
 
-  it('tell why they do not take an upload, however much of it is still to come', async () => {
+  it('report why they refuse an upload, however much of it is not sent yet', async () => {
     await startHost();
     const client = clientWith();
     const content = Buffer.alloc(20_000_000);
@@ -283,17 +284,17 @@ describe('actor hosts as the management API reaches them', () => {
   });
 });
 
-describe('what of an object is sent', () => {
+describe('ranges of objects', () => {
   const object = { key: 'k', size: 10, etag: 'e', last_modified: new Date('2026-01-31T10:00:00Z') };
 
-  it('is nothing of an empty object', () => {
+  it('are empty for an empty object', () => {
     const empty = planAnswer({ ...object, size: 0 }, {});
     expect(empty).to.deep.include({ status: 200, bytes: undefined });
     expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=0-' }).status).to.equal(416);
     expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=-1' }).status).to.equal(416);
   });
 
-  it('is all of it when the range makes no sense', () => {
+  it('are ignored when they are invalid', () => {
     for (const range of ['bytes=', 'bytes=-', 'bytes=a-b', 'bytes=1', '0-1', 'bytes=0-1,2-3']) {
       expect(planAnswer(object, { range }).bytes, range).to.deep.equal({ start: 0, end: 9 });
     }

@@ -46,7 +46,7 @@ const FINE: Readonly<Record<string, unknown>> = {
   pool_id: 'p',
 };
 
-describe('whatever is sent', () => {
+describe('arbitrary input', () => {
   let api: TestApi;
   let ids: Readonly<Record<string, string>> = {};
 
@@ -66,7 +66,7 @@ describe('whatever is sent', () => {
 
   // Error lines in the log fail the suite as well, and so do answers that are not as described.
   for (const route of ROUTES.filter(({ body }) => body !== undefined)) {
-    it(`${route.method} ${route.path} is no fault of the service`, async () => {
+    it(`${route.method} ${route.path} causes no internal error`, async () => {
       const [, , resource = ''] = route.path.split('/');
       const path = route.path.replace(/\{\w+\}/g, ids[resource] ?? NO_ID);
       const fine: Record<string, unknown> = {
@@ -88,7 +88,7 @@ describe('whatever is sent', () => {
     });
   }
 
-  it('as a query is no fault of the service', async () => {
+  it('as a query causes no internal error', async () => {
     const text = fc.string({ unit: 'grapheme' });
     await fc.assert(
       fc.asyncProperty(text, text, text, async (domain, collection, enabled) => {
@@ -100,7 +100,7 @@ describe('whatever is sent', () => {
     );
   });
 
-  it('as a path is no fault of the service', async () => {
+  it('as a path causes no internal error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.stringMatching(/^[!-"$->@-~]{0,30}$/), async (path) => {
         const { status } = await api.get(`/api/domains/${path.replaceAll('\\', '')}`);

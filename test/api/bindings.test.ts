@@ -88,7 +88,7 @@ describe('bindings', () => {
     expectData(await api.get(`/api/services/${service_id}`));
   });
 
-  it('refuses what is missing, wrong or not there', async () => {
+  it('rejects missing, invalid and unknown values', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();
     const path = `/api/endpoints/${endpointId}/services`;

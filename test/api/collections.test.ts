@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { CollectionView } from '../../src/api/collections/schema.js';
+import { CollectionView } from '../../src/api/collections/schema.js';
 import type { EndpointView } from '../../src/api/endpoints/schema.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
@@ -47,16 +47,7 @@ describe('collections', () => {
 
   it('creates one with just a domain and a name', async () => {
     const collection = await create();
-    expect(collection).to.have.all.keys(
-      'id',
-      'domain_id',
-      'name',
-      'description',
-      'base_path',
-      'enabled',
-      'created_at',
-      'updated_at',
-    );
+    expect(collection).to.have.all.keys(Object.keys(CollectionView.properties));
     expect(collection).to.include({
       domain_id: domainId,
       name: 'C',
@@ -68,7 +59,7 @@ describe('collections', () => {
     expect(collection.created_at).to.match(TIMESTAMP);
   });
 
-  it('brings base paths into one form', async () => {
+  it('normalizes base paths', async () => {
     for (const [given, stored] of [
       ['/shop', '/shop'],
       ['shop/', '/shop'],
@@ -151,7 +142,7 @@ describe('collections', () => {
     expect(await routeOf(prefixed)).to.include({ route: '/items/{id}' });
   });
 
-  it('does not move to where its endpoints would run into others', async () => {
+  it('does not move its endpoints to routes that are taken', async () => {
     const collection = await create({ base_path: '/mine' });
     const own = await createEndpoint({ collection_id: collection.id, path: '/a/{x}' });
     const other = await createEndpoint({ path: '/yours/a/{y}', name: 'Owner' });
@@ -167,7 +158,7 @@ describe('collections', () => {
     expect(await routeOf(own)).to.deep.equal(before);
   });
 
-  it('does not move to where two of its endpoints would run into each other', async () => {
+  it('does not move two of its endpoints to the same route', async () => {
     const collection = await create({ base_path: '/one' });
     const first = await createEndpoint({ collection_id: collection.id, path: '/b', name: 'First' });
     const second = await createEndpoint({ collection_id: collection.id, path: '/two/b', name: 'Second' });
@@ -230,7 +221,7 @@ describe('collections', () => {
       });
     }
 
-    it('a domain that is none, or does not exist', async () => {
+    it('an invalid or unknown domain', async () => {
       const before = await api.get('/api/collections');
       expectFailure(
         await api.post('/api/collections', { name: 'C' }),
@@ -255,7 +246,7 @@ describe('collections', () => {
       expect((await api.get('/api/collections')).body).to.deep.equal(before.body);
     });
 
-    it('ids that are none, and ids nothing has', async () => {
+    it('invalid and unknown ids', async () => {
       for (const path of ['/api/collections/x', '/api/collections/x/endpoints']) {
         expectFailure(await api.get(path), 'invalid_input', /^path\.id/);
       }

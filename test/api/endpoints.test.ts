@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { EndpointView } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS, EndpointView } from '../../src/api/endpoints/schema.js';
 import type { ErrorCode } from '../../src/errors.js';
-import { sourceKey } from '../../src/source-key.js';
+import { sourceKey } from '../../src/model/source-key.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
 
@@ -40,30 +40,39 @@ describe('endpoints', () => {
 
   it('creates one with just a name, a path, a method and a domain', async () => {
     const endpoint = await create({ path: '/minimal/{id}' });
-    expect(endpoint).to.deep.equal({
-      id: endpoint.id,
-      name: 'E',
-      path: '/minimal/{id}',
-      method: 'GET',
-      domain: '*',
-      collection_id: null,
-      description: null,
-      code: null,
-      dependencies: null,
-      limits: null,
-      enabled: true,
-      status: 'created',
-      last_error: null,
-      needs_compile: false,
-      running: false,
-      pid: null,
-      build_id: null,
-      created_at: endpoint.created_at,
-      updated_at: endpoint.updated_at,
-    });
+    expect(endpoint).to.have.all.keys(Object.keys(EndpointView.properties));
+    expect(endpoint).to.deep.include({ name: 'E', path: '/minimal/{id}', method: 'GET', domain: '*' });
+    expect(endpoint).to.deep.include(ENDPOINT_DEFAULTS);
+    expect(endpoint).to.include({ status: 'created', needs_compile: false, running: false });
+    for (const none of ['last_error', 'pid', 'build_id']) expect(endpoint).to.have.property(none, null);
     expect(endpoint.id).to.match(UUID);
     expect(endpoint.created_at).to.match(TIMESTAMP);
     expect(endpoint.updated_at).to.match(TIMESTAMP);
+  });
+
+  it('refuses a member that is almost a known one, and names both', async () => {
+    const { id } = await create();
+    for (const [wrong, meant] of [
+      ['dependancies', 'dependencies'],
+      ['dependecies', 'dependencies'],
+      ['mehtod', 'method'],
+      ['Enabled', 'enabled'],
+      ['pth', 'path'],
+    ]) {
+      const refused = new RegExp(`^body\\.${wrong}: is not known; did you mean "${meant}"\\?$`);
+      expectFailure(await api.put(`/api/endpoints/${id}`, { [`${wrong}`]: {} }), 'invalid_input', refused);
+      expectFailure(await api.post('/api/endpoints', { [`${wrong}`]: {} }), 'invalid_input', refused);
+    }
+    for (const other of ['pt', 'notes', 'code_url', 'x'.repeat(100_000)])
+      expectData(await api.put(`/api/endpoints/${id}`, { [other]: 1 }));
+  });
+
+  it('accepts every member that it returns', async () => {
+    const shown = await create({ code: 'fn main() {}', dependencies: { regex: '1' } });
+    const changed = expectData<Endpoint>(
+      await api.put(`/api/endpoints/${shown.id}`, { ...shown, description: 'edited' }),
+    );
+    expect({ ...changed, updated_at: shown.updated_at }).to.deep.equal({ ...shown, description: 'edited' });
   });
 
   it('creates one with all fields, and shows it as it was created', async () => {
@@ -161,13 +170,7 @@ describe('endpoints', () => {
       const after = expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, changes));
       expect(after).to.deep.include(changes);
       expect(expectData(await api.get(`/api/endpoints/${id}`))).to.deep.equal(after);
-      const cleared = {
-        collection_id: null,
-        description: null,
-        code: null,
-        dependencies: null,
-        limits: null,
-      };
+      const cleared = ENDPOINT_DEFAULTS;
       expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(cleared);
     });
 
@@ -199,7 +202,7 @@ describe('endpoints', () => {
       });
     });
 
-    it('the version that gateways watch, when they have to know, and only then', async () => {
+    it('the version for gateways only when the change affects them', async () => {
       const { id } = await create();
       const versionAfter = async (changes: object) => {
         expectData(await api.put(`/api/endpoints/${id}`, changes));
@@ -217,7 +220,7 @@ describe('endpoints', () => {
       expect(await versionAfter({ limits: null })).to.equal(8);
     });
 
-    it('not what the service assigns', async () => {
+    it('not members that the service sets', async () => {
       const before = await create();
       const response = await api.put(`/api/endpoints/${before.id}`, {
         id: NO_ID,
@@ -236,7 +239,7 @@ describe('endpoints', () => {
     expectFailure(await api.get(`/api/endpoints/${id}`), 'not_found');
   });
 
-  it('shows what runs of it on live gateways', async () => {
+  it('shows its processes on live gateways', async () => {
     const { id } = await create();
     const { knex } = api.store;
     const addNode = (nodeId: string, ageSeconds: number) =>
@@ -307,7 +310,7 @@ describe('endpoints', () => {
       await create({ domain: 'shop.example', path: '/base/x' });
     });
 
-    it('also when many want one at once', async () => {
+    it('also among concurrent requests', async () => {
       const responses = await Promise.all(
         Array.from({ length: 8 }, () => api.post('/api/endpoints', fields({ path: '/race' }))),
       );
@@ -487,7 +490,7 @@ describe('endpoints', () => {
       });
     }
 
-    it('ids that are none, and ids nothing has', async () => {
+    it('invalid and unknown ids', async () => {
       expectFailure(await api.get('/api/endpoints/x'), 'invalid_input', /^path\.id/);
       expectFailure(await api.put('/api/endpoints/x', {}), 'invalid_input', /^path\.id/);
       expectFailure(await api.delete('/api/endpoints/x'), 'invalid_input', /^path\.id/);

@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { ERROR_CATALOGUE } from '../../src/errors.js';
-import { runDirectory } from '../../src/run-directory.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, UUID } from '../support/expect.js';
 import { exchangeBytes } from '../support/http.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 
 const LIMIT = 10_000;
 
@@ -43,7 +43,7 @@ describe('HTTP', () => {
       }
     });
 
-    it('that are JSON but no object', async () => {
+    it('that are JSON but not an object', async () => {
       for (const body of ['[]', '[{}]', '7', '"text"', 'null', 'true']) {
         expectFailure(await post(body), 'invalid_input', /^body: must be a JSON object/);
       }
@@ -65,7 +65,7 @@ describe('HTTP', () => {
       }
     });
 
-    it('with an encoding nobody knows', async () => {
+    it('with an unknown encoding', async () => {
       expectFailure(await post('{}', { 'content-encoding': 'zip' }), 'unsupported_media_type');
     });
 
@@ -81,7 +81,7 @@ describe('HTTP', () => {
       );
     });
 
-    it('that are not packed as they say', async () => {
+    it('with an invalid compressed encoding', async () => {
       const packed = gzipSync(JSON.stringify(fine));
       for (const [encoding, body] of [
         ['gzip', JSON.stringify(fine)],
@@ -99,7 +99,7 @@ describe('HTTP', () => {
       }
     });
 
-    it('that are too large once unpacked', async () => {
+    it('that are too large when decompressed', async () => {
       const bomb = gzipSync(JSON.stringify({ ...fine, description: 'x'.repeat(LIMIT * 50) }));
       expectFailure(await post(bomb, { 'content-encoding': 'gzip' }), 'body_too_large');
     });
@@ -110,21 +110,21 @@ describe('HTTP', () => {
         const socket = connect(Number(port), '127.0.0.1', () => {
           socket.write(
             'POST /api/domains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"na',
+            () => socket.destroy(),
           );
-          setTimeout(() => socket.destroy(), 50);
         });
         socket.on('close', () => resolve());
         socket.on('error', reject);
       });
     });
 
-    it('with members that name parts of the language', async () => {
+    it('with members named like properties of JavaScript objects', async () => {
       const response = await post('{"name":"A","host":1,"__proto__":{"enabled":false},"constructor":1}');
       expect(response.status).to.equal(400);
     });
   });
 
-  it('accepts JSON under its other names', async () => {
+  it('accepts JSON under its other media types', async () => {
     for (const [at, type] of ['application/json; charset=utf-8', 'application/vnd.api+json'].entries()) {
       const response = await api.post(
         '/api/domains',
@@ -136,17 +136,17 @@ describe('HTTP', () => {
     }
   });
 
-  it('ignores a body where none is asked for', async () => {
+  it('ignores an unexpected body', async () => {
     expectData(await api.send('GET', '/api/domains', { body: 'not JSON' }));
   });
 
   it('answers unknown paths with 404', async () => {
-    for (const path of ['/', '/api', '/api/nothing', '/api/domains/a/b/c', '/API/domains', '/api//domains']) {
+    for (const path of ['/api', '/api/nothing', '/api/domains/a/b/c', '/API/domains', '/api//domains']) {
       expectFailure(await api.get(path), 'not_found');
     }
   });
 
-  it('answers unknown methods with 405 and what there is', async () => {
+  it('answers unknown methods with 405 and Allow', async () => {
     for (const [method, path, allow] of [
       ['PATCH', '/api/domains', 'GET, HEAD, POST'],
       ['POST', '/api/health', 'GET, HEAD'],
@@ -166,7 +166,7 @@ describe('HTTP', () => {
     expect(response.body).to.equal(undefined);
   });
 
-  describe('what is not a request', () => {
+  describe('invalid requests', () => {
     const fine = 'GET /api/health HTTP/1.1\r\nConnection: close\r\n';
     for (const [what, bytes, code] of [
       ['an unknown method', 'FETCH /api/domains HTTP/1.1\r\nHost: localhost\r\n\r\n', 'malformed_request'],
@@ -203,7 +203,7 @@ describe('HTTP', () => {
   });
 
   describe('request ids', () => {
-    it('are given to requests that have none, or a strange one', async () => {
+    it('are generated for requests without one, or with an invalid one', async () => {
       for (const given of [undefined, '', 'a b', 'ü', 'x'.repeat(129), '{"a":1}']) {
         const response = await api.get('/api/health', {
           headers: given === undefined ? {} : { 'x-request-id': Buffer.from(given).toString('latin1') },
@@ -212,7 +212,7 @@ describe('HTTP', () => {
       }
     });
 
-    it('are kept, and stand on the line in the log, with the route and not the path', async () => {
+    it('are kept, and logged with the route instead of the path', async () => {
       const id = 'trace-1.2:3_4';
       const response = await api.get('/api/domains/not-an-id?secret=1', { headers: { 'x-request-id': id } });
       expect(response.headers['x-request-id']).to.equal(id);
@@ -224,7 +224,7 @@ describe('HTTP', () => {
     });
   });
 
-  describe('faults', () => {
+  describe('internal errors', () => {
     it('are logged with their stack under the request id, and not shown', async () => {
       api.logged.expectErrors(/cannot be divided/);
       const broken = await startApi({
@@ -252,7 +252,7 @@ describe('HTTP', () => {
 });
 
 describe('/metrics', () => {
-  it('has what can be read while Redis is away and a process answers nonsense', async () => {
+  it('has the available metrics while Redis is down and a process sends an invalid response', async () => {
     const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
     const process = createServer((_request, response) => response.end('{'));
     const socket = join(await runDirectory(api.config.DATA_DIR), 'metrics-nonsense-1.sock');
@@ -297,7 +297,7 @@ describe('the API key', () => {
     expectData(await api.get('/api/health'));
   });
 
-  it('keeps out who has none, or another', async () => {
+  it('rejects requests without it, or with another', async () => {
     for (const headers of [
       {},
       { authorization: 'Bearer the-right-ke' },
@@ -307,7 +307,7 @@ describe('the API key', () => {
       { authorization: 'Token the-right-key' },
       basic('admin:the-right-key').headers,
     ]) {
-      for (const path of ['/api/domains', '/api/nothing', '/api/health/', '/queues2', '/']) {
+      for (const path of ['/api/domains', '/api/nothing', '/api/health/', '/queues2', '/api/']) {
         const response = await api.get(path, { headers });
         expectFailure(response, 'unauthorized');
         expect(response.headers['www-authenticate']).to.equal('Bearer');
@@ -322,14 +322,14 @@ describe('the API key', () => {
     ).to.deep.equal([]);
   });
 
-  it('keeps the shape of the failure where that is another', async () => {
+  it('rejects with the envelope of the route', async () => {
     const response = await api.post('/api/services/x/activate');
     expectFailure(response, 'unauthorized');
     expect(response.body).to.include({ success: false });
   });
 
-  it('is the password for the page of the queues', async () => {
-    for (const path of ['/queues', '/queues/api/queues']) {
+  it('is the password for the pages: the start page and the queues', async () => {
+    for (const path of ['/', '/queues', '/queues/api/queues']) {
       const refused = await api.get(path, basic('admin:wrong'));
       expectFailure(refused, 'unauthorized');
       expect(refused.headers['www-authenticate']).to.match(/^Basic /);

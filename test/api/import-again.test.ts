@@ -2,28 +2,23 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { applyImport, type ImportToApply } from '../../src/store/apply-import.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import type { Database } from '../../src/store/database.js';
 import { findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { openTestStore, type TestStore } from '../support/store.js';
 
 type Change = Partial<Omit<ImportToApply, 'endpoints'>>;
 
 describe('importing again', () => {
-  let database: TestDatabase;
+  let opened: TestStore;
   let store: Database;
   let domain: string;
   let count = 0;
 
   before(async () => {
-    database = await createDatabase();
-    store = openDatabase(database.url, (error) => {
-      throw error;
-    });
+    opened = await openTestStore();
+    ({ store } = opened);
   });
-  after(async () => {
-    await store.close();
-    await database.drop();
-  });
+  after(() => opened.close());
   beforeEach(() => {
     domain = `again${++count}.example`;
   });
@@ -57,7 +52,7 @@ describe('importing again', () => {
       request_id: 'request',
     });
 
-  describe('names what is no longer there', () => {
+  describe('names lost operations', () => {
     it('also when the title has changed', async () => {
       await importDocument({ a: null, b: null, c: null });
       const { warnings } = await importDocument({ a: null, c: null }, { title: 'Animals' });
@@ -65,7 +60,7 @@ describe('importing again', () => {
       expect(warnings[0]).to.match(/^The endpoint "b" \(GET \/b, .*\) is no longer in the document/);
     });
 
-    it('but nothing of an API beside it', async () => {
+    it('but none of another API', async () => {
       await importDocument({ other: null }, { title: 'Other' });
       await importDocument({ a: null });
       const { warnings } = await importDocument({ a: null }, { title: 'Animals' });
@@ -86,7 +81,7 @@ describe('importing again', () => {
     const replacement = async (handlers: Readonly<Record<string, string>>) =>
       (await importBundle(handlers)).warnings;
 
-    it('when somebody wrote it', async () => {
+    it('when a user wrote it', async () => {
       const { endpoints } = await importBundle({ a: '// brought' });
       await updateEndpoint(store, endpoints[0]?.id ?? '', { code: '// by hand' });
       expect(await replacement({ a: '// new' })).to.deep.equal([
@@ -141,7 +136,7 @@ describe('importing again', () => {
   });
 
   describe('says which operations of a bundle have no handler', () => {
-    it('and what answers there', async () => {
+    it('and which code answers there', async () => {
       const first = await importBundle({ a: '// mine', b: null, c: null, d: '// d' });
       expect(first.warnings).to.deep.equal([
         'b has no handler in the bundle; a generated one answers 501',

@@ -119,7 +119,7 @@ describe('importing bundles over HTTP', () => {
     expect(shown.warnings).to.deep.equal(warningsOf(answer));
   });
 
-  it('replaces code by handlers, and leaves it where there is none', async () => {
+  it('replaces code by handlers, and keeps it where there is none', async () => {
     const [list, add] = (await imported(FILES)).endpoints;
     await api.put(`/api/endpoints/${list?.id}`, { code: '// changed by hand' });
     await api.put(`/api/endpoints/${add?.id}`, { code: '// written by hand' });
@@ -172,7 +172,7 @@ describe('importing bundles over HTTP', () => {
         'unsupported_media_type',
         /multipart\/form-data/,
       ],
-      'without a file': [() => sendForm([]), 'invalid_input', /form\.bundle: is required.*`file` and `zip`/],
+      'without a file': [() => sendForm([]), 'invalid_input', /form\.bundle: is required.*`file` or `zip`/],
       'with a field in place of the file': [
         () => sendForm([{ name: 'bundle', content: 'text' }]),
         'invalid_input',
@@ -245,7 +245,7 @@ describe('importing bundles over HTTP', () => {
       });
     }
 
-    it('when nobody can start it', () =>
+    it('when it cannot be queued', () =>
       withIdleWorker(async () => {
         const before = await counts();
         expectFailure(await send(zip(), `domain=${host}&compile=true&start=true`), 'no_gateway');
@@ -282,7 +282,7 @@ describe('importing bundles over HTTP', () => {
       ]);
     }));
 
-  it('does not wait for what needs no compiler', async () => {
+  it('does not wait for handlers that need no compiler', async () => {
     const { 'handlers/list_pets.rs': _, 'handlers/other.rs': __, ...generated } = FILES;
     const answer = await send(zipOf(generated), `domain=${host}&compile=true&start=true`);
     expect(expectData<Imported>(answer)).to.include({ handlers_matched: 0, compiled: 0 });
@@ -302,7 +302,7 @@ describe('importing bundles over HTTP', () => {
       expectFailure(await api.get('/api/imports/x/events'), 'invalid_input');
     });
 
-    it('end for good once the client has seen the last', async () => {
+    it('end permanently once the client has received the last', async () => {
       const { import_id: id } = await imported(FILES);
       const eventsAfter = (last: string) =>
         api.get(`/api/imports/${id}/events`, { headers: { 'last-event-id': last } });
@@ -318,7 +318,7 @@ describe('importing bundles over HTTP', () => {
       expect(again.body).to.include('event: done');
     });
 
-    it('are followed no longer when the client leaves', async () => {
+    it('are not sent any more when the client disconnects', async () => {
       const id = await accepted();
       const clients = [1, 2, 3].map(() => new AbortController());
       const calls = clients.map(({ signal }) =>

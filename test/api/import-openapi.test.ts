@@ -208,7 +208,7 @@ paths:
   });
 
   describe('again', () => {
-    it('updates what is there and changes nothing that is as it was', async () => {
+    it('updates changed endpoints, and leaves unchanged ones', async () => {
       const first = await importing(spec(SHOP));
       const before = await endpoints();
       const again = await importing(spec(SHOP));
@@ -238,7 +238,7 @@ paths:
       expect(versions.sort()).to.deep.equal([1, 1, 2]);
     });
 
-    it('replaces code it has generated, and keeps code that somebody wrote', async () => {
+    it('replaces code it has generated, and keeps code that a user wrote', async () => {
       const { endpoints: imported } = await importing(spec(SHOP));
       const [list, add, show] = imported.map(({ id }) => id);
       const written = 'use rust_edge_gateway_sdk::prelude::*; // mine';
@@ -284,7 +284,7 @@ paths:
       expect(warningsOf(other)).to.deep.equal([]);
     });
 
-    it('does both of two at once', async () => {
+    it('completes two concurrent imports', async () => {
       const body = { spec: spec(SHOP), domain: host, domain_id: domainId, create_collection: true };
       const answers = await Promise.all(Array.from({ length: 6 }, () => post(body)));
       const imported = answers.map((answer) => expectData<Imported>(answer));
@@ -408,7 +408,7 @@ paths:
       expect(await rows()).to.deep.equal(filled);
     });
 
-    it('when it is not JSON, or packed wrongly', async () => {
+    it('when it is not JSON, or its compression is invalid', async () => {
       const before = await rows();
       const send = (body: Buffer | string, headers: Record<string, string>) =>
         api.send('POST', '/api/import/openapi', { body, headers });
@@ -418,13 +418,13 @@ paths:
       expectFailure(
         await send('{}', { 'content-encoding': 'gzip' }),
         'invalid_input',
-        /cannot be unpacked as gzip/,
+        /cannot be decompressed as gzip/,
       );
       const packed = gzipSync(JSON.stringify({ spec: spec(SHOP), domain: host }));
       expectFailure(
         await send(packed.subarray(0, -20), { 'content-encoding': 'gzip' }),
         'invalid_input',
-        /cannot be unpacked/,
+        /cannot be decompressed/,
       );
       expectFailure(await send('{}', { 'content-encoding': 'zstd' }), 'unsupported_media_type', /zstd/);
       expect(await rows()).to.deep.equal(before);
@@ -432,7 +432,7 @@ paths:
     });
   });
 
-  it('takes packed bodies, and names what it does not know', async () => {
+  it('accepts compressed bodies, and names unknown members', async () => {
     const body = JSON.stringify({ spec: spec(SHOP), domain: host, collection_id: null, dry_run: true });
     const packed: [string, Buffer][] = [
       ['gzip', gzipSync(body)],
@@ -448,7 +448,7 @@ paths:
     }
   });
 
-  it('takes back everything when a statement fails late', async () => {
+  it('rolls everything back when a late statement fails', async () => {
     const before = await rows();
     // Fails for the last of many rows, after others are written.
     await api.store.knex.raw(

@@ -78,7 +78,7 @@ describe('start and stop with several gateways', () => {
     expect((await row(id)).status).to.equal('running');
   });
 
-  it('does not take what was seen earlier for an answer', async () => {
+  it('does not take earlier observations for the result', async () => {
     const node = await join();
     const id = await create();
     const { version: before } = await row(id);
@@ -95,7 +95,7 @@ describe('start and stop with several gateways', () => {
     expect(expectData(await answer)).to.deep.equal({ status: 'running', pid: 3 });
   });
 
-  it('fails when one gateway cannot start it, and goes back to what ran before', async () => {
+  it('fails when one gateway cannot start it, and reverts to the previous artifact', async () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const running = start(id);
@@ -119,7 +119,7 @@ describe('start and stop with several gateways', () => {
     expect(await row(id)).to.include({ desired_artifact: 'a', status: 'error', last_error });
   });
 
-  it('says so when the last gateway leaves while it waits', async () => {
+  it('fails when the last gateway ends while it waits', async () => {
     const node = await join();
     const id = await create();
     const answer = start(id);
@@ -160,7 +160,7 @@ describe('compile without a worker', () => {
   });
   after(() => api.close());
 
-  it('is refused at once, but queued for one that is yet to come when nobody waits', async () => {
+  it('fails at once, but is queued for a later worker when the request does not wait', async () => {
     const endpoint = { name: 'e', path: '/e', method: 'GET', domain: '*', code: 'fn handle() {}' };
     const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', endpoint), 201);
     expectFailure(await api.post(`/api/endpoints/${id}/compile`), 'no_worker');

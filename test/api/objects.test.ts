@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createSecretBox } from '../../src/secrets.js';
-import { actorHostToken } from '../../src/service-token.js';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { actorHostToken } from '../../src/secrets/service-token.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { type ObjectHost, startObjectHost } from '../support/backends/s3-host.js';
@@ -109,6 +109,8 @@ describe('object files', () => {
       for (const [parts, message] of [
         [[key], /^form\.file: is required/],
         [[file('x')], /^form\.key: is required/],
+        [[file('x'), field('keys', 'a')], /^form\.keys: is not known; did you mean "key"/],
+        [[file('x', 'fiel')], /^form\.fiel: is not known; did you mean "file"/],
         [[file('x'), file('y'), key], /more files than/],
         [[file('x'), key, key], /^form\.key: must be a string/],
         [[file('x', 'upload'), key], /^form\.upload: is no file of this form; it has file/],
@@ -127,7 +129,7 @@ describe('object files', () => {
       await uploadsOnDisk();
     });
 
-    it('refuses what is no form', async () => {
+    it('rejects bodies that are not forms', async () => {
       const post = (type: string | undefined, body: string) =>
         api.send('POST', '/api/minio/objects', {
           body,
@@ -151,7 +153,7 @@ describe('object files', () => {
       await uploadsOnDisk();
     });
 
-    it('stores nothing of an upload that is cut off', async () => {
+    it('stores nothing of an aborted upload', async () => {
       const { headers, body } = multipart([field('key', 'up/cut'), file(randomBytes(500_000))]);
       const outgoing = request(new URL('/api/minio/objects', api.url), {
         method: 'POST',
@@ -171,7 +173,7 @@ describe('object files', () => {
   });
 
   describe('downloading', () => {
-    it('takes every key as it is', async () => {
+    it('accepts every key unchanged', async () => {
       for (const key of KEYS) {
         const uploaded = await upload(`keys/${key}`, key);
         expect(uploaded.body, key).to.include({ key: `keys/${key}` });
@@ -191,7 +193,7 @@ describe('object files', () => {
       }
     });
 
-    it('says what it sends', async () => {
+    it('describes the content in headers', async () => {
       const content = randomBytes(10_000);
       for (const [key, type] of [
         ['down/a.png', 'image/png'],
@@ -251,7 +253,7 @@ describe('object files', () => {
       }
     });
 
-    it('sends ranges only of what the client has a part of', async () => {
+    it('sends ranges only of the version that the client has', async () => {
       await upload('down/if-range.txt', '0123456789');
       const { headers } = await download('down/if-range.txt');
       const statusWith = async (ifRange: string | undefined) =>
@@ -261,7 +263,7 @@ describe('object files', () => {
       expect(await statusWith('"other"')).to.equal(200);
     });
 
-    it('does not send what the client has', async () => {
+    it('does not send content that the client has', async () => {
       await upload('down/cached.txt', 'cached');
       const etag = String((await download('down/cached.txt')).headers.etag);
       for (const value of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -273,11 +275,11 @@ describe('object files', () => {
       expect((await download('down/cached.txt', { 'if-none-match': '"x"' })).text).to.equal('cached');
     });
 
-    it('says when there is none', async () => {
+    it('answers 404 when there is none', async () => {
       expectFailure(await api.get(pathOf('down/missing')), 'not_found', /no object "down\/missing"/);
     });
 
-    it('refuses keys that lead elsewhere', async () => {
+    it('rejects keys that lead out of the bucket', async () => {
       for (const [key, code, message] of [
         ['%2Fa', 'invalid_input', /^path\.key: must/],
         ['a%2f%2e%2e%2fb', 'malformed_request', /"\.\."/],
@@ -343,7 +345,7 @@ describe('object files', () => {
     expect((await api.delete(`${pathOf('named.txt')}?service=${second}`)).body).to.include({ deleted: true });
   });
 
-  it('refuses services that keep no objects at the moment, or ever', async () => {
+  it('rejects services that are inactive or of another type', async () => {
     for (const [query, code, message] of [
       [`?service=${NO_ID}`, 'not_found', /service .* does not exist/],
       [`?service=${database}`, 'invalid_input', /^query\.service: "database" .* sqlite, not objstore/],
@@ -357,7 +359,7 @@ describe('object files', () => {
     }
   });
 
-  it('says that the storage is away, and works again when it is back', async function () {
+  it('reports an unavailable storage, and works after its restart', async function () {
     this.timeout(30_000);
     await upload('away.txt', 'x');
     await backend.stop();

@@ -2,7 +2,7 @@ import { validate } from '@readme/openapi-parser';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ROUTES } from '../../src/api/app.js';
-import { FORMAT_KEYWORDS, FORMATS } from '../../src/validation/formats.js';
+import { FORMAT_KEYWORDS, FORMATS } from '../../src/model/formats.js';
 import { startApi, type TestApi } from '../support/api.js';
 
 interface Operation {
@@ -95,7 +95,7 @@ describe('/api/openapi.json', () => {
     expect(described).to.include.members(CONTRACT);
   });
 
-  it('gives every operation a name of its own', () => {
+  it('gives every operation a unique name', () => {
     const names = operations().map(([, { operationId }]) => operationId);
     expect(new Set(names).size).to.equal(names.length);
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z0-9]*$/);
@@ -110,7 +110,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('describes what goes wrong', () => {
+  it('describes failures', () => {
     for (const [name, { responses, requestBody }] of operations()) {
       // 400 also without anything to send: for a request that cannot be taken as one.
       expect(responses, name).to.include.keys('400', '403', '500');
@@ -121,7 +121,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('asks for the key where it is needed', async () => {
+  it('requires the key where it is needed', async () => {
     const isOpen = (doc: Document, path: string) =>
       (doc.paths[path]?.['get']?.security ?? doc.security).length === 0;
     expect(isOpen(document, '/api/stats')).to.equal(true);
@@ -136,7 +136,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('has patterns for formats of our own, and whatever fits them is accepted', () => {
+  it('has patterns for our own formats, and matching values are accepted', () => {
     for (const [format, { pattern, maxLength = 60 }] of Object.entries(FORMAT_KEYWORDS)) {
       const problem = FORMATS[format];
       expect(problem, format).to.be.a('function');
@@ -146,7 +146,7 @@ describe('/api/openapi.json', () => {
           fc.pre(text.length <= Math.min(maxLength, 150) && (text.match(/\{/g) ?? []).length < 2);
           expect(problem?.(text), JSON.stringify(text)).to.be.oneOf([
             undefined,
-            'must not be listed: it is always there',
+            'must not be listed: every handler has it already',
           ]);
         }),
         { numRuns: 200 },
@@ -154,7 +154,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('says in patterns what is not accepted', () => {
+  it('has patterns that exclude rejected values', () => {
     for (const [format, texts] of Object.entries({
       line: ['', ' ', 'a\nb', 'a\u0000'],
       text: ['a\u0000b'],

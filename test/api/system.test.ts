@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
+import { registerNode, removeNode } from '../../src/store/nodes.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 
 describe('health and statistics', () => {
   let api: TestApi;
 
   before(async () => {
-    api = await startApi();
+    api = await startApi({ config: { COMPILE_WAIT_MS: 1 } });
   });
   after(() => api.close());
 
@@ -19,8 +20,25 @@ describe('health and statistics', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await api.get('/api/health')).body).to.deep.equal({
       ok: true,
-      data: { status: 'healthy', version, sandbox: { gateway: null, worker: null } },
+      data: { status: 'healthy', version, sandbox: { gateway: null, worker: null }, preparing: [] },
     });
+  });
+
+  it('has a page at / and a list at /api/ that name its parts', async () => {
+    const { parts, gateway } = expectData<{ parts: { path: string }[]; gateway: { port: number } }>(
+      await api.get('/api/'),
+    );
+    expect(gateway.port).to.equal(api.config.GATEWAY_PORT);
+    const page = await api.get('/');
+    expect(page.status).to.equal(200);
+    expect(page.headers['content-type']).to.match(/^text\/html/);
+    expect(page.headers['content-security-policy']).to.match(/^default-src 'none'/);
+    for (const { path } of parts) {
+      expect(page.body).to.include(`<a href="${path}">`);
+      expect((await api.get(path)).status, path).to.be.within(200, 302);
+    }
+    for (const path of ['/', '/api/']) expect(await api.send('HEAD', path)).to.include({ status: 200 });
+    expectFailure(await api.post('/'), 'method_not_allowed');
   });
 
   it('shows the weakest sandbox of the live nodes of each kind', async () => {
@@ -47,7 +65,29 @@ describe('health and statistics', () => {
     }
   });
 
-  it('counts nothing at first', async () => {
+  it('says what workers are preparing, in the health check and in answers to a compile', async () => {
+    const preparing = [{ what: 'Rust SDK', crates: 12, of: 34, seconds: 20, problem: null }];
+    const id = randomUUID();
+    await registerNode(api.store, { id, kind: 'worker', hostname: 'h', pid: 1, info: { preparing } });
+    try {
+      await eventually(async () =>
+        expect(expectData(await api.get('/api/health'))).to.deep.include({ preparing }),
+      );
+      const body = { name: 'E', path: '/prepared', method: 'GET', domain: '*', code: 'fn main() {}' };
+      const endpoint = expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id;
+      const compile = (headers = {}) =>
+        api.post(`/api/endpoints/${endpoint}/compile`, undefined, { headers });
+      expect(expectData(await compile({ prefer: 'respond-async' }), 202)).to.deep.include({ preparing });
+      const late = await compile();
+      expectFailure(late, 'wait_timeout', /Still being prepared: Rust SDK: crates 12 of 34, 20 s\.$/);
+      expect(late.body).to.have.deep.nested.property('details.preparing', preparing);
+      expectData(await api.delete(`/api/endpoints/${endpoint}`));
+    } finally {
+      await removeNode(api.store, id);
+    }
+  });
+
+  it('starts with zero counts', async () => {
     const stats = expectData<Record<string, number>>(await api.get('/api/stats'));
     expect(stats).to.have.all.keys(
       'endpoints_total',

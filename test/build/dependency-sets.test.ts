@@ -1,4 +1,5 @@
 /** Dependency sets, with a script in the place of cargo: what it is asked for, and what is made of its answers. */
+import { spawn } from 'node:child_process';
 import {
   chmod,
   mkdir,
@@ -15,7 +16,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { DependencySets, linkingTo, type PreparedSet, targetOf } from '../../src/build/dependency-sets.js';
 import type { Toolchain } from '../../src/build/toolchain.js';
-import type { Dependencies } from '../../src/dependencies.js';
+import type { Dependencies } from '../../src/model/crates.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
@@ -48,6 +49,9 @@ describe('dependency sets', () => {
     await mkdir(sdk);
     sandbox = await openSandbox('off', '', createTestLog().log);
     await writeFile(join(sdk, 'Cargo.lock'), 'version = 4\n');
+    // The script may be run as another user.
+    await writeFile(join(folder.path, 'runs'), '');
+    await chmod(join(folder.path, 'runs'), 0o666);
     toolchain = {
       rustc: '/bin/true',
       cargo: await script(CARGO),
@@ -67,7 +71,6 @@ describe('dependency sets', () => {
     return path;
   };
   const limits = {
-    timeoutMs: 60_000,
     memoryMb: 4096,
     fileMb: 100,
     openFiles: 256,
@@ -75,15 +78,18 @@ describe('dependency sets', () => {
     totalMemoryMb: 8192,
   };
   /** Without a sandbox: the script is none of its programs. */
-  const open = (root = 'sets', signal?: AbortSignal) =>
-    new DependencySets({
-      root: join(folder.path, root),
-      toolchain,
-      sandbox,
-      env: { PATH: process.env['PATH'] ?? '' },
-      limits,
-      ...(signal && { signal }),
-    });
+  const open = (root = 'sets', signal?: AbortSignal, timeoutMs = 60_000) =>
+    new DependencySets(
+      {
+        root: join(folder.path, root),
+        toolchain,
+        sandbox,
+        env: { PATH: process.env['PATH'] ?? '' },
+        limits: { ...limits, timeoutMs },
+        ...(signal && { signal }),
+      },
+      createTestLog().log,
+    );
   const runs = async () =>
     (await readFile(join(folder.path, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean);
   const manifestOf = async (dependencies: Dependencies, async = false) => {
@@ -142,7 +148,7 @@ describe('dependency sets', () => {
     expect(args).to.satisfy((all: string[]) => all.some((arg) => /^native=\/.*\/target\/out$/.test(arg)));
   });
 
-  it('prepares a set once, whoever asks and in whatever order', async () => {
+  it('prepares a set once, for all callers and in any order', async () => {
     const sets = open();
     const dependencies: Dependencies = { regex: '1', chrono: '0.4' };
     await Promise.all([1, 2, 3].map(() => sets.prepare({ dependencies, async: false })));
@@ -179,7 +185,7 @@ describe('dependency sets', () => {
     expect(await runs()).to.deep.equal(['fetch', 'metadata', 'build', 'fetch', 'metadata', 'build']);
   });
 
-  it("returns cargo's words when it fails, and tries again the next time", async () => {
+  it('returns the output of cargo when it fails, and tries again the next time', async () => {
     await script('#!/bin/sh\necho "error: no matching package named nope found" >&2\nexit 101\n');
     const sets = open();
     const failed = await sets.prepare({ dependencies: { nope: '1' }, async: false });
@@ -189,20 +195,102 @@ describe('dependency sets', () => {
     expect((await sets.prepare({ dependencies: { nope: '1' }, async: false })).ok).to.equal(true);
   });
 
-  it('says so when cargo runs into the time limit', async () => {
+  it('reports the time limit of cargo', async () => {
     await script('#!/bin/sh\nsleep 1000\n');
-    const result = await open().prepare({ dependencies: {}, async: false }, 100);
+    const result = await open('sets', undefined, 100).prepare({ dependencies: { regex: '1' }, async: false });
     expect(result).to.deep.include({ ok: false, timedOut: true });
     expect(result.ok ? '' : result.diagnostics[0]?.message).to.match(/COMPILE_TIMEOUT_MS/);
   });
 
-  it('ends cargo when it is to stop', async () => {
+  it('ends cargo when it is to stop, and leaves nothing of a set with crates', async () => {
     const stop = new AbortController();
     await script('#!/bin/sh\necho started >> ../../../runs\nsleep 1000\n');
-    const preparing = open('sets', stop.signal).prepare({ dependencies: {}, async: false });
+    const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();
     expect(await preparing).to.deep.include({ ok: false, timedOut: false });
+    expect(await readdir(join(folder.path, 'sets'))).to.deep.equal([]);
+  });
+
+  describe('of the SDK alone', () => {
+    const spec = { dependencies: {}, async: false };
+    /** Says that it has compiled a crate, and goes on only if an earlier run has left something. */
+    const INTERRUPTED = CARGO.replace(
+      '  build)\n',
+      `  build)
+    echo '{"reason":"compiler-artifact","package_id":"unused 1","target":{"kind":["lib"],"name":"unused"}}'
+    [ -e "$CARGO_TARGET_DIR/left" ] || { echo > "$CARGO_TARGET_DIR/left"; sleep 1000; }
+`,
+    );
+    const unfinished = async () =>
+      (await readdir(join(folder.path, 'sets'))).filter((name) => name.startsWith('.making-'));
+    /** Interrupts a build, and resolves with the name of its folder. */
+    const interrupt = async () => {
+      await script(INTERRUPTED);
+      const stop = new AbortController();
+      const sets = open('sets', stop.signal);
+      const preparing = sets.prepare(spec);
+      await eventually(() => expect(sets.preparing()[0]).to.include({ crates: 1, of: 1 }));
+      await eventually(async () =>
+        expect(await readdir(join(folder.path, 'sets', `${(await unfinished())[0]}`, 'target'))).to.include(
+          'left',
+        ),
+      );
+      stop.abort();
+      expect((await preparing).ok).to.equal(false);
+      const [name = ''] = await unfinished();
+      return name;
+    };
+
+    it('are continued after an interruption', async () => {
+      await interrupt();
+      await open().removeUnfinished();
+      const sets = open();
+      expect((await sets.prepare(spec)).ok).to.equal(true);
+      expect(await unfinished()).to.deep.equal([]);
+      expect(sets.preparing()).to.deep.equal([]);
+    });
+
+    it('are taken over from a process that has ended, and left to one that has not', async () => {
+      const name = await interrupt();
+      const other = spawn('sleep', ['1000']);
+      const fields = (await readFile(`/proc/${other.pid}/stat`, 'utf8')).split(' ');
+      const path = (file: string) => join(folder.path, 'sets', file);
+      const others = name.replace(/^\.making-\d+-\d+/, `.making-${other.pid}-${fields[21]}`);
+      await rename(path(name), path(others));
+      const before = await runs();
+      const sets = open();
+      await sets.removeUnfinished();
+      const preparing = sets.prepare(spec);
+      await eventually(() => expect(sets.preparing()[0]).to.include({ crates: 0, of: null, problem: null }));
+      expect(await unfinished()).to.deep.equal([others]);
+      expect(await runs()).to.deep.equal(before);
+      other.kill('SIGKILL');
+      expect((await preparing).ok).to.equal(true);
+      expect(await unfinished()).to.deep.equal([]);
+    });
+
+    it('have no time limit, and are tried again until they can be built', async () => {
+      await script('#!/bin/sh\nsleep 0.3; echo "error: no network" >&2\nexit 101\n');
+      const sets = open('sets', undefined, 100);
+      const preparing = sets.prepare(spec);
+      await eventually(() =>
+        expect(sets.preparing()[0]?.problem).to.match(/^Its crates cannot be downloaded.* tried again/),
+      );
+      await script(CARGO);
+      expect((await preparing).ok).to.equal(true);
+    });
+
+    it('start over when the compiler rejects existing output', async () => {
+      await interrupt();
+      await script(
+        CARGO.replace('  build)\n', '  build)\n    [ -e "$CARGO_TARGET_DIR/left" ] && exit 101\n'),
+      );
+      const sets = open();
+      const preparing = sets.prepare(spec);
+      await eventually(() => expect(sets.preparing()[0]?.problem).to.match(/^The compiler failed/));
+      expect((await preparing).ok).to.equal(true);
+    });
   });
 
   it('prepares a set again that is deleted while it is in use', async () => {
@@ -214,7 +302,7 @@ describe('dependency sets', () => {
     expect(await readdir(join(folder.path, 'sets'))).to.have.length(1);
   });
 
-  it('forgets the sets that nobody has used for long', async () => {
+  it('deletes sets that were not used for long', async () => {
     const sets = open();
     await sets.prepare({ dependencies: {}, async: false });
     await sets.prepare({ dependencies: { regex: '1' }, async: false });

@@ -16,7 +16,7 @@ describe('the watch over what a tool writes', () => {
   const file = (name: string, megabytes: number) =>
     writeFile(join(folder.path, name), Buffer.alloc(megabytes * MEGABYTE, 7));
 
-  it('counts files below, but neither holes nor what links lead to', async () => {
+  it('counts files below, but neither holes nor targets of links', async () => {
     await mkdir(join(folder.path, 'deep', 'er'), { recursive: true });
     await file('deep/er/two', 2);
     await file('one', 1);
@@ -34,7 +34,7 @@ describe('the watch over what a tool writes', () => {
     expect(await bytesIn([join(folder.path, 'none')], 1)).to.equal(0);
   });
 
-  it('tells when there is too much', async () => {
+  it('reports when there is too much', async () => {
     let told = 0;
     const watch = watchDisk([folder.path], 2, () => told++);
     try {

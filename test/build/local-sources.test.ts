@@ -32,7 +32,7 @@ describe('sources of crates in folders of this machine', () => {
   });
   after(() => folder.remove());
 
-  it('are found in the configuration of cargo, and named anew', () => {
+  it('are found in the configuration of cargo, and replaced', () => {
     const home = join(folder.path, '.cargo');
     const there = join(folder.path, 'there');
     const config = [
@@ -67,13 +67,15 @@ describe('sources of crates in folders of this machine', () => {
     await mkdir(home);
     const config = `[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "${vendor}"\n`;
     await writeFile(join(home, 'config.toml'), config);
-    const sets = new DependencySets({
+    const { log } = createTestLog();
+    const options = {
       root: join(folder.path, 'sets'),
       toolchain: await findToolchain(HANDLER_PROFILE),
-      sandbox: await openSandbox('required', process.env['PATH'] ?? '', createTestLog().log),
+      sandbox: await openSandbox('required', process.env['PATH'] ?? '', log),
       env: { ...toolEnvironment(), CARGO_HOME: home },
       limits: LIMITS,
-    });
+    };
+    const sets = new DependencySets(options, log);
     const prepared = await sets.prepare({ dependencies: {}, async: false });
     expect(prepared.ok, JSON.stringify(prepared)).to.equal(true);
   });

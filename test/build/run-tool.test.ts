@@ -2,7 +2,9 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolRun } from '../../src/build/run-tool.js';
-import { UNCONFINED } from '../../src/sandbox/confinement.js';
+import { confinedByUser, UNCONFINED } from '../../src/sandbox/confinement.js';
+import { RunUser } from '../../src/sandbox/run-user.js';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { processesWith } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -14,17 +16,20 @@ describe('running a tool', () => {
 
   before(async () => {
     folder = await tempDir('tool');
+    await confinement.handOver(folder.path);
   });
   after(() => folder.remove());
   beforeEach(() => {
     family = `TOOL_TEST=${process.pid}-${++count}`;
   });
 
+  /** Without a sandbox: as root with a user of its own. */
+  const confinement = HAS_UNTRUSTED_USERS ? confinedByUser(new RunUser(undefined)) : UNCONFINED;
   const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number } = {}) => {
     const [name = '', value = ''] = family.split('=');
     const { timeoutMs = 60_000, ...more } = options;
     return runTool({
-      confinement: UNCONFINED,
+      confinement,
       file: '/bin/sh',
       args: ['-c', script],
       cwd: folder.path,
@@ -41,11 +46,14 @@ describe('running a tool', () => {
       () => false,
     );
 
-  /** A process group leader of its own, its double-forked child, and one that holds no stream of ours. */
+  /**
+   * A child, a double-forked one with children, and one that holds no stream of ours; as root in sessions of their own.
+   */
+  const setsid = HAS_UNTRUSTED_USERS ? 'setsid' : '';
   const BROOD = `
-    setsid sleep 1000 &
-    ( setsid sh -c 'sleep 1000 & sleep 1000 & wait' & ) &
-    setsid sleep 1000 > /dev/null 2>&1 < /dev/null &
+    ${setsid} sleep 1000 &
+    ( ${setsid} sh -c 'sleep 1000 & sleep 1000 & wait' & ) &
+    ${setsid} sleep 1000 > /dev/null 2>&1 < /dev/null &
   `;
 
   it('returns what it printed and how it ended', async () => {
@@ -53,23 +61,23 @@ describe('running a tool', () => {
       outcome: 'exited',
       exitCode: 3,
       signal: null,
-      mayLackRoom: true,
+      diskMayBeFull: true,
       stdout: 'out\n',
       stderr: 'err\n',
     });
     expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null, signal: 'SIGKILL' });
   });
 
-  it('gives it the environment it was told, and nothing of ours', async () => {
+  it('passes the given environment, and nothing of ours', async () => {
     const { stdout } = await sh('env');
     const names = stdout
       .trim()
       .split('\n')
       .map((line) => line.split('=')[0]);
     expect(names).to.include.members(['PATH', 'TOOL_TEST']);
-    expect(
-      names.filter((name) => !/^(PATH|TOOL_TEST|EDGE_PROCESS_MARK|PWD|OLDPWD|SHLVL|_)$/.test(name ?? '')),
-    ).to.deep.equal([]);
+    expect(names.filter((name) => !/^(PATH|TOOL_TEST|PWD|OLDPWD|SHLVL|_)$/.test(name ?? ''))).to.deep.equal(
+      [],
+    );
   });
 
   it('ends it and all it has started at the time limit', async () => {
@@ -93,18 +101,18 @@ describe('running a tool', () => {
     expect(result.outcome).to.equal('aborted');
   });
 
-  it('does not wait for what it leaves behind, and ends that', async () => {
+  it('does not wait for the processes that it leaves, and ends them', async () => {
     const result = await sh(`${BROOD} echo done`);
     expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
     await eventually(() => expect(running()).to.deep.equal([]));
   });
 
-  it('does not wait for what has left its group, its session and its environment, and holds its streams', async () => {
+  it('does not wait for a process that has left its session and holds its streams', async () => {
     const hidden = join(folder.path, 'hidden');
     const hide = `env -i setsid sh -c 'echo $$ > "$0"; exec sleep 1000' '${hidden}' &
       until [ -s '${hidden}' ]; do sleep 0.01; done; echo done`;
     try {
-      const result = await sh(hide);
+      const result = await sh(hide, { confinement: UNCONFINED });
       expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
     } finally {
       process.kill(Number(await readFile(hidden, 'utf8')), 'SIGKILL');
@@ -123,7 +131,7 @@ describe('running a tool', () => {
     expect((await sh('head -c 2000000 /dev/zero > large')).exitCode).not.to.equal(0);
   });
 
-  it('says so when it cannot be run', async () => {
+  it('fails when it cannot be started', async () => {
     const result = await sh('', { file: '/no/such/tool', args: [] });
     expect(result.exitCode).to.equal(127);
     expect(result.stderr).to.match(/not found/);

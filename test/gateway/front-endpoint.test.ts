@@ -1,16 +1,16 @@
-/** A front that has no file descriptors left. */
+/** A front without free file descriptors. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 
 const source = (path: string) => new URL(`../../src/${path}`, import.meta.url).href;
 
-/** Holds all file descriptors, sends an endpoint to a socket that listens, and lets go after the first complaint. */
+/** Uses up all file descriptors, routes an endpoint to a listening socket, and closes them after the first error. */
 const MODULE = `
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
   import { createServer } from 'node:net';
   import { FrontEndpoint } from '${source('gateway/front-endpoint.js')}';
-  import { MemoryBudget } from '${source('memory-budget.js')}';
+  import { MemoryBudget } from '${source('util/memory-budget.js')}';
   const folder = mkdtempSync('/tmp/edge-gateway-front-');
   const socket = folder + '/handler.sock';
   const server = createServer(() => undefined);
@@ -18,8 +18,8 @@ const MODULE = `
   const held = [];
   const said = { lost: [], complaints: [] };
   const events = {
-    stuck: () => undefined,
-    lost: (...args) => said.lost.push(args),
+    deadlineExceeded: () => undefined,
+    connectionLost: (...args) => said.lost.push(args),
     outOfDescriptors: ({ code }) => {
       said.complaints.push(code);
       for (const fd of held.splice(0)) closeSync(fd);
@@ -34,7 +34,7 @@ const MODULE = `
   process.exit();`;
 
 describe('a front without file descriptors', () => {
-  it('does not take the handler for dead, and connects when there are some', () => {
+  it('does not report the handler as lost, and connects when descriptors are free', () => {
     const command = [
       '-c',
       'ulimit -n 64; exec "$0" "$@"',

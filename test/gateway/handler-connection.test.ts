@@ -3,8 +3,9 @@ import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Exchange, HandlerConnection } from '../../src/gateway/handler-connection.js';
-import { MemoryBudget } from '../../src/memory-budget.js';
-import { encodeFrame, FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
+import { MemoryBudget } from '../../src/util/memory-budget.js';
+import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
+import { encodeFrame } from '../support/frames.js';
 
 const MEMORY_BYTES = 1024 * 1024;
 
@@ -13,7 +14,7 @@ describe('connection to a handler', () => {
   let connection: HandlerConnection;
   let answers: FrameDecoder;
   let sent: { number: number; head: string }[];
-  let stuck: number;
+  let deadlinesExceeded: number;
   let lost: string[];
   let memory: MemoryBudget;
 
@@ -25,7 +26,7 @@ describe('connection to a handler', () => {
   const open = () => {
     const decoder = new FrameDecoder();
     sent = [];
-    stuck = 0;
+    deadlinesExceeded = 0;
     lost = [];
     memory = new MemoryBudget(MEMORY_BYTES);
     socket = new Duplex({
@@ -38,8 +39,8 @@ describe('connection to a handler', () => {
     });
     answers = new FrameDecoder();
     connection = new HandlerConnection(socket as Socket, answers, memory, {
-      stuck: () => stuck++,
-      lost: (reason) => lost.push(reason),
+      deadlineExceeded: () => deadlinesExceeded++,
+      connectionLost: (reason) => lost.push(reason),
     });
   };
   const exchange = (deadline = Number.POSITIVE_INFINITY) => {
@@ -47,7 +48,7 @@ describe('connection to a handler', () => {
     const made: Exchange = {
       deadline,
       respond: ({ status }, body) => heard.push(`${status} ${body.toString()}`),
-      broken: (reason) => heard.push(`broken: ${reason}`),
+      aborted: (reason) => heard.push(`aborted: ${reason}`),
       expired: () => heard.push('expired'),
       unsent: () => heard.push('unsent'),
     };
@@ -69,7 +70,7 @@ describe('connection to a handler', () => {
   };
   const OK = '{"status":200,"headers":[]}';
 
-  it('gives each request its answer, in whatever order they come', async () => {
+  it('matches responses to requests in any order', async () => {
     const [first, second] = [send('{"a":1}'), send('{"b":2}')];
     await turn();
     expect(sent.map(({ head }) => head)).to.deep.equal(['{"a":1}', '{"b":2}']);
@@ -80,19 +81,19 @@ describe('connection to a handler', () => {
     expect(connection.inFlight).to.equal(0);
   });
 
-  it('breaks off what was sent when the handler goes, and gives back what was not', async () => {
+  it('aborts the requests that were sent when the handler exits, and returns the others', async () => {
     const begun = send('{}');
     await turn();
     const waiting = [send('{}'), send('{}')];
     socket.emit('end');
-    expect(begun.heard).to.deep.equal(['broken: it closed its connection with the gateway']);
+    expect(begun.heard).to.deep.equal(['aborted: it closed its connection to the gateway']);
     expect(waiting.map(({ heard }) => heard)).to.deep.equal([['unsent'], ['unsent']]);
     await turn();
     expect(sent).to.have.length(1);
     expect(connection.isOpen).to.equal(false);
   });
 
-  it('breaks off only the request whose answer makes no sense', async () => {
+  it('aborts only the request whose response is invalid', async () => {
     for (const [head, reason] of [
       ['{"status":99,"headers":[]}', /99 is not a status/],
       ['{"status":101,"headers":[]}', /101 is not a status/],
@@ -109,38 +110,38 @@ describe('connection to a handler', () => {
       answer(sent[0]?.number ?? 0, head);
       answer(sent[1]?.number ?? 0, OK, 'fine');
       expect(requests[0]?.heard.join())
-        .to.match(/^broken: its answer cannot be used: /)
+        .to.match(/^aborted: its response is invalid: /)
         .and.match(reason);
       expect(requests[1]?.heard).to.deep.equal(['200 fine']);
       expect(lost).to.deep.equal([]);
     }
   });
 
-  it('breaks off everything when the handler does not keep to the protocol', async () => {
-    const misbehaviours: [() => void, RegExp][] = [
+  it('aborts all requests when the handler violates the protocol', async () => {
+    const violations: [() => void, RegExp][] = [
       [() => receive([Buffer.from('GET / HTTP/1.1')]), /version 71/],
       [
         () => receive([Buffer.from([1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff])]),
         /4294967295 is over/,
       ],
-      [() => answer(12_345, OK), /not asked for, or sent it twice/],
+      [() => answer(12_345, OK), /a response to no request, or a second one/],
       [
         () => {
           answer(sent[0]?.number ?? 0, OK);
           answer(sent[0]?.number ?? 0, OK);
         },
-        /not asked for, or sent it twice/,
+        /a response to no request, or a second one/,
       ],
       [() => receive([encodeFrame('request', 0, '{}', Buffer.alloc(0))]), /sent a request/],
     ];
-    for (const [misbehave, reason] of misbehaviours) {
+    for (const [violate, reason] of violations) {
       open();
       send('{}');
       const request = send('{}');
       await turn();
-      misbehave();
+      violate();
       expect(request.heard.join())
-        .to.match(/^broken: it does not keep to the protocol: /)
+        .to.match(/^aborted: it violated the protocol: /)
         .and.match(reason);
       expect(lost.join()).to.match(reason);
       expect(lost).to.have.length(1);
@@ -149,12 +150,11 @@ describe('connection to a handler', () => {
     }
   });
 
-  it('reads no more of an unfinished answer than there is room for, and goes on when there is', async () => {
+  it('pauses reading a response when no memory is left, and resumes', async () => {
     const request = send('{}');
     await turn();
     const frame = encodeFrame('response', sent[0]?.number ?? 0, OK, Buffer.alloc(MEMORY_BYTES));
     let at = 0;
-    /** As a socket does it. */
     const read = () => {
       for (let goesOn = true; goesOn && at < frame.length; ) {
         const space = answers.space();
@@ -170,7 +170,7 @@ describe('connection to a handler', () => {
     expect(memory.used).to.be.at.most(MEMORY_BYTES);
     connection.expire(0);
     expect(lost).to.deep.equal([]);
-    memory.giveBack(others);
+    memory.release(others);
     connection.expire(0);
     read();
     expect(at).to.equal(frame.length);
@@ -178,7 +178,7 @@ describe('connection to a handler', () => {
     expect(memory.used).to.equal(0);
   });
 
-  it('gives back the room of an answer that breaks off', async () => {
+  it('releases the memory of a truncated response', async () => {
     send('{}');
     await turn();
     const frame = encodeFrame('response', sent[0]?.number ?? 0, OK, Buffer.alloc(MEMORY_BYTES));
@@ -199,7 +199,7 @@ describe('connection to a handler', () => {
     connection.expire(150);
     connection.expire(151);
     expect(late.heard).to.deep.equal(['expired']);
-    expect(stuck).to.equal(1);
+    expect(deadlinesExceeded).to.equal(1);
     answer(sent[0]?.number ?? 0, OK, 'late');
     answer(sent[1]?.number ?? 0, OK, 'in time');
     await turn();
@@ -208,7 +208,7 @@ describe('connection to a handler', () => {
     expect(lost).to.deep.equal([]);
   });
 
-  it('is drained when nothing is in flight any more', async () => {
+  it('is drained when no request is in flight', async () => {
     let isDrained = false;
     send('{}');
     void connection.drained().then(() => {

@@ -1,16 +1,18 @@
-/** Whose memory counts for a handler, without a sandbox: what has left its family as well. */
+/** Memory that counts for a handler without a sandbox: as root, also that of processes that have left its session. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { HandlerWatch } from '../../src/gateway/handler-watch.js';
-import { type LimitedProcess, spawnLimited } from '../../src/limited-process.js';
-import { UNCONFINED } from '../../src/sandbox/confinement.js';
+import { confinedByUser } from '../../src/sandbox/confinement.js';
+import { type LimitedProcess, spawnLimited } from '../../src/sandbox/limited-process.js';
+import { RunUser } from '../../src/sandbox/run-user.js';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const LIMIT_MB = 20;
-const PATIENCE_MS = 20_000;
+const LIMIT_MS = 20_000;
 
 describe('watching handlers without a sandbox', () => {
   let folder: TempDir;
@@ -23,12 +25,15 @@ describe('watching handlers without a sandbox', () => {
     await folder.remove();
   });
 
-  it('counts what has left its session and lost its parent', async () => {
+  it('counts orphaned processes that have left the session', async () => {
+    if (!HAS_UNTRUSTED_USERS) return;
+    const confinement = confinedByUser(new RunUser(undefined));
+    await confinement.handOver(folder.path);
     const started = join(folder.path, 'started');
-    // A shell that keeps 50 MB in a variable, in a session of its own, child of the first process of the machine.
+    // A shell with 50 MB in a variable, in its own session, as a child of the init process.
     const hoard = `text=$(head -c 50000000 /dev/zero | tr '\\0' x); echo $$ > '${started}'; while :; do sleep 1; done`;
     handler = spawnLimited({
-      confinement: UNCONFINED,
+      confinement,
       file: '/bin/sh',
       args: ['-c', `( setsid sh -c "$0" & ) ; exec sleep 1000`, hoard],
       cwd: folder.path,
@@ -41,14 +46,14 @@ describe('watching handlers without a sandbox', () => {
     const watch = new HandlerWatch(createTestLog().log);
     const reason = await new Promise<string>((resolve) => {
       const limits = { memory_mb: LIMIT_MB };
-      // Its looks do not keep this process alive.
-      const timer = setTimeout(() => done('not ended'), PATIENCE_MS);
+      // Its timer does not keep this process alive.
+      const timer = setTimeout(() => done('not ended'), LIMIT_MS);
       const done = (why: string) => {
         clearTimeout(timer);
         unwatch();
         resolve(why);
       };
-      const watched = { pid, mark: handler.mark, isConfined: false, limits, end: done };
+      const watched = { pid, confinement, limits, end: done };
       const unwatch = watch.add(watched);
     });
     expect(reason).to.match(/MiB of memory, and may use 20 \(memory_mb\)$/);

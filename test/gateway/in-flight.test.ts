@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { InFlight, MAX_IN_FLIGHT } from '../../src/gateway/in-flight.js';
 
 describe('requests in flight', () => {
-  it('behaves like a map with numbers of its own choice', () => {
+  it('behaves like a map that assigns its keys', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), value: fc.integer() }),
       fc.record({ do: fc.constant('delete' as const), at: fc.nat() }),
@@ -37,7 +37,7 @@ describe('requests in flight', () => {
     );
   });
 
-  it('does not take the number of an earlier request for that of a later one in its place', () => {
+  it('does not confuse an earlier request with a later one in the same slot', () => {
     const requests = new InFlight<string>();
     const first = requests.add('first') ?? Number.NaN;
     requests.delete(first);
@@ -48,7 +48,7 @@ describe('requests in flight', () => {
     expect(requests.get(second)).to.equal('second');
   });
 
-  it('has numbers of 32 bits, however often a place was used, and an end', () => {
+  it('has 32 bit numbers, however often a slot is reused, and a capacity', () => {
     const requests = new InFlight<object>();
     const item = {};
     for (let use = 0; use < MAX_IN_FLIGHT + 10; use++) {

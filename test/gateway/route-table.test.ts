@@ -25,7 +25,7 @@ describe('route table', () => {
     expect(target(routes.find('h.test', 'GET', '/none'))).to.equal('unknown');
   });
 
-  it('does not let a route of another method hide one that fits', () => {
+  it('does not let a route of another method hide a matching one', () => {
     const routes = table([
       ['h.test', 'POST', '/a/b'],
       ['h.test', 'GET', '/a/{x}'],
@@ -43,7 +43,7 @@ describe('route table', () => {
     });
   });
 
-  it('goes back when a static branch ends nowhere', () => {
+  it('backtracks when a static branch does not match', () => {
     const routes = table([
       ['*', 'GET', '/a/b/c'],
       ['*', 'GET', '/a/{x}/d'],
@@ -60,11 +60,11 @@ describe('route table', () => {
     });
   });
 
-  it('answers HEAD with what answers GET', () => {
+  it('routes HEAD like GET', () => {
     expect(target(table([['*', 'GET', '/']]).find('x', 'HEAD', '/'))).to.equal('* GET /');
   });
 
-  it('decodes segments after cutting the path', () => {
+  it('decodes segments after splitting the path', () => {
     const routes = table([
       ['*', 'GET', '/files/{name}'],
       ['*', 'GET', '/gr%C3%BC%C3%9Fe'],
@@ -75,7 +75,7 @@ describe('route table', () => {
     expect(routes.find('x', 'GET', '/files/%ff').kind).to.equal('malformed');
   });
 
-  it('takes a trailing slash for nothing, and an empty segment for no parameter', () => {
+  it('ignores a trailing slash, and does not match a parameter with an empty segment', () => {
     const routes = table([['*', 'GET', '/items/{id}']]);
     expect(target(routes.find('x', 'GET', '/items/1/'))).to.equal('* GET /items/{id}');
     expect(target(routes.find('x', 'GET', '/items/'))).to.equal('unknown');
@@ -83,7 +83,7 @@ describe('route table', () => {
     expect(target(routes.find('x', 'GET', '//items/1'))).to.equal('unknown');
   });
 
-  it('removes a route only for the target it leads to', () => {
+  it('removes a route only for its current target', () => {
     const routes = new RouteTable<string>();
     const route: Route = { domain: '*', method: 'GET', route: '/a' };
     routes.add(route, 'old');
@@ -146,7 +146,7 @@ function keyOf({ domain, method, route }: Route): string {
   return `${domain} ${method} ${route.replace(/\{.\}/g, '{}')}`;
 }
 
-/** The rule, as plainly as it can be written: exact host first, then the leftmost static segment wins. */
+/** Reference implementation: exact hosts first, then the leftmost static segment wins. */
 function lookupIn(routes: readonly Route[], host: string, method: string, path: string): Lookup<string> {
   const wanted = path
     .replace(/(.)\/$/, '$1')

@@ -1,4 +1,4 @@
-/** What a gateway finds of those before it. */
+/** Socket folders of earlier gateways. */
 import { mkdir, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -13,7 +13,7 @@ describe('socket folders of handlers', () => {
   });
   after(() => folder.remove());
 
-  it('of gateways that are gone, and of one before with our own process id, are removed at the start', async () => {
+  it('of ended gateways, and of an earlier one with the same process id, are removed at the start', async () => {
     const own = dirname(socketOf(folder.path, 1));
     const alive = join(folder.path, `handler-${process.ppid}-1`);
     const dead = join(folder.path, `handler-${2 ** 22 + 1}-1`);

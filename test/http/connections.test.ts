@@ -3,11 +3,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { ANYTHING } from '../processes/sources.js';
 import { eventually } from '../support/eventually.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
-import { RawConnection, rawExchange } from '../support/raw-http.js';
+import { connector, rawExchange } from '../support/raw-http.js';
 
 const BODY_LIMIT = 100_000;
 /** What the gateway may hold. */
@@ -19,7 +19,7 @@ const JSON_TYPE = 'Content-Type: application/json\r\n';
 
 describe('connections', () => {
   let stack: Stack;
-  const open: RawConnection[] = [];
+  const connectTo = connector();
 
   before(async () => {
     stack = await startStack({
@@ -32,16 +32,7 @@ describe('connections', () => {
     await stack.deploy({ path: '/any', code: ANYTHING });
     await stack.deploy({ path: '/any', code: ANYTHING, method: 'POST' });
   });
-  afterEach(() => {
-    for (const connection of open.splice(0)) connection.close();
-  });
   after(() => stack.close());
-
-  const connectTo = async (url: string) => {
-    const connection = await RawConnection.open(url);
-    open.push(connection);
-    return connection;
-  };
 
   for (const server of ['gateway', 'management API'] as const) {
     const isGateway = server === 'gateway';
@@ -63,7 +54,7 @@ describe('connections', () => {
       afterEach(expectAlive);
 
       describe('with Expect: 100-continue', () => {
-        it('are told to go on, and then answered', async () => {
+        it('get 100 Continue, and then the response', async () => {
           const connection = await connectTo(url());
           connection.send(head('Content-Length: 2\r\nExpect: 100-continue\r\n'));
           await eventually(() => expect(connection.received).to.equal('HTTP/1.1 100 Continue\r\n\r\n'));
@@ -76,7 +67,7 @@ describe('connections', () => {
           ['nothing is there', '/nothing', 'Content-Length: 2\r\n', 404],
           ['the body is too large', post, `Content-Length: ${BODY_LIMIT + 1}\r\n`, 413],
         ] as const) {
-          it(`are refused without being told to go on when ${why}`, async () => {
+          it(`are rejected without 100 Continue when ${why}`, async () => {
             const connection = await connectTo(url());
             const answers = await connection.send(head(`${headers}Expect: 100-continue\r\n`, path)).ended();
             expect(answers.map((answer) => answer.status)).to.deep.equal([status]);
@@ -85,7 +76,7 @@ describe('connections', () => {
           });
         }
 
-        it('are not told so in HTTP/1.0', async () => {
+        it('get none in HTTP/1.0', async () => {
           const connection = await connectTo(url());
           connection.send(
             head('Content-Length: 2\r\nExpect: 100-continue\r\n').replace('HTTP/1.1', 'HTTP/1.0'),
@@ -165,7 +156,7 @@ describe('connections', () => {
           expect(answers.map(({ status }) => status)).to.deep.equal([200]);
         });
 
-        it('go on after a refusal whose body has come', async () => {
+        it('continue after a rejected request with a complete body', async () => {
           const connection = await connectTo(url());
           connection.send(`${head('Content-Length: 5\r\n', '/nothing')}hello${get(good)}`);
           const answers = await connection.answered(2);
@@ -182,7 +173,7 @@ describe('connections', () => {
         expect(answers[0]?.headers).to.have.property('x-request-id');
       });
 
-      it('whose clients have said all they have to say are answered', async () => {
+      it('whose clients close their sending side are answered', async () => {
         for (const path of [good, slow]) {
           const connection = await connectTo(url());
           connection.send(get(path)).socket.end();
@@ -200,7 +191,7 @@ describe('connections', () => {
         expect(await kept.send(old('')).ended()).to.have.length(2);
       });
 
-      it('that are cut off in the middle of anything do no harm', async () => {
+      it('that are aborted at any point do no harm', async () => {
         for (const bytes of [
           'GE',
           `GET ${good} HTTP/1.1\r\n${HOST}X-Cut: `,
@@ -221,7 +212,7 @@ describe('connections', () => {
     });
   }
 
-  it('whose compressed uploads break off are forgotten by the management API', async () => {
+  it('with aborted compressed uploads are released by the management API', async () => {
     const web = stack.processes.get('web');
     const logged = (id: string) =>
       web?.logged.lines.filter((line) => line['request_id'] === id && line.msg === 'request') ?? [];
@@ -239,7 +230,7 @@ describe('connections', () => {
     }
   });
 
-  it('whose file uploads break off leave no file', async () => {
+  it('with aborted file uploads leave no file', async () => {
     const connection = await connectTo(stack.apiUrl);
     connection.send(
       `POST /api/minio/objects HTTP/1.1\r\n${HOST}Content-Type: multipart/form-data; boundary=b\r\n` +
@@ -262,7 +253,7 @@ describe('connections', () => {
     return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   };
 
-  it('on which answers are not taken leave nothing behind in the gateway', async () => {
+  it('on which responses are not read leak nothing in the gateway', async () => {
     const body = 'x'.repeat(BODY_LIMIT);
     const first = `GET /any?do=sleep&ms=500 HTTP/1.1\r\n${HOST}\r\n`;
     const second = `POST /any?do=echo HTTP/1.1\r\n${HOST}Content-Length: ${BODY_LIMIT}\r\n\r\n${body}`;
@@ -283,7 +274,7 @@ describe('connections', () => {
       expect((await call(url, { method: 'POST', body })).status).to.equal(200);
   });
 
-  it('with text in headers hand it to handlers as it was meant', async () => {
+  it('pass text in headers to handlers as UTF-8 or Latin-1', async () => {
     const utf8 = Buffer.from('Grüße, 世界').toString('latin1');
     const [answer] = await rawExchange(
       stack.gatewayUrl,

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { drain } from '../../src/http/drain.js';
 import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 
 describe('the end of an HTTP server', () => {
   let server: Server;
@@ -32,7 +32,7 @@ describe('the end of an HTTP server', () => {
     expect(code).to.equal('ECONNREFUSED');
   }
 
-  it('answers what comes on kept connections, and closes them with that', async () => {
+  it('answers requests on open connections, and closes them with the response', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await call(`${url}/`, { agent })).headers.connection).to.equal('keep-alive');
     const ended = drain(server, 60_000);
@@ -52,7 +52,7 @@ describe('the end of an HTTP server', () => {
     agent.destroy();
   });
 
-  it('waits for what is under way', async () => {
+  it('waits for active requests', async () => {
     const answer = call(`${url}/later`);
     await eventually(() => expect(waiting).to.have.length(1));
     let isOver = false;
@@ -66,7 +66,7 @@ describe('the end of an HTTP server', () => {
     await ended;
   });
 
-  it('closes connections that nobody uses, and those that were never used', async () => {
+  it('closes idle connections, and those without any request', async () => {
     const agent = new Agent({ keepAlive: true });
     await call(`${url}/`, { agent });
     const unused = connect(Number(new URL(url).port), '127.0.0.1');
@@ -76,13 +76,13 @@ describe('the end of an HTTP server', () => {
     agent.destroy();
   });
 
-  it('breaks off what takes longer than it may', async () => {
+  it('aborts requests that take longer than the limit', async () => {
     const answer = call(`${url}/later`).then(
       () => 'answered',
-      () => 'broken off',
+      () => 'aborted',
     );
     await eventually(() => expect(waiting).to.have.length(1));
     await drain(server, 10);
-    expect(await answer).to.equal('broken off');
+    expect(await answer).to.equal('aborted');
   });
 });

@@ -1,8 +1,11 @@
-/** The key, and where requests of browsers come from, on every path of the management API as it runs, Bull Board included. */
+/**
+ * The key, and where requests of browsers come from, on every path of the management API as it runs, Bull Board
+ * included.
+ */
 import { expect } from 'chai';
 import { ROUTES } from '../../src/api/app.js';
 import { type Answer, call } from '../support/http.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { rawExchange } from '../support/raw-http.js';
 
@@ -57,7 +60,7 @@ describe('guards of the management API', () => {
     'an empty key': { authorization: 'Bearer ' },
   };
   for (const [what, headers] of Object.entries(WRONG)) {
-    it(`let nobody in with ${what}`, async () => {
+    it(`reject requests with ${what}`, async () => {
       for (const { method, path } of EVERYTHING.filter(({ path }) => path !== '/api/health')) {
         const answer = await ask(method, path, headers);
         expect(answer.status, `${method} ${path}`).to.equal(401);
@@ -67,7 +70,7 @@ describe('guards of the management API', () => {
     });
   }
 
-  it('let in who has the key', async () => {
+  it('accept requests with the key', async () => {
     for (const { method, path } of EVERYTHING) {
       const { status } = await ask(method, path, { authorization: `bearer ${KEY_BYTES}` });
       expect(status, `${method} ${path}`).to.not.be.oneOf([401, 403]);
@@ -77,7 +80,7 @@ describe('guards of the management API', () => {
     expect(await isPaused()).to.equal(false);
   });
 
-  it('cannot be gone round by writing a path in another way', async () => {
+  it('cannot be bypassed by other spellings of a path', async () => {
     for (const [path, status] of [
       ['/api/health/../endpoints', 400],
       ['/api/health/%2e%2e/endpoints', 400],
@@ -120,7 +123,7 @@ describe('guards of the management API', () => {
     for (const method of ['GET', 'HEAD']) expect((await ask(method, '/api/health')).status).to.equal(200);
   });
 
-  it('refuse what pages of other origins send, key or not', async () => {
+  it('reject requests of pages of other origins, with the key or without', async () => {
     const before = await isPaused();
     for (const authorization of [{}, { authorization: `Bearer ${KEY_BYTES}` }] as const)
       for (const headers of [
@@ -175,7 +178,7 @@ describe('guards of a management API without a key', () => {
     expect((await rawExchange(stack.apiUrl, target))[0]?.status).to.equal(403);
   });
 
-  it('say so in the log when others than this machine can reach it', async () => {
+  it('log a warning when other machines can reach it', async () => {
     const warned = (lines: readonly { msg?: string }[]) =>
       lines.filter(({ msg }) => /^the management API is open to everybody/.test(msg ?? ''));
     expect(warned(stack.processes.get('web')?.logged.lines ?? [])).to.deep.equal([]);

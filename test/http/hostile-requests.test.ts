@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { ERROR_CATALOGUE, type ErrorCode } from '../../src/errors.js';
-import { ANYTHING } from '../processes/sources.js';
 import { eventually } from '../support/eventually.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type RawAnswer, RawConnection, rawExchange } from '../support/raw-http.js';
 import { type Outcome, type Place, SECTIONS, SMUGGLED } from './request-table.js';

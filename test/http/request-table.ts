@@ -1,6 +1,7 @@
 /**
- * Requests that two servers in a row could read in different ways, and other odd ones, with what each gets. The same table
- * stands in `docs/HTTP.md`; `hostile-requests.test.ts` sends every row to both servers and compares the two tables.
+ * Requests that two servers in a row could read in different ways, and other odd ones, with what each gets. The same
+ * table stands in `docs/HTTP.md`; `hostile-requests.test.ts` sends every row to both servers and compares the two
+ * tables.
  */
 import type { ErrorCode } from '../../src/errors.js';
 

@@ -1,7 +1,7 @@
-/** The last look at an API that was read. */
+/** The final validation of an imported API. */
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
-import { checkedApi } from '../../src/import/check-api.js';
+import { checkApi } from '../../src/import/check-api.js';
 import type { ImportedApi, ImportedEndpoint } from '../../src/import/imported-api.js';
 
 const ENDPOINT: ImportedEndpoint = {
@@ -22,13 +22,13 @@ const API: ImportedApi = {
   problems: [],
 };
 
-describe('an API that was read', () => {
-  it('is left as it is when it can be stored', () => {
-    expect(checkedApi(API, 'invalid_spec')).to.deep.equal(API);
+describe('an imported API', () => {
+  it('is unchanged when it can be stored', () => {
+    expect(checkApi(API, 'invalid_spec')).to.deep.equal(API);
   });
 
   for (const text of ['a\0b', 'a\ud800b']) {
-    it(`is refused with ${JSON.stringify(text)}, and the place named`, () => {
+    it(`is rejected with ${JSON.stringify(text)}, naming the location`, () => {
       const wrong: [Partial<ImportedApi>, RegExp][] = [
         [{ title: text }, /^The title must/],
         [{ description: text }, /^The description must/],
@@ -41,15 +41,15 @@ describe('an API that was read', () => {
         ],
       ];
       for (const [part, message] of wrong) {
-        expect(() => checkedApi({ ...API, ...part }, 'invalid_bundle'))
+        expect(() => checkApi({ ...API, ...part }, 'invalid_bundle'))
           .to.throw(AppError, message)
           .with.property('code', 'invalid_bundle');
       }
     });
 
-    it(`may quote ${JSON.stringify(text)} in what it tells, readably`, () => {
+    it(`may quote ${JSON.stringify(text)} in warnings and problems, with replacement characters`, () => {
       const problem = { name: text, handler: text, message: text };
-      const { warnings, problems } = checkedApi(
+      const { warnings, problems } = checkApi(
         { ...API, warnings: [text], problems: [problem] },
         'invalid_spec',
       );

@@ -7,12 +7,13 @@ import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
 import { loadConfig } from '../../src/config.js';
 import { ImportReader } from '../../src/import/reader.js';
-import { isAlive } from '../../src/process-liveness.js';
+import { isAlive } from '../../src/util/process-liveness.js';
 import { eventually } from '../support/eventually.js';
+import { GITHUB_DOCUMENT } from '../support/server-cache.js';
 import { type TempDir, tempDir } from '../support/temp.js';
-import { documentText, documentWith, GITHUB, RESPONSES, refuses } from './documents/documents.js';
+import { documentText, documentWith, expectRejected, RESPONSES } from './documents/documents.js';
 
-/** Takes minutes to read: the parser compares each of its problems with all others. */
+/** Takes minutes to validate: the parser compares all of its problems with each other. */
 const ENDLESS = documentWith({
   components: { schemas: Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`S${at}`, 5])) },
 });
@@ -45,7 +46,7 @@ describe('import reader', () => {
   });
   after(() => folder?.remove());
 
-  it('returns what the document describes, and the other members', async () => {
+  it('returns the API that the document describes, and the other members of the body', async () => {
     const body = { spec: documentText('petstore-3.0.yaml'), domain: 'a.example', create_collection: true };
     const { fields, api } = await read(startReader(), bodyOf(body));
     expect(fields).to.deep.equal({ domain: 'a.example', create_collection: true });
@@ -57,8 +58,8 @@ describe('import reader', () => {
     }
   });
 
-  it('returns large documents whole, in order', async () => {
-    const spec = await readFile(GITHUB, 'utf8');
+  it('returns all operations of a large document, in order', async () => {
+    const spec = await readFile(GITHUB_DOCUMENT, 'utf8');
     const { api } = await read(startReader(), bodyOf({ spec }));
     const { paths } = JSON.parse(spec) as { paths: Record<string, Record<string, { operationId: string }>> };
     const names = Object.values(paths).flatMap((item) =>
@@ -72,7 +73,7 @@ describe('import reader', () => {
       .above(1_000);
   });
 
-  it('serves many requests at once, each its own', async function () {
+  it('returns each of many concurrent requests its own result', async function () {
     this.timeout(180_000);
     const reader = startReader();
     const titles = Array.from({ length: 30 }, (_, at) => `API ${at}`);
@@ -85,50 +86,50 @@ describe('import reader', () => {
     expect(results.map(({ fields }) => fields['title'])).to.deep.equal(titles);
   });
 
-  it('says what is wrong with a body', async () => {
+  it('reports errors of the body', async () => {
     const reader = startReader();
     const readText = (text: string | Buffer) => read(reader, Readable.from([Buffer.from(text)]));
-    await refuses(read(reader, Readable.from([])), /body: is required/, 'invalid_input');
-    await refuses(readText('{"spec": '), /not valid JSON/, 'invalid_json');
-    await refuses(readText(Buffer.from([0x22, 0xff, 0x22])), /not valid JSON/, 'invalid_json');
-    await refuses(readText('[]'), /body: must be a JSON object/, 'invalid_input');
-    await refuses(readText('{}'), /body\.spec: is required/, 'invalid_input');
-    await refuses(
+    await expectRejected(read(reader, Readable.from([])), /body: is required/, 'invalid_input');
+    await expectRejected(readText('{"spec": '), /not valid JSON/, 'invalid_json');
+    await expectRejected(readText(Buffer.from([0x22, 0xff, 0x22])), /not valid JSON/, 'invalid_json');
+    await expectRejected(readText('[]'), /body: must be a JSON object/, 'invalid_input');
+    await expectRejected(readText('{}'), /body\.spec: is required/, 'invalid_input');
+    await expectRejected(
       readText('{"spec": {"openapi": "3.0.0"}}'),
       /body\.spec: must be a string/,
       'invalid_input',
     );
-    await refuses(
+    await expectRejected(
       readText(JSON.stringify({ spec: '', x: 'y'.repeat(70_000) })),
       /beside "spec"/,
       'invalid_input',
     );
-    await refuses(readText('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
+    await expectRejected(readText('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
   });
 
-  it('refuses documents over the limit, also while they come', async () => {
+  it('rejects documents over the limit, also before the end of the body', async () => {
     const reader = startReader({ SPEC_LIMIT_BYTES: '10000' });
     const spec = documentWith({ info: { title: 'x', version: '1', description: 'y'.repeat(10_000) } });
-    await refuses(read(reader, bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
-    // It has no end: it is refused before it is whole.
+    await expectRejected(read(reader, bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
+    // This body never ends.
     const endless = new PassThrough();
     const pour = () => {
       while (endless.writable && endless.write(Buffer.alloc(16_384, 32)));
     };
     endless.on('drain', pour).on('error', () => undefined);
     pour();
-    await refuses(read(reader, endless), /larger than \d+ bytes/, 'body_too_large');
+    await expectRejected(read(reader, endless), /larger than \d+ bytes/, 'body_too_large');
     endless.destroy();
   });
 
-  it('takes a body that breaks off for an error', async () => {
+  it('rejects a body whose connection is closed', async () => {
     const reader = startReader();
-    // At all moments: while its file is being opened, too.
+    // At different moments, also while the spool file is being opened.
     const readings = Array.from({ length: 100 }, async (_, turns) => {
       const body = new PassThrough();
       body.write('{"spec": "');
       const reading = read(reader, body);
-      const refused = refuses(reading, /broke off/, 'invalid_input');
+      const refused = expectRejected(reading, /connection was closed/, 'invalid_input');
       for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
       body.destroy();
       await refused;
@@ -136,33 +137,40 @@ describe('import reader', () => {
     await Promise.all(readings);
   });
 
-  it('is not held up by bodies that do not come', async () => {
+  it('is not blocked by bodies that never arrive', async () => {
     const reader = startReader();
     const silent = Array.from({ length: 5 }, () => new PassThrough());
-    const waiting = silent.map((body) => refuses(read(reader, body), /broke off/, 'invalid_input'));
+    const waiting = silent.map((body) =>
+      expectRejected(read(reader, body), /connection was closed/, 'invalid_input'),
+    );
     const { api } = await read(reader, bodyOf({ spec: documentWith({}) }));
     expect(api.title).to.equal('Test');
     for (const body of silent) body.destroy();
     await Promise.all(waiting);
   });
 
-  it('ends reading that takes too long', async () => {
+  it('kills a child that exceeds the timeout', async () => {
     const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1000' });
-    // More than are read at a time: the last gets the place of one that was ended.
+    // More than are parsed concurrently: the last one starts after another was killed.
     const readings = Array.from({ length: 3 }, () => read(reader, bodyOf({ spec: ENDLESS })));
     await Promise.all(
-      readings.map((reading) => refuses(reading, /takes longer than 1000 ms \(IMPORT_READ_TIMEOUT_MS\)/)),
+      readings.map((reading) =>
+        expectRejected(reading, /takes longer than 1000 ms to parse \(IMPORT_READ_TIMEOUT_MS\)/),
+      ),
     );
   });
 
-  it('ends reading that needs too much memory', async () => {
+  it('rejects documents that exceed the heap limit', async () => {
     const reader = startReader({ IMPORT_READ_MEMORY_MB: '64' });
-    const spec = await readFile(GITHUB, 'utf8');
-    await refuses(read(reader, bodyOf({ spec })), /needs more memory than 64 MiB \(IMPORT_READ_MEMORY_MB\)/);
+    const spec = await readFile(GITHUB_DOCUMENT, 'utf8');
+    await expectRejected(
+      read(reader, bodyOf({ spec })),
+      /needs more than 64 MiB of memory to parse \(IMPORT_READ_MEMORY_MB\)/,
+    );
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('says when its process was killed, and goes on', async () => {
+  it('reports that its child was killed, and recovers', async () => {
     const reader = startReader();
     const reading = read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error);
     const [pid] = await eventually(async () => {
@@ -178,7 +186,7 @@ describe('import reader', () => {
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('does not outlive who has started it', async () => {
+  it('has children that exit with their parent', async () => {
     const body = join(folder.path, 'endless.body');
     await writeFile(body, JSON.stringify({ spec: ENDLESS }));
     const script = `
@@ -200,20 +208,20 @@ describe('import reader', () => {
     await eventually(() => expect(isAlive(pid)).to.equal(false));
   });
 
-  it('keeps a process for the next import, unless it failed or grew large', async () => {
+  it('reuses a child unless it failed or uses much memory', async () => {
     const reader = startReader();
     const small = () => read(reader, bodyOf({ spec: documentWith({}) }));
     await small();
     const [first] = await readerProcesses();
     await small();
     expect(await readerProcesses()).to.deep.equal([first]);
-    await refuses(read(reader, bodyOf({ spec: 'a: 1' })), /body\.spec/);
+    await expectRejected(read(reader, bodyOf({ spec: 'a: 1' })), /body\.spec/);
     expect(await readerProcesses()).to.deep.equal([]);
-    await read(reader, bodyOf({ spec: await readFile(GITHUB, 'utf8') }));
+    await read(reader, bodyOf({ spec: await readFile(GITHUB_DOCUMENT, 'utf8') }));
     expect(await readerProcesses()).to.deep.equal([]);
   });
 
-  it('does without the process it has kept when that is gone', async () => {
+  it('replaces an idle child that was killed', async () => {
     const reader = startReader();
     await read(reader, bodyOf({ spec: documentWith({}) }));
     const [pid = 0] = await readerProcesses();
@@ -222,7 +230,7 @@ describe('import reader', () => {
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('ends what is under way, and what waits, when it is closed', async () => {
+  it('rejects running and queued reads when it is closed', async () => {
     const reader = startReader();
     const readings = Array.from({ length: 4 }, () =>
       read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error),
@@ -237,32 +245,34 @@ describe('import reader', () => {
     }
   });
 
-  it('holds few of what it has read, until each is done with', async () => {
+  it('holds at most three results until they are stored', async () => {
     const reader = startReader();
     let held = 0;
-    let most = 0;
+    let maxHeld = 0;
     let release: () => void = () => undefined;
     const done = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const use = async () => {
-      most = Math.max(most, ++held);
+    const store = async () => {
+      maxHeld = Math.max(maxHeld, ++held);
       await done;
       held--;
     };
-    const uses = Array.from({ length: 5 }, () => reader.readRequest(bodyOf({ spec: documentWith({}) }), use));
-    uses.push(reader.readRequest(bodyOf({ spec: 'a: 1' }), use).catch(() => undefined));
+    const imports = Array.from({ length: 5 }, () =>
+      reader.readRequest(bodyOf({ spec: documentWith({}) }), store),
+    );
+    imports.push(reader.readRequest(bodyOf({ spec: 'a: 1' }), store).catch(() => undefined));
     await eventually(() => expect(held).to.equal(3));
     await eventually(async () => expect(await spooled()).to.have.length.within(5, 6));
     release();
-    await Promise.all(uses);
-    expect(most).to.equal(3);
+    await Promise.all(imports);
+    expect(maxHeld).to.equal(3);
   });
 
   it('reads bundles', async () => {
     const file = join(folder.path, 'bundle.zip');
     await writeFile(file, 'no archive');
-    await refuses(
+    await expectRejected(
       startReader().readBundle(file, async (api) => api),
       /ZIP/,
       'invalid_bundle',
@@ -270,25 +280,25 @@ describe('import reader', () => {
     expect(existsSync(file)).to.equal(true);
   });
 
-  it('refuses documents whose handlers would be too large in all', async () => {
+  it('rejects documents whose handlers are too large in total', async () => {
     const description = 'x'.repeat(60_000);
     const paths = Object.fromEntries(
       Array.from({ length: 1_200 }, (_, at) => [`/p${at}`, { get: { description, responses: RESPONSES } }]),
     );
     const reader = startReader({ SPEC_LIMIT_BYTES: '100000000' });
-    await refuses(read(reader, bodyOf({ spec: documentWith({ paths }) })), /characters in all/);
+    await expectRejected(read(reader, bodyOf({ spec: documentWith({ paths }) })), /characters in total/);
   });
 });
 
-/** The ids of the processes that a process, this one by default, has started to read imports. */
-async function readerProcesses(starter = process.pid): Promise<number[]> {
+/** The process ids of a process's reader children; of this process by default. */
+async function readerProcesses(parentPid = process.pid): Promise<number[]> {
   const found: number[] = [];
   for (const name of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
     const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
     const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
     const isReader = command.startsWith(process.execPath) && command.includes('reader-process');
-    if (isReader && Number(parent) === starter && state !== 'Z') found.push(Number(name));
+    if (isReader && Number(parent) === parentPid && state !== 'Z') found.push(Number(name));
   }
   return found;
 }

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
+import { numbered, slowToCompile } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
+import { OPTIONAL_CRATE, TWO_CRATES } from '../support/prepared-sets.js';
 import { handlerCompilersOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
-import { numbered, slowToCompile } from './sources.js';
 
 interface Compiled {
   readonly status: string;
@@ -95,7 +96,7 @@ function compileSuite(): void {
     expect(await compiled(other.id)).to.include({ cached: true });
   });
 
-  it('refuses source that does not compile, with the words of the compiler', async () => {
+  it('refuses source that does not compile, with the output of the compiler', async () => {
     const { id } = await create(BROKEN);
     const answer = await compile(id);
     expectFailure(answer, 'compile_failed', /^error\[E\d+\]: [\s\S]*--> handler\.rs:\d+:\d+\n[\s\S]*\n/);
@@ -107,6 +108,9 @@ function compileSuite(): void {
       { code: 'E0308', level: 'error', line: 4, column: 23 },
       { code: 'E0425', level: 'error', line: 5, column: 18 },
     ]);
+    const [mismatch] = diagnostics.filter(({ code }) => code === 'E0308');
+    expect(mismatch).to.deep.include({ end_line: 4, end_column: 29 });
+    expect(mismatch).to.have.property('labels').with.length(2);
     expect(await view(id)).to.include({ status: 'error', last_error: error });
   });
 }
@@ -119,7 +123,7 @@ describe('compiling', () => {
 
   compileSuite();
 
-  it('makes one build of the same code asked for at once', async () => {
+  it('runs one build for concurrent requests of the same code', async () => {
     const endpoints = await Promise.all([1, 2, 3].map(() => create(slowToCompile(200_000, 1))));
     const results = await Promise.all(endpoints.map(({ id }) => compiled(id)));
     const ids = new Set(results.map(({ build_id }) => build_id));
@@ -129,7 +133,7 @@ describe('compiling', () => {
     for (const { id } of endpoints) expect((await view(id)).status).to.equal('compiled');
   });
 
-  it('compiles ten different handlers asked for at once', async () => {
+  it('compiles ten different handlers concurrently', async () => {
     const results = await Promise.all(
       Array.from({ length: 10 }, async (_, at) => compiled((await create(numbered(100 + at))).id)),
     );
@@ -137,7 +141,7 @@ describe('compiling', () => {
     expect(new Set(results.map(({ build_id }) => build_id)).size).to.equal(10);
   });
 
-  it('leaves what runs alone when the new source does not compile', async () => {
+  it('keeps the running process when the new source does not compile', async () => {
     const { id, url } = await create(numbered(1));
     await compiled(id);
     const { pid } = (await must(stack.api.post(`/api/endpoints/${id}/start`))) as { pid: number };
@@ -166,7 +170,7 @@ describe('compiling', () => {
     expect((await build(again.build_id)).diagnostics).to.deep.equal(diagnostics);
   });
 
-  it('says in words what is missing in a source without a handler macro', async () => {
+  it('explains the error for a source without a handler macro', async () => {
     const { id } = await create(
       'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::ok(1) }\n',
     );
@@ -179,7 +183,28 @@ describe('compiling', () => {
     expect((answer.body as { error: string }).error).not.to.match(/no entry point/);
   });
 
-  it('refuses a program that serves no requests, but not a loop by hand', async () => {
+  it('names the macro that fits the function', async () => {
+    const plain = 'fn handle(_: Request) -> Response { Response::new(204) }';
+    const result = 'fn handle(_: Request) -> Result<Response, HandlerError> { Ok(Response::new(204)) }';
+    for (const [macro, handle, fitting] of [
+      ['handler_loop', result, '`handler_loop_result!` for a `Result`'],
+      ['handler_loop', `async ${plain}`, '`handler_loop_async!` for an `async fn`'],
+      ['handler_loop_result', plain, '`handler_loop!` for a `Response`'],
+      ['handler_loop_result', `async ${result}`, '`handler_loop_async_result!` for an `async fn`'],
+      ['handler_loop_async', plain, '`handler_loop!` for a `Response`'],
+      ['handler_loop_async_result', result, '`handler_loop_result!` for a `Result`'],
+    ] as const) {
+      const { id } = await create(`use rust_edge_gateway_sdk::prelude::*;\n${handle}\n${macro}!(handle);\n`);
+      const answer = await compile(id);
+      expectFailure(answer, 'compile_failed');
+      const { diagnostics } = answer.body as { diagnostics: { message: string; line: number }[] };
+      expect(diagnostics, `${macro}!: ${handle}`).to.have.length(1);
+      expect(diagnostics[0]?.message).to.include(fitting);
+      expect(diagnostics[0]?.line).to.equal(3);
+    }
+  }).timeout(180_000);
+
+  it('rejects a program that serves no requests, but not a hand-written loop', async () => {
     const { id } = await create('fn main() {}\n');
     expectFailure(await compile(id), 'compile_failed', /no entry point[\s\S]*handler_loop_async_result!/);
     expect((await view(id)).status).to.equal('error');
@@ -221,7 +246,7 @@ describe('compiling', () => {
     expectFailure(await stack.api.get('/api/builds/00000000-0000-4000-8000-000000000000'), 'not_found');
   });
 
-  it('answers at once when asked to, and shows how the build goes on', async () => {
+  it('answers at once on request, and shows the progress of the build', async () => {
     const { id } = await create(numbered(201));
     const answer = await compile(id, { prefer: 'respond-async', 'x-request-id': 'the-request' });
     expect(answer.status).to.equal(202);
@@ -284,10 +309,7 @@ describe('compiling', () => {
   });
 
   describe('with dependencies', () => {
-    const dependencies = {
-      regex: '1',
-      chrono: { version: '0.4', features: ['serde'], 'default-features': false },
-    };
+    const dependencies = TWO_CRATES;
     const source = (number: number) => `
 use rust_edge_gateway_sdk::prelude::*;
 #[derive(Serialize)]
@@ -331,12 +353,12 @@ handler_loop_result!(handle);
       expect(await prepared()).to.deep.include(files);
     }).timeout(300_000);
 
-    it('takes an optional dependency, which the handler does without', async () => {
-      const { id } = await create(numbered(3), { dependencies: { itoa: { version: '1', optional: true } } });
+    it('accepts an optional dependency that is not built', async () => {
+      const { id } = await create(numbered(3), { dependencies: OPTIONAL_CRATE });
       expect(await compiled(id)).to.include({ status: 'compiled' });
     }).timeout(300_000);
 
-    it("refuses an unknown crate with cargo's words", async () => {
+    it('rejects an unknown crate with the output of cargo', async () => {
       const { id } = await create(numbered(4), { dependencies: { 'edge-gateway-has-no-such-crate': '1' } });
       expectFailure(await compile(id), 'compile_failed', /edge-gateway-has-no-such-crate/);
       const { last_error } = await view(id);
@@ -348,7 +370,7 @@ handler_loop_result!(handle);
   describe('a worker', () => {
     const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
 
-    it('finishes what it has begun when it is told to end', async () => {
+    it('finishes its builds on SIGTERM', async () => {
       const { id } = await create(slowToCompile(1_000_000, 2));
       const answer = compiled(id);
       await eventually(() => expect(handlerCompilersOf(workerPid())).not.to.deep.equal([]));
@@ -360,10 +382,10 @@ handler_loop_result!(handle);
 
     it('ends a build that runs into the time limit, with all its processes', async () => {
       await stack.processes.get('worker')?.end();
-      await stack.start('worker', { COMPILE_TIMEOUT_MS: '2000' });
+      await stack.start('worker', { COMPILE_TIMEOUT_MS: '10000' });
       const { id } = await create(ENDLESS);
       const answer = await compile(id);
-      expectFailure(answer, 'compile_timeout', /did not end within 2 s.*COMPILE_TIMEOUT_MS/);
+      expectFailure(answer, 'compile_timeout', /did not end within 10 s.*COMPILE_TIMEOUT_MS/);
       expect(handlerCompilersOf(workerPid())).to.deep.equal([]);
       expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
       expect((await view(id)).status).to.equal('error');

@@ -1,4 +1,7 @@
-/** The management API's contract for running services and object files, row by row, over HTTP against the real processes. */
+/**
+ * The management API's contract for running services and object files, row by row, over HTTP against the real
+ * processes.
+ */
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';

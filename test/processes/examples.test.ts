@@ -1,7 +1,9 @@
-/** The handlers in `examples/`: compiled, started and called over HTTP, with real backends for those that use services. */
+/**
+ * The handlers in `examples/`: compiled, started and called over HTTP, with real backends for those that use services.
+ */
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
-import type { ServiceType } from '../../src/service-configs.js';
+import type { ServiceType } from '../../src/model/service-configs.js';
 import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
 import type { HttpClient, HttpResponse } from '../support/client.js';
 import { deployExample, EXAMPLES_FOLDER, importExample } from '../support/examples.js';
@@ -113,7 +115,7 @@ describe('examples', function () {
   describe('without services', () => {
     for (const [name, call] of Object.entries(PLAIN)) {
       it(`${name} compiles, starts and answers`, async () => {
-        await deployExample(stack, name, service);
+        await deployExample(stack.api, name, service);
         const { status, body } = await call(stack.gateway);
         expect(status, JSON.stringify(body)).to.be.within(200, 299);
       });
@@ -129,7 +131,7 @@ describe('examples', function () {
     for (const [type, { example, call, answers }] of Object.entries(WITH_SERVICE)) {
       it(`${type}: ${example}`, async () => {
         let id = '';
-        await deployExample(stack, example, async () => {
+        await deployExample(stack.api, example, async () => {
           id = await service(type as ServiceType);
           return id;
         });

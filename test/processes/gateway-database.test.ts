@@ -1,12 +1,12 @@
 /** What happens to handlers while PostgreSQL is away is known once it is back. */
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { descendantsOf } from '../support/process-state.js';
 import { must, type Stack } from '../support/processes.js';
 import { type ProxiedStack, startProxiedStack } from '../support/proxied-stack.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
-import { ANYTHING } from './sources.js';
 
 /** Takes its time to become ready. */
 const STARTS_SLOWLY = `
@@ -16,7 +16,7 @@ mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
 fn main() { std::thread::sleep(std::time::Duration::from_secs(2)); real::run() }
 `;
 
-describe('a gateway while PostgreSQL is away', () => {
+describe('a gateway while PostgreSQL is down', () => {
   let proxied: ProxiedStack | undefined;
   let stack: Stack;
   let database: TcpProxy;
@@ -35,7 +35,7 @@ describe('a gateway while PostgreSQL is away', () => {
   const isBack = () =>
     eventually(async () => expect((await stack.api.get('/api/endpoints')).status).to.equal(200));
 
-  it('says afterwards what it has started meanwhile', async () => {
+  it('reports afterwards the handlers it has started', async () => {
     const endpoint = { name: 'slow', path: '/slow', method: 'GET', domain: '*', code: STARTS_SLOWLY };
     const { id } = (await must(stack.api.post('/api/endpoints', endpoint))) as { id: string };
     await must(stack.api.post(`/api/endpoints/${id}/compile`));
@@ -51,12 +51,12 @@ describe('a gateway while PostgreSQL is away', () => {
     expect((await call(`${stack.gatewayUrl}/slow`)).text).to.equal('at last');
   });
 
-  it('says afterwards which handler keeps crashing', async () => {
+  it('reports afterwards a handler that keeps crashing', async () => {
     const id = await stack.deploy({ path: '/crashes', method: 'POST', code: ANYTHING });
     await database.down();
     await eventually(async () => {
       await call(`${stack.gatewayUrl}/crashes?do=exit`, { method: 'POST' });
-      expect(hasLogged(/crashes or recovery could not be reported/)).to.equal(true);
+      expect(hasLogged(/crash loop or recovery could not be saved/)).to.equal(true);
     });
     await database.up();
     await eventually(async () =>

@@ -1,10 +1,10 @@
 /** The public side over HTTP: routing, requests as handlers see them, answers as clients see them. */
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { type Answer, call, exchangeBytes } from '../support/http.js';
 import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { ANYTHING } from './sources.js';
 
 const MIB = 1024 * 1024;
 const BODY_LIMIT = 12 * MIB;
@@ -74,7 +74,7 @@ describe('gateway over HTTP', () => {
       expect(seenBy(await call(at('/a/1/b/2/'))).params).to.deep.equal({ p: '1', q: '2' });
     });
 
-    it('answers 404 where there is nothing', async () => {
+    it('answers 404 for unknown routes', async () => {
       for (const path of ['/', '/nothing', '/a/1/b', '/a/1/b/', '/a/1/b/2/3', '/a//b/2'])
         expectError(await call(at(path)), 404);
     });
@@ -88,7 +88,7 @@ describe('gateway over HTTP', () => {
       expect(both.headers.allow).to.equal('GET, HEAD, POST');
     });
 
-    it('answers HEAD with what answers GET, without a body', async () => {
+    it('answers HEAD by the handler of GET, without a body', async () => {
       const get = await call(at('/r/1?do=bytes'));
       const head = await call(at('/r/1?do=bytes'), { method: 'HEAD' });
       expect(head.status).to.equal(200);
@@ -109,7 +109,7 @@ describe('gateway over HTTP', () => {
       }
     });
 
-    it('answers JSON with a request id also to what is not HTTP, or not clear', async () => {
+    it('answers JSON with a request id also to invalid or ambiguous HTTP', async () => {
       const send = (lines: string[]) => exchangeBytes(stack.gatewayUrl, `${lines.join('\r\n')}\r\n\r\n`);
       const close = 'Connection: close';
       const answers = {
@@ -132,7 +132,7 @@ describe('gateway over HTTP', () => {
       }
     });
 
-    it('takes the target of a request to a proxy', async () => {
+    it('accepts a target in absolute form', async () => {
       const answer = await exchangeBytes(
         stack.gatewayUrl,
         'GET http://one.test/r/7?q=1 HTTP/1.1\r\nHost: one.test\r\nConnection: close\r\n\r\n',
@@ -168,7 +168,7 @@ describe('gateway over HTTP', () => {
       expect(answer.headers['x-request-id']).to.equal('from-the-client');
     });
 
-    it('makes a request id where there is none fit to use', async () => {
+    it('generates a request id unless there is a valid one', async () => {
       const ids = new Set<string>();
       for (const headers of [{}, { 'x-request-id': 'not fit!' }, { 'x-request-id': 'x'.repeat(200) }]) {
         const answer = await call(at('/any/1'), { headers });
@@ -197,7 +197,7 @@ describe('gateway over HTTP', () => {
       expect(answer.body.equals(large)).to.equal(true);
     });
 
-    it('answers 413 over the limit, said before or found out', async () => {
+    it('answers 413 over the limit, announced or not', async () => {
       const piece = Buffer.alloc(MIB);
       const tooLarge = Array.from({ length: 13 }, () => piece);
       const path = at('/any?do=echo');
@@ -281,7 +281,7 @@ describe('gateway over HTTP', () => {
       await eventually(() => expect(isRunning(pid)).to.equal(false));
     });
 
-    it('routes nothing to what is disabled, and again when it is enabled', async () => {
+    it('does not route to disabled endpoints, and again when it is enabled', async () => {
       const domain = await must(stack.api.post('/api/domains', { name: 'd', host: 'dis.test' }));
       const { id: domainId } = domain as { id: string };
       const { id: collectionId } = (await must(
@@ -317,7 +317,7 @@ describe('gateway over HTTP', () => {
       expect(await statusAt('renamed.test', '/other/d')).to.equal(404);
     });
 
-    it('lets two endpoints change places', async () => {
+    it('lets two endpoints swap routes', async () => {
       const first = await deploy('/place/1');
       await deploy('/place/2');
       const instances = async () => [

@@ -1,14 +1,13 @@
 /** Handler processes: started, replaced under load, crashing, stuck, printing, ended. */
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
+import { ANYTHING, DIES_AT_START, numbered } from '../support/handler-sources.js';
 import { type Answer, call } from '../support/http.js';
 import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { ANYTHING, DIES_AT_START, numbered } from './sources.js';
 
 interface EndpointView {
   readonly id: string;
@@ -72,7 +71,7 @@ describe('handler processes', () => {
   };
 
   describe('start and stop', () => {
-    it('answers with the same process when what is started runs already', async () => {
+    it('answers with the same process when it already runs', async () => {
       const id = await stack.deploy({ path: '/same', code: ANYTHING });
       const { pid } = await view(id);
       const instance = instanceOf(await call(at('/same')));
@@ -81,7 +80,7 @@ describe('handler processes', () => {
       expect(await restarts(id, 'crash')).to.equal(0);
     });
 
-    it('is logged with the request id of the call that asked for it', async () => {
+    it('is logged with the request id of the API call', async () => {
       const id = await create('/traced', ANYTHING);
       await compile(id);
       await must(
@@ -109,7 +108,7 @@ describe('handler processes', () => {
       expect(await view(id)).to.include({ status: 'stopped', running: false, pid: null });
     });
 
-    it('refuses to stop what does not run, and to start what is not compiled', async () => {
+    it('rejects a stop when it does not run, and a start when it is not compiled', async () => {
       const id = await create('/refused', ANYTHING);
       expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'endpoint_not_compiled');
       expectFailure(await stack.api.post(`/api/endpoints/${id}/stop`), 'endpoint_not_running');
@@ -136,7 +135,7 @@ describe('handler processes', () => {
     });
   });
 
-  it('ends a start that is overtaken by a stop, or by the deletion of its endpoint', async () => {
+  it('ends a start that a stop, or the deletion of its endpoint, replaces', async () => {
     for (const [name, overtake, outcome] of [
       ['stop', (id: string) => stack.api.post(`/api/endpoints/${id}/stop`), 'start_overtaken'],
       ['delete', (id: string) => stack.api.delete(`/api/endpoints/${id}`), 'not_found'],
@@ -223,7 +222,7 @@ describe('handler processes', () => {
       }
     });
 
-    it('keeps what runs, however many starts of a build that does not start fail at once', async () => {
+    it('keeps the running process, however many starts of a build that does not start fail at once', async () => {
       const id = await stack.deploy({ path: '/keeps-on', code: numbered(1) });
       const { pid } = await view(id);
       for (let round = 0; round < 3; round++) {
@@ -244,7 +243,7 @@ describe('handler processes', () => {
       expect((await call(at('/keeps-on'))).text).to.equal('2 ');
     });
 
-    it('keeps what runs when its successor does not start', async () => {
+    it('keeps the running process when its successor does not start', async () => {
       const id = await stack.deploy({ path: '/keeps', code: numbered(1) });
       const { pid } = await view(id);
       await must(stack.api.put(`/api/endpoints/${id}`, { code: NOT_A_HANDLER }));
@@ -258,23 +257,22 @@ describe('handler processes', () => {
   });
 
   it('replaces a handler that runs over its deadline, and lets its other requests finish', async () => {
-    await stack.processes.get('gateway')?.end();
-    await stack.start('gateway', { REQUEST_TIMEOUT_MS: '4000' });
-    const id = await stack.deploy({ path: '/stuck', code: ANYTHING });
+    const id = await stack.deploy({ path: '/looping', code: ANYTHING, limits: { timeout_ms: 3_000 } });
     const { pid } = await view(id);
-    const instance = instanceOf(await call(at('/stuck')));
-    const stuck = call(at('/stuck?do=spin'));
-    // Begun half a deadline later, and told to end when the other has run over its own.
-    await delay(2_000);
-    const faster = call(at('/stuck?do=wait&file=/tmp/go-on'));
-    const late = await stuck;
+    const instance = instanceOf(await call(at('/looping')));
+    const looping = call(at('/looping?do=spin'));
+    await eventually(async () => expect(await inFlight(stack)).to.equal(1));
+    // The next has a later deadline, and is told to end when the other has run over its own.
+    await must(stack.api.put(`/api/endpoints/${id}`, { limits: { timeout_ms: 30_000 } }));
+    const faster = call(at('/looping?do=wait&file=/tmp/go-on'));
+    const late = await looping;
     await writeFile(`/proc/${pid}/root/tmp/go-on`, '');
     expect(late.status).to.equal(504);
     expect(JSON.parse(late.text)).to.have.all.keys('error');
     const finished = await faster;
     expect(finished.status, finished.text).to.equal(200);
     expect(instanceOf(finished)).to.equal(instance);
-    await eventually(async () => expect(instanceOf(await call(at('/stuck')))).not.to.equal(instance));
+    await eventually(async () => expect(instanceOf(await call(at('/looping')))).not.to.equal(instance));
     await eventually(() => expect(isRunning(pid)).to.equal(false));
     expect(await restarts(id, 'deadline')).to.equal(1);
     await eventually(async () => expect(isRunning((await view(id)).pid)).to.equal(true));

@@ -6,12 +6,12 @@ import type { HttpResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { multipart } from '../support/form.js';
+import { DIES_AT_START, numbered, slowToCompile } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { handlerCompilersOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 import { zipOf } from '../support/zip.js';
-import { DIES_AT_START, numbered, slowToCompile } from './sources.js';
 
 type Imported = Static<typeof BundleImported>;
 type Import = Static<typeof ImportView>;
@@ -137,7 +137,7 @@ function importSuite(): void {
     expect(await answerOf(`/${base}/three`)).to.equal('9101 ');
   });
 
-  it('goes on when one handler does not compile and another does not start', async () => {
+  it('continues when one handler does not compile and another does not start', async () => {
     const base = prefix();
     const zip = bundle(base, { good: numbered(9104), broken: BROKEN, quits: DIES_AT_START });
     const result = await imported(zip);
@@ -164,7 +164,7 @@ function importSuite(): void {
     expect(await answerOf(`/${base}/good`)).to.equal('9104 ');
   });
 
-  it('answers at once when asked to, and tells how far it is', async () => {
+  it('answers at once on request, and shows its progress', async () => {
     const base = prefix();
     const zip = bundle(base, { slow: slowToCompile(700_000, 3), quick: numbered(9105) });
     const answer = await send(zip, 'compile=1&start=1', { prefer: 'respond-async' });
@@ -194,7 +194,7 @@ function importSuite(): void {
     expect(late[0]?.data.handlers.length).to.be.lessThan(3);
   });
 
-  it('compiles without starting, and leaves what has no handler as it was', async () => {
+  it('compiles without starting, and keeps endpoints without a handler', async () => {
     const base = prefix();
     const compiled = await imported(bundle(base, { one: numbered(9106) }), 'compile=true');
     expect(compiled).to.include({ compiled: 1, started: 0 });
@@ -232,7 +232,7 @@ describe('importing bundles', () => {
     ['compile=true', 'compile'],
     ['compile=true&start=true', 'start'],
   ] as const) {
-    it(`says when an endpoint is deleted before its handler is done, and goes on (${query})`, async () => {
+    it(`says when an endpoint is deleted before its handler is done, and continues (${query})`, async () => {
       const slowly = slowToCompile(1_500_000, 4 + stage.length);
       const id = await accepted(bundle(prefix(), { slow: slowly, other: numbered(9101) }), query);
       // Under way: its endpoint was there when its build began.

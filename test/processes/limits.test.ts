@@ -1,4 +1,7 @@
-/** Limits of endpoints in force: on requests in the fronts, on processes on the gateways, and what bodies may take in all. */
+/**
+ * Limits of endpoints in force: on requests in the fronts, on processes on the gateways, and what bodies may take in
+ * all.
+ */
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -31,8 +34,8 @@ describe('limits of endpoints', () => {
   });
   after(() => stack.close());
 
-  const at = (path: string, deed: string, options?: Call) =>
-    call(`${stack.gatewayUrl}${path}?do=${deed}`, { method: 'POST', ...options });
+  const at = (path: string, action: string, options?: Call) =>
+    call(`${stack.gatewayUrl}${path}?do=${action}`, { method: 'POST', ...options });
   const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
   const deploy = (path: string, limits: object | null = null) =>
     stack.deploy({ path, method: 'POST', code: ATTACKS, limits });
@@ -46,7 +49,7 @@ describe('limits of endpoints', () => {
     answers.filter((answer) => answer.status === status).length;
 
   describe('concurrent requests', () => {
-    it('over the limit are 429, with Retry-After, and those in it go on', async () => {
+    it('over the limit are 429, with Retry-After, and active ones continue', async () => {
       await deploy('/crowded', { concurrent_requests: 3 });
       const answers = await Promise.all(Array.from({ length: 20 }, () => at('/crowded', 'sleep&ms=500')));
       expect(countOf(answers, 200)).to.equal(3);
@@ -54,7 +57,7 @@ describe('limits of endpoints', () => {
       const refused = answers.find(({ status }) => status === 429);
       expect(refused?.headers).to.include({ 'retry-after': '1', 'content-type': 'application/json' });
       expect(JSON.parse(refused?.text ?? '')).to.deep.equal({
-        error: 'This endpoint has 3 requests to work on already.',
+        error: 'This endpoint has reached its limit of 3 concurrent requests.',
       });
       expect((await at('/crowded', 'nothing')).status).to.equal(200);
     });
@@ -107,7 +110,7 @@ describe('limits of endpoints', () => {
       expect(await view(id)).to.include({ status: 'running' });
     });
 
-    it('as tight as they can be still let it work, and end what is over them', async () => {
+    it('at their minimum still let it work, and kill a process that exceeds them', async () => {
       const id = await deploy('/tight');
       const { pid } = await view(id);
       await limit(id, { open_files: 32, processes: 16, memory_mb: 16 });
@@ -164,7 +167,7 @@ describe('limits of endpoints', () => {
     const send = (path: string, megabytes: number) =>
       at(path, 'read-body', { body: Buffer.alloc(megabytes * MEGABYTE) });
 
-    it('take so much memory and no more: what has no room is 503, until there is some', async () => {
+    it('take limited memory: requests over the limit get 503', async () => {
       await deploy('/bodies');
       expect((await send('/bodies', 4)).text).to.equal(String(4 * MEGABYTE));
       // Bodies that never end, until no more have room.
@@ -177,7 +180,7 @@ describe('limits of endpoints', () => {
           return answer;
         });
         expect(refused.headers).to.include({ 'retry-after': '1' });
-        expect(JSON.parse(refused.text).error).to.match(/holds as many bodies as it may/);
+        expect(JSON.parse(refused.text).error).to.match(/has no memory left for this body/);
         expect((await at('/bodies', 'nothing')).status, 'without a body').to.equal(200);
       } finally {
         for (const socket of sockets) socket.destroy();
@@ -185,7 +188,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await send('/bodies', 3)).status).to.equal(200));
     });
 
-    it('count until the client has taken them, or is gone', async () => {
+    it('count until the client has received them, or disconnected', async () => {
       await deploy('/unread');
       const sockets = Array.from({ length: 6 }, () => askWithoutReading('/unread'));
       try {

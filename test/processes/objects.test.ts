@@ -1,4 +1,6 @@
-/** Object files through the real processes: large ones, ones that break off, and what is left when a process is killed. */
+/**
+ * Object files through the real processes: large ones, aborted ones, and what is left when a process is killed.
+ */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -35,7 +37,7 @@ describe('object files through the processes', function () {
     await backend?.remove();
   });
 
-  it('takes 1 GiB in and gives it back, with little memory', async () => {
+  it('stores and returns 1 GiB, with little memory', async () => {
     const sent = createHash('sha256');
     const answer = await upload('large.bin', LARGE_BYTES, sent);
     expect(await json(answer)).to.include({ key: 'large.bin', size: LARGE_BYTES });
@@ -57,7 +59,7 @@ describe('object files through the processes', function () {
     }
   });
 
-  it('shows a download that breaks off as broken', async () => {
+  it('shows an aborted download as broken', async () => {
     const answer = await download('large.bin');
     await once(answer, 'readable');
     await backend.stop();
@@ -87,7 +89,7 @@ describe('object files through the processes', function () {
     });
   });
 
-  it('stops reading when the client has had enough', async () => {
+  it('stops reading when the client disconnects', async () => {
     const answer = await download('large.bin');
     await once(answer, 'readable');
     answer.destroy();
@@ -98,7 +100,7 @@ describe('object files through the processes', function () {
     expect((await stack.api.delete('/api/minio/objects/large.bin')).body).to.include({ deleted: true });
   });
 
-  it('clears away what an upload to a killed process has left', async () => {
+  it('deletes files of an upload to a killed process', async () => {
     const outgoing = startUpload('killed.bin', 50 * MIB);
     outgoing.on('error', () => undefined);
     outgoing.write(randomBytes(20 * MIB));

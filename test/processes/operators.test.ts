@@ -1,10 +1,10 @@
 /** What operators see: the queue dashboard, metrics, logs. */
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { ANYTHING } from './sources.js';
 
 const KEY = 'the-key-of-the-operators';
 

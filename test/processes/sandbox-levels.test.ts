@@ -1,12 +1,18 @@
-/** What confines code of strangers, as the processes say it: with bubblewrap, without it, and when it must be there. */
+/**
+ * What confines untrusted code, as the processes report it: with bubblewrap, without it, and when it is required.
+ * DATA_DIR is a folder that only the user of the processes may enter.
+ */
 import { existsSync } from 'node:fs';
-import { symlink } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { chmod, rm, symlink } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
+import { processesOfUser } from '../../src/sandbox/kill.js';
+import { HAS_UNTRUSTED_USERS, isUntrustedUser, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
-import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
+import { numbered } from '../support/handler-sources.js';
+import { BUILD_CACHE, must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
-import { numbered } from './sources.js';
 
 /** What processes need of the PATH, but for bubblewrap. */
 const PROGRAMS = ['cargo', 'rustc', 'cc', 'sh', 'cp', 'chmod', 'rm', 'setpriv'];
@@ -19,7 +25,7 @@ describe('the level of the sandbox', () => {
   before(async () => {
     programs = await tempDir('programs');
     for (const name of PROGRAMS) await symlink(findProgram(name), join(programs.path, name));
-    stack = await startStack({ processes: ['web'] });
+    stack = await startStack({ processes: ['web', 'actor-host'], prepareData: closeToOthers });
   });
   after(async () => {
     await stack.close();
@@ -31,6 +37,11 @@ describe('the level of the sandbox', () => {
     const [worker, gateway] = [await stack.start('worker', env), await stack.start('gateway', env)];
     return [worker, gateway].map(({ logged }) => logged.lines.find((line) => 'sandbox' in line));
   };
+  /** The output of a shell script that a handler runs. */
+  const shell = async (path: string, script: string) =>
+    String((await stack.gateway.post(path, script)).body)
+      .trim()
+      .split('\n');
   const stop = async () => {
     for (const name of ['gateway', 'worker'] as const) await stack.processes.get(name)?.end();
   };
@@ -73,6 +84,46 @@ describe('the level of the sandbox', () => {
     }).timeout(180_000);
   }
 
+  it('gives each handler and each build a user of its own, as root without bubblewrap', async () => {
+    if (!HAS_UNTRUSTED_USERS) return;
+    const env = { SANDBOX: 'off' };
+    const [, gateway] = [await stack.start('worker', env), await stack.start('gateway', env)];
+    const runDir = await runDirectory(stack.dataDir);
+    for (const path of ['/shell/a', '/shell/b']) await stack.deploy({ path, method: 'POST', code: SHELL });
+    const [a, b] = [await shell('/shell/a', 'id -u; id -G'), await shell('/shell/b', 'id -u; id -G')];
+    for (const [user, groups] of [a, b]) {
+      expect(isUntrustedUser(Number(user)), user).to.equal(true);
+      expect(groups).to.equal(String(UNTRUSTED_GROUP));
+    }
+    expect(a[0]).not.to.equal(b[0]);
+    expect(await shell('/shell/a', "awk '/^NoNewPrivs/ { print $2 }' /proc/self/status")).to.deep.equal([
+      '1',
+    ]);
+
+    const closed = [
+      ...['secret.key', 'artifacts', 'handlers', ''].map((name) => join(stack.dataDir, name)),
+      ...['', 'actors.sock'].map((name) => join(runDir, name)),
+      '/root',
+    ];
+    for (const path of closed) {
+      const tries = `ls '${path}' && [ -r '${path}' ] && echo open; [ -w '${path}' ] && echo open; echo done`;
+      const isSocket = path.endsWith('.sock');
+      const output = await shell('/shell/a', isSocket ? `[ -w '${path}' ] && echo open; echo done` : tries);
+      expect(output, path).to.deep.equal(['done']);
+    }
+    const processes = `kill -0 ${gateway.pid} || echo refused; kill -0 ${process.pid} || echo refused`;
+    expect(await shell('/shell/a', processes)).to.deep.equal(['refused', 'refused']);
+    const others = `for f in '${runDir}'/*; do echo "$f"; done; cd '${runDir}' && [ -w services/services.sock ] && echo served`;
+    expect(await shell('/shell/a', others)).to.deep.equal([`${runDir}/*`, 'served']);
+
+    const left = `( env -i setsid sleep 1000 > /dev/null 2>&1 & ) ; sleep 0.1; echo started`;
+    expect(await shell('/shell/a', left)).to.deep.equal(['started']);
+    const user = Number(a[0]);
+    expect(processesOfUser(user).length).to.be.at.least(2);
+    await stop();
+    expect(processesOfUser(user)).to.deep.equal([]);
+  }).timeout(180_000);
+
   it('is a reason not to start when bubblewrap is required and not there', async () => {
     for (const name of ['worker', 'gateway'] as const satisfies readonly ProcessName[]) {
       const launched = stack.launch(name, { SANDBOX: 'required', PATH: programs.path });
@@ -86,6 +137,26 @@ describe('the level of the sandbox', () => {
     }
   });
 });
+
+/** Runs the request's body. */
+const SHELL = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    let run = std::process::Command::new("/bin/sh").arg("-c").arg(req.body.unwrap_or_default()).output();
+    Response::text(200, String::from_utf8_lossy(&run.expect("a shell").stdout).to_string())
+}
+handler_loop!(handle);`;
+
+/** Root's folders for programs of other users are elsewhere then. */
+async function closeToOthers(dataDir: string): Promise<() => Promise<void>> {
+  await symlink(BUILD_CACHE, join(dataDir, 'build'));
+  await chmod(dataDir, 0o700);
+  const runDir = await runDirectory(dataDir);
+  const isElsewhere = !runDir.startsWith(dataDir);
+  return async () => {
+    if (isElsewhere) await rm(dirname(runDir), { recursive: true });
+  };
+}
 
 function findProgram(name: string): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter);

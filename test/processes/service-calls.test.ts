@@ -1,5 +1,6 @@
 /** Calls and transactions as handlers make them: deadlines, queues, drains, and what happens when somebody dies. */
 import { expect } from 'chai';
+import pg from 'pg';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Stack, startStack } from '../support/processes.js';
@@ -15,6 +16,8 @@ describe('service calls', function () {
   this.timeout(60_000);
   let stack: Stack;
   let backend: TestDatabase;
+  /** Has the lock that the statements of `held` wait for. */
+  let holder: pg.Client;
   let serviceId: string;
   let endpointId: string;
   before(async () => {
@@ -26,6 +29,8 @@ describe('service calls', function () {
       SERVICE_QUEUE_LIMIT: String(QUEUE_LIMIT),
     };
     stack = await startStack({ processes: ['web', 'actor-host'], env });
+    holder = new pg.Client(backend.url);
+    await holder.connect();
     const { hostname, port, username, password, pathname } = new URL(backend.url);
     serviceId = await activeService(stack.api, 'postgres', {
       host: hostname,
@@ -42,6 +47,7 @@ describe('service calls', function () {
   });
   after(async () => {
     await stack.close();
+    await holder.end();
     await backend.drop();
   });
 
@@ -58,6 +64,16 @@ describe('service calls', function () {
 
   function statement(client: ServiceClient, sql: string, more: object = {}): Promise<ServiceAnswer> {
     return client.send({ pool: 'db', op: 'query', ...more }, JSON.stringify({ sql, params: [] }));
+  }
+
+  /** Makes statements that run until `release`. */
+  async function held() {
+    await holder.query('SELECT pg_advisory_lock(1)');
+    return {
+      start: (client: ServiceClient) =>
+        statement(client, 'SELECT pg_advisory_xact_lock_shared(1)', { deadline_ms: LONGEST_MS }),
+      release: () => holder.query('SELECT pg_advisory_unlock_all()'),
+    };
   }
 
   const control = (client: ServiceClient, op: string) => client.send({ pool: 'db', op });
@@ -87,7 +103,7 @@ describe('service calls', function () {
       expect(await count()).to.equal(1);
     });
 
-    it('are undone when it is rolled back', async () => {
+    it('are not stored when it is rolled back', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
@@ -96,7 +112,7 @@ describe('service calls', function () {
       expect(await control(client, 'commit')).to.include({ ok: false, kind: 'invalid' });
     });
 
-    it('are undone when the handler is gone, and its connection is free again', async () => {
+    it('are rolled back when the handler ends, and its connection is free again', async () => {
       for (let round = 0; round < POOL_SIZE * 2; round++) {
         const client = await connected();
         await ok(control(client, 'begin'));
@@ -106,7 +122,7 @@ describe('service calls', function () {
       expect(await count()).to.equal(0);
     });
 
-    it('are undone when it is open for too long', async () => {
+    it('are rolled back when it is open for too long', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
@@ -156,31 +172,38 @@ describe('service calls', function () {
 
   it('wait for their turn, and are refused when too many wait', async () => {
     const client = await connected();
-    const sleeping = Array.from({ length: POOL_SIZE + QUEUE_LIMIT }, () =>
-      statement(client, 'SELECT pg_sleep(0.3)'),
-    );
+    const { start, release } = await held();
+    const started = Array.from({ length: POOL_SIZE + QUEUE_LIMIT }, () => start(client));
     const refused = await statement(client, 'SELECT 1');
     expect(refused).to.include({ ok: false, kind: 'busy' });
     expect(refused.message).to.include('3 calls wait');
-    for (const answer of sleeping) await ok(answer);
+    await release();
+    for (const answer of started) await ok(answer);
     await ok(statement(client, 'SELECT 1'));
   });
 
   it('in the queue end at their deadline too', async () => {
     const client = await connected();
-    const sleeping = Array.from({ length: POOL_SIZE }, () => statement(client, 'SELECT pg_sleep(1)'));
+    const { start, release } = await held();
+    const started = Array.from({ length: POOL_SIZE }, () => start(client));
     const late = await statement(client, 'SELECT 1', { deadline_ms: 100 });
     expect(late).to.include({ ok: false, kind: 'deadline' });
     expect(late.message).to.match(/all 2 of its connections were in use/);
-    for (const answer of sleeping) await ok(answer);
+    await release();
+    for (const answer of started) await ok(answer);
   });
 
   it('finish before their service is deactivated', async () => {
     const client = await connected();
-    const underWay = statement(client, 'SELECT pg_sleep(1)');
+    const { start, release } = await held();
+    const underWay = start(client);
     await ok(statement(client, 'SELECT 1'));
-    const deactivated = await stack.api.post(`/api/services/${serviceId}/deactivate`);
-    expect(deactivated.body).to.have.property('success', true);
+    const deactivating = stack.api.post(`/api/services/${serviceId}/deactivate`);
+    await eventually(async () =>
+      expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
+    );
+    await release();
+    expect((await deactivating).body).to.have.property('success', true);
     // It had to be answered before: the answer of the API comes after the drain.
     const first = await Promise.race([underWay, Promise.resolve('not yet')]);
     expect(first).to.have.property('ok', true);
@@ -189,14 +212,15 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
-  it('are waited for by everybody who deactivates or deletes the service', async () => {
+  it('are waited for by every deactivation or deletion of the service', async () => {
     const { data } = (await stack.api.get(`/api/services/${serviceId}`)).body as { data: { config: object } };
     const id = await activeService(stack.api, 'postgres', data.config);
     const other = await createEndpoint(stack.api, '/deleted');
     await bind(stack.api, other, id, 'db');
     const client = await connectAs(stack, other);
     clients.push(client);
-    const underWay = statement(client, 'SELECT pg_sleep(1)').then(() => 'answered');
+    const { start, release } = await held();
+    const underWay = start(client).then(() => 'answered');
     const first = stack.api.post(`/api/services/${id}/deactivate`);
     await eventually(async () =>
       expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
@@ -206,6 +230,7 @@ describe('service calls', function () {
       stack.api.delete(`/api/services/${id}`),
       first,
     ];
+    await release();
     for (const answer of ended) {
       const [{ status }, state] = await Promise.all([
         answer,
@@ -217,8 +242,9 @@ describe('service calls', function () {
 
   it('are served again at once when their service is activated while it still drains', async () => {
     const client = await connected();
+    const { start, release } = await held();
     let isOver = false;
-    const underWay = statement(client, 'SELECT pg_sleep(1.5)').finally(() => {
+    const underWay = start(client).finally(() => {
       isOver = true;
     });
     const deactivated = stack.api.post(`/api/services/${serviceId}/deactivate`);
@@ -228,12 +254,13 @@ describe('service calls', function () {
     await stack.api.post(`/api/services/${serviceId}/activate`);
     await ok(statement(client, 'SELECT 1'));
     expect(isOver).to.equal(false);
+    await release();
     await ok(underWay);
     await deactivated;
     await ok(statement(client, 'SELECT 1'));
   });
 
-  it('and transactions under way finish before the actor host ends', async () => {
+  it('and active transactions finish before the actor host ends', async () => {
     const client = await connected();
     await ok(control(client, 'begin'));
     await ok(statement(client, 'INSERT INTO entries VALUES (7)', { tx: true }));

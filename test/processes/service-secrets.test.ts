@@ -1,20 +1,27 @@
-/** Secrets of services stay where they belong: nobody but their backend and, unless hidden, the API's user sees them. */
+/**
+ * Secrets of services stay where they belong: nobody but their backend and, unless hidden, the API's user sees them.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import pg from 'pg';
-import { SERVICE_TYPES, type ServiceType } from '../../src/service-configs.js';
+import { SERVICE_TYPES, type ServiceType } from '../../src/model/service-configs.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { startSmtpBackend } from '../support/backends/smtp.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { bind, connectAs, createEndpoint, createService, SECRET_KEY } from '../support/test-services.js';
 
 /** In every secret of these tests, and nowhere else. Letters and digits stay what they are in URLs and JSON. */
 const MARK = 'Zq7secret';
-/** Around it in every secret: what escaping changes, so that nobody hides a secret by looking for it as it was given. */
+/**
+ * Around it in every secret: what escaping changes, so that nobody hides a secret by looking for it as it was given.
+ */
 const ESCAPED = '"\\%/+? &ü:@';
 
-/** The mark as it may stand in a text. In base64 it depends on how many bytes are before it, as with `\0user\0password` of AUTH PLAIN. */
+/**
+ * The mark as it may stand in a text. In base64 it depends on how many bytes are before it, as with `\0user\0password`
+ * of AUTH PLAIN.
+ */
 const FORMS: readonly string[] = [
   MARK,
   Buffer.from(MARK).toString('hex'),

@@ -1,11 +1,11 @@
 /** Services of a real actor host: activated, changed and deactivated through the API, called as handlers call them. */
 import { expect } from 'chai';
-import type { ServiceConfig } from '../../src/service-configs.js';
+import type { ServiceConfig } from '../../src/model/service-configs.js';
 import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connectServices, type ServiceClient } from '../support/service-client.js';
 import { tempDir } from '../support/temp.js';
@@ -62,7 +62,7 @@ describe('services', function () {
     ((await must(stack.api.get(`/api/services/${id}`))) as { active: boolean }).active;
 
   describe('activation', () => {
-    it('connects, and says to what', async () => {
+    it('connects, and names the server', async () => {
       const id = await createService(stack.api, 'redis', redis.config, 'my cache');
       const { status, body } = await stack.api.post(`/api/services/${id}/activate`);
       expect(status).to.equal(200);
@@ -74,7 +74,7 @@ describe('services', function () {
       expect((await activity(id, 'activate')).data).to.have.property('active', true);
     });
 
-    it('starts the actor of a service whose backend is away, and keeps trying', async () => {
+    it('starts the actor of a service whose backend is down, and keeps retrying', async () => {
       await redis.stop();
       const id = await createService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
@@ -117,7 +117,7 @@ describe('services', function () {
       expect(await isActive(id)).to.equal(false);
     });
 
-    it('connects anew with a changed config', async () => {
+    it('reconnects with a changed config', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
       await client.send({ pool: 'cache', op: 'set', args: { key: 'where' } }, 'database 0');
@@ -162,7 +162,7 @@ describe('services', function () {
   });
 
   describe('a connection test', () => {
-    it('tells what answered and how fast, without activating', async () => {
+    it('reports the server and its latency, without activating', async () => {
       const id = await createService(stack.api, 'redis', redis.config);
       const tested = expectData<{ connected: boolean; latency_ms: number; message: string }>(
         await stack.api.post(`/api/services/${id}/test`),
@@ -209,7 +209,7 @@ describe('services', function () {
       }
     });
 
-    it('go with their endpoint', async () => {
+    it('are deleted with their endpoint', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { endpointId, client } = await bound(id);
       expect(await pinged(client)).to.include({ ok: true });
@@ -229,7 +229,7 @@ describe('services', function () {
   });
 
   describe('a handler', () => {
-    it('reaches nothing without a token, or with one nobody made', async () => {
+    it('reaches nothing without a token, or with an invalid one', async () => {
       const endpointId = await createEndpoint(stack.api, '/forged');
       const id = await activeService(stack.api, 'redis', redis.config);
       await bind(stack.api, endpointId, id, 'cache');
@@ -258,7 +258,7 @@ describe('services', function () {
       expect(await pinged(other)).to.include({ kind: 'unbound' });
     });
 
-    it('that sends nonsense loses its connection, and nobody else theirs', async () => {
+    it('that violates the protocol loses its connection only', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { endpointId, client } = await bound(id);
       for (const nonsense of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64, 0xff)]) {
@@ -274,7 +274,7 @@ describe('services', function () {
       expect(await pinged(client)).to.include({ ok: true });
     });
 
-    it('learns of operations that are not there', async () => {
+    it('gets an error for unknown operations', async () => {
       const { client } = await bound(await activeService(stack.api, 'redis', redis.config));
       expect(await client.send({ pool: 'cache', op: 'drop' })).to.include({ kind: 'invalid' });
       for (const op of ['begin', 'commit', 'rollback']) {

@@ -1,116 +1,30 @@
 /** `npm run up`, as somebody who has just got the product uses it. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
-import { freePort } from '../support/postgres.js';
-import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
-import { BUILD_CACHE } from '../support/processes.js';
-import { type TempDir, tempDir } from '../support/temp.js';
-
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const BUILT = 'dist/src/processes/up.js';
-const START_LIMIT_MS = 240_000;
-
-interface Running {
-  readonly pid: number;
-  readonly output: () => string;
-  readonly ended: Promise<{ code: number | null; signal: string | null }>;
-  /** To the whole process group, as Ctrl-C in a terminal does. */
-  interrupt(signal: NodeJS.Signals): void;
-}
+import { freePort } from '../support/ports.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
+import { BUILT_UP, START_LIMIT_MS, type UpSite, upSite } from '../support/up.js';
 
 describe('npm run up', function () {
   this.timeout(START_LIMIT_MS + 60_000);
-  let data: TempDir;
-  let port: number;
-  let gatewayPort: number;
-  const children = new Set<ChildProcess>();
+  let site: UpSite;
 
   before(async () => {
-    data = await tempDir('up');
-    await mkdir(BUILD_CACHE, { recursive: true });
-    await symlink(BUILD_CACHE, join(data.path, 'build'));
-    [port, gatewayPort] = [await freePort(), await freePort()];
+    site = await upSite();
   });
-  after(async () => {
-    // Only when a test has failed is anything left.
-    for (const child of children) {
-      child.kill('SIGKILL');
-      await new Promise((resolve) => child.once('close', resolve));
-    }
-    await data.remove();
-  });
+  after(() => site.remove());
 
-  const run = (script: string, env: Record<string, string> = {}): Running => {
-    const { DATABASE_URL, REDIS_URL, API_KEY, ...inherited } = process.env;
-    const child = spawn(process.execPath, [script], {
-      cwd: ROOT,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...inherited,
-        DATA_DIR: data.path,
-        PORT: String(port),
-        GATEWAY_PORT: String(gatewayPort),
-        ...env,
-      },
-    });
-    children.add(child);
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-      });
-    }
-    const { pid = 0 } = child;
-    return {
-      pid,
-      output: () => output,
-      ended: new Promise((resolve) => {
-        child.once('close', (code, signal) => {
-          children.delete(child);
-          resolve({ code, signal });
-        });
-      }),
-      interrupt: (signal) => process.kill(-pid, signal),
-    };
-  };
-  /** Waits until it prints what the pattern describes, and returns the first group of it. */
-  const printed = async (running: Running, pattern: RegExp) => {
-    const match = await eventually(() => {
-      const found = pattern.exec(running.output());
-      // What has ended prints no more.
-      if (!found && isRunning(running.pid)) throw new Error(`Not printed: ${pattern}\n${running.output()}`);
-      return found;
-    }, START_LIMIT_MS);
-    if (!match) throw new Error(`It ended before it printed ${pattern}:\n${running.output()}`);
-    return match[1] ?? '';
-  };
-  /** Waits for the line to try, and tries it. */
-  const curl = async (running: Running) => {
-    const url = await printed(running, /Try it: +curl (http:\S+)/);
-    const answer = await call(url);
-    expect(answer.status, answer.text).to.equal(200);
-    return { url, text: answer.text };
-  };
+  const run = (script: string, env: Record<string, string> = {}, ...args: string[]) =>
+    site.run(process.execPath, [script, ...args], env);
   const endpoints = async (headers: Record<string, string> = {}) => {
-    const { status: answered, text } = await call(`http://127.0.0.1:${port}/api/endpoints`, { headers });
+    const { status: answered, text } = await call(`http://127.0.0.1:${site.port}/api/endpoints`, { headers });
     expect(answered, text).to.equal(200);
     const { data: found } = JSON.parse(text) as { data: { id: string; build_id: string; status: string }[] };
     return found.map(({ id, build_id, status }) => ({ id, build_id, status }));
-  };
-  const family = () => processesWith(`DATA_DIR=${data.path}\0`);
-  const expectNothingLeft = async (before: readonly number[]) => {
-    await eventually(() => {
-      expect(before.filter(isRunning)).to.deep.equal([]);
-      expect(family()).to.deep.equal([]);
-    }, 40_000);
-    expect(await readdir(data.path)).not.to.include('up.pid');
   };
 
   let tried: { url: string; text: string };
@@ -118,7 +32,7 @@ describe('npm run up', function () {
 
   it('starts everything from nothing, and shows a line to try that answers', async () => {
     const up = run('scripts/up.mjs');
-    tried = await curl(up);
+    tried = await up.curl();
     for (const step of [
       'Building',
       'Starting PostgreSQL',
@@ -127,15 +41,15 @@ describe('npm run up', function () {
       'Deploying the sample',
     ])
       expect(up.output()).to.include(step);
-    expect(up.output()).to.include(`http://127.0.0.1:${port}/api`);
+    expect(up.output()).to.include(`http://127.0.0.1:${site.port}/api`);
     expect(up.output()).to.match(/^ {2}Sandbox +bubblewrap$/m);
     deployed = await endpoints();
     expect(deployed.map(({ status }) => status)).to.deep.equal(['running']);
 
     // While it runs, nothing else may run in its folder or on its ports.
-    const second = run(BUILT, { PORT: '0', GATEWAY_PORT: '0' });
+    const second = run(BUILT_UP, { PORT: '0', GATEWAY_PORT: '0' });
     expect(await second.ended).to.deep.equal({ code: 1, signal: null });
-    expect(second.output()).to.match(new RegExp(`already runs in ${data.path} \\(process ${up.pid}\\)`));
+    expect(second.output()).to.match(new RegExp(`already runs in ${site.dataDir} \\(process ${up.pid}\\)`));
     expect((await call(tried.url)).text, 'the first goes on').to.equal(tried.text);
 
     const all = [up.pid, ...descendantsOf(up.pid).map(({ pid }) => pid)];
@@ -143,41 +57,43 @@ describe('npm run up', function () {
     up.interrupt('SIGINT');
     expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
     expect(up.output()).to.match(/Stopped\.\n$/);
-    await expectNothingLeft(all);
+    await site.expectNothingLeft(all);
   });
 
   it('says which port is taken, and starts nothing', async () => {
     const server = createServer();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(site.port, '127.0.0.1', resolve));
     try {
-      const up = run(BUILT);
+      const up = run(BUILT_UP);
       expect(await up.ended).to.deep.equal({ code: 1, signal: null });
       expect(up.output()).to.match(
-        new RegExp(`Cannot listen on 127\\.0\\.0\\.1:${port} \\(it is in use\\); set PORT to another port`),
+        new RegExp(
+          `Cannot listen on 127\\.0\\.0\\.1:${site.port} \\(it is in use\\); set PORT to another port`,
+        ),
       );
-      await expectNothingLeft([]);
+      await site.expectNothingLeft([]);
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
   });
 
-  it('finds it all again, without compiling, and honours API_KEY; killed, it leaves nothing running', async () => {
-    const up = run(BUILT, { API_KEY: 'the-key' });
-    expect(await curl(up)).to.deep.equal(tried);
+  it('restores everything, without compiling, and honours API_KEY; killed, it leaves nothing running', async () => {
+    const up = run(BUILT_UP, { API_KEY: 'the-key' });
+    expect(await up.curl()).to.deep.equal(tried);
     expect(up.output()).not.to.match(/Deploying the sample|makes its data folder/);
-    expect((await call(`http://127.0.0.1:${port}/api/endpoints`)).status).to.equal(401);
+    expect((await call(`http://127.0.0.1:${site.port}/api/endpoints`)).status).to.equal(401);
     expect(await endpoints({ authorization: 'Bearer the-key' })).to.deep.equal(deployed);
 
     const all = descendantsOf(up.pid).map(({ pid }) => pid);
     up.interrupt('SIGKILL');
     expect((await up.ended).signal).to.equal('SIGKILL');
-    await eventually(() => expect(all.filter(isRunning)).to.deep.equal([]), 40_000);
+    await eventually(() => expect([...all.filter(isRunning), ...site.processes()]).to.deep.equal([]), 40_000);
   });
 
-  it('can be open to others, but warns; ends at once when it is told twice', async () => {
+  it('can be open to others, but warns; ends at once on a second Ctrl-C', async () => {
     // All processes inherit the settings: one port for the metrics of all of them would be taken.
-    const up = run(BUILT, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
-    expect((await curl(up)).text).to.equal(tried.text);
+    const up = run(BUILT_UP, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
+    expect((await up.curl()).text).to.equal(tried.text);
     expect(up.output()).to.match(/WARNING: HOST is not a loopback address and API_KEY is not set/);
 
     const all = descendantsOf(up.pid);
@@ -185,21 +101,21 @@ describe('npm run up', function () {
     // It will not end when it is asked to.
     process.kill(worker?.pid ?? 0, 'SIGSTOP');
     up.interrupt('SIGINT');
-    await printed(up, /Stopping/);
+    await up.printed(/Stopping/);
     await eventually(() => {
       if (isRunning(up.pid)) up.interrupt('SIGINT');
       expect(isRunning(up.pid), up.output()).to.equal(false);
     });
     expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
     expect(up.output()).to.match(/Killing what has not ended[\s\S]*Stopped\.\n$/);
-    await expectNothingLeft(all.map(({ pid }) => pid));
+    await site.expectNothingLeft(all.map(({ pid }) => pid));
   });
 
   it('shows the whole route of the sample, also when its collection has a base path', async () => {
-    const up = run(BUILT);
-    await curl(up);
+    const up = run(BUILT_UP);
+    await up.curl();
     expect(up.output()).not.to.include('WARNING');
-    const collections = `http://127.0.0.1:${port}/api/collections`;
+    const collections = `http://127.0.0.1:${site.port}/api/collections`;
     const { data: found } = JSON.parse((await call(collections)).text) as { data: { id: string }[] };
     const changed = await call(`${collections}/${found[0]?.id}`, {
       method: 'PUT',
@@ -210,8 +126,8 @@ describe('npm run up', function () {
     up.interrupt('SIGINT');
     await up.ended;
 
-    const again = run(BUILT);
-    expect((await curl(again)).url).to.equal(tried.url.replace('/hello/', '/samples/hello/'));
+    const again = run(BUILT_UP);
+    expect((await again.curl()).url).to.equal(tried.url.replace('/hello/', '/samples/hello/'));
     await call(`${collections}/${found[0]?.id}`, {
       method: 'PUT',
       headers: { 'content-type': 'application/json' },
@@ -222,8 +138,8 @@ describe('npm run up', function () {
   });
 
   it('starts after it was killed, restarts a process that ends, and ends on SIGTERM', async () => {
-    const up = run(BUILT);
-    expect(await curl(up)).to.deep.equal(tried);
+    const up = run(BUILT_UP);
+    expect(await up.curl()).to.deep.equal(tried);
     const worker = () => descendantsOf(up.pid).find(({ command }) => command.includes('jobs/worker'));
     const first = worker();
     process.kill(first?.pid ?? 0, 'SIGKILL');
@@ -234,23 +150,124 @@ describe('npm run up', function () {
     const all = descendantsOf(up.pid).map(({ pid }) => pid);
     up.interrupt('SIGTERM');
     expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
-    await expectNothingLeft(all);
+    await site.expectNothingLeft(all);
   });
 
   it('ends cleanly when it is interrupted while it starts', async () => {
     for (const step of [/Starting PostgreSQL/, /Migrating/, /Starting worker/]) {
-      const up = run(BUILT);
-      await printed(up, step);
+      const up = run(BUILT_UP);
+      await up.printed(step);
       const all = descendantsOf(up.pid).map(({ pid }) => pid);
       up.interrupt('SIGINT');
       expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
       expect(up.output()).not.to.include('could not start');
-      await expectNothingLeft(all);
+      await site.expectNothingLeft(all);
     }
   });
 
-  it('says what is wrong with its settings', async () => {
-    const up = run(BUILT, { PORT: 'eighty' });
+  it('leaves nothing running when it is killed while it starts', async () => {
+    for (const step of [/Starting PostgreSQL/, /Migrating/, /Starting worker/]) {
+      const up = run(BUILT_UP);
+      await up.printed(step);
+      const all = descendantsOf(up.pid).map(({ pid }) => pid);
+      up.interrupt('SIGKILL');
+      await up.ended;
+      await eventually(
+        () => expect([...all.filter(isRunning), ...site.processes()]).to.deep.equal([]),
+        40_000,
+      );
+    }
+  });
+
+  it('ends when the reader of its output ends', async () => {
+    for (const step of [/Starting PostgreSQL/, /Starting worker/, /Try it/]) {
+      const up = run(BUILT_UP);
+      await up.printed(step);
+      const all = descendantsOf(up.pid).map(({ pid }) => pid);
+      up.stopReading();
+      // It notices when it has something to print; when all is started, that is the end of a process.
+      const worker = descendantsOf(up.pid).find(({ command }) => command.includes('jobs/worker'));
+      if (step.source === 'Try it') process.kill(worker?.pid ?? 0, 'SIGKILL');
+      expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });
+      expect(up.output()).not.to.match(/EPIPE|^ +at /m);
+      await site.expectNothingLeft(all);
+    }
+  });
+
+  it('prints sentences on a terminal, keeps the log in a file, and ends when the terminal is closed', async () => {
+    const terminal = site.run('script', ['-qefc', `"${process.execPath}" ${BUILT_UP}`, '/dev/null']);
+    await terminal.curl();
+    const all = descendantsOf(terminal.pid);
+    const pidOf = (entry: string) => all.find(({ command }) => command.includes(entry))?.pid ?? 0;
+    process.kill(pidOf('actor-host'), 'SIGKILL');
+    await terminal.printed(/actor-host ended by SIGKILL; starting it again/);
+    expect(terminal.output()).not.to.match(/^\{/m);
+    const file = join(site.dataDir, 'log', 'up.log');
+    expect(terminal.output()).to.include(file);
+    await eventually(async () =>
+      expect(await readFile(file, 'utf8')).to.match(/^\{.*"name":"actor-host".*"ready"\}$/m),
+    );
+    terminal.interrupt('SIGKILL');
+    await terminal.ended;
+    await site.expectNothingLeft(all.map(({ pid }) => pid));
+  });
+
+  it('completes the deployment of the sample that was interrupted at an earlier start', async () => {
+    const first = run(BUILT_UP);
+    await first.curl();
+    const [sample] = await endpoints();
+    const removed = await call(`http://127.0.0.1:${site.port}/api/endpoints/${sample?.id}`, {
+      method: 'DELETE',
+    });
+    expect(removed.status, removed.text).to.equal(200);
+    first.interrupt('SIGINT');
+    await first.ended;
+
+    const second = run(BUILT_UP);
+    await second.printed(/Deploying the sample/);
+    second.interrupt('SIGKILL');
+    await second.ended;
+    await eventually(() => expect(site.processes()).to.deep.equal([]), 40_000);
+
+    const third = run(BUILT_UP);
+    expect(await third.curl()).to.deep.equal(tried);
+    third.interrupt('SIGINT');
+    await third.ended;
+  });
+
+  it('ends the compiler when it is ended while it builds', async () => {
+    const up = run('scripts/up.mjs');
+    const compiler = await eventually(() => {
+      const found = descendantsOf(up.pid).find(({ command }) => command.includes('bin/tsc'));
+      expect(found, up.output()).to.be.an('object');
+      return found;
+    });
+    process.kill(up.pid, 'SIGTERM');
+    expect(await up.ended, up.output()).to.deep.equal({ code: 143, signal: null });
+    await eventually(() => expect(isRunning(compiler?.pid ?? 0)).to.equal(false));
+  });
+
+  it('prints how it is used, and starts nothing, when it does not know an argument', async () => {
+    for (const argument of ['--hepl', 'now']) {
+      const up = run('scripts/up.mjs', {}, argument);
+      expect(await up.ended).to.deep.equal({ code: 2, signal: null });
+      expect(up.output()).to.include(`'${argument}'`).and.include('Usage: npm run up');
+      expect(up.output()).not.to.include('Building');
+    }
+    const help = run('scripts/up.mjs', {}, '--help');
+    expect(await help.ended).to.deep.equal({ code: 0, signal: null });
+    expect(help.output()).to.match(/Usage: npm run up[\s\S]*GATEWAY_PORT \(default: 8080\)\n {4}Port of/);
+    expect(help.output()).not.to.include('Building');
+  });
+
+  it('reports invalid settings', async () => {
+    const folder = run(BUILT_UP, { DATA_DIR: '/proc/nope' });
+    expect(await folder.ended).to.deep.equal({ code: 1, signal: null });
+    expect(folder.output().trim()).to.equal(
+      'Edge Gateway could not start. DATA_DIR: /proc/nope cannot be used: no folder can be made there. ' +
+        'Set DATA_DIR to a folder that this user can write to.',
+    );
+    const up = run(BUILT_UP, { PORT: 'eighty' });
     expect(await up.ended).to.deep.equal({ code: 1, signal: null });
     expect(up.output()).to.match(/PORT: must be a whole number from 0 to 65535, not "eighty"/);
   });

@@ -4,35 +4,35 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ArtifactSweep } from '../../jobs/forget-artifacts.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';
 import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artifacts.js';
 import { type BuildRequest, recordCachedBuild } from '../../src/store/builds.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import type { Database } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { openTestStore, type TestStore } from '../support/store.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const MONTH_MS = 30 * 24 * 3600 * 1000;
 const TOOLCHAIN = 'toolchain';
 
 describe('artifacts', () => {
-  let database: TestDatabase;
+  let opened: TestStore;
   let store: Database;
   let folder: TempDir;
   let files: DirectoryStore;
   let created = 0;
   before(async () => {
-    database = await createDatabase();
-    store = openDatabase(database.url, () => undefined);
+    opened = await openTestStore();
+    ({ store } = opened);
     folder = await tempDir('forget-artifacts');
     files = new DirectoryStore(join(folder.path, 'store'));
   });
   after(async () => {
-    await store?.close();
-    await database?.drop();
+    await opened?.close();
     await folder?.remove();
   });
 
@@ -86,13 +86,14 @@ describe('artifacts', () => {
   async function endpoint(): Promise<string> {
     const path = `/forget/${++created}`;
     const { id } = await createEndpoint(store, {
-      ...{ name: path, path, method: 'GET', domain: '*', enabled: true },
-      ...{ collection_id: null, description: null, code: '// code', dependencies: null, limits: null },
+      ...{ name: path, path, method: 'GET', domain: '*' },
+      ...ENDPOINT_DEFAULTS,
+      code: '// code',
     });
     return id;
   }
 
-  it('that nothing refers to for a month are deleted, by the second look', async () => {
+  it('that were unreferenced for a month are deleted by the second run', async () => {
     const { digest, sourceKey } = await artifact(31);
     const young = await artifact(29);
     const sweep = newSweep();
@@ -104,7 +105,7 @@ describe('artifacts', () => {
     expect(await files.has(young.digest)).to.equal(true);
   });
 
-  it('of endpoints and builds are kept however old they are, and so is what came of a newer source', async () => {
+  it('of endpoints and builds are kept however old they are, and so are those of a newer source', async () => {
     const kept: string[] = [];
     for (const column of ['artifact', 'desired_artifact', 'confirmed_artifact']) {
       const { digest } = await artifact(100);
@@ -144,7 +145,7 @@ describe('artifacts', () => {
     for (const digest of used) expect(await files.has(digest)).to.equal(true);
   });
 
-  it('that are being deleted are not used any more: who asks waits, and builds anew', async () => {
+  it('that are being deleted are not reused: a compile waits, and builds again', async () => {
     const { digest, sourceKey } = await artifact(100);
     const row = await known(sourceKey);
     const request = await requestFor(sourceKey);
@@ -172,7 +173,7 @@ describe('artifacts', () => {
       expect(rows).to.have.length(count);
     });
 
-  it('that are used again between two looks are kept', async () => {
+  it('that are used again between two runs are kept', async () => {
     const { digest } = await artifact(100);
     const sweep = newSweep();
     await sweep.run();

@@ -12,7 +12,8 @@ import {
 import { type Consumer, consume, openQueues, type Queues } from '../../src/queues/queues.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog, type TestLog } from '../support/log.js';
-import { createDatabase, freePort, type TestDatabase } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 
 type Location = { DATABASE_URL: string; REDIS_URL: string | undefined };
@@ -79,7 +80,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(seen).to.deep.equal(['request-0', 'again']);
   });
 
-  it('works on as many jobs at a time as it is told, and loses none', async () => {
+  it('runs the configured number of jobs at a time, and loses none', async () => {
     const builds = Array.from({ length: 40 }, attempt);
     let running = 0;
     let most = 0;
@@ -95,7 +96,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(most).to.be.within(1, 4);
   });
 
-  it('lets the job at hand finish before it closes', async () => {
+  it('finishes active jobs before it closes', async () => {
     let finish: () => void = () => undefined;
     let started = false;
     let finished = false;
@@ -115,7 +116,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(finished).to.equal(true);
   });
 
-  it('logs a job that fails, and goes on', async () => {
+  it('logs a job that fails, and continues', async () => {
     logged.expectErrors(/job failed/);
     const seen: string[] = [];
     work(async ({ requestId }) => {
@@ -220,7 +221,7 @@ describe('queues on Redis', () => {
     return { location: { DATABASE_URL: 'postgres://unused', REDIS_URL: redis.url }, close: redis.remove };
   });
 
-  it('fails at once while Redis is away, and works when it is back', async () => {
+  it('fails at once while Redis is down, and works after its restart', async () => {
     const redis = await startRedis();
     await redis.stop();
     const logged = createTestLog();
@@ -245,7 +246,7 @@ describe('queues on Redis', () => {
   });
 });
 
-describe('queues on PostgreSQL that is away', () => {
+describe('queues on PostgreSQL that is down', () => {
   it('fail with a clear error', async () => {
     const logged = createTestLog();
     const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;

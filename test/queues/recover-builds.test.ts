@@ -1,10 +1,10 @@
 /** What becomes of builds whose worker cannot say how they ended, and of the endpoints that share one. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { AtWork } from '../../jobs/at-work.js';
+import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverBuilds } from '../../jobs/recover.js';
 import { buildJobId } from '../../src/queues/jobs.js';
-import { openQueues, type Queues } from '../../src/queues/queues.js';
+import type { Queues } from '../../src/queues/queues.js';
 import { applyImport } from '../../src/store/apply-import.js';
 import {
   type BuildAttempt,
@@ -13,10 +13,10 @@ import {
   finishBuild,
   requestBuild,
 } from '../../src/store/builds.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
-import { createTestLog, type TestLog } from '../support/log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import type { TestLog } from '../support/log.js';
+import { openTestStoreWithQueues } from '../support/store.js';
 
 const FAILED = {
   state: 'failed',
@@ -26,24 +26,17 @@ const FAILED = {
   timings: {},
 } as const;
 
-describe('builds that got lost', () => {
-  let database: TestDatabase;
+describe('lost builds', () => {
+  let close: () => Promise<void>;
   let store: Database;
   let queues: Queues;
   let logged: TestLog;
-  const own = { workerId: randomUUID(), atWork: new AtWork() };
+  const own = { workerId: randomUUID(), activeJobs: new ActiveJobs() };
 
   before(async () => {
-    database = await createDatabase();
-    logged = createTestLog();
-    store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
-    queues = openQueues({ DATABASE_URL: database.url, REDIS_URL: undefined }, logged.log);
+    ({ store, queues, logged, close } = await openTestStoreWithQueues());
   });
-  after(async () => {
-    await queues.close();
-    await store.close();
-    await database.drop();
-  });
+  after(() => close());
 
   const look = () => recoverBuilds(store, queues, logged.log, own);
   const attemptOf = async ({ id }: BuildAttempt) => (await findBuild(store, id))?.attempt;
@@ -80,15 +73,15 @@ describe('builds that got lost', () => {
     return { build, ids: endpoints.map(({ id }) => id).sort() };
   }
 
-  it('are queued again when this worker has taken them and does not work on them', async () => {
+  it('are queued again when this worker has claimed them and is not executing them', async () => {
     const { build } = await sharedBuild(['/lost']);
-    await own.atWork.on(buildJobId(build), async () => {
+    await own.activeJobs.run(buildJobId(build), async () => {
       await claimBuild(store, build, own.workerId);
       // At work: left alone, although no row says that this worker is alive.
       await look();
       expect(await attemptOf(build)).to.equal(1);
       // Delivered twice: the second finds nothing to do, and takes nothing away from the first.
-      await own.atWork.on(buildJobId(build), async () => undefined);
+      await own.activeJobs.run(buildJobId(build), async () => undefined);
       await look();
       expect(await attemptOf(build)).to.equal(1);
     });

@@ -1,12 +1,12 @@
 /** What becomes of handlers whose job or worker is gone: looked at one look at a time, with nobody who works. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { AtWork } from '../../jobs/at-work.js';
+import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverImports } from '../../jobs/recover-imports.js';
 import { handlerJobId } from '../../src/queues/jobs.js';
-import { openQueues, type Queues } from '../../src/queues/queues.js';
+import type { Queues } from '../../src/queues/queues.js';
 import { applyImport } from '../../src/store/apply-import.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import type { Database } from '../../src/store/database.js';
 import {
   claimHandler,
   finishHandler,
@@ -15,30 +15,23 @@ import {
 } from '../../src/store/import-handlers.js';
 import { findImport, type Import } from '../../src/store/imports.js';
 import { registerNode, removeNode } from '../../src/store/nodes.js';
-import { createTestLog, type TestLog } from '../support/log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import type { TestLog } from '../support/log.js';
+import { openTestStoreWithQueues } from '../support/store.js';
 
-describe('imports that got lost', () => {
-  let database: TestDatabase;
+describe('lost imports', () => {
+  let close: () => Promise<void>;
   let store: Database;
   let queues: Queues;
   let logged: TestLog;
   /** Another one, which is alive; this one, which looks, does not. */
   const worker = randomUUID();
-  const own = { workerId: randomUUID(), atWork: new AtWork() };
+  const own = { workerId: randomUUID(), activeJobs: new ActiveJobs() };
 
   before(async () => {
-    database = await createDatabase();
-    logged = createTestLog();
-    store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
-    queues = openQueues({ DATABASE_URL: database.url, REDIS_URL: undefined }, logged.log);
+    ({ store, queues, logged, close } = await openTestStoreWithQueues());
     await registerNode(store, { id: worker, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
   });
-  after(async () => {
-    await queues.close();
-    await store.close();
-    await database.drop();
-  });
+  after(() => close());
 
   /** A stored bundle with so many handlers, all queued, and without a job. */
   async function stored(handlers: number): Promise<HandlerAttempt[]> {
@@ -124,12 +117,12 @@ describe('imports that got lost', () => {
     expect((await importOf(first.importId)).state).to.equal('running');
   });
 
-  it('are queued again at once when this worker has taken them and does not work on them', async () => {
+  it('are queued again at once when this worker has claimed them and is not executing them', async () => {
     const handlers = await stored(2);
     const [first, second] = handlers;
     if (!first || !second) throw new Error('no handlers');
     await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
-    await own.atWork.on(handlerJobId(first), async () => {
+    await own.activeJobs.run(handlerJobId(first), async () => {
       for (const handler of handlers) await claimHandler(store, handler, own.workerId);
       await look();
       expect(await attempts(first.importId)).to.deep.equal([1, 2]);
@@ -140,8 +133,8 @@ describe('imports that got lost', () => {
     for (const handler of handlers) expect(await claimHandler(store, handler, worker)).to.equal(undefined);
   });
 
-  it('are given up after some tries, and the import ends', async () => {
-    logged.expectErrors(/handler given up/);
+  it('fail after some attempts, and the import ends', async () => {
+    logged.expectErrors(/handler failed after too many attempts/);
     const handlers = await stored(1);
     const id = idOf(handlers);
     for (let time = 0; time < 5; time++) {
@@ -156,7 +149,7 @@ describe('imports that got lost', () => {
     expect(await importOf(id)).to.include({ state: 'failed' });
   });
 
-  it('end when nobody has ended them', async () => {
+  it('end when their handlers have all ended', async () => {
     const handlers = await stored(2);
     const id = idOf(handlers);
     for (const handler of handlers) {
@@ -171,7 +164,7 @@ describe('imports that got lost', () => {
     expect(ended.version).to.equal(6);
   });
 
-  it('are forgotten after a month', async () => {
+  it('are deleted after a month', async () => {
     const handlers = await stored(0);
     expect(handlers).to.deep.equal([]);
     const finished = store.knex('imports').whereNotNull('finished_at');

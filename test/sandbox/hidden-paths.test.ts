@@ -1,9 +1,9 @@
-/** What is installed below a folder of the system, which programs in the sandbox see. It takes root to put it there. */
+/** An installation below a system folder, which programs in the sandbox see. Installing there requires root. */
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { makeDataDirectory, secretPaths } from '../../src/bootstrap/data-directory.js';
 import { runTool, type ToolResult } from '../../src/build/run-tool.js';
-import { makeDataDirectory, secretPaths } from '../../src/data-directory.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { createTestLog } from '../support/log.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
@@ -27,7 +27,7 @@ describe('an installation below /usr/local', () => {
     await mkdir(join(root, 'cargo'));
     await writeFile(join(root, 'cargo', 'credentials.toml'), 'the secret\n');
     await writeFile(join(root, 'cargo', 'program'), 'no secret\n');
-    // Under another name, as an operator may have it.
+    // By another path, as an operator may have configured it.
     await symlink(dataDir, join(root, 'link'));
     const secret = secretPaths(
       { DATA_DIR: join(root, 'link'), SQLITE_DIR: join(dataDir, 'sqlite') },

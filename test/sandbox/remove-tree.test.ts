@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { removeTree } from '../../src/sandbox/remove-tree.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
-describe('removing what strangers have left', () => {
+describe('removing files of untrusted programs', () => {
   let folder: TempDir;
   before(async () => {
     folder = await tempDir('remove');
@@ -14,7 +14,7 @@ describe('removing what strangers have left', () => {
   });
   after(() => folder.remove());
 
-  it('removes folders that are too deep to be named, and follows no link', async () => {
+  it('removes folders deeper than PATH_MAX, and follows no link', async () => {
     const left = join(folder.path, 'left');
     await mkdir(left);
     await symlink(folder.path, join(left, 'link'));
@@ -28,7 +28,7 @@ describe('removing what strangers have left', () => {
     await removeTree(left);
   });
 
-  it('removes a link, not what it leads to', async () => {
+  it('removes a link, not its target', async () => {
     await symlink(join(folder.path, 'kept'), join(folder.path, 'link'));
     await removeTree(join(folder.path, 'link'));
     expect(existsSync(join(folder.path, 'link'))).to.equal(false);

@@ -1,4 +1,4 @@
-/** What a program sees and can do in the sandbox. It is required, so that nothing here passes without one. */
+/** Access of a program in the sandbox. The sandbox is required, so that no test passes without it. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { runTool, type ToolResult } from '../../src/build/run-tool.js';
-import { killLeftovers, spawnLimited } from '../../src/limited-process.js';
-import { isConfinedUser } from '../../src/sandbox/bubblewrap.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
+import { spawnLimited } from '../../src/sandbox/limited-process.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { callNumber, REFUSED_CALLS, seccompFilter } from '../../src/sandbox/seccomp.js';
+import { isUntrustedUser } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
-import { freePort } from '../support/postgres.js';
+import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
@@ -94,14 +94,15 @@ describe('the sandbox', () => {
       expect((await sh(`cat ${path} || ls ${path}`)).stdout, path).to.equal('');
   });
 
-  it('lets it write where it may, and nowhere else', async () => {
+  it('lets it write only to writable folders', async () => {
     const { stdout } = await sh(
       'echo mine > /work/made; echo mine > /tmp/made && echo tmp; for f in / /usr /given /etc /dev /dev/shm /proc/sys; do echo x > $f/x && echo "$f"; done',
     );
     expect(stdout).to.equal('tmp\n');
     expect(await readFile(join(work, 'made'), 'utf8')).to.equal('mine\n');
     expect(await readdir(join(folder.path, 'given'))).to.deep.equal(['file']);
-    if (process.getuid?.() === 0) expect(isConfinedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
+    if (process.getuid?.() === 0)
+      expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
   it('runs it without privileges and without a way to any', async () => {
@@ -113,7 +114,7 @@ describe('the sandbox', () => {
     expect(lines).to.include('NoNewPrivs: 1');
   });
 
-  it('puts it behind everybody else, and lets it not change that', async () => {
+  it('gives it the lowest priority, which it cannot change', async () => {
     const nice = Math.min(19, getPriority() + 10);
     const { stdout } = await sh(`
       for f in oom_score_adj autogroup; do echo 0 > /proc/self/$f && echo "changed $f"; done
@@ -127,7 +128,7 @@ describe('the sandbox', () => {
     expect(stdout.trim().split('\n')).to.deep.equal([`${nice}`, `${nice}`, '1000', ...session]);
   });
 
-  it('shows it no process but its own, and lets it end none', async () => {
+  it('shows it only its own processes, and lets it kill no others', async () => {
     const { stdout } = await sh(
       'echo $$; echo /proc/[0-9]*; tr "\\0" "\\n" < /proc/1/environ; kill -9 -1; echo on',
     );
@@ -138,7 +139,7 @@ describe('the sandbox', () => {
     expect(rest.join()).not.to.match(/DATABASE_URL|HOME=/);
   });
 
-  it('has no network, nor abstract sockets, unless it shall', async () => {
+  it('has no network and no abstract sockets, unless allowed', async () => {
     const port = await freePort();
     const servers: Server[] = [];
     const listen = (at: object) =>
@@ -213,7 +214,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     expect(left()).to.deep.equal([]);
   });
 
-  it('names the program by its own process id, and says by which signal it was ended', async () => {
+  it('reports the process id of the program, and the signal that ended it', async () => {
     const program = spawnLimited({
       confinement: await confine(),
       file: '/bin/sleep',
@@ -233,8 +234,8 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     await program.kill();
   });
 
-  it('is found by who looks for leftovers when it makes the kernel forget its monitor', async () => {
-    // Without root, what runs inside has no user of its own, by which it could be told.
+  it('ends with its monitor even if it clears its parent death signal', async () => {
+    // Without root, the program has no separate user, by which its processes are found.
     if (process.getuid?.() !== 0) return;
     const hide =
       'import os, threading\nthreading.Thread(target=os.execve, args=("/bin/sleep", ["sleep", "1000"], {})).start()';
@@ -251,18 +252,13 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     const status = () => readFile(`/proc/${pid}/status`, 'utf8');
     await eventually(async () => expect(await status()).to.match(/^Name:\s+sleep$/m));
     expect(await readFile(`/proc/${pid}/environ`, 'utf8')).to.equal('');
-    killLeftovers();
-    expect(isRunning(pid)).to.equal(true);
     const monitor = Number(/^PPid:\s+(\d+)/m.exec(await status())?.[1]);
     process.kill(monitor, 'SIGKILL');
     await program.ended;
-    await eventually(() => {
-      killLeftovers();
-      expect(isRunning(pid)).to.equal(false);
-    });
+    await eventually(() => expect(isRunning(pid)).to.equal(false));
   });
 
-  it('refuses system calls that lead out, or that no program of strangers needs', async () => {
+  it('refuses system calls that lead out, or that no untrusted program needs', async () => {
     const numbers = REFUSED_CALLS.flatMap((name) => callNumber(name) ?? []);
     const CLONE_NEWUSER = 0x1000_0000;
     const tries = `
@@ -327,7 +323,7 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
     });
   });
 
-  it('tells a sandbox that cannot be made from a program that fails', async () => {
+  it('distinguishes a sandbox that cannot be set up from a program that fails', async () => {
     expect(await sh('exit 1')).to.include({ outcome: 'exited', exitCode: 1 });
     const confinement = sandbox.confine({
       readOnly: [['/no/such', '/x']],
@@ -353,7 +349,7 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
 });
 
 describe('the filter of system calls', () => {
-  it('is there for the architectures that it is written for', () => {
+  it('exists for the supported architectures', () => {
     for (const architecture of ['x64', 'arm64'])
       expect((seccompFilter(architecture)?.length ?? 0) % 8).to.equal(0);
     expect(seccompFilter('riscv64')).to.equal(undefined);
@@ -384,8 +380,8 @@ describe('opening the sandbox', () => {
     expect(error?.message).to.match(/^SANDBOX is "required", but bubblewrap is not there: install it/);
   });
 
-  it('notices when it cannot reach into it', async () => {
-    // Without root, whoever makes a user namespace can.
+  it('notices when this process cannot access its files', async () => {
+    // Without root, the creator of the user namespace has access.
     if (process.getuid?.() !== 0) return;
     const module = `
       import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';

@@ -42,7 +42,7 @@ describe('announcements', () => {
     await eventually(() => expect(heard).to.deep.equal(['build a', 'import b']));
   });
 
-  it('of progress go out when there are no others to take them along', async () => {
+  it('of progress are sent when there are no others', async () => {
     store.announce('import', 'a');
     await eventually(() => expect(heard).to.deep.equal(['import a']));
     store.announce('import', 'b');

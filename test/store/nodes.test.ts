@@ -1,21 +1,21 @@
 /** Which nodes count as alive, also when PostgreSQL was away for longer than a node may be silent. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { presentNodes } from '../../src/reconcile/present-nodes.js';
-import { type Database, openDatabase } from '../../src/store/database.js';
-import { heartbeat, isSilent, liveNodes, type NodeKind, registerNode } from '../../src/store/nodes.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { awaitLiveNodes } from '../../src/reconcile/nodes.js';
+import type { Database } from '../../src/store/database.js';
+import {
+  areHeartbeatsMissing,
+  heartbeat,
+  liveNodes,
+  type NodeKind,
+  registerNode,
+} from '../../src/store/nodes.js';
+import { useTestStore } from '../support/store.js';
 
 describe('nodes', () => {
-  let database: TestDatabase;
   let store: Database;
-  before(async () => {
-    database = await createDatabase();
-    store = openDatabase(database.url, () => undefined);
-  });
-  after(async () => {
-    await store.close();
-    await database.drop();
+  useTestStore((opened) => {
+    store = opened;
   });
   beforeEach(() => store.knex('nodes').delete());
 
@@ -29,23 +29,23 @@ describe('nodes', () => {
   }
   const alive = async (kind: NodeKind) => (await liveNodes(store, kind)).map(({ id }) => id);
 
-  it('are dead when they are silent while others are not', async () => {
+  it('expire when only they have no heartbeat', async () => {
     const worker = await node('worker', 1);
     const living = await node('gateway', 2);
     await node('gateway', 11);
-    expect(await isSilent(store)).to.equal(false);
+    expect(await areHeartbeatsMissing(store)).to.equal(false);
     expect(await heartbeat(store, worker)).to.equal(true);
     expect(await alive('gateway')).to.deep.equal([living]);
-    expect((await presentNodes(store, 'gateway')).map(({ id }) => id)).to.deep.equal([living]);
+    expect((await awaitLiveNodes(store, 'gateway')).map(({ id }) => id)).to.deep.equal([living]);
   });
 
-  it('are all alive again with the first that is heard of, when none could be', async () => {
+  it('are all alive again with the first heartbeat after an outage', async () => {
     const worker = await node('worker', 31);
     const gateways = [await node('gateway', 30), await node('gateway', 32)];
     const deadBefore = await node('gateway', 45);
     expect(await alive('gateway')).to.deep.equal([]);
-    expect(await isSilent(store)).to.equal(true);
-    const present = presentNodes(store, 'gateway');
+    expect(await areHeartbeatsMissing(store)).to.equal(true);
+    const present = awaitLiveNodes(store, 'gateway');
     expect(await heartbeat(store, worker)).to.equal(true);
     expect(await alive('gateway'))
       .to.have.members(gateways)
@@ -53,12 +53,12 @@ describe('nodes', () => {
     expect((await present).map(({ id }) => id)).to.have.members(gateways);
   });
 
-  it('that nobody speaks for are waited for only so long', async () => {
+  it('without heartbeats are waited for only for a limited time', async () => {
     await node('gateway', 30);
-    expect(await presentNodes(store, 'gateway')).to.deep.equal([]);
+    expect(await awaitLiveNodes(store, 'gateway')).to.deep.equal([]);
   });
 
-  it('are told that they were taken for dead', async () => {
+  it('are notified that they had expired', async () => {
     expect(await heartbeat(store, randomUUID())).to.equal(false);
     await node('worker', 30);
     expect(await heartbeat(store, randomUUID())).to.equal(false);

@@ -1,22 +1,16 @@
 /** Counts of requests, by nodes that come and go. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { type Database, openDatabase } from '../../src/store/database.js';
+import type { Database } from '../../src/store/database.js';
 import { registerNode, removeNode } from '../../src/store/nodes.js';
 import { addRequests, foldRequestCounters } from '../../src/store/request-counters.js';
 import { readStatistics } from '../../src/store/statistics.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { useTestStore } from '../support/store.js';
 
 describe('counts of requests', () => {
-  let database: TestDatabase;
   let store: Database;
-  before(async () => {
-    database = await createDatabase();
-    store = openDatabase(database.url, () => undefined);
-  });
-  after(async () => {
-    await store.close();
-    await database.drop();
+  useTestStore((opened) => {
+    store = opened;
   });
 
   const join = async () => {

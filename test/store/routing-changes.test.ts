@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';
-import { type Database, openDatabase, type Store } from '../../src/store/database.js';
+import type { Store } from '../../src/store/database.js';
 import { createDomain, type Domain, deleteDomain, updateDomain } from '../../src/store/domains.js';
 import {
   createEndpoint,
@@ -8,23 +9,19 @@ import {
   type NewEndpoint,
   updateEndpoint,
 } from '../../src/store/endpoints.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { openTestStore, type TestStore } from '../support/store.js';
 
 /** What gateways are told, and what they find when they look: announcements and versions. */
 describe('changes that gateways have to see', () => {
-  let database: TestDatabase;
-  let connections: Database;
+  let opened: TestStore;
   let store: Store;
   let announced: string[] = [];
   let count = 0;
 
   before(async () => {
-    database = await createDatabase();
-    connections = openDatabase(database.url, (error) => {
-      throw error;
-    });
+    opened = await openTestStore();
     store = {
-      knex: connections.knex,
+      knex: opened.store.knex,
       announce: (topic, id) => {
         announced.push(`${topic} ${id}`);
       },
@@ -33,10 +30,7 @@ describe('changes that gateways have to see', () => {
   beforeEach(() => {
     announced = [];
   });
-  after(async () => {
-    await connections.close();
-    await database.drop();
-  });
+  after(() => opened.close());
 
   async function domain(more: Partial<Domain> = {}): Promise<Domain> {
     count += 1;
@@ -63,22 +57,16 @@ describe('changes that gateways have to see', () => {
   async function endpoint(more: Partial<NewEndpoint> = {}): Promise<string> {
     count += 1;
     const created = await createEndpoint(store, {
-      name: 'E',
-      path: `/p${count}`,
-      method: 'GET',
-      domain: '*',
-      collection_id: null,
-      description: null,
-      code: null,
-      dependencies: null,
-      limits: null,
-      enabled: true,
+      ...ENDPOINT_DEFAULTS,
+      ...{ name: 'E', path: `/p${count}`, method: 'GET', domain: '*' },
       ...more,
     });
     return created.id;
   }
 
-  /** Runs a change, and expects exactly these endpoints to be announced and, while they exist, to have a new version. */
+  /**
+   * Runs a change, and expects exactly these endpoints to be announced and, while they exist, to have a new version.
+   */
   async function expectSeen(ids: readonly string[], change: () => Promise<unknown>): Promise<void> {
     const before = await versions();
     announced = [];
@@ -150,7 +138,7 @@ describe('changes that gateways have to see', () => {
     );
   });
 
-  it('without waiting for each other in a circle', async () => {
+  it('without deadlocks', async () => {
     const { id: domainId, host } = await domain();
     const collectionId = await collection(domainId, '/x');
     const ids: string[] = [];

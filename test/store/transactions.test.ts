@@ -1,21 +1,12 @@
 /** Transactions that get into each other's way. */
 import { expect } from 'chai';
-import { type Database, openDatabase, type Store, transaction } from '../../src/store/database.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Database, type Store, transaction } from '../../src/store/database.js';
+import { useTestStore } from '../support/store.js';
 
 describe('transactions', () => {
-  let database: TestDatabase;
   let store: Database;
-
-  before(async () => {
-    database = await createDatabase();
-    store = openDatabase(database.url, (error) => {
-      throw error;
-    });
-  });
-  after(async () => {
-    await store.close();
-    await database.drop();
+  useTestStore((opened) => {
+    store = opened;
   });
 
   const hostOf = (number: number) => `t${number}.example`;
@@ -26,7 +17,7 @@ describe('transactions', () => {
       .update({ name });
   const names = () => store.knex('domains').orderBy('host').pluck<string[]>('name');
 
-  it('are run again when they wait for each other', async () => {
+  it('are retried after a deadlock', async () => {
     await store.knex('domains').insert([1, 2].map((number) => ({ host: hostOf(number), name: 'new' })));
     // Each holds one row when both ask for that of the other, the first time.
     let holding = 0;
@@ -50,7 +41,7 @@ describe('transactions', () => {
     expect(left, 'one after the other').to.equal(right);
   });
 
-  it('are not run again when they fail', async () => {
+  it('are not retried after other failures', async () => {
     let tries = 0;
     const failing = transaction(store, async (tx) => {
       tries++;

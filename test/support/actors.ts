@@ -1,14 +1,18 @@
 /** Actors and connections for tests, outside of an actor host. */
+
 import { Registry } from 'prom-client';
-import { Actor, type ActorCall } from '../../src/actors/actor.js';
-import type { Driver, DriverAnswer } from '../../src/actors/driver.js';
-import { type ConnectionTest, testConnection } from '../../src/actors/open-connection.js';
+import { Actor } from '../../src/actors/actor.js';
+import type { Driver } from '../../src/actors/driver.js';
+import type { ActorCall } from '../../src/actors/driver-call.js';
+import { testConnection } from '../../src/actors/open-connection.js';
+import type { DriverAnswer } from '../../src/actors/operations.js';
 import { ServiceError, type ServiceErrorKind } from '../../src/actors/service-error.js';
 import { ServiceMetrics } from '../../src/actors/service-metrics.js';
-import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
+import type { ConnectionTest } from '../../src/model/connection-test.js';
+import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
 import { createTestLog } from './log.js';
 
-/** A call as tests write it down. */
+/** A call in the short form of tests. */
 export interface TestCall {
   readonly operation: string;
   readonly args?: unknown;
@@ -25,7 +29,11 @@ export function call({ operation, args, payload = '', timeoutMs = 10_000 }: Test
 export function startActor<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  options: { readonly queueLimit?: number; readonly sqliteDir?: string } = {},
+  options: {
+    readonly queueLimit?: number;
+    readonly sqliteDir?: string;
+    readonly connectTimeoutMs?: number;
+  } = {},
 ): Actor<T> {
   const metrics = new ServiceMetrics(new Registry(), () => []).of('a service', driver.type);
   return new Actor<T>({
@@ -33,28 +41,31 @@ export function startActor<T extends ServiceType>(
     config,
     queueLimit: options.queueLimit ?? 1_000,
     sqliteDir: options.sqliteDir,
+    connectTimeoutMs: options.connectTimeoutMs,
     metrics,
     log: createTestLog().log,
     onState: () => undefined,
   });
 }
 
-/** Tries a config out, as the API does. */
+/** Tests a config, as the API does. */
 export function tryConnection<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
   sqliteDir?: string,
+  timeoutMs?: number,
 ): Promise<ConnectionTest> {
-  return testConnection(driver, config, { log: createTestLog().log, sqliteDir });
+  return testConnection(driver, config, { log: createTestLog().log, sqliteDir }, timeoutMs);
 }
 
-/** Runs `use` with an actor, and drains it whatever happens. */
+/** Runs `use` with an actor, and always drains it afterwards. */
 export async function withActor<T extends ServiceType, R>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
   use: (actor: Actor<T>) => Promise<R>,
+  options: Parameters<typeof startActor>[2] = {},
 ): Promise<R> {
-  const actor = startActor(driver, config);
+  const actor = startActor(driver, config, options);
   try {
     return await use(actor);
   } finally {

@@ -1,16 +1,16 @@
-/** The management API in this process, on a port and a database of its own. */
+/** The management API in this process, with a separate port and database. */
 import { ActorHostClient } from '../../src/actors/client.js';
+import type { ApiDependencies } from '../../src/api/api-dependencies.js';
 import { createApp } from '../../src/api/app.js';
-import type { ApiDependencies } from '../../src/api/dependencies.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { ImportReader } from '../../src/import/reader.js';
 import { openQueues } from '../../src/queues/queues.js';
 import { Changes } from '../../src/reconcile/changes.js';
-import { runDirectory } from '../../src/run-directory.js';
-import { createSecretBox } from '../../src/secrets.js';
-import { actorHostToken } from '../../src/service-token.js';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { actorHostToken } from '../../src/secrets/service-token.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createClient, type HttpClient } from './client.js';
 import { assertDescribed } from './contract.js';
@@ -29,7 +29,7 @@ export interface TestApi extends HttpClient {
 
 export interface TestApiOptions {
   readonly config?: Partial<Config>;
-  /** Replaces what the API works with. */
+  /** Overrides of the dependencies of the API. */
   readonly deps?: (deps: ApiDependencies) => ApiDependencies;
 }
 

@@ -1,28 +1,28 @@
 /**
- * A load balancer as one stands in front of several machines: keeps connections to each, takes turns, goes to another
- * machine when one refuses the connection, and to it again once its port is open. Nothing else is tried twice: what
- * fails after a connection was made fails for the client, with 502.
+ * A load balancer for several machines: persistent connections, round robin, failover to another machine when a
+ * connection is refused, and recovery once the port is open. Nothing else is retried: a failure after a connection was
+ * made is a 502 for the client.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
 export interface Balancer {
   readonly url: string;
-  /** What clients could not be spared, in words. */
+  /** Failures that clients saw, in words. */
   readonly failures: readonly string[];
   close(): Promise<void>;
 }
 
-/** A machine that refused is asked again after this. */
+/** A machine that refused a connection is retried after this. */
 const RETRY_AFTER_MS = 100;
 
 interface Target {
   readonly url: URL;
   readonly agent: Agent;
-  /** Not asked before, unless all are down. */
+  /** Not used before then, unless all are down. */
   downUntil: number;
 }
 
-/** Starts one in front of these servers. */
+/** Starts a balancer for these servers. */
 export async function startBalancer(urls: readonly string[]): Promise<Balancer> {
   const targets: Target[] = urls.map((url) => ({
     url: new URL(url),
@@ -106,7 +106,7 @@ function send(incoming: IncomingMessage, body: Buffer, { url, agent }: Target): 
       resolve,
     );
     sent.once('error', (error: Error) => {
-      // Whether the connection was new or kept tells why it broke.
+      // A reused connection may have been closed by the server.
       if (sent.reusedSocket) error.message += ' (on a kept connection)';
       reject(error);
     });

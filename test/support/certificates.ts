@@ -1,4 +1,6 @@
-/** Certificates for test servers, made by `openssl`: an authority of their own, and what it has issued for some names. */
+/**
+ * Certificates for test servers, made by `openssl`: a separate authority, and certificates it issued for some names.
+ */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -7,14 +9,14 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A file, and what stands in it. */
+/** A file and its content. */
 export interface PemFile {
   readonly path: string;
   readonly pem: string;
 }
 
 export interface Certificates {
-  /** The certificate of the authority: who trusts it, accepts `cert`. */
+  /** The certificate of the authority that issued `cert`. */
   readonly ca: PemFile;
   readonly cert: PemFile;
   /** Belongs to `cert`; without a passphrase. */
@@ -22,7 +24,7 @@ export interface Certificates {
 }
 
 /**
- * Makes a new authority and a certificate that it has issued for a server.
+ * Creates an authority and a certificate issued by it for a server.
  * @param folder where the files go; it must exist
  * @param hostnames names or addresses the certificate is valid for
  */

@@ -1,4 +1,4 @@
-/** A small HTTP client for tests: it sends what it is told, also what is wrong, and keeps no connections. */
+/** A small HTTP client for tests: sends any input, valid or not, and keeps no connections open. */
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 
 export interface HttpResponse {
@@ -10,7 +10,7 @@ export interface HttpResponse {
 
 export interface HttpRequest {
   readonly headers?: OutgoingHttpHeaders;
-  /** Sent as JSON, unless it is text or bytes: those go as they are. */
+  /** Sent as JSON, except for text or bytes, which are sent unchanged. */
   readonly body?: unknown;
 }
 
@@ -22,7 +22,7 @@ export interface HttpClient {
   delete(path: string, options?: HttpRequest): Promise<HttpResponse>;
 }
 
-/** @param check looks at every answer */
+/** @param check is called with every answer */
 export function createClient(
   baseUrl: string,
   check: (method: string, path: string, response: HttpResponse) => void = () => undefined,

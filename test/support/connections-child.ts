@@ -1,10 +1,13 @@
-/** Holds connections for `connections.ts`, and tells what becomes of them. Arguments: URL, how many, how many of them ask. */
+/**
+ * Holds connections for `connections.ts`, and reports their states. Arguments: URL, number of connections, number of
+ * those that send a request.
+ */
 import { connect } from 'node:net';
 
 const [url = '', count = '0', askEvery = '1'] = process.argv.slice(2);
 const { hostname, port, pathname } = new URL(url);
 const REQUEST = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
-/** Opened at a time: what waits to be accepted must fit the server's backlog. */
+/** Opened at a time, so that pending connections fit the server's backlog. */
 const AT_ONCE = 200;
 
 const answered: Record<string, number> = {};

@@ -1,12 +1,12 @@
-/** Very many connections: held by a process of its own, so that file descriptors and the event loop here stay free. */
+/** Very many connections, held by a separate process, so that file descriptors and the event loop here stay free. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { eventually } from './eventually.js';
 
-/** What has become of the connections. */
+/** The states of the connections. */
 export interface FloodCounts {
   readonly open: number;
-  /** Answered with this status since the beginning. */
+  /** Responses with this status so far. */
   readonly answered: Readonly<Record<string, number>>;
   readonly closed: number;
 }
@@ -14,7 +14,7 @@ export interface FloodCounts {
 export interface Flood {
   /** As of the last tenth of a second. */
   counts(): FloodCounts;
-  /** Waits until the counts are as they should be. */
+  /** Waits until the counts pass. */
   until(holds: (counts: FloodCounts) => boolean, limitMs?: number): Promise<FloodCounts>;
   end(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Checks that answers are what `/api/openapi.json` says: every test that talks to the API is a test of its description. */
+/** Checks responses against `/api/openapi.json`, so that every test of the API also tests its description. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../src/api/app.js';
 import { describeApi } from '../../src/api/openapi.js';
@@ -10,7 +10,7 @@ interface Operation {
 
 const document = describeApi(ROUTES);
 const paths = document['paths'] as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-// Formats are checked where the input comes in; here it is about shapes.
+// Formats are validated in requests; only shapes are checked here.
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(
   document,
   'api',

@@ -1,6 +1,6 @@
 /**
- * A registry of crates for cargo, served by the test: hostile crates, and beside them those that cargo has downloaded to
- * this machine before, so that the SDK can be built with it.
+ * A registry of crates for cargo, served by the test: hostile crates, and beside them those that cargo has downloaded
+ * to this machine before, so that the SDK can be built with it.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ export interface TestCrate {
 }
 
 export interface CrateRegistry {
-  /** A CARGO_HOME in which this registry stands for crates.io. */
+  /** A CARGO_HOME in which this registry replaces crates.io. */
   readonly cargoHome: string;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface CrateRegistry {
 const REAL_HOME = process.env['CARGO_HOME'] ?? join(homedir(), '.cargo');
 
 export async function startCrateRegistry(crates: readonly TestCrate[]): Promise<CrateRegistry> {
-  // What the SDK needs is downloaded, unless it is there.
+  // Crates of the SDK are downloaded unless they exist.
   execFileSync('cargo', ['fetch', '--quiet', '--locked', '--manifest-path', 'sdk/Cargo.toml']);
   const folder = await tempDir('registry');
   const packed = new Map(crates.map((crate) => [crate.name, pack(crate, folder)]));
@@ -71,7 +71,10 @@ function indexOf(path: string): string | undefined {
   return lines?.map((line) => `${line}\n`).join('');
 }
 
-/** A file below cargo's folder of registries. @param path `*` stands for one of them */
+/**
+ * A file below cargo's folder of registries.
+ * @param path `*` matches any of them
+ */
 function downloaded(path: string): Buffer | undefined {
   const [kind = '', , ...rest] = path.split('/');
   for (const registry of readdirSync(join(REAL_HOME, 'registry', kind))) {

@@ -1,11 +1,11 @@
 /** Waits for conditions, never for a fixed time. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 /**
  * Repeats an assertion until it holds.
- * @throws what it last failed with, when it never does
+ * @throws its last error, after the timeout
  */
 export async function eventually<T>(assertion: () => Promise<T> | T, limitMs = LIMIT_MS): Promise<T> {
   const deadline = Date.now() + limitMs;

@@ -1,12 +1,16 @@
-/** The examples in `examples/`, deployed as they are: folders with `endpoint.json` endpoint by endpoint, others as bundles. */
+/**
+ * The examples in `examples/`, deployed as they are: folders with `endpoint.json` endpoint by endpoint, others as
+ * bundles.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import type { ServiceType } from '../../src/service-configs.js';
+import type { ServiceType } from '../../src/model/service-configs.js';
+import type { HttpClient } from './client.js';
 import { expectData } from './expect.js';
 import { multipart } from './form.js';
-import type { Stack } from './processes.js';
+import { deploy, type Stack } from './processes.js';
 import { tempDir } from './temp.js';
 import { bind } from './test-services.js';
 
@@ -21,11 +25,11 @@ interface EndpointDefinition {
 interface Definition {
   readonly endpoint?: EndpointDefinition;
   readonly endpoints?: readonly EndpointDefinition[];
-  /** What has to be bound for it to work. */
+  /** The bindings it needs. */
   readonly services?: readonly { readonly pool_id: string; readonly service_type: ServiceType }[];
 }
 
-/** What the import of a bundle answers, as far as tests look at it. */
+/** The part of the response to an import that tests use. */
 export interface BundleImport {
   readonly endpoints_created: number;
   readonly endpoints_updated: number;
@@ -41,7 +45,7 @@ export interface BundleImport {
  * @param serviceOf the id of a service of this type; called once for each that has to be bound
  */
 export async function deployExample(
-  stack: Stack,
+  api: HttpClient,
   name: string,
   serviceOf: (type: ServiceType) => Promise<string>,
 ): Promise<void> {
@@ -51,8 +55,8 @@ export async function deployExample(
   const bound: [poolId: string, serviceId: string][] = [];
   for (const { pool_id, service_type } of services) bound.push([pool_id, await serviceOf(service_type)]);
   for (const each of endpoint ? [endpoint, ...endpoints] : endpoints) {
-    const id = await stack.deploy({ ...each, code });
-    for (const [poolId, serviceId] of bound) await bind(stack.api, id, serviceId, poolId);
+    const id = await deploy(api, { ...each, code });
+    for (const [poolId, serviceId] of bound) await bind(api, id, serviceId, poolId);
   }
 }
 

@@ -1,4 +1,4 @@
-/** What answers of the API look like, said once. */
+/** Expected shapes of API responses. */
 import { expect } from 'chai';
 import type { ErrorCode } from '../../src/errors.js';
 import { ERROR_CATALOGUE } from '../../src/errors.js';
@@ -24,5 +24,5 @@ export function expectFailure(response: HttpResponse, code: ErrorCode, message: 
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** An id nothing has. */
+/** An unknown id. */
 export const NO_ID = '00000000-0000-4000-8000-000000000000';

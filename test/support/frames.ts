@@ -1,8 +1,15 @@
-/** Streams of frames for property tests, whole and damaged. */
+/** Frames, and streams of them for property tests, whole and damaged. */
 import fc from 'fast-check';
-import { encodeFrame, type Frame, FrameDecoder, ProtocolError } from '../../src/wire/codec.js';
+import {
+  type Frame,
+  FrameDecoder,
+  FrameEncoder,
+  type FrameKind,
+  HEADER_BYTES,
+  ProtocolError,
+} from '../../src/wire/codec.js';
 
-/** What a decoder made of a stream. */
+/** The result of decoding a stream. */
 export interface ReadStream {
   readonly frames: readonly Frame[];
   /** `complete`, `incomplete`, or what was wrong. */
@@ -19,6 +26,13 @@ const frame = fc.record({
   head: fc.string({ unit: 'grapheme', maxLength: 40 }),
   body: fc.oneof(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ minLength: 2_000, maxLength: 5_000 })),
 });
+
+/** Encodes one frame. */
+export function encodeFrame(kind: FrameKind, number: number, head: string, body: Uint8Array): Buffer {
+  const encoder = new FrameEncoder(HEADER_BYTES);
+  encoder.add(kind, number, head, body);
+  return Buffer.concat(encoder.take());
+}
 
 /** The bytes of some frames. */
 export const wholeStream: fc.Arbitrary<Buffer> = fc

@@ -1,14 +1,17 @@
-/** What mocha runs around all suites: the end of the shared database server, and the look for what tests left behind. */
+/**
+ * Root hooks of mocha: start and stop of the shared database server, and the check for leaked processes and resources.
+ * In parallel mode each worker checks itself, and only the main process has the server.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { takeUnexpectedErrors } from './log.js';
-import { stopServer } from './postgres.js';
+import { shareServer, stopServer } from './postgres.js';
 import { leftTempDirs } from './temp.js';
 
-/** What ends by itself, like a socket that is closing, gets this long. */
+/** Time for resources that close asynchronously, such as sockets. */
 const GRACE_MS = 3_000;
 
-/** What there is at one moment that a suite has to clear away. */
+/** Resources at one moment that a suite has to release. */
 interface Belongings {
   readonly children: readonly string[];
   readonly servers: number;
@@ -16,39 +19,49 @@ interface Belongings {
   readonly folders: readonly string[];
 }
 
+const NOTHING: Belongings = { children: [], servers: 0, sockets: 0, folders: [] };
+/**
+ * Resources that are not leaks of the current suite: process and folder of the database server, and leaks of earlier
+ * suites.
+ */
+let known = NOTHING;
+
+export async function mochaGlobalSetup(): Promise<void> {
+  await shareServer();
+  const { children, folders } = belongings();
+  known = { ...NOTHING, children, folders };
+}
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  await stopServer();
+  await checkLeft(NOTHING);
+}
+
 export const mochaHooks: Mocha.RootHookObject = {
   beforeAll(this: Mocha.Context) {
-    // Hooks of a suite run in the order they were added, so this one sees what the suite's own hooks have left.
+    // Hooks of a suite run in the order they were added, so this one runs after the suite's own hooks.
     for (const suite of this.test?.parent?.suites ?? []) suite.afterAll(() => checkSuite());
-  },
-
-  async afterAll() {
-    await stopServer();
-    await checkLeft({ children: [], servers: 0, sockets: 0, folders: [] });
   },
 };
 
 async function checkSuite(): Promise<void> {
   const errors = takeUnexpectedErrors();
-  // The database server belongs to the run: its process, and its folder.
-  const isServer = (text: string) => /postgres/.test(text);
-  const { children, folders } = belongings();
-  await checkLeft({
-    children: children.filter(isServer),
-    servers: 0,
-    sockets: 0,
-    folders: folders.filter(isServer),
-  });
+  await checkLeft(known);
   if (errors.length > 0) throw new Error(`Errors were logged that no test expected:\n${errors.join('\n')}`);
 }
 
-/** @throws Error when more is there than allowed, even after a while */
+/** @throws Error when there are more than allowed, even after a while */
 async function checkLeft(allowed: Belongings): Promise<void> {
   const deadline = Date.now() + GRACE_MS;
   for (;;) {
-    const left = describeLeft(belongings(), allowed);
+    const now = belongings();
+    const left = describeLeft(now, allowed);
     if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`Left behind: ${left.join('; ')}`);
+    if (Date.now() > deadline) {
+      // Not counted as leaks of later suites.
+      known = now;
+      throw new Error(`Left behind: ${left.join('; ')}`);
+    }
     await delay(50);
   }
 }
@@ -85,7 +98,7 @@ function childProcesses(): string[] {
         children.push(`${pid} ${stat.slice(stat.indexOf('(') + 1, end)}`);
       }
     } catch {
-      // It ended while we looked.
+      // It has ended meanwhile.
     }
   }
   return children;

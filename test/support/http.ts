@@ -1,4 +1,7 @@
-/** An HTTP client for what the management API's client cannot do: exact bytes, headers as they came, kept connections. */
+/**
+ * An HTTP client for cases that the client of the management API does not cover: exact bytes, raw headers, persistent
+ * connections.
+ */
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
 
@@ -16,13 +19,13 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   /** Several pieces are sent chunked, unless a Content-Length is given. */
   readonly body?: Buffer | string | readonly Buffer[];
-  /** A connection of its own unless given. */
+  /** The connection to use; by default a new one. */
   readonly agent?: Agent;
-  /** Ends the call from this side. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request; resolves with the whole answer. */
+/** Sends a request; resolves with the whole response. */
 export function call(url: string | URL, options: Call = {}): Promise<Answer> {
   const { method = 'GET', headers = {}, body, agent = false, signal } = options;
   return new Promise((resolve, reject) => {
@@ -51,7 +54,7 @@ export function call(url: string | URL, options: Call = {}): Promise<Answer> {
   });
 }
 
-/** Sends bytes as they are on a connection of their own; resolves with all that comes back until it closes. */
+/** Sends raw bytes on a new connection; resolves with all received bytes when it closes. */
 export function exchangeBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

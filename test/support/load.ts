@@ -1,12 +1,12 @@
 /**
- * Load for tests of faults: clients that keep their connections, send one request after the other, and check the status
- * and the body of every answer. Whatever is not as it should be is a failure, with the moment it began and ended.
+ * Load for tests of faults: clients with persistent connections that send one request after the other, and check the
+ * status and body of every response. Unexpected responses are failures, with their start and end times.
  */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, call } from './http.js';
 
-/** One request, and what its answer has to be. */
+/** One request, and its expected response. */
 export interface LoadRequest extends Omit<Call, 'agent' | 'signal'> {
   readonly path: string;
   /** 200 unless given. */
@@ -16,9 +16,9 @@ export interface LoadRequest extends Omit<Call, 'agent' | 'signal'> {
 }
 
 export interface LoadOptions {
-  /** Base URLs. A client stays with one until it refuses a connection, then it goes on to the next at once. */
+  /** Base URLs. A client uses one until it refuses a connection, then the next one at once. */
   readonly targets: readonly string[];
-  /** What is sent: by the how manyth client, as its how manyth request. */
+  /** The request for a client number and its request number. */
   readonly request: (client: number, number: number) => LoadRequest;
   readonly clients?: number;
   /** Milliseconds between an answer and the next request of a client. */
@@ -44,10 +44,6 @@ export interface Load {
   failures(): readonly LoadFailure[];
   /** When the first of all requests that were sent after this moment was answered as it should be. */
   firstServedAfter(moment: number): number | undefined;
-  /** How long the slowest of all requests took that were answered as they should be, milliseconds. */
-  slowest(): number;
-  /** How long the requests took that were sent between two moments and answered as they should be, the fastest first; milliseconds. */
-  durations(from: number, to: number): readonly number[];
   /** Lets every client finish its request; resolves with the failures. */
   stop(): Promise<readonly LoadFailure[]>;
 }
@@ -124,13 +120,6 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
           (first, { answeredAt }) => Math.min(first ?? answeredAt, answeredAt),
           undefined,
         ),
-    slowest: () =>
-      served.reduce((slowest, { sentAt, answeredAt }) => Math.max(slowest, answeredAt - sentAt), 0),
-    durations: (from, to) =>
-      served
-        .filter(({ sentAt }) => sentAt >= from && sentAt < to)
-        .map(({ sentAt, answeredAt }) => answeredAt - sentAt)
-        .sort((a, b) => a - b),
     stop: async () => {
       isOver = true;
       await Promise.all(running);

@@ -12,12 +12,12 @@ export interface LogLine {
 }
 
 export interface TestLog {
-  /** For what runs in this process. */
+  /** For code in this process. */
   readonly log: Logger;
-  /** For what runs in another: takes its output, whole lines or pieces. */
+  /** For another process: receives its output, in any pieces. */
   write(output: string): void;
   readonly lines: readonly LogLine[];
-  /** From now on, error lines that match are part of the test. */
+  /** Expects matching error lines from now on. */
   expectErrors(pattern: RegExp): void;
 }
 

@@ -1,8 +1,9 @@
 /**
- * Machines that work together: each has a name, a clock, a `DATA_DIR`, ports and all processes of its own; they share
- * one PostgreSQL, one Redis and the artifacts in S3. Each reaches the first and the last by ways that a test can cut.
+ * Machines of one installation: each has a separate name, clock, `DATA_DIR`, ports and processes; they share one
+ * PostgreSQL, one Redis and the artifacts in S3. A test can interrupt the connections of each to PostgreSQL and S3.
  */
-import { createDatabase, freePort, type TestDatabase } from './postgres.js';
+import { freePort } from './ports.js';
+import { createDatabase, type TestDatabase } from './postgres.js';
 import { type Stack, startStack } from './processes.js';
 import { startRedis, type TestRedis } from './redis.js';
 import { startS3, type TestS3 } from './s3.js';
@@ -10,15 +11,15 @@ import { startProxy, type TcpProxy } from './tcp-proxy.js';
 import { SECRET_KEY } from './test-services.js';
 
 const BUCKET = 'artifacts';
-/** The clock of the second machine is so far ahead: nothing may depend on clocks that agree. S3 takes up to 15 minutes. */
+/** Offset of the second machine's clock: nothing may depend on synchronized clocks. S3 accepts up to 15 minutes. */
 const AHEAD_MS = 300_000;
 
 /** One machine with its processes. */
 export interface Machine extends Stack {
   readonly hostname: string;
-  /** Its way to PostgreSQL. */
+  /** Its proxy to PostgreSQL. */
   readonly postgres: TcpProxy;
-  /** Its way to the artifact store. */
+  /** Its proxy to the artifact store. */
   readonly s3: TcpProxy;
 }
 
@@ -90,7 +91,7 @@ async function startMachine(
   }
 }
 
-/** Settings for Node processes that take the time for later than it is, and hand that on to those they start. */
+/** Settings for Node processes with a clock ahead, which their children inherit. */
 function clockAhead(ms: number): Record<string, string> {
   const code = `const real = Date.now; globalThis.Date = class extends Date {
     constructor(...given) { if (given.length > 0) super(...given); else super(real() + ${ms}); }

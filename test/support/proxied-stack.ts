@@ -1,10 +1,10 @@
-/** A stack whose PostgreSQL a test can take away and give back. */
+/** A stack whose PostgreSQL a test can make unavailable. */
 import { type Stack, type StackOptions, startStack } from './processes.js';
 import { startProxy, type TcpProxy } from './tcp-proxy.js';
 
 export interface ProxiedStack {
   readonly stack: Stack;
-  /** On the way of all processes to PostgreSQL. */
+  /** The proxy between all processes and PostgreSQL. */
   readonly database: TcpProxy;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** HTTP byte by byte: what no HTTP client would send, and what comes back, one answer after the other. */
+/** Raw HTTP: sends bytes that no HTTP client would send, and parses the responses. */
 import { connect, type Socket } from 'node:net';
 import { eventually } from './eventually.js';
 
-/** An answer as it stands on the connection. */
+/** A raw response. */
 export interface RawAnswer {
   readonly status: number;
   /** Names in lower case. */
@@ -10,7 +10,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** A connection that sends what it is told. */
+/** A connection that sends raw bytes. */
 export class RawConnection {
   #received = '';
   #isEnded = false;
@@ -23,7 +23,7 @@ export class RawConnection {
     socket.on('end', () => {
       this.#isEnded = true;
     });
-    // A server that closes while we send is what some tests are about.
+    // Some tests expect the server to close while we send.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.#isClosed = true;
@@ -35,7 +35,7 @@ export class RawConnection {
     const socket = connect({
       port: Number(port),
       host: hostname,
-      // So that the end of the other side is not ours.
+      // The end of the other side must not end ours.
       allowHalfOpen: true,
       ...(localAddress !== undefined && { localAddress }),
     });
@@ -48,17 +48,17 @@ export class RawConnection {
     return this;
   }
 
-  /** All answers that have come completely, and the final ones only. */
+  /** All complete responses, final ones only. */
   get answers(): readonly RawAnswer[] {
     return parse(this.#received).filter(({ status }) => status >= 200);
   }
 
-  /** Also what is no answer, or none yet. */
+  /** All received bytes, including incomplete or invalid responses. */
   get received(): string {
     return this.#received;
   }
 
-  /** Whether the server has said that it sends no more. */
+  /** Whether the server has closed its sending side. */
   get isEnded(): boolean {
     return this.#isEnded || this.#isClosed;
   }
@@ -83,6 +83,19 @@ export class RawConnection {
   close(): void {
     this.socket.destroy();
   }
+}
+
+/** Opens connections for a suite, and closes them after each of its tests. */
+export function connector(): (url: string) => Promise<RawConnection> {
+  const open: RawConnection[] = [];
+  afterEach(() => {
+    for (const connection of open.splice(0)) connection.close();
+  });
+  return async (url) => {
+    const connection = await RawConnection.open(url);
+    open.push(connection);
+    return connection;
+  };
 }
 
 /** Sends bytes on a connection of their own; resolves with what comes back until the server closes. */

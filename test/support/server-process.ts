@@ -1,17 +1,18 @@
-/** A server program of a test, which can be stopped at once and started again. */
+/** A server program of a test, which can be killed and restarted. */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { eventually } from './eventually.js';
 import { descendantsOf } from './process-state.js';
+import type { TempDir } from './temp.js';
 
 export interface ServerProcess {
   /** Resolves when its port accepts connections. */
   start(): Promise<void>;
-  /** Kills it; whoever was connected notices. */
+  /** Kills it; its clients are disconnected. */
   stop(): Promise<void>;
-  /** Stops it where it is: connections stay open, and nothing answers. */
+  /** Suspends it: connections stay open, without responses. */
   hang(): void;
-  /** It goes on. */
+  /** Resumes it. */
   wake(): void;
 }
 
@@ -44,7 +45,7 @@ export function serverProcess(
       running = undefined;
       if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
       const ended = new Promise((resolve) => child.once('exit', resolve));
-      // Servers with a process for each client: those would go on.
+      // Also suspends the processes for single clients.
       const sessions = descendantsOf(child.pid);
       child.kill('SIGKILL');
       for (const { pid } of sessions) kill(pid, 'SIGKILL');
@@ -53,11 +54,25 @@ export function serverProcess(
   };
 }
 
+/** A server whose folder is removed with it. */
+export function withFolder(
+  server: ServerProcess,
+  folder: TempDir,
+): ServerProcess & { remove(): Promise<void> } {
+  return {
+    ...server,
+    remove: async () => {
+      await server.stop();
+      await folder.remove();
+    },
+  };
+}
+
 function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended by itself.
+    // It has already ended.
   }
 }
 

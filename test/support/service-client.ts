@@ -1,4 +1,4 @@
-/** A handler's side of the service protocol, spoken by hand. */
+/** The client side of the service protocol, without the SDK. */
 import { connect, type Socket } from 'node:net';
 import type { ServiceErrorKind } from '../../src/actors/service-error.js';
 import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
@@ -13,11 +13,11 @@ export interface ServiceAnswer {
 }
 
 export interface ServiceClient {
-  /** Sends a head, whatever it is, and waits for its answer. Rejects when the connection closes first. */
+  /** Sends any head, and waits for the response. Rejects when the connection closes first. */
   send(head: unknown, payload?: Buffer | string): Promise<ServiceAnswer>;
   /** Writes bytes that need not be frames. */
   write(bytes: Uint8Array): void;
-  /** Resolves when the connection is closed, by whichever side. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 }

@@ -1,9 +1,15 @@
-/** Calls of SQL drivers, as short as tests want to write them. */
+/** Short forms of calls of SQL drivers. */
 import { expect } from 'chai';
-import type { Connection, Driver, DriverCall, Transaction } from '../../src/actors/driver.js';
-import type { ServiceConfig, ServiceType } from '../../src/service-configs.js';
-import { createTestLog } from './log.js';
-import { pendingCall } from './pending-call.js';
+import type { Driver } from '../../src/actors/driver.js';
+import type { DriverAnswer } from '../../src/actors/operations.js';
+import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
+import {
+  type CallableConnection,
+  type CallableTransaction,
+  openCallable,
+  pendingCall,
+  type TestDriverCall,
+} from './callable-connection.js';
 
 /** A parameter as handlers send it. */
 export type Param = null | boolean | number | string | Readonly<Record<string, string>>;
@@ -16,14 +22,14 @@ export interface Rows {
 }
 
 interface Callable {
-  call(call: DriverCall): ReturnType<Connection['call']>;
+  call(call: TestDriverCall): Promise<DriverAnswer>;
 }
 
 export interface SqlConnection {
-  readonly connection: Connection;
-  /** Everything the driver told by `onLost`. */
+  readonly connection: CallableConnection;
+  /** All errors that the driver reported by `onLost`. */
   readonly lost: readonly Error[];
-  begin(): Promise<Transaction>;
+  begin(): Promise<CallableTransaction>;
 }
 
 export function sqlCall(
@@ -31,7 +37,7 @@ export function sqlCall(
   sql: string,
   params: readonly Param[] = [],
   signal?: AbortSignal,
-): DriverCall {
+): TestDriverCall {
   return pendingCall(operation, undefined, JSON.stringify({ sql, params }), signal);
 }
 
@@ -41,24 +47,11 @@ export async function connectSql<T extends ServiceType>(
   config: ServiceConfig<T>,
   options: { readonly sqliteDir?: string; readonly signal?: AbortSignal } = {},
 ): Promise<SqlConnection> {
-  const lost: Error[] = [];
-  const connection = await driver.connect(config, {
-    signal: options.signal ?? new AbortController().signal,
-    log: createTestLog().log,
-    onLost: (error) => lost.push(error),
-    sqliteDir: options.sqliteDir,
-  });
-  return {
-    connection,
-    lost,
-    begin: () => {
-      if (!connection.begin) throw new Error('It has no transactions');
-      return connection.begin(sqlCall('begin', ''));
-    },
-  };
+  const connection = await openCallable(driver, config, options);
+  return { connection, lost: connection.lost, begin: () => connection.begin(sqlCall('begin', '')) };
 }
 
-/** The JSON text that answers a query. */
+/** The JSON text of the result of a query. */
 export async function queryText(on: Callable, sql: string, params: readonly Param[] = []): Promise<string> {
   const { payload } = await on.call(sqlCall('query', sql, params));
   return Buffer.from(payload ?? '').toString();

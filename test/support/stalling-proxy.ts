@@ -1,9 +1,11 @@
-/** Stands between a client and a server of this machine, and can fall silent: nothing passes, and nothing is closed. */
+/**
+ * A proxy between a client and a server of this machine, which can stall: no data passes, and no connection is closed.
+ */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface StallingProxy {
   readonly port: number;
-  /** From now on nothing passes; new connections are accepted. */
+  /** Stalls all connections; new ones are accepted. */
   stall(): void;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** Stands between clients and a server, so that a test can take the server away and give it back. */
+/** A proxy between clients and a server, so that a test can make the server unavailable. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy {
-  /** The URL of the server, by way of this. */
+  /** The URL of the server through this proxy. */
   readonly url: string;
   /** Breaks all connections and refuses new ones. */
   down(): Promise<void>;

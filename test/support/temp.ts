@@ -1,4 +1,4 @@
-/** Folders that tests make. Who makes one removes it; what is left at the end of a suite fails the run. */
+/** Temporary folders of tests. The creator removes them; remaining ones at the end of a suite are a failure. */
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,11 +1,11 @@
-/** Services, endpoints and bindings made through the API, for tests of what handlers reach. */
-import { createSecretBox } from '../../src/secrets.js';
-import { makeServiceToken } from '../../src/service-token.js';
+/** Services, endpoints and bindings created through the API, for tests of service calls. */
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { makeServiceToken } from '../../src/secrets/service-token.js';
 import type { HttpClient } from './client.js';
 import { must, type Stack } from './processes.js';
 import { connectServices, type ServiceClient } from './service-client.js';
 
-/** SECRET_KEY of the stacks that tests take handlers' places in. */
+/** SECRET_KEY of stacks in which tests act as handlers. */
 export const SECRET_KEY = 'the secret key of the tests';
 
 export async function createService(
@@ -33,7 +33,7 @@ export async function activeService(api: HttpClient, service_type: string, confi
   return id;
 }
 
-/** An endpoint that nobody compiles; returns its id. */
+/** An endpoint that is not compiled; returns its id. */
 export async function createEndpoint(api: HttpClient, path: string): Promise<string> {
   const created = await must(api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }));
   return (created as { id: string }).id;

@@ -17,10 +17,10 @@ export function zipOf(files: Readonly<Record<string, string | Uint8Array>>): Buf
   return Buffer.from(zipSync(Object.fromEntries(contents) as Record<string, Uint8Array>));
 }
 
-/** An entry of a hand-made archive. What is not said is as it should be. */
+/** An entry of a hand-made archive. Omitted fields get correct values. */
 export interface RawEntry {
   readonly name: string | Buffer;
-  /** What it unpacks to. */
+  /** The uncompressed data. */
   readonly data?: string | Uint8Array;
   /** The data as it is packed, instead of `data`; `size` and `crc` say what it unpacks to. */
   readonly packed?: Buffer;

@@ -1,11 +1,23 @@
-/** The embedded server as a process, above all its first start, which makes the data folder. */
-import { type ChildProcess, fork } from 'node:child_process';
+/** The embedded server as a process, above all its first start, which makes the data folder, and where it is made. */
+import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { appendFile, readdir, readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import pg from 'pg';
 import { eventually } from '../support/eventually.js';
@@ -20,17 +32,24 @@ describe('the embedded PostgreSQL', () => {
 
   beforeEach(async () => {
     data = await tempDir('embedded');
+    dataDir = data.path;
   });
   afterEach(async () => {
     for (const pid of ours()) process.kill(pid, 'SIGKILL');
     await eventually(() => expect(ours()).to.deep.equal([]));
+    const folder = dirname(await realpath(join(dataDir, 'postgres')).catch(() => join(dataDir, 'postgres')));
+    if (folder !== dataDir) await rm(folder, { recursive: true });
     await data.remove();
   });
 
-  const ours = () => processesWith(`DATA_DIR=${data.path}\0`);
+  let dataDir: string;
+  /** The entry, and the server with its sessions, whose environment is not ours. */
+  const ours = () => [
+    ...new Set([...processesWith(`DATA_DIR=${dataDir}\0`), ...processesWith(`PGDATA=${dataDir}`)]),
+  ];
   const start = () => {
     const child = fork(ENTRY, {
-      env: { ...process.env, DATA_DIR: data.path },
+      env: { ...process.env, DATA_DIR: dataDir },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     output = '';
@@ -58,32 +77,26 @@ describe('the embedded PostgreSQL', () => {
   /** Waits until `initdb` is in the middle of its work. */
   const initialising = async (child: ChildProcess) => {
     await eventually(() => {
-      const folders = ['postgres', 'postgres.new'].map((name) => join(data.path, name, 'PG_VERSION'));
-      if (!folders.some(existsSync)) throw new Error(`Nothing initialised yet:\n${output}`);
+      if (!existsSync(join(dataDir, 'postgres.new/data/PG_VERSION')))
+        throw new Error(`Nothing initialised yet:\n${output}`);
     });
     const processes = descendantsOf(child.pid ?? 0).filter(({ command }) => /initdb|--boot/.test(command));
     expect(processes, output).not.to.deep.equal([]);
     return processes.map(({ pid }) => pid);
   };
-  /** Copies of the password where everybody can read them. */
-  const passwordFiles = async () => {
-    const password = await readFile(join(data.path, 'postgres.password'), 'utf8');
-    const names = (await readdir(tmpdir())).filter((name) => name.startsWith('pg-password-'));
-    const texts = await Promise.all(
-      names.map((name) => readFile(join(tmpdir(), name), 'utf8').catch(() => '')),
-    );
-    return names.filter((_name, at) => texts[at]?.includes(password));
-  };
-  const expectWorking = async () => {
+  /** Runs a statement on the server that it starts, and ends it again. @returns the rows */
+  const query = async (sql: string): Promise<unknown[]> => {
     const child = start();
     const client = new pg.Client(await started(child));
     await client.connect();
-    expect((await client.query('SELECT current_database() AS name')).rows).to.deep.equal([
-      { name: 'edge_gateway' },
-    ]);
+    const { rows } = await client.query(sql);
     await client.end();
     await end(child, 'SIGTERM');
     await eventually(() => expect(ours()).to.deep.equal([]));
+    return rows;
+  };
+  const expectWorking = async () => {
+    expect(await query('SELECT current_database() AS name')).to.deep.equal([{ name: 'edge_gateway' }]);
   };
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -94,7 +107,6 @@ describe('the embedded PostgreSQL', () => {
       process.kill(processes[0] ?? 0, 'SIGSTOP');
       await end(child, signal);
       await eventually(() => expect(processes.filter(isRunning)).to.deep.equal([]));
-      expect(await passwordFiles()).to.deep.equal([]);
       await expectWorking();
     });
   }
@@ -106,10 +118,9 @@ describe('the embedded PostgreSQL', () => {
     for (const pid of [child.pid ?? 0, ...processes]) process.kill(pid, 'SIGKILL');
     await closed;
     await expectWorking();
-    expect(await passwordFiles()).to.deep.equal([]);
   });
 
-  it('starts after it was killed at its first start and initdb went on', async () => {
+  it('starts after it was killed at its first start and initdb kept running', async () => {
     const child = start();
     const [initdb = 0] = await initialising(child);
     process.kill(initdb, 'SIGSTOP');
@@ -120,11 +131,135 @@ describe('the embedded PostgreSQL', () => {
 
   it('says why the server does not start', async () => {
     await expectWorking();
-    const folder = join(data.path, 'postgres');
+    const folder = join(dataDir, 'postgres');
     await appendFile(join(folder, 'postgresql.conf'), 'no_such_setting = 1\n');
     const child = start();
     const [code] = (await once(child, 'close')) as [number];
     expect(code).to.equal(1);
     expect(output).to.match(/PostgreSQL did not start.*no_such_setting/);
+  });
+
+  it('ends the server when its process is killed', async () => {
+    const child = start();
+    await started(child);
+    const server = descendantsOf(child.pid ?? 0).map(({ pid }) => pid);
+    expect(server).not.to.deep.equal([]);
+    await end(child, 'SIGKILL');
+    await eventually(() => expect(server.filter(isRunning)).to.deep.equal([]));
+  });
+
+  it('does not end the server of another process', async () => {
+    const child = start();
+    await started(child);
+    const second = start();
+    const [code] = (await once(second, 'close')) as [number];
+    expect(code).to.equal(1);
+    expect(output).to.match(/Another Edge Gateway uses the database/);
+    await end(child, 'SIGTERM');
+  });
+
+  /** A folder like the home folders of many systems. */
+  const makePrivate = async () => {
+    dataDir = join(data.path, 'home of somebody', 'data');
+    await mkdir(dataDir, { recursive: true });
+    await chmod(dirname(dataDir), 0o700);
+  };
+  const isRoot = process.getuid?.() === 0;
+  const keep = 'CREATE TABLE kept AS SELECT 42 AS value';
+  const expectKept = async () => {
+    expect(await query('SELECT value FROM kept')).to.deep.equal([{ value: 42 }]);
+  };
+
+  it('works in a folder that no other user may enter, and finds its data again', async () => {
+    await makePrivate();
+    await query(keep);
+    await expectKept();
+    if (isRoot)
+      expect(await readlink(join(dataDir, 'postgres'))).to.match(/^\/var\/lib\/edge-gateway-root\//);
+  });
+
+  if (isRoot) {
+    it('moves its data when the folder is closed to others', async () => {
+      await makePrivate();
+      await chmod(dirname(dataDir), 0o755);
+      await query(keep);
+      expect((await stat(join(dataDir, 'postgres'))).uid).not.to.equal(0);
+      await chmod(dirname(dataDir), 0o700);
+      await expectKept();
+      expect(await readlink(join(dataDir, 'postgres'))).to.match(/^\/var\/lib\/edge-gateway-root\//);
+    });
+
+    /** Moves the data, and gives back the state of an interruption of that. @returns where the data was moved to */
+    const interrupted = async (state: 'copying' | 'before the link') => {
+      await makePrivate();
+      await query(keep);
+      const own = join(dataDir, 'postgres');
+      const moved = await readlink(own);
+      await promisify(execFile)('cp', ['-a', moved, `${own}.before-move`]);
+      await rename(own, `${own}.link`);
+      if (state === 'copying') {
+        await rename(`${own}.before-move`, own);
+        await rm(join(moved, 'global'), { recursive: true });
+      }
+      return moved;
+    };
+
+    it('keeps its data when it is killed while it copies it to another folder', async () => {
+      const incomplete = await interrupted('copying');
+      await expectKept();
+      expect(existsSync(incomplete)).to.equal(false);
+      expect(existsSync(join(dataDir, 'postgres.link'))).to.equal(false);
+    });
+
+    it('keeps its data when it is killed after it has copied it to another folder', async () => {
+      const moved = await interrupted('before the link');
+      await expectKept();
+      expect(await readlink(join(dataDir, 'postgres'))).to.equal(moved);
+      expect(existsSync(join(dataDir, 'postgres.before-move'))).to.equal(false);
+    });
+
+    it('starts after it was killed before it had made its data in another folder', async () => {
+      await makePrivate();
+      await query('SELECT 1');
+      await rm(await readlink(join(dataDir, 'postgres')), { recursive: true });
+      await query(keep);
+      await expectKept();
+    });
+
+    it('finds data that version 0.1 has put elsewhere', async () => {
+      await query(keep);
+      const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
+      const moved = join('/var/lib/edge-gateway', digest);
+      await mkdir(moved, { recursive: true });
+      await rename(join(dataDir, 'postgres'), join(moved, 'postgres'));
+      await writeFile(
+        join(dataDir, 'postgres.moved'),
+        `The PostgreSQL data of this folder is in ${moved}: ...\n`,
+      );
+      await expectKept();
+      await expectKept();
+    });
+
+    it('works with data that was restored by root', async () => {
+      await query(keep);
+      await promisify(execFile)('chown', ['-R', '0:0', join(dataDir, 'postgres')]);
+      await expectKept();
+    });
+  }
+
+  it('does not make a new password when it cannot read the one it has', async () => {
+    await mkdir(join(dataDir, 'postgres.password'));
+    const child = start();
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).to.equal(1);
+    expect(output).to.include('EISDIR');
+  });
+
+  it('reports a dangling link to its data', async () => {
+    await symlink(join(data.path, 'gone', 'postgres'), join(dataDir, 'postgres'));
+    const child = start();
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).to.equal(1);
+    expect(output).to.match(/The database is not there: .* is a link to .*gone/);
   });
 });

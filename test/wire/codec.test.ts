@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  encodeFrame,
   type Frame,
   FrameDecoder,
   FrameEncoder,
@@ -11,6 +10,7 @@ import {
   MAX_HEAD_BYTES,
   ProtocolError,
 } from '../../src/wire/codec.js';
+import { encodeFrame } from '../support/frames.js';
 
 interface GoldenFrame {
   readonly name: string;

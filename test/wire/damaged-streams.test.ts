@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { encodeFrame, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES } from '../../src/wire/codec.js';
-import { damagedStream, type ReadStream, readStream, wholeStream } from '../support/frames.js';
+import { HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES } from '../../src/wire/codec.js';
+import { damagedStream, encodeFrame, type ReadStream, readStream, wholeStream } from '../support/frames.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const sizes = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 5 });

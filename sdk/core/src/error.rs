@@ -1,5 +1,4 @@
-//! [`HandlerError`]: what a handler returns instead of a response, and what the helpers of [`crate::Request`] fail
-//! with.
+//! [`HandlerError`]: what a handler returns instead of a response, and the error of [`crate::Request`]'s helpers.
 
 use crate::runtime::panics;
 use crate::Response;
@@ -11,7 +10,7 @@ use std::fmt;
 /// [`Response`] with `.into()` or [`HandlerError::to_response`].
 ///
 /// The text reaches the client: put into it what a client may read. But for the kinds that calls of services fail with,
-/// from [`HandlerError::DatabaseError`] to [`HandlerError::ServiceBusy`]: what a backend says may tell of tables, hosts
+/// from [`HandlerError::DatabaseError`] to [`HandlerError::ServiceBusy`]: what a backend says may name tables, hosts
 /// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. A handler that wants
 /// to send it has it from `to_string()`.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ pub enum HandlerError {
     InternalError(String),
     /// 500: a shorter name for [`HandlerError::InternalError`].
     Internal(String),
-    /// 503: something this handler needs is away for now.
+    /// 503: something this handler needs is not available now.
     ServiceUnavailable(String),
 }
 
@@ -99,7 +98,7 @@ impl HandlerError {
     /// Of an error of a service, the client gets its kind only, and the text is printed on stderr, which makes it a
     /// line of the endpoint's log.
     pub fn to_response(&self) -> Response {
-        match self.told_to_clients() {
+        match self.public_text() {
             None => Response::error(self.status_code(), &self.to_string()),
             Some(text) => {
                 eprintln!("{}{self}", panics::request_mark());
@@ -108,8 +107,8 @@ impl HandlerError {
         }
     }
 
-    /// What a client may know of an error of a service; `None` for the others, which tell all.
-    fn told_to_clients(&self) -> Option<&'static str> {
+    /// What a client reads of an error of a service; `None` for the others, whose whole text it reads.
+    fn public_text(&self) -> Option<&'static str> {
         use HandlerError::*;
         Some(match self {
             DatabaseError(_) => "Database error",

@@ -23,7 +23,7 @@ use std::thread;
 /// A request, and where its answer goes.
 type Call = (Request, SyncSender<Response>);
 
-/// Both ends of the way from the serving threads to the loop.
+/// The channel from the serving threads to the loop.
 struct Calls {
     sender: SyncSender<Call>,
     receiver: Mutex<Receiver<Call>>,
@@ -37,7 +37,7 @@ impl Calls {
 }
 
 static CALLS: OnceLock<Calls> = OnceLock::new();
-/// Begun when the first request is asked for, and after `CALLS`, which it needs.
+/// Started by the first `read_request`, after `CALLS`, which it needs.
 static SERVING: Once = Once::new();
 
 thread_local! {
@@ -48,7 +48,7 @@ thread_local! {
 /// Waits for the next request. A request that was read before and not answered is answered with a 500.
 ///
 /// # Errors
-/// [`HandlerError::IpcError`] if the process cannot serve. When the gateway lets go of it, the process just ends.
+/// [`HandlerError::IpcError`] if the process cannot serve. When the gateway stops it, the process just ends.
 pub fn read_request() -> Result<Request, HandlerError> {
     UNANSWERED.set(None);
     let calls = CALLS.get_or_init(Calls::new);
@@ -67,7 +67,7 @@ pub fn read_request() -> Result<Request, HandlerError> {
 /// [`HandlerError::IpcError`] if there is none.
 pub fn send_response(response: Response) -> Result<(), HandlerError> {
     let answer = UNANSWERED.take().ok_or_else(|| HandlerError::IpcError("there is no request to answer".to_owned()))?;
-    answer.send(response).map_err(|_| HandlerError::IpcError("nobody waits for the answer".to_owned()))
+    answer.send(response).map_err(|_| HandlerError::IpcError("the connection with the gateway is closed".to_owned()))
 }
 
 /// The handler as the runtime sees it: hands the request to the loop and waits for its answer.

@@ -1,5 +1,5 @@
-//! The code behind `rust-edge-gateway-sdk`, which re-exports all of it: handlers depend on that crate, and its page is the
-//! documentation. They are two crates because they are compiled differently; see `shared.rs` there.
+//! The code behind `rust-edge-gateway-sdk`, which re-exports all of it: handlers depend on that crate, and its page is
+//! the documentation. They are two crates because they are compiled differently; see `shared.rs` there.
 
 #![warn(missing_docs)]
 
@@ -27,7 +27,7 @@ pub use tokio;
 /// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
 #[cfg(feature = "async")]
 pub use handler_loop_async as handler_loop_async_result;
-/// The same, for whoever puts the words in this order.
+/// The same by another name.
 #[cfg(feature = "async")]
 pub use handler_loop_async as handler_loop_result_async;
 
@@ -53,6 +53,6 @@ pub mod __private {
     pub use crate::json_bridge::{from_bytes, to_value};
     #[cfg(feature = "async")]
     pub use crate::runtime::asynchronous::{AsyncHandler, RunLocal, RunShared};
-    pub use crate::runtime::run;
+    pub use crate::runtime::{run, run_result};
     pub use serde_json::Value;
 }

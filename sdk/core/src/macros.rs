@@ -37,10 +37,7 @@ macro_rules! handler_loop {
 macro_rules! handler_loop_result {
     ($handler:expr) => {
         fn main() {
-            $crate::__private::run(|request| match $handler(request) {
-                Ok(response) => response,
-                Err(error) => error.into(),
-            })
+            $crate::__private::run_result($handler)
         }
     };
 }
@@ -66,7 +63,7 @@ macro_rules! handler_loop_async {
         fn main() {
             #[allow(unused_imports)]
             use $crate::__private::{RunLocal as _, RunShared as _};
-            (&$crate::__private::AsyncHandler::new($handler)).run()
+            (&&$crate::__private::AsyncHandler::new($handler)).run()
         }
     };
 }

@@ -1,10 +1,10 @@
-//! Multipart forms (RFC 7578), read from bytes: a file may hold anything, the boundary's text included in part.
+//! Multipart forms (RFC 7578), read from bytes: a file may contain anything, also parts of the boundary.
 
 use crate::HandlerError;
 use memchr::memmem;
 use std::collections::HashMap;
 
-/// Most parts accepted in one form; a form of millions of empty parts would only be there to cost memory.
+/// Most parts of one form: millions of empty parts would be an attack on memory.
 const MAX_PARTS: usize = 10_000;
 
 /// A parsed form. Of several parts with one name, the last is kept.
@@ -110,7 +110,7 @@ enum Next<'a> {
     End,
 }
 
-/// What stands before the next delimiter, and what it announces. Text that only begins like one belongs to the part.
+/// What precedes the next delimiter, and what that announces. Text that only begins like one belongs to the part.
 fn next_delimiter<'a>(bytes: &'a [u8], finder: &memmem::Finder<'_>) -> Option<(&'a [u8], Next<'a>)> {
     for at in finder.find_iter(bytes) {
         if let Some(next) = line_end(&bytes[at + finder.needle().len()..]) {
@@ -183,7 +183,8 @@ fn parameter(value: &str, name: &str) -> Option<String> {
 }
 
 /// One value and what follows it. In quotes, browsers write `"` and line breaks as `%22`, `%0D` and `%0A` (WHATWG HTML,
-/// multipart/form-data), other clients a backslash before the quote; a backslash before anything else is a Windows path.
+/// multipart/form-data), other clients a backslash before the quote; a backslash before anything else is a Windows
+/// path.
 fn parameter_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(';').unwrap_or(text.len());

@@ -149,7 +149,8 @@ impl Request {
     /// The body read as a multipart form (RFC 7578): text fields and files, files byte for byte.
     ///
     /// # Errors
-    /// [`HandlerError::BadRequest`] if the content type is another or names no boundary, or the body is not well formed.
+    /// [`HandlerError::BadRequest`] if the content type is another or names no boundary, or the body is not well
+    /// formed.
     pub fn multipart(&self) -> Result<MultipartData, HandlerError> {
         let Some(content_type) = self.content_type().filter(|_| self.is_multipart()) else {
             return Err(HandlerError::BadRequest("Expected a body with Content-Type: multipart/form-data".into()));

@@ -26,7 +26,7 @@ pub struct Response {
     /// Header names and values. `Content-Length` is set by the gateway.
     #[serde(default)]
     pub headers: HashMap<String, String>,
-    /// The body: text. Bytes that are not text stand here in base64 (see [`Response::binary`]); the client gets the
+    /// The body: text. Bytes that are not text are here in base64 (see [`Response::binary`]); the client gets the
     /// bytes.
     #[serde(default)]
     pub body: Option<String>,
@@ -61,7 +61,7 @@ impl Response {
     /// A JSON body with a status of your choice. A body that cannot be written as JSON (a map with keys that are not
     /// strings, a `Serialize` that fails) becomes a 500 that says why.
     pub fn json<T: Serialize>(status: u16, body: T) -> Self {
-        json_bridge::to_response(status, &mut |to| body.serialize(to))
+        json_bridge::to_response(status, &body)
     }
 
     /// Plain text, UTF-8.
@@ -223,9 +223,9 @@ impl Response {
 
 // What the wire needs.
 impl Response {
-    /// Whether this header stays here: a note of the SDK to itself, or the content type that a constructor set and a
-    /// handler overruled by putting one of another spelling into the map.
-    pub(crate) fn is_kept_back(&self, name: &str, value: &str) -> bool {
+    /// Whether this header is not sent: a mark of the SDK, or the content type that a constructor set and a handler
+    /// replaced by putting one of another spelling into the map.
+    pub(crate) fn is_internal(&self, name: &str, value: &str) -> bool {
         is_binary_mark(name, value)
             || name == "Content-Type" && self.headers.keys().filter(|key| key.eq_ignore_ascii_case(name)).count() > 1
     }

@@ -1,4 +1,5 @@
-//! The other end of the protocol, as a thread per connection: it answers as a test tells it to, and remembers what came.
+//! The other end of the protocol, as a thread per connection: it answers as a test tells it to, and remembers what
+//! came.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
 use rust_edge_gateway_sdk::wire::frame::{header, Kind};

@@ -1,27 +1,29 @@
 /**
- * Finds the placeholders of a statement, and its first words, the way the three databases read SQL: not within strings,
- * quoted names and comments. It does not judge the statement; what is not SQL is left to the database to refuse.
+ * Finds the placeholders and the first words of a statement as the three databases read SQL: outside of strings, quoted
+ * names and comments. It does not validate the statement; the database does.
  */
 import { ServiceError } from '../service-error.js';
 
 export type SqlDialect = 'sqlite' | 'postgres' | 'mysql';
 
-/** A statement as the database gets it. */
+/** A scanned statement, as it is sent to the database. */
 export interface ScannedSql {
   readonly sql: string;
-  /** How many parameters it wants. */
+  /** Number of parameters. */
   readonly placeholders: number;
-  /** Placeholders have numbers (`?2`, `$2`), so that one may stand for several places. */
+  /** Whether placeholders have numbers (`?2`, `$2`), which may be used more than once. */
   readonly numbered: boolean;
   /** The first words outside strings and comments, in upper case. */
   readonly words: readonly string[];
-  /** MySQL: it has a comment that servers execute, some of them or all. */
+  /** SQLite: number of statements. The body of a trigger is part of its statement. */
+  readonly statements: 'none' | 'one' | 'several';
+  /** MySQL: whether it has a comment that servers may execute. */
   readonly hasExecutableComment: boolean;
 }
 
-/** Enough to recognise a statement. */
+/** Number of words needed to recognise a statement. */
 const WORDS = 6;
-/** Statements whose scan is remembered, per database; and how long they may be: handlers repeat few and short ones. */
+/** Limits of the cache of scans, per database: handlers repeat few and short statements. */
 const REMEMBERED = 1_000;
 const REMEMBERED_LENGTH = 20_000;
 
@@ -31,7 +33,7 @@ const remembered: Readonly<Record<SqlDialect, Map<string, ScannedSql>>> = {
   mysql: new Map(),
 };
 
-/** Scans a statement; the result for one that was seen lately is remembered. */
+/** Scans a statement; results are cached. */
 export function scanSql(sql: string, dialect: SqlDialect): ScannedSql {
   const known = remembered[dialect];
   const before = known.get(sql);
@@ -46,7 +48,7 @@ export function scanSql(sql: string, dialect: SqlDialect): ScannedSql {
 }
 
 /**
- * Compares the numbers of placeholders and parameters.
+ * Checks that the numbers of placeholders and parameters match.
  * @throws ServiceError `invalid` with both
  */
 export function checkParamCount(scanned: ScannedSql, params: number, dialect: SqlDialect): void {
@@ -65,166 +67,189 @@ function count(n: number, thing: string): string {
 interface Placeholder {
   readonly start: number;
   readonly end: number;
-  /** As it stands there: `?`, `?1`, `:name`. */
+  /** Its text: `?`, `?1`, `:name`. */
   readonly name: string;
 }
 
 class Scanner {
-  private readonly words: string[] = [];
-  private readonly found: Placeholder[] = [];
-  private hasExecutableComment = false;
+  readonly #sql: string;
+  readonly #dialect: SqlDialect;
+  readonly #words: string[] = [];
+  readonly #found: Placeholder[] = [];
+  #hasExecutableComment = false;
+  #statements: ScannedSql['statements'] = 'none';
+  #isEnded = false;
 
-  constructor(
-    private readonly sql: string,
-    private readonly dialect: SqlDialect,
-  ) {}
-
-  scan(): ScannedSql {
-    for (let at = 0; at < this.sql.length; ) at = this.tokenEnd(at);
-    if (this.dialect === 'postgres') return this.postgres();
-    return this.dialect === 'sqlite' ? this.sqlite() : this.result(this.sql, this.found.length, false);
+  constructor(sql: string, dialect: SqlDialect) {
+    this.#sql = sql;
+    this.#dialect = dialect;
   }
 
-  /** Where the token ends that begins at `at`. */
-  private tokenEnd(at: number): number {
-    const { sql, dialect } = this;
+  scan(): ScannedSql {
+    for (let at = 0; at < this.#sql.length; ) {
+      const end = this.#tokenEnd(at);
+      if (this.#dialect === 'sqlite') this.#countStatement(at, end);
+      at = end;
+    }
+    if (this.#dialect === 'postgres') return this.#postgres();
+    return this.#dialect === 'sqlite' ? this.#sqlite() : this.#result(this.#sql, this.#found.length, false);
+  }
+
+  /** The end of the token that begins at `at`. */
+  #tokenEnd(at: number): number {
+    const sql = this.#sql;
+    const dialect = this.#dialect;
     switch (sql.charAt(at)) {
       case "'":
-        return dialect === 'mysql' ? this.escapedEnd(at) : this.behind("'", at + 1);
+        return dialect === 'mysql' ? this.#escapedEnd(at) : this.#behind("'", at + 1);
       case '"':
-        return dialect === 'mysql' ? this.escapedEnd(at) : this.behind('"', at + 1);
+        return dialect === 'mysql' ? this.#escapedEnd(at) : this.#behind('"', at + 1);
       case '`':
-        return dialect === 'postgres' ? at + 1 : this.behind('`', at + 1);
+        return dialect === 'postgres' ? at + 1 : this.#behind('`', at + 1);
       case '[':
-        return dialect === 'sqlite' ? this.behind(']', at + 1) : at + 1;
+        return dialect === 'sqlite' ? this.#behind(']', at + 1) : at + 1;
       case '#':
-        return dialect === 'mysql' ? this.behind('\n', at + 1) : at + 1;
+        return dialect === 'mysql' ? this.#behind('\n', at + 1) : at + 1;
       case '-':
-        return this.isLineComment(at) ? this.lineEnd(at) : at + 1;
+        return this.#isLineComment(at) ? this.#lineEnd(at) : at + 1;
       case '/':
-        return sql.charAt(at + 1) === '*' ? this.commentEnd(at) : at + 1;
+        return sql.charAt(at + 1) === '*' ? this.#commentEnd(at) : at + 1;
       case '?':
-        return this.placeholder(at, dialect === 'sqlite' ? digitsEnd(sql, at + 1) : at + 1);
+        return this.#placeholder(at, dialect === 'sqlite' ? digitsEnd(sql, at + 1) : at + 1);
       case '$':
-        return dialect === 'postgres' ? this.dollar(at) : this.named(at);
+        return dialect === 'postgres' ? this.#dollar(at) : this.#named(at);
       case ':':
       case '@':
-        return this.named(at);
+        return this.#named(at);
       default:
-        return isNameStart(sql.charCodeAt(at)) && !this.isByteOrderMark(at) ? this.word(at) : at + 1;
+        return isNameStart(sql.charCodeAt(at)) && !this.#isByteOrderMark(at) ? this.#word(at) : at + 1;
     }
   }
 
-  /** SQLite reads it as a blank where no name has begun; elsewhere it is part of a name. */
-  private isByteOrderMark(at: number): boolean {
-    return this.dialect === 'sqlite' && this.sql.charCodeAt(at) === 0xfeff;
+  #countStatement(start: number, end: number): void {
+    if (this.#statements === 'several') return;
+    const character = this.#sql.charAt(start);
+    const isComment = end - start > 1 && (character === '-' || character === '/');
+    if (isComment || /\s/.test(character)) return;
+    if (character !== ';') this.#statements = this.#isEnded ? 'several' : 'one';
+    else this.#isEnded = this.#statements === 'one' && !this.#isTrigger();
   }
 
-  /** Behind the next `end`. A doubled quote reads as two strings side by side, which comes to the same. */
-  private behind(end: string, from: number): number {
-    const index = this.sql.indexOf(end, from);
-    return index < 0 ? this.sql.length : index + end.length;
+  #isTrigger(): boolean {
+    const [first, second, third] = this.#words;
+    return first === 'CREATE' && (second === 'TRIGGER' || third === 'TRIGGER');
   }
 
-  /** The end of a string with backslashes, whose quote stands at `start`. */
-  private escapedEnd(start: number): number {
-    const { sql } = this;
+  /** SQLite treats it as whitespace, except within a name. */
+  #isByteOrderMark(at: number): boolean {
+    return this.#dialect === 'sqlite' && this.#sql.charCodeAt(at) === 0xfeff;
+  }
+
+  /** The position after the next `end`. A doubled quote is read as two adjacent strings, which is equivalent here. */
+  #behind(end: string, from: number): number {
+    const index = this.#sql.indexOf(end, from);
+    return index < 0 ? this.#sql.length : index + end.length;
+  }
+
+  /** The end of the string with backslash escapes whose quote is at `start`. */
+  #escapedEnd(start: number): number {
+    const sql = this.#sql;
     const quote = sql.charAt(start);
     let at = start + 1;
     while (at < sql.length && sql.charAt(at) !== quote) at += sql.charAt(at) === '\\' ? 2 : 1;
     return at + 1;
   }
 
-  private isLineComment(at: number): boolean {
-    if (this.sql.charAt(at + 1) !== '-') return false;
-    if (this.dialect !== 'mysql') return true;
-    // MySQL wants a blank, a control character or the end after it: 1--1 is a subtraction there.
-    const next = this.sql.charCodeAt(at + 2);
+  #isLineComment(at: number): boolean {
+    if (this.#sql.charAt(at + 1) !== '-') return false;
+    if (this.#dialect !== 'mysql') return true;
+    // MySQL requires a blank, a control character or the end after it: 1--1 is a subtraction.
+    const next = this.#sql.charCodeAt(at + 2);
     return !(next > 0x20) || next === 0x7f;
   }
 
-  /** The end of a comment that ends with its line; a carriage return ends a line in PostgreSQL only. */
-  private lineEnd(start: number): number {
-    if (this.dialect !== 'postgres') return this.behind('\n', start);
+  /** The end of a line comment; a carriage return ends a line in PostgreSQL only. */
+  #lineEnd(start: number): number {
+    if (this.#dialect !== 'postgres') return this.#behind('\n', start);
     const end = /[\n\r]/g;
     end.lastIndex = start;
-    return end.exec(this.sql) ? end.lastIndex : this.sql.length;
+    return end.exec(this.#sql) ? end.lastIndex : this.#sql.length;
   }
 
-  private commentEnd(start: number): number {
-    if (this.dialect === 'postgres') return this.nestedCommentEnd(start);
-    // What stands in such a comment is executed; its end is read over as punctuation.
-    const executable = this.dialect === 'mysql' ? match(/\/\*M?!\d*/y, this.sql, start) : undefined;
-    if (executable === undefined) return this.behind('*/', start + 2);
-    this.hasExecutableComment = true;
+  #commentEnd(start: number): number {
+    if (this.#dialect === 'postgres') return this.#nestedCommentEnd(start);
+    // The content of such a comment is executed; its end is skipped as punctuation.
+    const executable = this.#dialect === 'mysql' ? match(/\/\*M?!\d*/y, this.#sql, start) : undefined;
+    if (executable === undefined) return this.#behind('*/', start + 2);
+    this.#hasExecutableComment = true;
     return start + executable.length;
   }
 
-  private nestedCommentEnd(start: number): number {
+  #nestedCommentEnd(start: number): number {
     const edge = /\/\*|\*\//g;
     edge.lastIndex = start + 2;
     for (let depth = 1; depth > 0; ) {
-      const found = edge.exec(this.sql);
-      if (!found) return this.sql.length;
+      const found = edge.exec(this.#sql);
+      if (!found) return this.#sql.length;
       depth += found[0] === '/*' ? 1 : -1;
     }
     return edge.lastIndex;
   }
 
-  private word(start: number): number {
-    const { sql } = this;
+  #word(start: number): number {
+    const sql = this.#sql;
     const end = nameEnd(sql, start);
     const word = sql.slice(start, end).toUpperCase();
-    if (this.words.length < WORDS) this.words.push(word);
-    const opensString = word === 'E' && this.dialect === 'postgres' && sql.charAt(end) === "'";
-    return opensString ? this.escapeStringEnd(end) : end;
+    if (this.#words.length < WORDS) this.#words.push(word);
+    const opensString = word === 'E' && this.#dialect === 'postgres' && sql.charAt(end) === "'";
+    return opensString ? this.#escapeStringEnd(end) : end;
   }
 
-  /** PostgreSQL: a string with backslashes goes on where the next line begins with a quote. */
-  private escapeStringEnd(start: number): number {
-    let end = this.escapedEnd(start);
+  /** PostgreSQL: a string with escapes continues if the next line begins with a quote. */
+  #escapeStringEnd(start: number): number {
+    let end = this.#escapedEnd(start);
     for (;;) {
-      const next = match(/[ \t\f\v]*[\n\r]\s*'/y, this.sql, end);
+      const next = match(/[ \t\f\v]*[\n\r]\s*'/y, this.#sql, end);
       if (next === undefined) return end;
-      end = this.escapedEnd(end + next.length - 1);
+      end = this.#escapedEnd(end + next.length - 1);
     }
   }
 
   /** PostgreSQL: `$1`, or a string between `$$` or `$name$`. */
-  private dollar(at: number): number {
-    const { sql } = this;
+  #dollar(at: number): number {
+    const sql = this.#sql;
     const end = digitsEnd(sql, at + 1);
-    if (end > at + 1) return this.placeholder(at, end);
+    if (end > at + 1) return this.#placeholder(at, end);
     const delimiter = match(/\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, sql, at);
-    return delimiter === undefined ? at + 1 : this.behind(delimiter, at + delimiter.length);
+    return delimiter === undefined ? at + 1 : this.#behind(delimiter, at + delimiter.length);
   }
 
-  /** SQLite: `:name`, `@name`, `$name`; elsewhere a sign like any other. */
-  private named(at: number): number {
-    const end = nameEnd(this.sql, at + 1);
-    return this.dialect === 'sqlite' && end > at + 1 ? this.placeholder(at, end) : at + 1;
+  /** SQLite: `:name`, `@name`, `$name`; elsewhere punctuation. */
+  #named(at: number): number {
+    const end = nameEnd(this.#sql, at + 1);
+    return this.#dialect === 'sqlite' && end > at + 1 ? this.#placeholder(at, end) : at + 1;
   }
 
-  private placeholder(start: number, end: number): number {
-    this.found.push({ start, end, name: this.sql.slice(start, end) });
+  #placeholder(start: number, end: number): number {
+    this.#found.push({ start, end, name: this.#sql.slice(start, end) });
     return end;
   }
 
-  /** `$n` is native, and then `?` is an operator; without, `?` is a placeholder and `??` the operator. */
-  private postgres(): ScannedSql {
-    const native = this.found.filter(({ name }) => name !== '?');
+  /** With `$n`, `?` is an operator; without, `?` is a placeholder and `??` the operator. */
+  #postgres(): ScannedSql {
+    const native = this.#found.filter(({ name }) => name !== '?');
     if (native.length > 0) {
       const highest = native.reduce((most, { name }) => Math.max(most, Number(name.slice(1))), 0);
-      return this.result(this.sql, highest, true);
+      return this.#result(this.#sql, highest, true);
     }
     let placeholders = 0;
     let sql = '';
     let copied = 0;
-    for (let i = 0; i < this.found.length; i++) {
-      const { start, end } = this.found[i] as Placeholder;
-      sql += this.sql.slice(copied, start);
+    for (let i = 0; i < this.#found.length; i++) {
+      const { start, end } = this.#found[i] as Placeholder;
+      sql += this.#sql.slice(copied, start);
       copied = end;
-      if (this.found[i + 1]?.start === end) {
+      if (this.#found[i + 1]?.start === end) {
         sql += '?';
         copied = end + 1;
         i++;
@@ -233,34 +258,39 @@ class Scanner {
         sql += `$${placeholders}`;
       }
     }
-    return this.result(sql + this.sql.slice(copied), placeholders, false);
+    return this.#result(sql + this.#sql.slice(copied), placeholders, false);
   }
 
-  /** Numbers as SQLite gives them: a name keeps that of its first use, and what is new comes after the highest so far. */
-  private sqlite(): ScannedSql {
-    if (this.found.every(({ name }) => name === '?')) return this.result(this.sql, this.found.length, false);
+  /**
+   * Numbers as SQLite assigns them: a name keeps its number, and a new parameter gets the highest so far plus one.
+   */
+  #sqlite(): ScannedSql {
+    if (this.#found.every(({ name }) => name === '?'))
+      return this.#result(this.#sql, this.#found.length, false);
     const numbers = new Map<string, number>();
     let highest = 0;
     let sql = '';
     let copied = 0;
-    for (const { start, end, name } of this.found) {
+    for (const { start, end, name } of this.#found) {
       const given = name.startsWith('?') && name.length > 1 ? Number(name.slice(1)) : numbers.get(name);
       const number = given ?? highest + 1;
       if (name !== '?') numbers.set(name, number);
       highest = Math.max(highest, number);
-      sql += `${this.sql.slice(copied, start)}?${number}`;
+      sql += `${this.#sql.slice(copied, start)}?${number}`;
       copied = end;
     }
-    return this.result(sql + this.sql.slice(copied), highest, true);
+    return this.#result(sql + this.#sql.slice(copied), highest, true);
   }
 
-  private result(sql: string, placeholders: number, numbered: boolean): ScannedSql {
-    const { words, hasExecutableComment } = this;
-    return { sql, placeholders, numbered, words, hasExecutableComment };
+  #result(sql: string, placeholders: number, numbered: boolean): ScannedSql {
+    const words = this.#words;
+    const hasExecutableComment = this.#hasExecutableComment;
+    const statements = this.#dialect === 'sqlite' ? this.#statements : 'one';
+    return { sql, placeholders, numbered, words, statements, hasExecutableComment };
   }
 }
 
-/** What a sticky pattern finds at a place. */
+/** The match of a sticky pattern at a position. */
 function match(pattern: RegExp, sql: string, at: number): string | undefined {
   pattern.lastIndex = at;
   return pattern.exec(sql)?.[0];

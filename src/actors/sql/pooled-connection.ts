@@ -1,27 +1,48 @@
 /**
- * A database that is reached over a pool of connections, one per call or transaction. A single connection that breaks
- * is replaced; the link to the database is lost when no new one can be made.
+ * A database that is reached over a pool of connections, one per call or transaction. A single lost connection is
+ * replaced; the database is unavailable when no new one can be opened.
  */
-import type { Connection, DriverAnswer, DriverCall, DriverContext, Transaction } from '../driver.js';
+import { toError } from '../../errors.js';
+import { type Connection, type DriverContext, openOrClose, type Transaction } from '../driver.js';
+import type { DriverCall } from '../driver-call.js';
+import { REASONS, unavailable } from '../failures.js';
+import type { DriverAnswer } from '../operations.js';
 import { ServiceError } from '../service-error.js';
-import { PooledTransaction } from './pooled-transaction.js';
-import { type PreparedCall, prepareCall } from './prepare-call.js';
-import type { Sockets } from './sockets.js';
+import { Sockets } from './sockets.js';
+import { checkStatement, parseStatement, type SqlTarget, type SqlValue } from './statement.js';
 
-/** A connection, while a call or a transaction has it. Its methods reject with errors of the library, or a ServiceError. */
+/** The protocols limit the number of parameters to 16 bits. */
+const MAX_PARAMS = 65_535;
+/** A connection that does not roll back within this time is closed instead. */
+const ROLLBACK_TIMEOUT_MS = 5_000;
+
+/** A statement as it is sent to the server. */
+export interface PreparedCall {
+  readonly sql: string;
+  readonly params: readonly SqlValue[];
+  readonly wantsRows: boolean;
+}
+
+/** A connection leased to a call or a transaction. Its methods reject with errors of the library or a ServiceError. */
 export interface Lease {
-  /** It was given back or closed. */
+  /** Whether it was released or closed. */
   readonly isOver: boolean;
-  /** Why the server has ended the transaction by itself, if it has. */
+  /** Why the server has ended the transaction, if it has. */
   readonly transactionFailure?: ServiceError | undefined;
-  /** @param call whose abort ends the statement, and closes the connection */
+  /** @param call its abort cancels the statement and closes the connection */
   run(statement: PreparedCall, call: DriverCall | undefined): Promise<DriverAnswer>;
-  /** Runs a statement of ours. @returns what the server says that it has done */
+  /** Runs transaction control. @returns the command that the server has executed */
   control(sql: 'BEGIN' | 'COMMIT' | 'ROLLBACK', call: DriverCall | undefined): Promise<string>;
-  /** Gives it back; one that the next call would not find as it should be is closed. */
+  /** Returns it to the pool; closes it if its session state has changed. */
   release(): void;
-  /** Closes it, and ends what it does on the server. */
+  /** Closes it and cancels its statement on the server. */
   destroy(): void;
+}
+
+/** The error that a server has returned. */
+export interface ServerRefusal {
+  readonly text: string;
+  readonly endsConnection: boolean;
 }
 
 /** The pool of one kind of database. */
@@ -29,119 +50,115 @@ export interface SqlPool {
   readonly dialect: 'postgres' | 'mysql';
   /** `host:port` */
   readonly where: string;
-  /** A query for the version of the server, and what to make of its value. */
+  /** A query that returns the version of the server. */
   readonly versionQuery: string;
-  version(value: string): string;
+  /** Product and version, from the result of that query. */
+  product(version: string): string;
   /** Waits for a free connection; calls back once, with a ServiceError or a connection. */
   take(done: (error: ServiceError | undefined, lease?: Lease) => void): void;
-  /** Makes a connection outside of the pool, and closes it. @throws ServiceError `unavailable` when that is not possible */
+  /** Opens and closes a connection outside of the pool. @throws ServiceError `unavailable` when that fails */
   probe(): Promise<void>;
-  /** The error of a call; `unavailable` when its connection is of no more use. */
-  callError(thrown: unknown): ServiceError;
-  /** Closes idle connections, and takes no more calls. */
+  /** @returns undefined for an error that does not come from the server */
+  refusal(thrown: unknown): ServerRefusal | undefined;
+  /** Messages of the library about closed connections. */
+  readonly closedMessage: RegExp;
+  /** Closes idle connections and accepts no more calls. */
   end(): void;
 }
 
-export class PooledConnection implements Connection {
-  /** Ends the wait of calls that have no connection yet. */
-  private readonly waiting = new Set<() => void>();
-  private readonly pool: SqlPool;
-  private probing: Promise<void> | undefined;
-  private closed = false;
+/** Opens the first connection of a pool. @param createPool gets a callback for lost connections */
+export function openPooled(
+  context: DriverContext,
+  createPool: (sockets: Sockets, onConnectionLost: () => void) => SqlPool,
+): Promise<PooledConnection> {
+  const connection = new PooledConnection(context, createPool);
+  return openOrClose(context, connection, () => connection.test());
+}
 
-  /** @param createPool gets what is to be called when a connection breaks */
+export class PooledConnection implements Connection, SqlTarget {
+  readonly #sockets = new Sockets();
+  readonly #context: DriverContext;
+  /** Rejection callbacks of calls that wait for a connection. */
+  readonly #waiting = new Set<() => void>();
+  readonly #pool: SqlPool;
+  #probing: Promise<void> | undefined;
+  #closed = false;
+
   constructor(
-    createPool: (onBroken: () => void) => SqlPool,
-    private readonly sockets: Sockets,
-    private readonly context: DriverContext,
+    context: DriverContext,
+    createPool: (sockets: Sockets, onConnectionLost: () => void) => SqlPool,
   ) {
-    this.pool = createPool(() => this.broken());
-  }
-
-  /** Opens the first connection. */
-  async open(): Promise<void> {
-    const { signal } = this.context;
-    const abort = () => this.sockets.destroy();
-    signal.addEventListener('abort', abort);
-    try {
-      if (signal.aborted) throw new ServiceError('unavailable', `${this.pool.where} did not answer in time`);
-      await this.test();
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    this.#context = context;
+    this.#pool = createPool(this.#sockets, () => this.#onConnectionLost());
   }
 
   async test(): Promise<string> {
-    const { versionQuery } = this.pool;
-    const { payload } = await this.run({ sql: versionQuery, params: [], wantsRows: true }, undefined);
+    const { versionQuery } = this.#pool;
+    const { payload } = await this.#run({ sql: versionQuery, params: [], wantsRows: true }, undefined);
     const { rows } = JSON.parse(String(payload)) as { readonly rows: readonly (readonly unknown[])[] };
-    return this.pool.version(String(rows[0]?.[0]));
+    return this.#pool.product(String(rows[0]?.[0]));
   }
 
-  async call(call: DriverCall): Promise<DriverAnswer> {
-    return this.run(prepareCall(call, this.pool.dialect, false), call);
+  async run(call: DriverCall, wantsRows: boolean): Promise<DriverAnswer> {
+    return this.#run(prepare(call, wantsRows, this.#pool.dialect, false), call);
   }
 
   async begin(call: DriverCall): Promise<Transaction> {
-    const lease = await this.acquire();
+    const lease = await this.#acquire();
     try {
       await lease.control('BEGIN', call);
     } catch (thrown) {
       lease.destroy();
-      throw await this.failure(thrown, lease);
+      throw await this.#failure(thrown, lease);
     }
-    return new PooledTransaction(lease, {
-      prepare: (inside) => prepareCall(inside, this.pool.dialect, true),
-      failure: (thrown) => this.failure(thrown, lease),
-    });
+    return new PooledTransaction(lease, this.#pool.dialect, (thrown) => this.#failure(thrown, lease));
   }
 
   async close(): Promise<void> {
-    this.closed = true;
-    for (const giveUp of this.waiting) giveUp();
-    // Says goodbye to the server on idle connections. What it waits for, calls that are stuck, ends with the sockets.
-    this.pool.end();
-    await this.sockets.close();
+    this.#closed = true;
+    for (const reject of this.#waiting) reject();
+    // Terminates idle sessions. Hanging calls end when the sockets are closed.
+    this.#pool.end();
+    await this.#sockets.close();
   }
 
-  private async run(statement: PreparedCall, call: DriverCall | undefined): Promise<DriverAnswer> {
-    const lease = await this.acquire();
+  async #run(statement: PreparedCall, call: DriverCall | undefined): Promise<DriverAnswer> {
+    const lease = await this.#acquire();
     try {
       return await lease.run(statement, call);
     } catch (thrown) {
-      throw await this.failure(thrown, lease);
+      throw await this.#failure(thrown, lease);
     } finally {
       lease.release();
     }
   }
 
   /** Waits for a free connection. */
-  private acquire(): Promise<Lease> {
+  #acquire(): Promise<Lease> {
     return new Promise((resolve, reject) => {
-      const giveUp = () =>
-        reject(new ServiceError('unavailable', `the connection to ${this.pool.where} is closed`));
-      if (this.closed) return giveUp();
-      this.waiting.add(giveUp);
-      this.pool.take((error, lease) => {
-        this.waiting.delete(giveUp);
+      const onClose = () => reject(new ServiceError('unavailable', REASONS.closedHere(this.#pool.where)));
+      if (this.#closed) return onClose();
+      this.#waiting.add(onClose);
+      this.#pool.take((error, lease) => {
+        this.#waiting.delete(onClose);
         if (!lease) return reject(error);
-        if (!this.closed) return resolve(lease);
+        if (!this.#closed) return resolve(lease);
         lease.destroy();
-        giveUp();
+        onClose();
       });
     });
   }
 
-  /** What a failed call is answered. It is not `unavailable` when just its own connection broke. */
-  private async failure(thrown: unknown, lease: Lease): Promise<ServiceError> {
-    const error = this.pool.callError(thrown);
+  /** The error of a failed call. It is not `unavailable` if only the connection of this call was lost. */
+  async #failure(thrown: unknown, lease: Lease): Promise<ServiceError> {
+    const error = this.#callError(thrown);
     if (error.kind !== 'unavailable') return error;
     lease.destroy();
-    if (this.sockets.isClosed) return error;
+    if (this.#sockets.isClosed) return error;
     try {
-      await this.probe();
+      await this.#probe();
     } catch (reason) {
-      return this.pool.callError(reason);
+      return this.#callError(reason);
     }
     return new ServiceError(
       'backend',
@@ -150,19 +167,112 @@ export class PooledConnection implements Connection {
     );
   }
 
-  /** A connection broke, maybe one that nobody was using: the pool has removed it. */
-  private broken(): void {
-    if (this.closed) return;
-    this.probe().catch((thrown: unknown) => {
-      if (!this.closed) this.context.onLost(this.pool.callError(thrown));
+  #callError(thrown: unknown): ServiceError {
+    if (thrown instanceof ServiceError) return thrown;
+    const { where, closedMessage } = this.#pool;
+    const refusal = this.#pool.refusal(thrown);
+    if (!refusal) {
+      const isClosed = closedMessage.test(toError(thrown).message);
+      return unavailable(thrown, where, isClosed ? REASONS.closed(where) : undefined);
+    }
+    if (refusal.endsConnection) return unavailable(thrown, where, REASONS.ended(where, refusal.text));
+    return new ServiceError('backend', refusal.text, { cause: thrown });
+  }
+
+  /** A connection, possibly an idle one, was lost, and the pool has removed it. */
+  #onConnectionLost(): void {
+    if (this.#closed) return;
+    this.#probe().catch((thrown: unknown) => {
+      if (!this.#closed) this.#context.onLost(this.#callError(thrown));
     });
   }
 
-  /** Whether the server still takes connections; asked once for all that break at the same time. */
-  private probe(): Promise<void> {
-    this.probing ??= this.pool.probe().finally(() => {
-      this.probing = undefined;
+  /** Checks that the server still accepts connections; concurrent checks share one probe. */
+  #probe(): Promise<void> {
+    this.#probing ??= this.#pool.probe().finally(() => {
+      this.#probing = undefined;
     });
-    return this.probing;
+    return this.#probing;
   }
+}
+
+class PooledTransaction implements Transaction, SqlTarget {
+  readonly #lease: Lease;
+  readonly #dialect: SqlPool['dialect'];
+  readonly #failure: (thrown: unknown) => Promise<ServiceError>;
+
+  /** @param failure converts an error of the connection into that of the call */
+  constructor(
+    lease: Lease,
+    dialect: SqlPool['dialect'],
+    failure: (thrown: unknown) => Promise<ServiceError>,
+  ) {
+    this.#lease = lease;
+    this.#dialect = dialect;
+    this.#failure = failure;
+  }
+
+  async run(call: DriverCall, wantsRows: boolean): Promise<DriverAnswer> {
+    this.#requireOpen();
+    const statement = prepare(call, wantsRows, this.#dialect, true);
+    try {
+      return await this.#lease.run(statement, call);
+    } catch (thrown) {
+      throw await this.#failure(thrown);
+    }
+  }
+
+  async commit(call: DriverCall): Promise<void> {
+    if (this.#lease.transactionFailure) this.#lease.release();
+    this.#requireOpen();
+    const done = await this.#end('COMMIT', call);
+    if (done === 'COMMIT') return;
+    throw new ServiceError(
+      'backend',
+      'the transaction was rolled back, because a statement in it has failed',
+    );
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#lease.isOver) return;
+    const timeout = setTimeout(() => this.#lease.destroy(), ROLLBACK_TIMEOUT_MS);
+    // On failure the connection is closed, which also rolls back.
+    await this.#end('ROLLBACK', undefined).catch(() => undefined);
+    clearTimeout(timeout);
+  }
+
+  #requireOpen(): void {
+    if (this.#lease.transactionFailure) throw this.#lease.transactionFailure;
+    if (!this.#lease.isOver) return;
+    const message = 'the transaction has ended: a call in it was aborted or answered too much';
+    throw new ServiceError('invalid', message);
+  }
+
+  /** @param call its abort closes the connection; the outcome of a commit is then unknown */
+  async #end(sql: 'COMMIT' | 'ROLLBACK', call: DriverCall | undefined): Promise<string> {
+    try {
+      const done = await this.#lease.control(sql, call);
+      this.#lease.release();
+      return done;
+    } catch (thrown) {
+      this.#lease.destroy();
+      throw await this.#failure(thrown);
+    }
+  }
+}
+
+/** @throws ServiceError `invalid` */
+function prepare(
+  { payload }: DriverCall,
+  wantsRows: boolean,
+  dialect: SqlPool['dialect'],
+  inTransaction: boolean,
+): PreparedCall {
+  const statement = parseStatement(payload);
+  const { sql } = checkStatement(statement, dialect, inTransaction);
+  const { params } = statement;
+  if (params.length > MAX_PARAMS) {
+    throw new ServiceError('invalid', `a statement can have ${MAX_PARAMS} parameters at most`);
+  }
+  return { sql, params, wantsRows };
 }

@@ -1,7 +1,7 @@
 /**
- * Statements that would change a connection for whoever uses it next: connections are shared by all handlers of a
- * service. Transactions have operations of their own, and settings of a session would outlive the call. This is help
- * against accidents: functions and procedures can do the same unseen, so drivers look at the connection, too.
+ * Refuses statements that would change the state of a connection, because all handlers of a service share connections:
+ * transaction control, which has its own operations, and session settings, which would outlive the call. This prevents
+ * accidents only: functions and procedures can have the same effects, so drivers also check the session state.
  */
 import { ServiceError } from '../service-error.js';
 import type { ScannedSql, SqlDialect } from './placeholders.js';
@@ -32,10 +32,10 @@ const REFUSED: Readonly<Record<SqlDialect, Readonly<Record<string, string>>>> = 
   },
 };
 
-/** A pragma whose name is not quoted, with nothing before it. */
+/** A pragma with an unquoted name at the start of the text. */
 const PRAGMA = /^[ \t\r\n]*PRAGMA[ \t\r\n]+(?:(?:main|temp)\s*\.\s*)?(\w+)/i;
 
-/** Those of SQLite that tell something, or change only what is in the file. */
+/** Allowed pragmas of SQLite: those that return information or change only the content of the file. */
 const PRAGMAS = new Set([
   ...[
     'TABLE_INFO',
@@ -59,10 +59,10 @@ const PRAGMAS = new Set([
 ]);
 
 /**
- * Refuses what would harm other calls.
+ * Refuses statements that would affect other calls.
  * @throws ServiceError `invalid` saying why
  */
-export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransaction: boolean): void {
+export function refuseStateChange(scanned: ScannedSql, dialect: SqlDialect, inTransaction: boolean): void {
   const [first = '', second = ''] = scanned.words;
   if (scanned.hasExecutableComment)
     throw refused('/*! ... */', 'what of it is executed depends on the server');
@@ -71,7 +71,7 @@ export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransa
     if (!inTransaction) throw refused(first, TRANSACTION);
     return;
   }
-  if (dialect === 'sqlite') refuseLeavingTheFile(scanned);
+  if (dialect === 'sqlite') refuseFileEscape(scanned);
   if (
     first === 'SET' &&
     dialect === 'postgres' &&
@@ -83,13 +83,13 @@ export function refuseHarmful(scanned: ScannedSql, dialect: SqlDialect, inTransa
   if (reason !== undefined) throw refused(first, reason);
 }
 
-/** SQLite: what writes other files, or changes how the connection works. */
-function refuseLeavingTheFile({ sql, words }: ScannedSql): void {
+/** SQLite: refuses statements that write other files or change the connection. */
+function refuseFileEscape({ sql, words }: ScannedSql): void {
   const [first = '', second = '', third = ''] = words;
   if (first === 'VACUUM' && (second === 'INTO' || third === 'INTO')) {
     throw refused('VACUUM INTO', 'a service is one file');
   }
-  // A pragma may have its effect even when it is only explained.
+  // Some pragmas take effect even under EXPLAIN.
   if (first !== 'PRAGMA' && !(first === 'EXPLAIN' && words.includes('PRAGMA'))) return;
   const name = PRAGMA.exec(sql)?.[1]?.toUpperCase();
   if (name === undefined || !PRAGMAS.has(name)) throw refused(`PRAGMA ${name ?? ''}`.trim(), SESSION);

@@ -1,10 +1,10 @@
-/** The answer to a query, written as JSON text row by row, so that values of rows need no objects. */
+/** The result of a query, written as JSON text row by row, without objects for rows. */
 import { MAX_BODY_BYTES } from '../../wire/codec.js';
 import { ServiceError } from '../service-error.js';
 
 /**
- * Bytes from a server after which the answer to one statement is too large in any case: JSON is never less than this
- * compact. Rows are not kept, but the libraries keep one until all of it is there.
+ * Received bytes after which the result is certainly too large: JSON is never more compact than this. It also bounds
+ * a single row, which the libraries buffer until it is complete.
  */
 export const MAX_RECEIVED_BYTES = 2.5 * MAX_BODY_BYTES;
 
@@ -16,11 +16,11 @@ export function resultTooLarge(): ServiceError {
 }
 
 export class ResultText {
-  private text: string;
-  private rows = 0;
+  #text: string;
+  #rows = 0;
 
   constructor(columns: readonly string[]) {
-    this.text = `{"columns":${JSON.stringify(columns)},"rows":[`;
+    this.#text = `{"columns":${JSON.stringify(columns)},"rows":[`;
   }
 
   /**
@@ -29,9 +29,9 @@ export class ResultText {
    * @returns false when the result has become too large
    */
   addRow(values: string): boolean {
-    this.text += this.rows === 0 ? `[${values}]` : `,[${values}]`;
-    this.rows++;
-    return this.text.length <= MAX_BODY_BYTES;
+    this.#text += this.#rows === 0 ? `[${values}]` : `,[${values}]`;
+    this.#rows++;
+    return this.#text.length <= MAX_BODY_BYTES;
   }
 
   /**
@@ -40,10 +40,10 @@ export class ResultText {
    * @throws ServiceError `invalid` when it is too large
    */
   finish(rowsAffected: number, lastInsertId = 'null'): string {
-    this.text += `],"rows_affected":${rowsAffected},"last_insert_id":${lastInsertId}}`;
+    this.#text += `],"rows_affected":${rowsAffected},"last_insert_id":${lastInsertId}}`;
     // A UTF-16 unit takes three bytes at most.
-    if (this.text.length * 3 > MAX_BODY_BYTES && Buffer.byteLength(this.text) > MAX_BODY_BYTES)
+    if (this.#text.length * 3 > MAX_BODY_BYTES && Buffer.byteLength(this.#text) > MAX_BODY_BYTES)
       throw resultTooLarge();
-    return this.text;
+    return this.#text;
   }
 }

@@ -1,34 +1,33 @@
 /**
- * The sockets a driver has opened, connecting ones included, so that all of them can be destroyed at once, whatever the
- * library that uses them is waiting for.
+ * The sockets of a driver, including those that are connecting, so that all can be destroyed at once, whatever state
+ * the client library is in.
  */
 import { Socket } from 'node:net';
 
-/** A server gets this long to take what says goodbye. */
+/** How long closing waits for pending writes, such as the termination message. */
 const CLOSE_TIMEOUT_MS = 500;
 
 export class Sockets {
-  private readonly open = new Set<Socket>();
-  private closed = false;
+  readonly #open = new Set<Socket>();
+  #closed = false;
 
-  /** Nothing is to be connected any more. */
   get isClosed(): boolean {
-    return this.closed;
+    return this.#closed;
   }
 
-  /** Makes a socket that is not connected yet. */
+  /** Creates a socket that is not connected yet. */
   create(): Socket {
     const socket = new Socket();
-    this.open.add(socket);
-    socket.once('close', () => this.open.delete(socket));
-    if (this.closed) socket.destroy(new Error('the service is closed'));
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    if (this.#closed) socket.destroy(new Error('the service is closed'));
     return socket;
   }
 
-  /** Closes all when what was written to them is sent, but does not wait long for that. */
+  /** Closes all sockets after their pending writes, or after a short timeout. */
   async close(): Promise<void> {
-    this.closed = true;
-    const closing = [...this.open].map(async (socket) => {
+    this.#closed = true;
+    const closing = [...this.#open].map(async (socket) => {
       const closed = new Promise((resolve) => socket.once('close', resolve));
       if (socket.connecting) socket.destroy();
       else socket.destroySoon();
@@ -39,9 +38,9 @@ export class Sockets {
     clearTimeout(timeout);
   }
 
-  /** Destroys all, and those that are made later. */
+  /** Destroys all sockets; those created later are destroyed too. */
   destroy(): void {
-    this.closed = true;
-    for (const socket of this.open) socket.destroy();
+    this.#closed = true;
+    for (const socket of this.#open) socket.destroy();
   }
 }

@@ -1,13 +1,18 @@
-/** What a handler sends to a SQL database: the statement and its parameters, checked. */
-import { decodeBase64 } from '../base64.js';
+/** Calls of SQL databases: parses and checks `{"sql", "params"}`. */
+import { Type } from '@sinclair/typebox';
+import type { Connection } from '../driver.js';
+import type { DriverCall } from '../driver-call.js';
+import { type DriverAnswer, decodeBase64, invalid, NO_ARGS, payloadReader } from '../operations.js';
 import { ServiceError } from '../service-error.js';
+import { checkParamCount, type ScannedSql, type SqlDialect, scanSql } from './placeholders.js';
+import { refuseStateChange } from './refused-statements.js';
 
-/** JSON text as a parameter: databases with a JSON type take it as such, the others as text. */
+/** A JSON parameter: sent as JSON to databases with such a type, as text to others. */
 export class JsonText {
   constructor(readonly text: string) {}
 }
 
-/** A parameter. A `bigint` is an integer that a double cannot hold. */
+/** A parameter. A `bigint` is an integer that a double cannot represent. */
 export type SqlValue = null | boolean | number | bigint | string | Buffer | JsonText;
 
 export interface SqlStatement {
@@ -15,40 +20,66 @@ export interface SqlStatement {
   readonly params: readonly SqlValue[];
 }
 
-/** What an integer of 64 bits can hold. */
+/** A connection or a transaction. */
+export interface SqlTarget {
+  run(call: DriverCall, wantsRows: boolean): Promise<DriverAnswer>;
+}
+
+/** The same for all SQL databases. */
+export const SQL_OPERATIONS = {
+  query: {
+    args: NO_ARGS,
+    run: (target: Connection & SqlTarget, _args: object, call: DriverCall) => target.run(call, true),
+  },
+  execute: {
+    args: NO_ARGS,
+    run: (target: Connection & SqlTarget, _args: object, call: DriverCall) => target.run(call, false),
+  },
+} as const;
+
+/** Range of signed 64 bit integers. */
 export const INT64 = { lowest: -(2n ** 63n), highest: 2n ** 63n - 1n } as const;
 
-/** Up to what 64 bits without a sign can hold. */
+/** Up to the maximum of unsigned 64 bit integers. */
 const INTEGER = /^-?\d{1,20}$/;
 
-/**
- * Reads `{"sql", "params"}`.
- * @throws ServiceError `invalid` naming what is wrong
- */
+const readPayload = payloadReader(
+  Type.Object(
+    {
+      // The protocols of the databases end texts with this character.
+      sql: Type.String({
+        refine: (sql: string) => (sql.includes('\0') ? 'must not have the character U+0000' : undefined),
+      }),
+      params: Type.Array(Type.Unknown(), { default: [] }),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+/** @throws ServiceError `invalid` naming the wrong member */
 export function parseStatement(payload: Buffer | string): SqlStatement {
-  const { sql, params = [], ...others } = parseObject(payload);
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw invalid(`"${unknown}" is not known: the members are "sql" and "params"`);
-  if (typeof sql !== 'string') throw invalid('"sql" must be a text');
-  // The protocols of the databases end texts with this character.
-  if (sql.includes('\0')) throw invalid('"sql" must not contain the character U+0000');
-  if (!Array.isArray(params)) throw invalid('"params" must be an array');
+  const { sql, params } = readPayload(payload);
   return { sql, params: params.map(parseParam) };
 }
 
-function parseObject(payload: Buffer | string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(payload.toString());
-  } catch (thrown) {
-    throw new ServiceError('invalid', 'the payload must be JSON: {"sql": "...", "params": [...]}', {
-      cause: thrown,
-    });
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid('the payload must be an object: {"sql": "...", "params": [...]}');
-  }
-  return value as Record<string, unknown>;
+/**
+ * Checks a statement of a handler.
+ * @throws ServiceError `invalid`
+ */
+export function checkStatement(
+  { sql, params }: SqlStatement,
+  dialect: SqlDialect,
+  inTransaction: boolean,
+): ScannedSql {
+  const scanned = scanSql(sql, dialect);
+  refuseStateChange(scanned, dialect, inTransaction);
+  checkParamCount(scanned, params.length, dialect);
+  return scanned;
+}
+
+/** The error of an integer that the database has no type for. */
+export function integerTooLarge(value: bigint): ServiceError {
+  return new ServiceError('invalid', `the integer ${value} does not fit in 64 bits`);
 }
 
 function parseParam(value: unknown, index: number): SqlValue {
@@ -62,11 +93,8 @@ function parseParam(value: unknown, index: number): SqlValue {
     if (bytes) return bytes;
   }
   throw invalid(
-    `parameter ${index + 1} must be null, true, false, a number, a text, ` +
+    `payload.params[${index}]`,
+    'must be null, true, false, a number, a text, ' +
       '{"int": "<integer>"}, {"blob": "<base64>"} or {"json": "<JSON text>"}',
   );
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('invalid', message);
 }

@@ -1,19 +1,19 @@
 /** Bindings: which services the code of an endpoint may use. */
 import { Type } from '@sinclair/typebox';
-import { AppError } from '../../errors.js';
-import { found } from '../../found.js';
+import { AppError, requireFound } from '../../errors.js';
 import { type BoundService, createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findService } from '../../store/services.js';
-import type { ApiDependencies } from '../dependencies.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
-import { presentBinding } from './present.js';
 import { BindingView, CreateBinding, UnbindParams, Unbound } from './schema.js';
 
 const tag = 'Endpoints';
-/** An actor host that has not noticed by then will do so without anybody waiting. */
+const presentBinding = presenter(BindingView);
+/** An actor host that takes longer than this reconciles the change later. */
 const NOTICE_MS = 5_000;
 
 export const bindingRoutes = [
@@ -25,7 +25,7 @@ export const bindingRoutes = [
     params: IdParams,
     data: Type.Array(BindingView),
     handle: async ({ params: { id } }, { store }) => {
-      found(await findEndpoint(store, id), 'endpoint', id);
+      requireFound(await findEndpoint(store, id), 'endpoint', id);
       return (await listBindings(store, id)).map(presentBinding);
     },
   }),
@@ -58,8 +58,8 @@ export const bindingRoutes = [
       const { store } = deps;
       const deleted = await deleteBindings(store, endpoint_id, service_id);
       if (!deleted) {
-        found(await findEndpoint(store, endpoint_id), 'endpoint', endpoint_id);
-        found(await findService(store, service_id), 'service', service_id);
+        requireFound(await findEndpoint(store, endpoint_id), 'endpoint', endpoint_id);
+        requireFound(await findService(store, service_id), 'service', service_id);
         throw new AppError(
           'not_found',
           `The service ${service_id} is not bound to the endpoint ${endpoint_id}`,
@@ -71,7 +71,7 @@ export const bindingRoutes = [
   }),
 ];
 
-/** Waits until running handlers are served by the changed bindings. */
+/** Waits until the changed bindings apply to running handlers. */
 async function awaitBinding(deps: ApiDependencies, service: BoundService): Promise<void> {
   await awaitHosts(deps, await liveActorHosts(deps), service, NOTICE_MS);
 }

@@ -1,23 +1,10 @@
-/** Builds: what was asked to be compiled, and what came of it. */
+/** Builds: requested compilations and their outcomes. */
 import { Type } from '@sinclair/typebox';
-import { found } from '../../found.js';
+import { requireFound } from '../../errors.js';
+import { Diagnostic } from '../../model/diagnostic.js';
 import { type Build, endpointsOfBuild, findBuild } from '../../store/builds.js';
 import { defineRoute } from '../route.js';
 import { Id, IdParams, nullable, oneOf, Timestamp } from '../schemas.js';
-
-const DiagnosticView = Type.Object(
-  {
-    level: Type.String(),
-    code: nullable(Type.String()),
-    message: Type.String(),
-    line: nullable(
-      Type.Integer({ description: "First line of the place in the handler's own source, from 1" }),
-    ),
-    column: nullable(Type.Integer()),
-    rendered: Type.String({ description: 'As a terminal shows it' }),
-  },
-  { title: 'Diagnostic' },
-);
 
 const BuildView = Type.Object(
   {
@@ -28,7 +15,7 @@ const BuildView = Type.Object(
     endpoint_ids: Type.Array(Id, { description: 'Endpoints whose latest build this is' }),
     error: nullable(Type.String({ description: 'Output of the compiler when it refused the code' })),
     error_code: nullable(Type.String()),
-    diagnostics: Type.Array(DiagnosticView),
+    diagnostics: Type.Array(Diagnostic),
     artifact: nullable(Type.String({ description: 'sha256 of the executable' })),
     timings: Type.Object({
       dependencies_ms: Type.Optional(Type.Integer()),
@@ -52,11 +39,14 @@ export const buildRoutes = [
     params: IdParams,
     data: BuildView,
     handle: async ({ params: { id } }, { store }) => {
-      const build = found(await findBuild(store, id), 'build', id);
+      const build = requireFound(await findBuild(store, id), 'build', id);
       return presentBuild(build, await endpointsOfBuild(store, id));
     },
   }),
 ];
+
+/** Diagnostics stored by earlier versions lack these members. */
+const NO_DETAILS = { end_line: null, end_column: null, labels: [], suggestions: [] };
 
 function presentBuild(build: Build, endpointIds: string[]) {
   return {
@@ -67,14 +57,7 @@ function presentBuild(build: Build, endpointIds: string[]) {
     endpoint_ids: endpointIds,
     error: build.error,
     error_code: build.error_code,
-    diagnostics: build.diagnostics as {
-      level: string;
-      code: string | null;
-      message: string;
-      line: number | null;
-      column: number | null;
-      rendered: string;
-    }[],
+    diagnostics: build.diagnostics.map((diagnostic) => ({ ...NO_DETAILS, ...diagnostic })),
     artifact: build.artifact,
     timings: build.timings,
     request_id: build.request_id,

@@ -1,7 +1,7 @@
 /** Collections: groups of endpoints within a domain. */
 import { Type } from '@sinclair/typebox';
-import { found, notFound } from '../../found.js';
-import { normalizeBasePath } from '../../route-pattern.js';
+import { notFound, requireFound } from '../../errors.js';
+import { normalizeBasePath } from '../../model/route-pattern.js';
 import {
   createCollection,
   deleteCollection,
@@ -10,12 +10,19 @@ import {
   updateCollection,
 } from '../../store/collections.js';
 import { findDomain } from '../../store/domains.js';
+import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { presentCollection } from './present.js';
-import { CollectionFilter, CollectionView, CreateCollection, UpdateCollection } from './schema.js';
+import {
+  COLLECTION_DEFAULTS,
+  CollectionFilter,
+  CollectionView,
+  CreateCollection,
+  UpdateCollection,
+} from './schema.js';
 
 const tag = 'Collections';
+const presentCollection = presenter(CollectionView);
 
 export const collectionRoutes = [
   defineRoute({
@@ -36,7 +43,7 @@ export const collectionRoutes = [
     params: IdParams,
     data: Type.Array(CollectionView),
     handle: async ({ params: { id } }, { store }) => {
-      found(await findDomain(store, id), 'domain', id);
+      requireFound(await findDomain(store, id), 'domain', id);
       return (await listCollections(store, { domain_id: id })).map(presentCollection);
     },
   }),
@@ -53,11 +60,9 @@ export const collectionRoutes = [
     handle: async ({ body }, { store }) =>
       presentCollection(
         await createCollection(store, {
-          domain_id: body.domain_id,
-          name: body.name,
-          description: body.description ?? null,
+          ...COLLECTION_DEFAULTS,
+          ...body,
           base_path: normalizeBasePath(body.base_path ?? ''),
-          enabled: body.enabled ?? true,
         }),
       ),
   }),
@@ -70,7 +75,7 @@ export const collectionRoutes = [
     params: IdParams,
     data: CollectionView,
     handle: async ({ params: { id } }, { store }) =>
-      presentCollection(found(await findCollection(store, id), 'collection', id)),
+      presentCollection(requireFound(await findCollection(store, id), 'collection', id)),
   }),
 
   defineRoute({
@@ -88,7 +93,7 @@ export const collectionRoutes = [
         ...changes,
         ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
       });
-      return presentCollection(found(updated, 'collection', id));
+      return presentCollection(requireFound(updated, 'collection', id));
     },
   }),
 

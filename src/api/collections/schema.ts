@@ -1,18 +1,23 @@
 /** Collections as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, nullable, Timestamp } from '../schemas.js';
+import { Description, Enabled, Id, Name, nullable, optional, Timestamp } from '../schemas.js';
 
 const BasePath = nullable(
   Type.String({ format: 'base-path', description: 'Common path prefix of its endpoints, e.g. /shop' }),
 );
 
+/** What a user says of a collection, beside its domain. */
+const REQUIRED = { name: Name };
+const OPTIONAL = { description: Description, base_path: BasePath };
+/** What is stored of an optional member that is not given. */
+export const COLLECTION_DEFAULTS = { description: null, base_path: null, enabled: true };
+
 export const CollectionView = Type.Object(
   {
     id: Id,
     domain_id: Id,
-    name: Name,
-    description: Description,
-    base_path: BasePath,
+    ...REQUIRED,
+    ...OPTIONAL,
     enabled: Type.Boolean(),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -22,17 +27,10 @@ export const CollectionView = Type.Object(
 
 export const CreateCollection = Type.Object({
   domain_id: Id,
-  name: Name,
-  description: Type.Optional(Description),
-  base_path: Type.Optional(BasePath),
-  enabled: Type.Optional(Enabled),
+  ...REQUIRED,
+  ...optional({ ...OPTIONAL, enabled: Enabled }),
 });
 
-export const UpdateCollection = Type.Object({
-  name: Type.Optional(Name),
-  description: Type.Optional(Description),
-  base_path: Type.Optional(BasePath),
-  enabled: Type.Optional(Type.Boolean()),
-});
+export const UpdateCollection = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));
 
 export const CollectionFilter = Type.Object({ domain_id: Type.Optional(Id) });

@@ -1,13 +1,14 @@
 /** Domains: hostnames that collections and endpoints are served under. */
 import { Type } from '@sinclair/typebox';
-import { found, notFound } from '../../found.js';
+import { notFound, requireFound } from '../../errors.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
+import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { presentDomain } from './present.js';
-import { CreateDomain, DomainView, UpdateDomain } from './schema.js';
+import { CreateDomain, DOMAIN_DEFAULTS, DomainView, UpdateDomain } from './schema.js';
 
 const tag = 'Domains';
+const presentDomain = presenter(DomainView);
 
 export const domainRoutes = [
   defineRoute({
@@ -30,12 +31,7 @@ export const domainRoutes = [
     errors: ['host_taken'],
     handle: async ({ body }, { store }) =>
       presentDomain(
-        await createDomain(store, {
-          name: body.name,
-          host: body.host.toLowerCase(),
-          description: body.description ?? null,
-          enabled: body.enabled ?? true,
-        }),
+        await createDomain(store, { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() }),
       ),
   }),
 
@@ -47,7 +43,7 @@ export const domainRoutes = [
     params: IdParams,
     data: DomainView,
     handle: async ({ params: { id } }, { store }) =>
-      presentDomain(found(await findDomain(store, id), 'domain', id)),
+      presentDomain(requireFound(await findDomain(store, id), 'domain', id)),
   }),
 
   defineRoute({
@@ -65,7 +61,7 @@ export const domainRoutes = [
         ...changes,
         ...(host !== undefined && { host: host.toLowerCase() }),
       });
-      return presentDomain(found(updated, 'domain', id));
+      return presentDomain(requireFound(updated, 'domain', id));
     },
   }),
 

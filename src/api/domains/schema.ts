@@ -1,15 +1,20 @@
 /** Domains as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, Timestamp } from '../schemas.js';
+import { Description, Enabled, Id, Name, optional, Timestamp } from '../schemas.js';
 
 const Host = Type.String({ format: 'hostname', description: 'Hostname, unique among domains' });
+
+/** What a user says of a domain. */
+const REQUIRED = { name: Name, host: Host };
+const OPTIONAL = { description: Description };
+/** What is stored of an optional member that is not given. */
+export const DOMAIN_DEFAULTS = { description: null, enabled: true };
 
 export const DomainView = Type.Object(
   {
     id: Id,
-    name: Name,
-    host: Host,
-    description: Description,
+    ...REQUIRED,
+    ...OPTIONAL,
     enabled: Type.Boolean(),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -17,16 +22,6 @@ export const DomainView = Type.Object(
   { title: 'Domain' },
 );
 
-export const CreateDomain = Type.Object({
-  name: Name,
-  host: Host,
-  description: Type.Optional(Description),
-  enabled: Type.Optional(Enabled),
-});
+export const CreateDomain = Type.Object({ ...REQUIRED, ...optional({ ...OPTIONAL, enabled: Enabled }) });
 
-export const UpdateDomain = Type.Object({
-  name: Type.Optional(Name),
-  host: Type.Optional(Host),
-  description: Type.Optional(Description),
-  enabled: Type.Optional(Type.Boolean()),
-});
+export const UpdateDomain = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));

@@ -1,7 +1,7 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
 import { Type } from '@sinclair/typebox';
-import { requireWithinSettings } from '../../endpoint-limits.js';
-import { found, notFound } from '../../found.js';
+import { notFound, requireFound } from '../../errors.js';
+import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { findCollection } from '../../store/collections.js';
 import {
   createEndpoint,
@@ -13,7 +13,14 @@ import {
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
-import { CreateEndpoint, EndpointFilter, EndpointSummary, EndpointView, UpdateEndpoint } from './schema.js';
+import {
+  CreateEndpoint,
+  ENDPOINT_DEFAULTS,
+  EndpointFilter,
+  EndpointSummary,
+  EndpointView,
+  UpdateEndpoint,
+} from './schema.js';
 
 const tag = 'Endpoints';
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
@@ -43,7 +50,7 @@ export const endpointRoutes = [
     params: IdParams,
     data: Type.Array(EndpointSummary),
     handle: async ({ params: { id } }, { store }) => {
-      found(await findCollection(store, id), 'collection', id);
+      requireFound(await findCollection(store, id), 'collection', id);
       return (await listEndpoints(store, { collection_id: id })).map(presentEndpointSummary);
     },
   }),
@@ -62,16 +69,9 @@ export const endpointRoutes = [
       if (body.limits) requireWithinSettings(body.limits, config);
       return presentEndpoint(
         await createEndpoint(store, {
-          name: body.name,
-          path: body.path,
-          method: body.method,
+          ...ENDPOINT_DEFAULTS,
+          ...body,
           domain: body.domain.toLowerCase(),
-          collection_id: body.collection_id ?? null,
-          description: body.description ?? null,
-          code: body.code ?? null,
-          dependencies: body.dependencies ?? null,
-          limits: body.limits ?? null,
-          enabled: body.enabled ?? true,
         }),
       );
     },
@@ -85,7 +85,7 @@ export const endpointRoutes = [
     params: IdParams,
     data: EndpointView,
     handle: async ({ params: { id } }, { store }) =>
-      presentEndpoint(found(await findEndpoint(store, id), 'endpoint', id)),
+      presentEndpoint(requireFound(await findEndpoint(store, id), 'endpoint', id)),
   }),
 
   defineRoute({
@@ -105,7 +105,7 @@ export const endpointRoutes = [
         ...changes,
         ...(domain !== undefined && { domain: domain.toLowerCase() }),
       });
-      return presentEndpoint(found(updated, 'endpoint', id));
+      return presentEndpoint(requireFound(updated, 'endpoint', id));
     },
   }),
 

@@ -1,9 +1,9 @@
 /** Endpoints as the contract shows them, and what else is worth knowing of one. */
 import { Type } from '@sinclair/typebox';
-import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../dependencies.js';
-import { type EndpointLimits, LIMITS_SCHEMA } from '../../endpoint-limits.js';
-import { ENDPOINT_METHODS } from '../../endpoint-method.js';
-import { Description, Enabled, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
+import { type EndpointLimits, LIMITS_SCHEMA } from '../../model/endpoint-limits.js';
+import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
+import { Description, Enabled, Id, Name, nullable, oneOf, optional, Timestamp } from '../schemas.js';
 
 const Path = Type.String({
   format: 'route-path',
@@ -22,26 +22,31 @@ const DependenciesField = Type.Unsafe<Dependencies | null>({
 });
 const LimitsField = Type.Unsafe<EndpointLimits | null>({ ...LIMITS_SCHEMA, type: ['object', 'null'] });
 
-/** What the listing of a collection shows of an endpoint. */
-const summary = {
-  id: Id,
-  name: Name,
-  path: Path,
-  method: EndpointMethod,
-  domain: DomainName,
+/** What a user says of an endpoint. */
+const REQUIRED = { name: Name, path: Path, method: EndpointMethod, domain: DomainName };
+const OPTIONAL = {
   collection_id: CollectionId,
   description: Description,
-  enabled: Type.Boolean(),
+  code: Code,
+  dependencies: DependenciesField,
+  limits: LimitsField,
 };
-
-export const EndpointSummary = Type.Object(summary, { title: 'EndpointSummary' });
+/** What is stored of an optional member that is not given. */
+export const ENDPOINT_DEFAULTS = {
+  collection_id: null,
+  description: null,
+  code: null,
+  dependencies: null,
+  limits: null,
+  enabled: true,
+};
 
 export const EndpointView = Type.Object(
   {
-    ...summary,
-    code: Code,
-    dependencies: DependenciesField,
-    limits: LimitsField,
+    id: Id,
+    ...REQUIRED,
+    ...OPTIONAL,
+    enabled: Type.Boolean(),
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
     last_error: nullable(Type.String({ description: 'Why the status is `error`' })),
     needs_compile: Type.Boolean({ description: 'The source changed since the last successful build' }),
@@ -54,31 +59,16 @@ export const EndpointView = Type.Object(
   { title: 'Endpoint' },
 );
 
-export const CreateEndpoint = Type.Object({
-  name: Name,
-  path: Path,
-  method: EndpointMethod,
-  domain: DomainName,
-  collection_id: Type.Optional(CollectionId),
-  description: Type.Optional(Description),
-  code: Type.Optional(Code),
-  dependencies: Type.Optional(DependenciesField),
-  limits: Type.Optional(LimitsField),
-  enabled: Type.Optional(Enabled),
-});
+/** What the listing of a collection shows of an endpoint. */
+export const EndpointSummary = Type.Pick(
+  EndpointView,
+  ['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'enabled'],
+  { title: 'EndpointSummary' },
+);
 
-export const UpdateEndpoint = Type.Object({
-  name: Type.Optional(Name),
-  path: Type.Optional(Path),
-  method: Type.Optional(EndpointMethod),
-  domain: Type.Optional(DomainName),
-  collection_id: Type.Optional(CollectionId),
-  description: Type.Optional(Description),
-  code: Type.Optional(Code),
-  dependencies: Type.Optional(DependenciesField),
-  limits: Type.Optional(LimitsField),
-  enabled: Type.Optional(Type.Boolean()),
-});
+export const CreateEndpoint = Type.Object({ ...REQUIRED, ...optional({ ...OPTIONAL, enabled: Enabled }) });
+
+export const UpdateEndpoint = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));
 
 export const EndpointFilter = Type.Object({
   domain: Type.Optional(DomainName),

@@ -1,32 +1,31 @@
-/** The import of a bundle: store it, have its handlers compiled and started by jobs, wait for them. */
+/** Imports of bundles: stores them, enqueues jobs that compile and start their handlers, waits for these. */
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../../errors.js';
-import { found } from '../../found.js';
+import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
-import type { Logger } from '../../log.js';
 import { applyImport } from '../../store/apply-import.js';
 import { type HandlerAttempt, handlersOf } from '../../store/import-handlers.js';
 import type { ImportTarget } from '../../store/import-scope.js';
 import { findImport, importProgress } from '../../store/imports.js';
 import { liveNodes } from '../../store/nodes.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
-import type { ApiDependencies } from '../dependencies.js';
+import type { Logger } from '../../util/log.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 import { presentResult } from './present.js';
 
 export interface BundleOptions {
   readonly compile: boolean;
-  /** Needs `compile`. */
+  /** Requires `compile`. */
   readonly start: boolean;
-  /** Whether the caller will wait: for nothing, when there is no worker or gateway. */
+  /** Whether the caller will wait for the jobs, which then needs a live worker, and a gateway for `start`. */
   readonly isAwaited: boolean;
 }
 
 /**
- * Stores what a bundle has brought, and puts its handlers on the queue.
+ * Stores a bundle in one transaction and enqueues its handlers.
  * @returns the id of the import, which may have ended already
- * @throws AppError no_worker, no_gateway, and whatever keeps the bundle from being stored: then nothing is
+ * @throws AppError no_worker, no_gateway, and the errors of `applyImport`
  */
 export async function startBundleImport(
   deps: ApiDependencies,
@@ -58,11 +57,11 @@ export async function startBundleImport(
   return id;
 }
 
-/** Handlers that run already, as they are, need no jobs. @returns the ids of their endpoints */
+/** Settles handlers that are running unchanged and need no jobs. @returns the ids of their endpoints */
 async function settleUnchanged({ store, artifacts }: ApiDependencies, id: string): Promise<Set<string>> {
   const candidates = await unchangedHandlers(store, id);
-  const isKept = await Promise.all(candidates.map(({ artifact }) => artifacts.has(artifact)));
-  const settled = candidates.filter((_, at) => isKept[at]);
+  const isStored = await Promise.all(candidates.map(({ artifact }) => artifacts.has(artifact)));
+  const settled = candidates.filter((_, at) => isStored[at]);
   await settleHandlers(store, id, settled);
   return new Set(settled.map(({ endpointId }) => endpointId));
 }
@@ -76,14 +75,17 @@ async function enqueue(
   try {
     await queues.enqueueImport({ importId: id, requestId: request.id }, handlers);
   } catch (error) {
-    // The bundle is stored: a worker finds its handlers and puts them on the queue.
-    request.log.warn({ err: error, import_id: id }, 'an import could not be queued; a worker will do so');
+    // The bundle is stored; the recovery of a worker enqueues its handlers.
+    request.log.warn(
+      { err: error, import_id: id },
+      'an import could not be enqueued; a worker will enqueue it',
+    );
   }
 }
 
 /**
  * Waits for an import to end.
- * @throws AppError `wait_timeout` when it takes too long
+ * @throws AppError wait_timeout
  */
 export async function awaitImport(deps: ApiDependencies, id: string) {
   const { changes, store, config, waitsEnd } = deps;
@@ -95,11 +97,11 @@ export async function awaitImport(deps: ApiDependencies, id: string) {
       throw error;
     });
   if (!hasEnded) {
-    throw new AppError('wait_timeout', `The import is still going on; see /api/imports/${id}.`, {
+    throw new AppError('wait_timeout', `The import is still running; see /api/imports/${id}.`, {
       details: { import_id: id },
     });
   }
-  const imported = found(await findImport(store, id), 'import', id);
+  const imported = requireFound(await findImport(store, id), 'import', id);
   return {
     result: presentResult(imported, await handlersOf(store, id)),
     warnings: imported.outcome.warnings,

@@ -1,6 +1,6 @@
-/** Imports: from rows to answers. */
+/** Converts rows of imports to API responses. */
 import type { Static } from '@sinclair/typebox';
-import type { HandlerCounts, ImportHandler } from '../../store/import-handlers.js';
+import type { ImportHandler, ImportHandlerCounts } from '../../store/import-handlers.js';
 import type { Import, ImportOutcome } from '../../store/imports.js';
 import type { BundleImported, HandlerView, ImportView, OpenApiImported } from './schema.js';
 
@@ -15,7 +15,7 @@ export function presentOpenApiImport(outcome: ImportOutcome): Static<typeof Open
   };
 }
 
-/** The answer to the import of a bundle, as it is once the import has ended. */
+/** The response to a bundle import, after the import has ended. */
 export function presentResult(
   { id, outcome, statuses }: Import,
   handlers: readonly ImportHandler[],
@@ -28,7 +28,7 @@ export function presentResult(
     handlers_matched: outcome.endpoints.filter(({ handler }) => handler !== null).length,
     compiled: handlers.filter(wasCompiled).length,
     started: handlers.filter(({ state }) => state === 'started').length,
-    // One that was deleted while the import went on is in `errors` only.
+    // Endpoints that were deleted during the import have no status.
     endpoints: outcome.endpoints.flatMap((endpoint) => {
       const status = statuses?.[endpoint.id];
       return status === undefined ? [] : [{ ...presentEndpoint(endpoint), status }];
@@ -40,7 +40,7 @@ export function presentResult(
 export function presentImport(
   imported: Import,
   handlers: readonly ImportHandler[],
-  counts: HandlerCounts,
+  counts: ImportHandlerCounts,
 ): Static<typeof ImportView> {
   return {
     id: imported.id,

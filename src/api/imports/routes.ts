@@ -1,17 +1,15 @@
-/** Bulk import: OpenAPI documents, bundles of a spec and handlers, and how far an import is. */
+/** Bulk import of OpenAPI documents and bundles, and the progress of imports. */
 import { rm } from 'node:fs/promises';
 import { Type } from '@sinclair/typebox';
-import { AppError } from '../../errors.js';
-import { found } from '../../found.js';
+import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import { applyImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, importProgress } from '../../store/imports.js';
+import { readDecompressed } from '../decompressed-body.js';
 import type { FormFile } from '../form.js';
-import { acceptedHeaders, prefersAsync } from '../prefer.js';
-import { defineRoute, Reply, type UseOf } from '../route.js';
+import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { readUnpacked } from '../unpacked-body.js';
 import { awaitImport, startBundleImport } from './bundle.js';
 import { importEvents } from './events.js';
 import { presentImport, presentOpenApiImport } from './present.js';
@@ -40,7 +38,7 @@ export const importRoutes = [
       member: 'spec',
       schema: Spec,
       read: (context, { importReader }, use: UseOf<ImportedApi>) =>
-        readUnpacked(context, (body) =>
+        readDecompressed(context, (body) =>
           importReader.readRequest(body, ({ fields, api }) => use(fields, api)),
         ),
     },
@@ -64,7 +62,9 @@ export const importRoutes = [
     formLimit: 'BUNDLE_LIMIT_BYTES',
     formFiles: 1,
     data: BundleImported,
-    alternatives: { 202: { description: 'The import goes on; `Location` shows it', data: ImportAccepted } },
+    alternatives: {
+      202: { description: 'The import is running; `Location` is its URL', data: ImportAccepted },
+    },
     errors: [
       'invalid_bundle',
       'invalid_spec',
@@ -87,7 +87,7 @@ export const importRoutes = [
       if (start && !compile) {
         throw new AppError(
           'invalid_input',
-          'query.start: needs compile=true; only what is compiled can start',
+          'query.start: needs compile=true; only compiled handlers can start',
         );
       }
       const isAwaited = !(compile && prefersAsync(header));
@@ -97,7 +97,7 @@ export const importRoutes = [
       const id = await deps.importReader.readBundle(path, (api) =>
         startBundleImport(deps, target, api, options, request),
       );
-      // Handlers may take minutes to compile: until then it would lie there for nothing.
+      // No longer needed, while compiling the handlers may take minutes.
       await rm(path, { force: true });
       if (!isAwaited) {
         const accepted = { import_id: id, status: 'queued' };
@@ -111,12 +111,12 @@ export const importRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/imports/{id}',
-    summary: 'Show how far the import of a bundle is, and what came of it',
+    summary: 'Show the progress and the result of the import of a bundle',
     tag,
     params: IdParams,
     data: ImportView,
     handle: async ({ params: { id } }, { store }) => {
-      const imported = found(await findImport(store, id), 'import', id);
+      const imported = requireFound(await findImport(store, id), 'import', id);
       return presentImport(imported, await handlersOf(store, id), await countHandlers(store, id));
     },
   }),
@@ -132,22 +132,22 @@ export const importRoutes = [
     data: Type.String({ description: 'Server-sent events' }),
     produces: 'text/event-stream',
     alternatives: {
-      204: { description: 'The client has seen the event `done`: a browser that comes back stays away then' },
+      204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
     handle: async ({ params: { id }, header, log, raw: { socket } }, deps) => {
-      const { version, finished_at } = found(await importProgress(deps.store, id), 'import', id);
+      const { version, finished_at } = requireFound(await importProgress(deps.store, id), 'import', id);
       const last = Number(header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
       const stream = importEvents(deps, id, after, log);
-      // A client that will send no more is answered to the end, but these have none: it has left.
-      const leave = () => socket.destroy();
-      socket.once('end', leave);
-      stream.once('close', () => socket.off('end', leave));
+      // The server supports half-closed connections, but a client that half-closes an event stream has disconnected.
+      const disconnect = () => socket.destroy();
+      socket.once('end', disconnect);
+      stream.once('close', () => socket.off('end', disconnect));
       return new Reply(200, stream, {
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',
-        // Proxies of the nginx kind hold answers back otherwise.
+        // Disables response buffering in nginx.
         'X-Accel-Buffering': 'no',
       });
     },
@@ -159,7 +159,7 @@ function bundleFile({ bundle, file, zip }: { bundle?: FormFile; file?: FormFile;
   if (!sent) {
     throw new AppError(
       'invalid_input',
-      'form.bundle: is required, a part with a ZIP file and its name; `file` and `zip` are other names for it',
+      'form.bundle: is required, a part with a ZIP file and its file name; it may also be named `file` or `zip`',
     );
   }
   return sent;

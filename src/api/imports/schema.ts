@@ -1,6 +1,6 @@
-/** Imports as the contract shows them, and how far one is. */
+/** Schemas of imports. */
 import { type Static, Type } from '@sinclair/typebox';
-import { ENDPOINT_METHODS } from '../../endpoint-method.js';
+import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
 import { FilePart } from '../form.js';
 import { Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
@@ -11,10 +11,10 @@ const Domain = Type.String({
 const domainId = { ...Id, description: 'Needed with `create_collection`; its host must be `domain`' };
 const collectionId = { ...Id, description: 'Existing collection to add the endpoints to' };
 
-/** A boolean in a query. */
+/** A boolean query parameter. */
 const Flag = (description: string) => Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
 
-export const Spec = Type.String({ description: 'OpenAPI 3.0 or 3.1 document, the text of it, YAML or JSON' });
+export const Spec = Type.String({ description: 'Text of an OpenAPI 3.0 or 3.1 document, YAML or JSON' });
 
 export const OpenApiImport = Type.Object({
   domain: Domain,
@@ -23,7 +23,7 @@ export const OpenApiImport = Type.Object({
   create_collection: Type.Optional(
     Type.Boolean({
       default: false,
-      description: "Use the domain's collection with the title of the document; make it when there is none",
+      description: "Use the domain's collection with the title of the document; create it if there is none",
     }),
   ),
 });
@@ -33,13 +33,13 @@ export const BundleQuery = Type.Object({
   domain_id: Type.Optional(Type.Unsafe<string>(domainId)),
   collection_id: Type.Optional(Type.Unsafe<string>(collectionId)),
   create_collection: Flag(
-    "Use the domain's collection with the title of the spec; make it when there is none",
+    "Use the domain's collection with the title of the document; create it if there is none",
   ),
   compile: Flag('Compile the handlers of the bundle; generated ones are not compiled'),
-  start: Flag('Start the handlers that were compiled; needs `compile`'),
+  start: Flag('Start the compiled handlers; needs `compile`'),
 });
 
-/** The ZIP file stands in one of them. */
+/** One of these parts has the ZIP file. */
 export const BundleForm = Type.Object({
   bundle: Type.Optional(FilePart),
   file: Type.Optional(FilePart),
@@ -104,7 +104,7 @@ export const ImportAccepted = Type.Object(
   { title: 'ImportAccepted' },
 );
 
-const HandlerCounts = Type.Object(
+const ImportHandlerCounts = Type.Object(
   {
     queued: Type.Integer(),
     compiling: Type.Integer(),
@@ -122,16 +122,16 @@ export const HandlerView = Type.Object(
     name: Type.String(),
     handler: HandlerFile,
     state: oneOf(['queued', 'compiling', 'compiled', 'starting', 'started', 'failed']),
-    stage: nullable(oneOf(['compile', 'start'], { description: 'Where it failed' })),
+    stage: nullable(oneOf(['compile', 'start'], { description: 'The stage that failed' })),
     message: nullable(Type.String({ description: 'Why it failed' })),
     build_id: nullable(Id),
-    attempt: Type.Integer({ description: 'Above 1 when a lost handler was queued again' }),
+    attempt: Type.Integer({ description: 'Greater than 1 when a lost job was queued again' }),
   },
   { title: 'ImportHandler' },
 );
 
 const state = oneOf(['queued', 'running', 'succeeded', 'failed'], {
-  description: '`succeeded` when all that was asked for came about, `failed` when `errors` names something',
+  description: '`succeeded` without errors, `failed` when `errors` is not empty',
 });
 
 export const ImportView = Type.Object(
@@ -141,12 +141,12 @@ export const ImportView = Type.Object(
     title: Type.String(),
     compile: Type.Boolean(),
     start: Type.Boolean(),
-    counts: HandlerCounts,
+    counts: ImportHandlerCounts,
     handlers: Type.Array(HandlerView),
     warnings: Type.Array(Type.String()),
     errors: Type.Array(ImportError),
     result: nullable(BundleImported),
-    request_id: Type.String({ description: 'Of the API call that asked for it' }),
+    request_id: Type.String({ description: 'Request id of the API call that started the import' }),
     created_at: Timestamp,
     finished_at: nullable(Timestamp),
   },
@@ -156,7 +156,7 @@ export const ImportView = Type.Object(
 /** The `data` of the event `progress`. */
 export interface ProgressEvent {
   readonly state: Static<typeof state>;
-  readonly counts: Static<typeof HandlerCounts>;
-  /** Those that have changed since the event before. */
+  readonly counts: Static<typeof ImportHandlerCounts>;
+  /** Handlers that have changed since the previous event. */
   readonly handlers: readonly Static<typeof HandlerView>[];
 }

@@ -1,13 +1,13 @@
-/** Compiling on request: a build that nobody carries out yet goes onto the queue. */
+/** Compiling on request: puts a new build on the queue. */
 import { requestCompile } from '../../lifecycle/compile.js';
-import { presentNodes } from '../../reconcile/present-nodes.js';
+import { awaitLiveNodes } from '../../reconcile/nodes.js';
 import { finishBuild } from '../../store/builds.js';
-import type { ApiDependencies } from '../dependencies.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 
 /**
- * Starts to compile an endpoint's code, unless the same code was compiled before.
- * @param isAwaited whether the caller will wait: for nothing, when there is no worker; without waiting, a build may be
- *   queued for a worker that is yet to come
+ * Requests a build of an endpoint's code, unless the same code was already compiled.
+ * @param isAwaited whether the caller will wait, which fails without a worker; otherwise the build may be queued for a
+ *   worker that starts later
  * @returns the id of the build, which may have ended already
  */
 export async function startCompile(
@@ -16,7 +16,7 @@ export async function startCompile(
   requestId: string,
   isAwaited: boolean,
 ): Promise<string> {
-  const workers = await presentNodes(deps.store, 'worker');
+  const workers = await awaitLiveNodes(deps.store, 'worker');
   const build = await requestCompile(deps, endpointId, requestId, {
     toolchains: workers.flatMap(({ info: { toolchain } }) =>
       typeof toolchain === 'string' ? toolchain : [],

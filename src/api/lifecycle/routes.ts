@@ -2,8 +2,9 @@
 import { Type } from '@sinclair/typebox';
 import { awaitBuild } from '../../lifecycle/compile.js';
 import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
-import { acceptedHeaders, prefersAsync } from '../prefer.js';
-import { defineRoute, Reply } from '../route.js';
+import { Preparation } from '../../model/preparation.js';
+import { livePreparations } from '../../store/nodes.js';
+import { acceptedHeaders, defineRoute, prefersAsync, Reply } from '../route.js';
 import { Id, IdParams } from '../schemas.js';
 import { startCompile } from './compile.js';
 
@@ -19,7 +20,18 @@ const Compiled = Type.Object(
   },
   { title: 'Compiled' },
 );
-const Accepted = Type.Object({ build_id: Id, status: Type.Literal('queued') }, { title: 'CompileAccepted' });
+const Accepted = Type.Object(
+  {
+    build_id: Id,
+    status: Type.Literal('queued'),
+    preparing: Type.Optional(
+      Type.Array(Preparation, {
+        description: 'What workers build before they can compile; left out if nothing',
+      }),
+    ),
+  },
+  { title: 'CompileAccepted' },
+);
 
 export const lifecycleRoutes = [
   defineRoute({
@@ -44,7 +56,8 @@ export const lifecycleRoutes = [
       const isAwaited = !prefersAsync(header);
       const buildId = await startCompile(deps, params.id, requestId, isAwaited);
       if (!isAwaited) {
-        const accepted = { build_id: buildId, status: 'queued' };
+        const preparing = await livePreparations(deps.store);
+        const accepted = { build_id: buildId, status: 'queued', ...(preparing.length > 0 && { preparing }) };
         return new Reply(202, accepted, acceptedHeaders(`/api/builds/${buildId}`));
       }
       const { COMPILE_WAIT_MS } = deps.config;

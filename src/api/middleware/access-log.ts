@@ -1,9 +1,9 @@
-/** One line per request: what was asked, what came of it, how long it took. The query is left out: it may hold data. */
-import type { Logger } from '../../log.js';
+/** Logs one line per request. The query is left out, as it may contain data. */
+import type { Logger } from '../../util/log.js';
 import type { ApiContext, Next } from '../context.js';
 
 export function accessLog(log: Logger) {
-  // These members hold no secrets, and looking for some would cost more than writing the line.
+  // These members contain no secrets, and redaction would cost more than writing the line.
   const unredacted = log.child({}, { redact: [] });
   return async (context: ApiContext, next: Next): Promise<void> => {
     const started = performance.now();

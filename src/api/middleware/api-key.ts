@@ -1,4 +1,4 @@
-/** With API_KEY set, everything but the health check needs the key. */
+/** Authentication: with API_KEY set, all requests but the health check need the key. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import type { ApiContext, Next } from '../context.js';
@@ -8,25 +8,26 @@ export function apiKey(key: string | undefined) {
   const expected = digest(key);
   return (context: ApiContext, next: Next): Promise<unknown> => {
     if (context.path === '/api/health') return next();
-    const forBrowsers = isQueuesPage(context.path);
-    const given = keyFrom(context.get('Authorization'), forBrowsers);
-    // Digests have one length, so the comparison takes the same time whatever was sent.
+    const isForBrowsers = isPage(context.path);
+    const given = keyFrom(context.get('Authorization'), isForBrowsers);
+    // Digests have the same length, as timingSafeEqual requires.
     if (given !== undefined && timingSafeEqual(digest(given), expected)) return next();
-    context.set('WWW-Authenticate', forBrowsers ? 'Basic realm="queues"' : 'Bearer');
+    context.set('WWW-Authenticate', isForBrowsers ? 'Basic realm="Edge Gateway"' : 'Bearer');
     throw new AppError('unauthorized', 'The request needs the header Authorization: Bearer <API_KEY>');
   };
 }
 
-function isQueuesPage(path: string): boolean {
-  return path === '/queues' || path.startsWith('/queues/');
+/** The pages that people open in a browser: the start page and the queue dashboard. */
+function isPage(path: string): boolean {
+  return path === '/' || path === '/queues' || path.startsWith('/queues/');
 }
 
-function keyFrom(authorization: string, basicAllowed: boolean): string | undefined {
+function keyFrom(authorization: string, isBasicAllowed: boolean): string | undefined {
   const [, scheme = '', value = ''] = /^(\S+) +(\S.*)$/.exec(authorization) ?? [];
-  // Each byte of a header is read as one character; what was sent is taken for UTF-8.
+  // Node decodes headers as Latin-1; the key is UTF-8.
   if (scheme.toLowerCase() === 'bearer') return Buffer.from(value, 'latin1').toString('utf8');
-  // Browsers can only ask for a user name and a password: any name, the key as the password.
-  if (basicAllowed && scheme.toLowerCase() === 'basic') {
+  // Browsers ask for a user name, which is ignored, and a password, which is the key.
+  if (isBasicAllowed && scheme.toLowerCase() === 'basic') {
     return /^[^:]*:(.*)$/s.exec(Buffer.from(value, 'base64').toString('utf8'))?.[1];
   }
   return undefined;

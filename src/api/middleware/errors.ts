@@ -1,7 +1,7 @@
-/** The one place where errors become answers. Only the message of an AppError is shown; the rest is for the log. */
+/** Converts errors to responses. Clients see only messages of AppErrors; everything else goes to the log. */
 import { AppError, toError } from '../../errors.js';
-import { isNoRoom } from '../../no-room.js';
 import { isUnavailable } from '../../store/database.js';
+import { isDiskFull } from '../../util/disk-full.js';
 import type { ApiContext, Next } from '../context.js';
 import { wrapFailure } from '../envelope.js';
 
@@ -28,14 +28,14 @@ function appErrorFrom(thrown: unknown, context: ApiContext): AppError {
     return new AppError('database_unavailable', 'The database cannot be reached at the moment; try again');
   }
   context.state.log.error({ err: error }, 'request failed');
-  if (isNoRoom(error)) {
+  if (isDiskFull(error)) {
     return new AppError(
       'no_disk_space',
-      'There is no room left on the disk of the service (DATA_DIR); try again when there is.',
+      'There is no room left on the disk of the service (DATA_DIR); free some, then try again.',
     );
   }
   return new AppError(
     'internal_error',
-    `The request failed because of a fault in the service; its log has the details under the request id ${context.state.requestId}`,
+    `The request failed because of an internal error; the log has the details under the request id ${context.state.requestId}`,
   );
 }

@@ -1,7 +1,6 @@
 /**
- * Refuses what a foreign web page makes a browser send. The API is open to whoever can reach it, and a browser on the
- * same machine can: its requests say where they come from (`Origin`, `Sec-Fetch-Site`), and a page that had its own
- * name resolved to this machine (DNS rebinding) shows in `Host`.
+ * Rejects cross-site requests of browsers (CSRF), by `Origin` and `Sec-Fetch-Site`, and DNS rebinding, by `Host`:
+ * without API_KEY, any web page in a browser on this machine could otherwise use the API.
  */
 import { isIP } from 'node:net';
 import type { Config } from '../../config.js';
@@ -16,9 +15,9 @@ export function origin(config: OriginConfig) {
       .map((host) => host.trim().toLowerCase())
       .filter((host) => host !== ''),
   );
-  // With a key, a rebound page gets nowhere: browsers do not know the key.
-  const anyHost = config.API_KEY !== undefined;
-  // Nearly all requests name the same host; it is taken apart once.
+  // The key protects against DNS rebinding: browsers do not have it.
+  const allowsAnyHost = config.API_KEY !== undefined;
+  // Cache: nearly all requests have the same host.
   let lastServed: string | undefined;
   return (context: ApiContext, next: Next): Promise<unknown> => {
     const count = countHosts(context.req.rawHeaders);
@@ -29,8 +28,8 @@ export function origin(config: OriginConfig) {
     if (context.get('Sec-Fetch-Site') === 'cross-site' || !isSameHost(context.get('Origin'), host)) {
       throw new AppError('foreign_origin', 'Requests from web pages of other origins are refused');
     }
-    // A browser always sends Host.
-    if (!anyHost && host !== '' && host !== lastServed && !isServed(host, hosts)) {
+    // Browsers always send Host.
+    if (!allowsAnyHost && host !== '' && host !== lastServed && !isServed(host, hosts)) {
       throw new AppError(
         'foreign_origin',
         `This API is not served under the host name "${host}"; ALLOWED_HOSTS can add it`,
@@ -41,7 +40,7 @@ export function origin(config: OriginConfig) {
   };
 }
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders alternating names and values */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -54,7 +53,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 function isSameHost(originHeader: string, host: string): boolean {
   if (originHeader === '') return true;
   const page = parse(originHeader);
-  // Through the same parser, so that a default port means the same in both.
+  // Both are parsed, because the parser removes default ports.
   return page !== undefined && page.host !== '' && page.host === parse(`${page.protocol}//${host}`)?.host;
 }
 

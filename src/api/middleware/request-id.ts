@@ -1,7 +1,9 @@
-/** Every request has an id: the one it came with if that is sane, or a new one. It goes out again and into the log. */
+/**
+ * Assigns the request id: a valid `X-Request-Id` of the client, else a new one. It is sent in the response and logged.
+ */
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../../log.js';
-import { isUsableRequestId } from '../../request-id.js';
+import { isUsableRequestId } from '../../http/request-id.js';
+import type { Logger } from '../../util/log.js';
 import type { ApiContext, Next } from '../context.js';
 
 export function requestId(log: Logger) {

@@ -1,26 +1,25 @@
-/** Files in the bucket of an active object-storage service. Their bytes pass through without being held in memory. */
+/** Objects in the bucket of an active object-storage service. Their content is streamed, not held in memory. */
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import mime from 'mime-types';
-import { AppError } from '../../errors.js';
-import { found } from '../../found.js';
-import { objectKeyProblem } from '../../object-key.js';
+import { AppError, requireFound } from '../../errors.js';
+import { objectKeyProblem } from '../../model/object-key.js';
 import type { Database } from '../../store/database.js';
 import { findService } from '../../store/services.js';
 import { defineRoute, Reply } from '../route.js';
 import {
+  CONDITIONAL_RESPONSES,
   KeyParams,
   ObjectContent,
   ObjectDeleted,
   ObjectList,
   ObjectsQuery,
-  PARTIAL_ANSWERS,
   ServiceQuery,
   Uploaded,
   UploadForm,
 } from './schema.js';
 
-/** What is read of an uploaded file at a time. */
+/** Size of the reads of an uploaded file. */
 const CHUNK_BYTES = 256 * 1024;
 
 const shared = {
@@ -29,11 +28,14 @@ const shared = {
   errors: ['not_found', 'no_actor_host', 'no_object_storage', 'backend_failed'],
 } as const;
 
-/** Whatever was uploaded: a browser must not run it as a page of this API. */
-const HARMLESS = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' } as const;
+/** Uploaded files are untrusted: browsers must not execute them as pages of this origin. */
+const UNTRUSTED_CONTENT_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': 'sandbox',
+} as const;
 
-/** Headers of the request that say which part of an object is wanted. */
-const PARTIAL_HEADERS = ['range', 'if-range', 'if-none-match'] as const;
+/** Request headers that are forwarded to the object storage. */
+const FORWARDED_HEADERS = ['range', 'if-range', 'if-none-match'] as const;
 
 export const objectRoutes = [
   defineRoute({
@@ -80,18 +82,18 @@ export const objectRoutes = [
     query: ServiceQuery,
     data: ObjectContent,
     produces: '*/*',
-    alternatives: PARTIAL_ANSWERS,
+    alternatives: CONDITIONAL_RESPONSES,
     handle: async ({ params: { key }, query: { service }, raw, header }, { store, actorHosts }) => {
       requireKey('path.key', key);
       await requireStorage(store, service);
       const method = raw.method === 'HEAD' ? 'HEAD' : 'GET';
-      const wanted = Object.fromEntries(PARTIAL_HEADERS.map((name) => [name, header(name)]));
-      const { status, headers, content } = await actorHosts.readObject(service, key, method, wanted);
+      const forwarded = Object.fromEntries(FORWARDED_HEADERS.map((name) => [name, header(name)]));
+      const { status, headers, content } = await actorHosts.readObject(service, key, method, forwarded);
       const isEmpty = method === 'HEAD' || status === 304 || status === 416;
       if (isEmpty) content.resume();
       return new Reply(status, isEmpty ? Readable.from([]) : content, {
         ...headers,
-        ...HARMLESS,
+        ...UNTRUSTED_CONTENT_HEADERS,
         'Content-Type': contentType(key),
       });
     },
@@ -114,10 +116,10 @@ export const objectRoutes = [
   }),
 ];
 
-/** @throws AppError when a service was named and it is not there, or is none that keeps objects */
+/** @throws AppError not_found, or invalid_input when the service is not an object storage */
 async function requireStorage(store: Database, id: string | undefined): Promise<void> {
   if (id === undefined) return;
-  const service = found(await findService(store, id), 'service', id);
+  const service = requireFound(await findService(store, id), 'service', id);
   if (service.service_type !== 'objstore') {
     throw new AppError(
       'invalid_input',
@@ -126,12 +128,11 @@ async function requireStorage(store: Database, id: string | undefined): Promise<
   }
 }
 
-function requireKey(place: string, key: string): void {
+function requireKey(location: string, key: string): void {
   const problem = objectKeyProblem(key);
-  if (problem !== undefined) throw new AppError('invalid_input', `${place}: ${problem}`);
+  if (problem !== undefined) throw new AppError('invalid_input', `${location}: ${problem}`);
 }
 
-/** By the extension of the key. */
 function contentType(key: string): string {
   return mime.lookup(key) || 'application/octet-stream';
 }

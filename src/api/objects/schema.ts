@@ -1,4 +1,4 @@
-/** Object files as the contract shows them. */
+/** Schemas of objects in object storages. */
 import { Type } from '@sinclair/typebox';
 import { FilePart } from '../form.js';
 import { Id, Timestamp } from '../schemas.js';
@@ -37,11 +37,11 @@ export const KeyParams = Type.Object({ key: Key });
 
 export const ObjectContent = Type.Unsafe<Buffer>({ type: 'string', format: 'binary' });
 
-/** The answer to a GET that differs from the usual one by what the client has asked for in headers. */
-export const PARTIAL_ANSWERS = {
-  206: { description: 'The range that was asked for', data: ObjectContent, produces: '*/*' },
-  304: { description: 'The client has it already', data: ObjectContent, produces: '*/*' },
-  416: { description: 'The object has no such range', data: ObjectContent, produces: '*/*' },
+/** Responses to range and conditional requests. */
+export const CONDITIONAL_RESPONSES = {
+  206: { description: 'The requested range', data: ObjectContent, produces: '*/*' },
+  304: { description: 'The object has not changed', data: ObjectContent, produces: '*/*' },
+  416: { description: 'The range is not satisfiable', data: ObjectContent, produces: '*/*' },
 } as const;
 
 export const ObjectDeleted = Type.Object(

@@ -1,33 +1,34 @@
-/** The operations activate and deactivate: write what should be, and wait until every actor host has acted on it. */
-import { AppError } from '../../errors.js';
-import { found } from '../../found.js';
-import { desireActive, desireInactive, type ServiceObservation } from '../../store/service-activity.js';
+/**
+ * The operations activate and deactivate: write the desired state, and wait until every actor host has reconciled it.
+ */
+import { AppError, requireFound } from '../../errors.js';
+import { type ServiceObservation, setActive, setInactive } from '../../store/service-activity.js';
 import { findService, type Service } from '../../store/services.js';
-import type { ApiDependencies } from '../dependencies.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 
-/** An actor host tries to connect for up to 5 s before it says that it cannot. */
+/** An actor host tries to connect for up to 5 s before it reports a failure. */
 const ACTIVATION_MS = 15_000;
-/** Beyond what calls under way may take: for the hosts to notice. */
+/** Time for the hosts to notice, in addition to the limit of active calls. */
 const NOTICE_MS = 5_000;
 
-/** A service, and what became of it. */
+/** A service, and the result of the operation. */
 interface Activity {
   readonly service: Service;
   /** For people. */
   readonly message: string;
 }
 
-/** Makes a service active on all actor hosts, whether or not its backend can be reached at the moment. */
+/** Activates a service on all actor hosts, whether or not its backend can be reached. */
 export async function activateService(deps: ApiDependencies, id: string): Promise<Activity> {
-  requireEnabled(found(await findService(deps.store, id), 'service', id));
+  requireEnabled(requireFound(await findService(deps.store, id), 'service', id));
   const hosts = await liveActorHosts(deps);
   if (hosts.length === 0) {
     const message = 'No actor host is alive that could run the service; start the `actor-host` process.';
     throw new AppError('no_actor_host', message);
   }
-  const service = found(await desireActive(deps.store, id), 'service', id);
-  // Disabled in the meantime.
+  const service = requireFound(await setActive(deps.store, id), 'service', id);
+  // It may have been disabled meanwhile.
   requireEnabled(service);
   const seen = await awaitHosts(deps, hosts, service, ACTIVATION_MS);
   return { service, message: activationMessage(seen) };
@@ -51,11 +52,11 @@ function activationMessage(seen: readonly ServiceObservation[] | undefined): str
   return seen[0]?.message ?? 'Active.';
 }
 
-/** Ends a service on all actor hosts: calls under way finish first. */
+/** Deactivates a service on all actor hosts; active calls finish first. */
 export async function deactivateService(deps: ApiDependencies, id: string): Promise<Activity> {
   const hosts = await liveActorHosts(deps);
-  const outcome = await desireInactive(deps.store, id);
-  const { service, wasActive } = found(outcome, 'service', id);
+  const outcome = await setInactive(deps.store, id);
+  const { service, wasActive } = requireFound(outcome, 'service', id);
   await awaitInactive(deps, hosts, service);
   return {
     service,
@@ -64,15 +65,15 @@ export async function deactivateService(deps: ApiDependencies, id: string): Prom
 }
 
 /**
- * Waits until a service that is no longer desired is active nowhere, whoever it was that asked for that first.
- * @throws AppError when calls under way take too long
+ * Waits until no host has the service active, whichever request deactivated it.
+ * @throws AppError when active calls take too long
  */
 export async function awaitInactive(
   deps: ApiDependencies,
   hosts: readonly string[],
   service: Service,
 ): Promise<void> {
-  // Of a service that has never been changed nor activated, nobody has anything to report.
+  // There are no observations of a service that was never changed or activated.
   if (service.version === 1) return;
   const seen = await awaitHosts(deps, hosts, service, deps.config.REQUEST_TIMEOUT_MS + NOTICE_MS);
   if (seen) return;

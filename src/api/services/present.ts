@@ -1,14 +1,14 @@
-/** Services: from row to answer. */
+/** Converts services from rows to responses. */
 import type { Static } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
-import { type SecretBox, SecretKeyError } from '../../secrets.js';
-import type { ServiceConfig } from '../../service-configs.js';
+import type { ServiceConfig } from '../../model/service-configs.js';
+import { type SecretBox, SecretKeyError } from '../../secrets/secret-box.js';
 import type { Service } from '../../store/services.js';
 import { hideSecrets } from './redaction.js';
 import type { ServiceActivity, ServiceView } from './schema.js';
 
-/** What presenting needs. */
+/** The dependencies of the conversion. */
 export interface ServicePresentation {
   readonly secrets: SecretBox;
   readonly config: Pick<Config, 'REDACT_SECRETS'>;
@@ -23,7 +23,7 @@ export function presentService(
     id: service.id,
     name: service.name,
     service_type: service.service_type,
-    config: REDACT_SECRETS ? hideSecrets(config) : config,
+    config: REDACT_SECRETS ? hideSecrets(service.service_type, config) : config,
     enabled: service.enabled,
     active: service.activated_at !== null,
     created_at: service.created_at.toISOString(),
@@ -42,7 +42,7 @@ export function presentActivity(
 /** @throws AppError secret_key_mismatch */
 export function openConfig(service: Service, secrets: SecretBox): ServiceConfig {
   try {
-    // Only checked configs are ever sealed, and sealing detects every change.
+    // Only validated configs are sealed, and opening detects any change.
     return JSON.parse(secrets.open(service.config_encrypted)) as ServiceConfig;
   } catch (thrown) {
     if (!(thrown instanceof SecretKeyError)) throw thrown;

@@ -1,68 +1,64 @@
-/** Hiding the secrets of a config from whoever reads it, and keeping them when a config comes back with them hidden. */
+/** Hides the secrets of a config in responses, and restores them when a client sends the hidden form back. */
 import { AppError } from '../../errors.js';
-import type { ServiceConfig } from '../../service-configs.js';
+import {
+  harmlessSettings,
+  type ServiceConfig,
+  type ServiceType,
+  secretSettings,
+} from '../../model/service-configs.js';
 
-/** Keys of any service type whose values are secret. A `uri` may hold a password. */
-const SECRET_KEYS: ReadonlySet<string> = new Set(['password', 'secret_key', 'private_key', 'uri']);
 const HIDDEN = '***';
 
-/** Settings that have no say in who gets to see the secrets. With any other changed, they could be sent to a stranger. */
-const HARMLESS_KEYS: ReadonlySet<string> = new Set([
-  'pool_size',
-  'timeout_seconds',
-  'database',
-  'bucket',
-  'base_path',
-  'from_address',
-  'from_name',
-]);
-
 /** The config with its secrets hidden. */
-export function hideSecrets<T extends ServiceConfig>(config: T): T {
+export function hideSecrets<T extends ServiceConfig>(type: ServiceType, config: T): T {
+  const secrets = secretSettings(type);
   const entries = Object.entries(config).map(([key, value]) => [
     key,
-    SECRET_KEYS.has(key) && typeof value === 'string' ? HIDDEN : value,
+    secrets.has(key) && typeof value === 'string' ? HIDDEN : value,
   ]);
   return Object.fromEntries(entries) as T;
 }
 
-/** The key of a secret that a config which was sent has hidden, if there is one. */
-export function hiddenKey(sent: object): string | undefined {
-  return Object.entries(sent).find(([key, value]) => SECRET_KEYS.has(key) && value === HIDDEN)?.[0];
-}
-
-/** @throws AppError when a new config has a hidden secret: there is none to keep */
-export function refuseHidden(sent: object): void {
-  const key = hiddenKey(sent);
-  if (key !== undefined) {
-    throw new AppError(
-      'invalid_config',
-      `config.${key}: "${HIDDEN}" stands for a stored secret; there is none yet`,
-    );
-  }
+/** @throws AppError when a new config has a hidden secret, for which no value is stored */
+export function refuseHidden(type: ServiceType, sent: object): void {
+  const [key] = hiddenKeys(type, sent);
+  if (key !== undefined) throw notStored(key);
 }
 
 /**
- * A complete config as it was sent, with the secrets of the stored one where it has them hidden.
- * @throws AppError when settings changed that decide where the secrets are sent
+ * A complete config from a client, with hidden secrets replaced by the stored ones.
+ * @param openStored decrypts the stored config; called only when a secret is hidden
+ * @throws AppError when a hidden secret is not stored, or a setting that decides where secrets are sent has changed
  */
-export function keepHidden<T extends ServiceConfig>(sent: T, stored: ServiceConfig): T {
-  const before = stored as Readonly<Record<string, unknown>>;
+export function keepHidden<T extends ServiceConfig>(
+  type: ServiceType,
+  sent: T,
+  openStored: () => ServiceConfig,
+): T {
+  const hidden = hiddenKeys(type, sent);
+  if (hidden.length === 0) return sent;
+  const before = openStored() as Readonly<Record<string, unknown>>;
   const after = sent as Readonly<Record<string, unknown>>;
-  const secret = hiddenKey(sent);
+  const missing = hidden.find((key) => typeof before[key] !== 'string');
+  if (missing !== undefined) throw notStored(missing);
+  const mayChange = new Set([...harmlessSettings(type), ...hidden]);
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].find(
-    (key) =>
-      !HARMLESS_KEYS.has(key) &&
-      !SECRET_KEYS.has(key) &&
-      JSON.stringify(before[key]) !== JSON.stringify(after[key]),
+    (key) => !mayChange.has(key) && JSON.stringify(before[key]) !== JSON.stringify(after[key]),
   );
   if (changed !== undefined) {
-    const message = `config.${secret}: has to be sent again, not as "${HIDDEN}", because config.${changed} changes`;
+    const message = `config.${hidden[0]}: has to be sent again, not as "${HIDDEN}", because config.${changed} changes`;
     throw new AppError('invalid_config', message);
   }
-  const entries = Object.entries(after).map(([key, value]) => [
-    key,
-    SECRET_KEYS.has(key) && value === HIDDEN ? (before[key] ?? value) : value,
-  ]);
-  return Object.fromEntries(entries) as T;
+  return { ...sent, ...Object.fromEntries(hidden.map((key) => [key, before[key]])) };
+}
+
+/** The keys of hidden secrets in a config from a client. */
+function hiddenKeys(type: ServiceType, sent: object): string[] {
+  const secrets = secretSettings(type);
+  return Object.entries(sent).flatMap(([key, value]) => (secrets.has(key) && value === HIDDEN ? [key] : []));
+}
+
+function notStored(key: string): AppError {
+  const message = `config.${key}: "${HIDDEN}" stands for a stored secret; there is none yet`;
+  return new AppError('invalid_config', message);
 }

@@ -1,8 +1,8 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
-import { found, notFound } from '../../found.js';
-import { parseServiceConfig } from '../../service-configs.js';
-import { desireInactive } from '../../store/service-activity.js';
+import { notFound, requireFound } from '../../errors.js';
+import { parseServiceConfig } from '../../model/service-configs.js';
+import { setInactive } from '../../store/service-activity.js';
 import {
   createService,
   deleteService,
@@ -11,18 +11,24 @@ import {
   type Service,
   updateService,
 } from '../../store/services.js';
-import type { ApiDependencies } from '../dependencies.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
 import { openConfig, presentActivity, presentService } from './present.js';
-import { hiddenKey, keepHidden, refuseHidden } from './redaction.js';
-import { ConnectionTest, CreateService, ServiceActivity, ServiceView, UpdateService } from './schema.js';
+import { keepHidden, refuseHidden } from './redaction.js';
+import {
+  ConnectionTestSchema,
+  CreateService,
+  ServiceActivity,
+  ServiceView,
+  UpdateService,
+} from './schema.js';
 
 const tag = 'Services';
 const bodyErrors = { config: 'invalid_config' } as const;
-/** An actor host tries a changed config for up to 5 s before it says how that went. */
+/** An actor host tries a changed config for up to 5 s before it reports the result. */
 const CHANGE_MS = 10_000;
 
 export const serviceRoutes = [
@@ -47,7 +53,7 @@ export const serviceRoutes = [
     status: 201,
     data: ServiceView,
     handle: async ({ body }, deps) => {
-      if (deps.config.REDACT_SECRETS) refuseHidden(body.config);
+      if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
       const config = parseServiceConfig(body.service_type, body.config);
       const created = await createService(deps.store, {
         name: body.name,
@@ -68,7 +74,7 @@ export const serviceRoutes = [
     data: ServiceView,
     errors: ['secret_key_mismatch'],
     handle: async ({ params: { id } }, deps) =>
-      presentService(found(await findService(deps.store, id), 'service', id), deps),
+      presentService(requireFound(await findService(deps.store, id), 'service', id), deps),
   }),
 
   defineRoute({
@@ -87,8 +93,8 @@ export const serviceRoutes = [
         ...changes,
         ...(config !== undefined && { config_encrypted: sealChanged(deps, before, config) }),
       }));
-      const { before, after } = found(updated, 'service', id);
-      // Calls that follow the answer see the change.
+      const { before, after } = requireFound(updated, 'service', id);
+      // Calls after the response use the new config.
       if (before.activated_at) await awaitHosts(deps, hosts, after, CHANGE_MS);
       return presentService(after, deps);
     },
@@ -104,8 +110,8 @@ export const serviceRoutes = [
     errors: ['wait_timeout'],
     handle: async ({ params: { id } }, deps) => {
       const hosts = await liveActorHosts(deps);
-      const { service } = found(await desireInactive(deps.store, id), 'service', id);
-      // Calls under way finish as they do when it is deactivated.
+      const { service } = requireFound(await setInactive(deps.store, id), 'service', id);
+      // Active calls finish first, as in a deactivation.
       await awaitInactive(deps, hosts, service);
       if (!(await deleteService(deps.store, id))) throw notFound('service', id);
       return { id, deleted: true as const };
@@ -148,18 +154,21 @@ export const serviceRoutes = [
     summary: 'Try to reach the backend of a service, active or not',
     tag,
     params: IdParams,
-    data: ConnectionTest,
+    data: ConnectionTestSchema,
     errors: ['no_actor_host'],
     handle: async ({ params: { id } }, { store, actorHosts }) => {
-      found(await findService(store, id), 'service', id);
+      requireFound(await findService(store, id), 'service', id);
       return actorHosts.testService(id);
     },
   }),
 ];
 
-/** The sealed form of a changed config; with REDACT_SECRETS, secrets that came back hidden stay what they are. */
+/** Seals a changed config; with REDACT_SECRETS, hidden secrets keep their values. */
 function sealChanged({ secrets, config }: ApiDependencies, service: Service, sent: object): string {
-  const parsed = parseServiceConfig(service.service_type, sent);
-  const isHidden = config.REDACT_SECRETS && hiddenKey(sent) !== undefined;
-  return secrets.seal(JSON.stringify(isHidden ? keepHidden(parsed, openConfig(service, secrets)) : parsed));
+  const { service_type: type } = service;
+  const parsed = parseServiceConfig(type, sent);
+  const complete = config.REDACT_SECRETS
+    ? keepHidden(type, parsed, () => openConfig(service, secrets))
+    : parsed;
+  return secrets.seal(JSON.stringify(complete));
 }

@@ -1,11 +1,11 @@
 /** Services as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { SERVICE_CONFIGS, SERVICE_TYPES, type ServiceConfig } from '../../service-configs.js';
+import { SERVICE_CONFIGS, SERVICE_TYPES, type ServiceConfig } from '../../model/service-configs.js';
 import { Enabled, Id, Name, oneOf, Timestamp } from '../schemas.js';
 
 const ServiceTypeName = oneOf(SERVICE_TYPES);
 
-/** Checked by the schema of its type, which only the handler knows. */
+/** Validated by the handler with the schema of the service type. */
 const ConfigInput = Type.Unsafe<object>({
   type: 'object',
   description: `Settings of the service type; see ${Object.values(SERVICE_CONFIGS)
@@ -51,7 +51,7 @@ export const ServiceActivity = Type.Object(
   { title: 'ServiceActivity' },
 );
 
-export const ConnectionTest = Type.Union(
+export const ConnectionTestSchema = Type.Union(
   [
     Type.Object({ connected: Type.Literal(true), latency_ms: Type.Integer(), message: Type.String() }),
     Type.Object({ connected: Type.Literal(false), error: Type.String() }),

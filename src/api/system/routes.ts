@@ -1,21 +1,31 @@
 /** Health and statistics. */
 import { readStatistics } from '../../store/statistics.js';
-import { VERSION } from '../../version.js';
+import { VERSION } from '../../util/version.js';
 import { defineRoute } from '../route.js';
-import { sandboxLevels } from './sandbox-levels.js';
+import { nodeHealth } from './node-health.js';
+import { Parts, partsOf } from './parts.js';
 import { Health, Statistics } from './schema.js';
 
 export const systemRoutes = [
   defineRoute({
     method: 'GET',
+    path: '/api/',
+    summary: 'List what this server has beside the resources; `/` shows the same as a page',
+    tag: 'System',
+    data: Parts,
+    handle: async (_request, { config }) => partsOf(config),
+  }),
+
+  defineRoute({
+    method: 'GET',
     path: '/api/health',
-    summary: 'Tell whether the service is up',
+    summary: 'Tell whether the service is up, and what workers are preparing',
     tag: 'System',
     data: Health,
     handle: async (_request, { store }) => ({
       status: 'healthy' as const,
       version: VERSION,
-      sandbox: await sandboxLevels(store),
+      ...(await nodeHealth(store)),
     }),
   }),
 

@@ -1,5 +1,6 @@
 /** Health and statistics as the contract shows them. */
 import { Type } from '@sinclair/typebox';
+import { Preparation } from '../../model/preparation.js';
 
 const SandboxLevel = Type.Union([Type.Literal('bubblewrap'), Type.Literal('limits'), Type.Null()]);
 
@@ -11,10 +12,13 @@ export const Health = Type.Object(
       { gateway: SandboxLevel, worker: SandboxLevel },
       {
         description:
-          'What confines the code of strangers: the weakest level in force on the live gateways (for handlers) and workers (for ' +
+          'What confines untrusted code: the weakest level in force on the live gateways (for handlers) and workers (for ' +
           'compilers). `bubblewrap`: namespaces and resource limits; `limits`: resource limits only; null: none is alive',
       },
     ),
+    preparing: Type.Array(Preparation, {
+      description: 'What workers build before they can compile handlers; a compile waits for it',
+    }),
   },
   { title: 'Health' },
 );

@@ -1,20 +1,20 @@
 /**
- * ZIP archives from strangers. An archive is checked as a whole before any of it is unpacked; then single files are
- * unpacked into memory, bytes counted as they come, and nothing is ever written to disk.
+ * Reads untrusted ZIP archives. The whole archive is validated before any of it is unpacked; then single files are
+ * unpacked into memory with a limit on their size, and nothing is written to disk.
  */
 import { closeSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { type CentralDirectory, type File as Entry, Open } from 'unzipper';
 import { AppError } from '../../errors.js';
-import { checkEntry, checkTogether } from './check-entries.js';
-import { refusal } from './entry-path.js';
+import { checkEntries, checkEntry } from './check-entries.js';
+import { bundleError, entryError } from './errors.js';
 import { findDirectory } from './zip-directory.js';
 
 declare module 'unzipper' {
   namespace Open {
     /**
-     * @param options.tailSize where to look for the end record, bytes from the end of the file
-     * @param options.padding how much longer the extra field of a local header may be than in the directory, bytes
+     * @param options.tailSize offset of the end record from the end of the file, bytes
+     * @param options.padding how many bytes longer the extra field of a local header may be than in the directory
      */
     function file(
       filename: string,
@@ -26,17 +26,17 @@ declare module 'unzipper' {
 export interface ArchiveLimits {
   /** Most files and folders. */
   readonly entries: number;
-  /** Most that all files together may unpack to, bytes. */
+  /** Most bytes that all files together may unpack to. */
   readonly unpackedBytes: number;
 }
 
-/** A file in an archive, still packed. */
+/** A packed file in an archive. */
 export interface ArchiveFile {
   /** Relative, with slashes, without "." and "..". */
   readonly path: string;
-  /** What it unpacks to, bytes. */
+  /** Unpacked size, bytes. */
   readonly size: number;
-  /** @throws AppError invalid_bundle when it is damaged or does not unpack to what the archive says */
+  /** @throws AppError invalid_bundle when it is damaged or its unpacked size is not the declared one */
   read(): Promise<Buffer>;
 }
 
@@ -51,14 +51,13 @@ export async function openArchive(file: string, limits: ArchiveLimits): Promise<
   try {
     const expected = findDirectory(descriptor);
     if (expected.entries > limits.entries) {
-      throw new AppError(
-        'invalid_bundle',
+      throw bundleError(
         `The bundle has ${expected.entries} files and folders; at most ${limits.entries} are allowed (BUNDLE_ENTRIES_LIMIT).`,
       );
     }
     const directory = await readDirectory(file, expected.tailBytes);
     const checked = directory.files.map((entry) => ({ entry, ...checkEntry(entry) }));
-    checkTogether(checked, descriptor, expected, limits.unpackedBytes);
+    checkEntries(checked, descriptor, expected, limits.unpackedBytes);
     return checked
       .filter(({ isFolder }) => !isFolder)
       .map(({ entry, path }) => ({ path, size: entry.uncompressedSize, read: () => unpack(entry, path) }));
@@ -71,12 +70,7 @@ async function readDirectory(file: string, tailSize: number): Promise<CentralDir
   try {
     return await Open.file(file, { tailSize, padding: MAX_EXTRA_FIELD_BYTES });
   } catch (cause) {
-    throw new AppError(
-      'invalid_bundle',
-      'The bundle is damaged: the list of its entries cannot be read.',
-      {},
-      { cause },
-    );
+    throw bundleError('The bundle is damaged: its directory cannot be read.', { cause });
   }
 }
 
@@ -88,22 +82,49 @@ async function unpack(entry: Entry, path: string): Promise<Buffer> {
     for await (const chunk of entry.compressedSize === 0 ? [] : (entry.stream() as AsyncIterable<Buffer>)) {
       bytes += chunk.length;
       if (bytes > entry.uncompressedSize)
-        throw refusal(path, 'unpacks to more than the archive says; pack it again');
+        throw entryError(path, 'unpacks to more than its declared size; pack it again');
       checksum = crc32(chunk, checksum);
       chunks.push(chunk);
     }
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw new AppError(
-      'invalid_bundle',
-      `${refusal(path, 'is damaged and cannot be unpacked; pack it again').message}`,
-      {},
-      { cause },
-    );
+    throw entryError(path, 'is damaged and cannot be unpacked; pack it again', { cause });
   }
   if (bytes !== entry.uncompressedSize)
-    throw refusal(path, 'unpacks to less than the archive says; pack it again');
+    throw entryError(path, 'unpacks to less than its declared size; pack it again');
   if (checksum !== entry.crc32)
-    throw refusal(path, 'is damaged: its checksum (CRC-32) is wrong; pack it again');
+    throw entryError(path, 'is damaged: its checksum (CRC-32) is wrong; pack it again');
   return Buffer.concat(chunks, bytes);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads a file as UTF-8 text without a byte order mark.
+ * @param limit largest size, bytes
+ * @param setting name of the setting of the limit
+ * @throws AppError invalid_bundle, body_too_large naming the file
+ */
+export async function readText(file: ArchiveFile, limit: number, setting?: string): Promise<string> {
+  if (file.size > limit) {
+    const source = setting ? ` (${setting})` : '';
+    throw new AppError(
+      'body_too_large',
+      `${file.path} has ${file.size} bytes; at most ${limit} are allowed${source}.`,
+    );
+  }
+  const text = decode(file.path, await file.read());
+  if (text.includes('\u0000')) {
+    throw bundleError(`${file.path} has NUL characters; it is not a text file.`);
+  }
+  return text;
+}
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw bundleError(`${path} is not UTF-8; save it as UTF-8.`, { cause });
+  }
 }

@@ -1,10 +1,11 @@
-/** What the entries of an archive have to be like: one by one, and together. */
+/** Validates the entries of an archive: each by itself, and all against each other. */
 import type { File as Entry } from 'unzipper';
 import { AppError } from '../../errors.js';
-import { type EntryPath, entryPath, refusal } from './entry-path.js';
+import { type EntryPath, entryPath } from './entry-path.js';
+import { bundleError, entryError } from './errors.js';
 import { readAt, type ZipDirectory } from './zip-directory.js';
 
-/** An entry with the path it was found to have. */
+/** An entry with its validated path. */
 export interface CheckedEntry extends EntryPath {
   readonly entry: Entry;
 }
@@ -18,61 +19,61 @@ const FILE_TYPE_MASK = 0o170000;
 const SYMLINK = 0o120000;
 
 /**
- * Checks what can be said of one entry alone.
+ * Validates one entry by itself.
  * @throws AppError invalid_bundle naming it
  */
 export function checkEntry(entry: Entry): EntryPath {
-  if (entry.signature !== DIRECTORY_ENTRY.signature) throw damagedList();
+  if (entry.signature !== DIRECTORY_ENTRY.signature) throw damagedDirectory();
   const checked = entryPath(Buffer.from(entry.pathBuffer));
   const { path } = checked;
   if ((entry.flags & ENCRYPTED) !== 0)
-    throw refusal(path, 'is encrypted; pack the bundle without a password');
+    throw entryError(path, 'is encrypted; pack the bundle without a password');
   if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) {
-    throw refusal(
+    throw entryError(
       path,
       `is packed by a method that is not supported (${entry.compressionMethod}); use "deflate" or "store"`,
     );
   }
-  // Unix keeps the mode of a file in the upper half, whatever system the archive says it comes from.
+  // The upper half is the Unix file mode, whatever system the archive declares.
   if (((entry.externalFileAttributes >>> 16) & FILE_TYPE_MASK) === SYMLINK) {
-    throw refusal(path, 'is a symbolic link; put the file itself into the bundle');
+    throw entryError(path, 'is a symbolic link; put the file itself into the bundle');
   }
   const numbers = [entry.compressedSize, entry.uncompressedSize, entry.offsetToLocalFileHeader];
   if (!numbers.every((number) => Number.isSafeInteger(number)))
-    throw refusal(path, 'has no valid size or place');
+    throw entryError(path, 'has an invalid size or offset');
   return checked;
 }
 
 /**
- * Checks the entries against each other and against the file.
- * @param descriptor the archive, open
+ * Validates the entries against each other and against the file.
+ * @param descriptor of the open archive
  * @throws AppError invalid_bundle, body_too_large
  */
-export function checkTogether(
+export function checkEntries(
   entries: readonly CheckedEntry[],
   descriptor: number,
   directory: ZipDirectory,
   unpackedLimit: number,
 ): void {
-  checkList(entries, directory);
+  checkDirectory(entries, directory);
   checkNames(entries);
   checkTotal(entries, unpackedLimit);
-  checkPlaces(entries, descriptor, directory.offset);
+  checkOffsets(entries, descriptor, directory.offset);
 }
 
-/** The list has to fill the place it has: entries behind the counted ones would be seen by other readers only. */
-function checkList(entries: readonly CheckedEntry[], directory: ZipDirectory): void {
+/** The entries have to fill the directory: other ZIP readers would see further entries after the counted ones. */
+function checkDirectory(entries: readonly CheckedEntry[], directory: ZipDirectory): void {
   const bytes = entries.map(
     ({ entry }) =>
       DIRECTORY_ENTRY.bytes + entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength,
   );
-  if (sum(bytes) !== directory.bytes || entries.length !== directory.entries) throw damagedList();
+  if (sum(bytes) !== directory.bytes || entries.length !== directory.entries) throw damagedDirectory();
 }
 
 function checkNames(entries: readonly CheckedEntry[]): void {
   const seen = new Set<string>();
   for (const { path } of entries) {
-    if (seen.has(path)) throw refusal(path, 'is there twice; keep one of them');
+    if (seen.has(path)) throw entryError(path, 'occurs twice; remove one of them');
     seen.add(path);
   }
 }
@@ -86,8 +87,8 @@ function checkTotal(entries: readonly CheckedEntry[], limit: number): void {
   );
 }
 
-/** Entries that share bytes of the file are how a small archive unpacks to a huge one. */
-function checkPlaces(entries: readonly CheckedEntry[], descriptor: number, directoryOffset: number): void {
+/** Overlapping entries would let a small archive unpack to a huge one. */
+function checkOffsets(entries: readonly CheckedEntry[], descriptor: number, directoryOffset: number): void {
   const inOrder = entries.toSorted(
     (left, right) => left.entry.offsetToLocalFileHeader - right.entry.offsetToLocalFileHeader,
   );
@@ -95,20 +96,20 @@ function checkPlaces(entries: readonly CheckedEntry[], descriptor: number, direc
   for (const { entry, path } of inOrder) {
     const begin = entry.offsetToLocalFileHeader;
     if (end === 0 && begin > 0) {
-      throw new AppError(
-        'invalid_bundle',
-        'The bundle has other data in front of its first entry (is it self-extracting?); send a plain ZIP.',
+      throw bundleError(
+        'The bundle has other data before its first entry (is it self-extracting?); send a plain ZIP.',
       );
     }
-    if (begin < end) throw refusal(path, 'overlaps with another entry; pack the bundle again');
+    if (begin < end) throw entryError(path, 'overlaps with another entry; pack the bundle again');
     end = begin + localHeaderBytes(entry, path, descriptor) + entry.compressedSize;
-    if (end > directoryOffset) throw refusal(path, 'is cut off or overlaps with the list of entries');
+    if (end > directoryOffset) throw entryError(path, 'is truncated or overlaps with the directory');
   }
 }
 
-/** Length of the header in front of an entry's data, which has to say the same as the list. */
+/** Length of an entry's local header, which must agree with the directory. */
 function localHeaderBytes(entry: Entry, path: string, descriptor: number): number {
-  const differs = () => refusal(path, 'is described in two ways within the archive; pack the bundle again');
+  const differs = () =>
+    entryError(path, 'has a local header that differs from the directory; pack the bundle again');
   const header = readAt(descriptor, entry.offsetToLocalFileHeader, LOCAL_HEADER.bytes);
   if (header.readUInt32LE(0) !== LOCAL_HEADER.signature) throw differs();
   const encrypted = (header.readUInt16LE(6) & ENCRYPTED) !== 0;
@@ -123,9 +124,6 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-function damagedList(): AppError {
-  return new AppError(
-    'invalid_bundle',
-    'The bundle is damaged: the list of its entries is not whole; pack it again.',
-  );
+function damagedDirectory(): AppError {
+  return bundleError('The bundle is damaged: its directory is incomplete; pack it again.');
 }

@@ -1,4 +1,4 @@
-/** Which file of a bundle is what: the document, the manifest, the handlers, and what looks like one but is not read. */
+/** Classifies the files of a bundle: document, manifest, handlers, and files that only look like one of these. */
 import { type Warn, Warnings } from '../warnings.js';
 import type { ArchiveFile } from './archive.js';
 
@@ -6,29 +6,29 @@ export interface Contents {
   readonly spec: ArchiveFile | null;
   readonly manifest: ArchiveFile | null;
   readonly handlers: readonly HandlerFile[];
-  /** Documents and manifests under names that are not read, to be told when one is missed. */
+  /** Files that look like a document or manifest but have a name that is not read. */
   readonly misnamed: readonly string[];
   readonly warnings: readonly string[];
 }
 
 export interface HandlerFile extends ArchiveFile {
-  /** File name without folder and `.rs`. No two handlers have the same. */
+  /** File name without folder and `.rs`; unique. */
   readonly base: string;
 }
 
-/** Names of the document at the root of a bundle; the first that is there is read. */
+/** Names of the document at the root of a bundle, by priority. */
 export const SPEC_NAMES = ['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'] as const;
 export const MANIFEST_NAME = 'bundle.yaml';
 
-/** Folders of handlers; of two with the same base name, the one in the earlier folder is taken. */
+/** Folders of handlers, by priority for handlers with the same base name. */
 const HANDLER_FOLDERS = ['handlers/', '', 'src/'];
 const HANDLER_SUFFIX = '.rs';
-/** What a person might well call a document or a manifest. */
+/** Likely names of documents and manifests. */
 const LIKE_SPEC = /(?:^|\/)(?:openapi|api|spec|swagger)\.(?:ya?ml|json)$/i;
 const LIKE_MANIFEST = /(?:^|\/)bundle\.(?:ya?ml|json)$|^manifest\.(?:ya?ml|json)$/i;
 
-export function sortContents(archive: readonly ArchiveFile[]): Contents {
-  const files = withoutSingleFolder(archive.filter(({ path }) => !isMacLitter(path)));
+export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
+  const files = withoutSingleFolder(archive.filter(({ path }) => !isMacMetadata(path)));
   const byPath = new Map(files.map((file) => [file.path, file]));
   const specs = SPEC_NAMES.flatMap((name) => byPath.get(name) ?? []);
   const manifest = byPath.get(MANIFEST_NAME) ?? null;
@@ -38,25 +38,25 @@ export function sortContents(archive: readonly ArchiveFile[]): Contents {
     .map(({ path }) => path)
     .filter((path) => LIKE_SPEC.test(path) || LIKE_MANIFEST.test(path));
   for (const { path } of specs.slice(1)) {
-    warnings.add('files', `${path} is not read: ${specs[0]?.path} is there too and comes first.`);
+    warnings.add('files', `${path} is not read: ${specs[0]?.path} takes precedence.`);
   }
   for (const path of misnamed) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
-  const handlers = sortHandlers(files, warnings.add);
+  const handlers = collectHandlers(files, warnings.add);
   return { spec: specs[0] ?? null, manifest, handlers, misnamed, warnings: warnings.list() };
 }
 
 function acceptedNames(path: string): string {
   return LIKE_SPEC.test(path)
-    ? `a document is named ${SPEC_NAMES.join(', ')} and stands at the root`
-    : `the manifest is named ${MANIFEST_NAME} and stands at the root`;
+    ? `a document must be named ${SPEC_NAMES.join(', ')} and be at the root`
+    : `the manifest must be named ${MANIFEST_NAME} and be at the root`;
 }
 
-/** macOS adds these to the archives it makes, and to the drives it writes to. */
-function isMacLitter(path: string): boolean {
+/** Files that macOS adds to archives and to drives. */
+function isMacMetadata(path: string): boolean {
   return path.startsWith('__MACOSX/') || /(?:^|\/)(?:\.DS_Store|\._[^/]*)$/.test(path);
 }
 
-/** When all files are in one folder, that folder is the bundle. */
+/** Strips the folder that contains all files, if there is one. */
 function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFile[] {
   const folder = files[0]?.path.split('/', 1)[0] ?? '';
   const prefix = `${folder}/`;
@@ -64,7 +64,7 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
   return files.map((file) => ({ ...file, path: file.path.slice(prefix.length) }));
 }
 
-function sortHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
+function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
   const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
   const taken = new Map<string, HandlerFile>();
   for (const folder of HANDLER_FOLDERS) {
@@ -72,18 +72,18 @@ function sortHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] 
       const base = file.path.slice(folder.length, -HANDLER_SUFFIX.length);
       const earlier = taken.get(base);
       if (earlier)
-        warn('files', `${file.path} is not read: ${earlier.path} has the same name and comes first.`);
+        warn('files', `${file.path} is not read: ${earlier.path} has the same name and takes precedence.`);
       else taken.set(base, { ...file, base });
     }
   }
   for (const { path } of sources) {
     if (HANDLER_FOLDERS.includes(folderOf(path))) continue;
-    warn('files', `${path} is not read: handlers stand in handlers/, in src/ or beside the document.`);
+    warn('files', `${path} is not read: handlers must be in handlers/, in src/ or at the root.`);
   }
   return [...taken.values()];
 }
 
-/** With its slash; empty for the root. */
+/** With a trailing slash; empty for the root. */
 function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1);
 }

@@ -1,21 +1,58 @@
-/**
- * Which handler stands for which operation, by name: `list_pets.rs` for the operationId `listPets`. Pure.
- *
- * A file whose base name is the operationId is its handler. Between the others, case and everything but letters and digits
- * mean nothing: `getHTTPStatus`, `get_http_status`, `get-http-status` and `GetHttpStatus` are one name, so are `getV2Pets`,
- * `get_v2_pets` and `get_v_2_pets`, `repos/get` and `repos_get`, `_health` and `health`. Where that leaves a doubt, nothing
- * is matched and the doubt is reported.
- */
+/** Assigns the handlers of a bundle to its operations: by the routes of the manifest, else by name. No I/O. */
 import type { MatchProblem } from '../imported-api.js';
+import { type HandlerFile, MANIFEST_NAME } from './contents.js';
+import type { PlannedOperation } from './plan-operations.js';
+
+export interface Assignment {
+  readonly handlerOf: ReadonlyMap<PlannedOperation, HandlerFile>;
+  readonly problems: readonly MatchProblem[];
+  /** Handlers without an operation. */
+  readonly unused: readonly HandlerFile[];
+}
+
+/** A handler that a route names may serve several routes, and is still matched to an operation by its name. */
+export function assignHandlers(
+  planned: readonly PlannedOperation[],
+  handlers: readonly HandlerFile[],
+): Assignment {
+  const byBase = new Map(handlers.map((handler) => [handler.base, handler]));
+  const handlerOf = new Map<PlannedOperation, HandlerFile>();
+  const problems: MatchProblem[] = [];
+  for (const each of planned) {
+    if (!each.route) continue;
+    const handler = byBase.get(each.route.handler);
+    if (handler) handlerOf.set(each, handler);
+    else problems.push(missingHandler(each.operation.name, each.route.handler));
+  }
+  const unrouted = planned.filter(({ route }) => !route).map((plan) => ({ ...plan.operation, plan }));
+  const byName = matchByName(unrouted, handlers);
+  for (const [{ plan }, handler] of byName.matched) handlerOf.set(plan, handler);
+  const used = new Set(handlerOf.values());
+  return {
+    handlerOf,
+    problems: [...problems, ...byName.problems],
+    unused: handlers.filter((handler) => !used.has(handler) && !byName.ambiguous.has(handler)),
+  };
+}
+
+function missingHandler(name: string, handler: string): MatchProblem {
+  return {
+    name,
+    handler: `${handler}.rs`,
+    message:
+      `${MANIFEST_NAME} names ${handler}.rs as the handler of ${name}, but there is no such file ` +
+      'in handlers/, at the root or in src/.',
+  };
+}
 
 export interface NamedOperation {
   readonly operationId: string | null;
-  /** What it is called in messages. */
+  /** For messages. */
   readonly name: string;
 }
 
 export interface NamedHandler {
-  /** What it is called in messages: its place in the bundle. */
+  /** Path in the bundle, for messages. */
   readonly path: string;
   /** File name without folder and suffix. */
   readonly base: string;
@@ -24,43 +61,51 @@ export interface NamedHandler {
 export interface Matches<O, H> {
   readonly matched: ReadonlyMap<O, H>;
   readonly problems: readonly MatchProblem[];
-  /** Those that a problem names. */
-  readonly doubtful: ReadonlySet<O | H>;
+  /** Operations and handlers that are part of a problem. */
+  readonly ambiguous: ReadonlySet<O | H>;
 }
 
-/** @param operations no two with the same operationId @param handlers no two with the same base name */
-export function matchHandlers<O extends NamedOperation, H extends NamedHandler>(
+/**
+ * Matches operations and handlers by name. A file whose base name is the operationId is its handler. The rest is
+ * compared by letters and digits without case: `getHTTPStatus`, `get_http_status` and `get-http-status` are the same
+ * name, as are `getV2Pets` and `get_v_2_pets`, `repos/get` and `repos_get`, `_health` and `health`. Ambiguous names are
+ * not matched but reported.
+ * @param operations with unique operationIds
+ * @param handlers with unique base names
+ */
+export function matchByName<O extends NamedOperation, H extends NamedHandler>(
   operations: readonly O[],
   handlers: readonly H[],
 ): Matches<O, H> {
   const exact = matchExactly(operations, handlers);
   const used = new Set(exact.values());
-  const offered = groupByName(
+  const remainingHandlers = groupByName(
     handlers.filter((handler) => !used.has(handler)),
     ({ base }) => base,
   );
-  const wanting = groupByName(
+  const remainingOperations = groupByName(
     operations.filter((operation) => !exact.has(operation)),
     ({ operationId }) => operationId ?? '',
   );
   const matched = new Map(exact);
   const problems: MatchProblem[] = [];
-  const doubtful = new Set<O | H>();
-  for (const [name, candidates] of wanting) {
-    const [operation, ...others] = candidates;
-    const [handler, ...rivals] = offered.get(name) ?? [];
+  const ambiguous = new Set<O | H>();
+  for (const [name, sameOperations] of remainingOperations) {
+    const sameHandlers = remainingHandlers.get(name) ?? [];
+    const [operation] = sameOperations;
+    const [handler] = sameHandlers;
     if (!operation || !handler) continue;
-    if (others.length === 0 && rivals.length === 0) {
+    if (sameOperations.length === 1 && sameHandlers.length === 1) {
       matched.set(operation, handler);
       continue;
     }
-    for (const each of [...candidates, handler, ...rivals]) doubtful.add(each);
-    problems.push(ambiguity(candidates, [handler, ...rivals]));
+    for (const each of [...sameOperations, ...sameHandlers]) ambiguous.add(each);
+    problems.push(ambiguity(sameOperations, sameHandlers));
   }
-  return { matched, problems, doubtful };
+  return { matched, problems, ambiguous };
 }
 
-/** What is left of a name when case and separators mean nothing. Empty when it has neither letters nor digits. */
+/** The letters and digits of a name in lower case. */
 export function normalizeName(name: string): string {
   return name
     .normalize('NFC')
@@ -68,7 +113,7 @@ export function normalizeName(name: string): string {
     .replace(/[^\p{L}\p{M}\p{N}]/gu, '');
 }
 
-/** By normalised name; without those whose name says nothing. */
+/** Groups by normalized name, without items whose normalized name is empty. */
 function groupByName<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

@@ -1,24 +1,20 @@
-/**
- * Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. What comes out
- * is whole and checked; the archive is left as it is, and nothing else is written.
- */
+/** Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. */
 import { AppError } from '../../errors.js';
-import { generateHandler } from '../handler-source/generate-handler.js';
-import type { ImportedApi, ImportedEndpoint, ImportedHandler } from '../imported-api.js';
-import type { OpenApiDocument, Operation } from '../openapi/document.js';
+import { endpointOf, type ImportedApi, type ImportedHandler } from '../imported-api.js';
+import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
 import { Warnings } from '../warnings.js';
-import { type ArchiveFile, openArchive } from './archive.js';
-import { assignHandlers } from './assign-handlers.js';
-import { type Contents, type HandlerFile, MANIFEST_NAME, SPEC_NAMES, sortContents } from './contents.js';
+import { type ArchiveFile, openArchive, readText } from './archive.js';
+import { type Contents, classifyFiles, type HandlerFile, MANIFEST_NAME, SPEC_NAMES } from './contents.js';
+import { bundleError } from './errors.js';
 import { type Manifest, readManifest } from './manifest.js';
+import { assignHandlers } from './match-handlers.js';
 import { planOperations } from './plan-operations.js';
-import { readText } from './read-text.js';
 
 export interface BundleLimits {
   /** Most files and folders in the archive. */
   readonly entries: number;
-  /** Most that all files together may unpack to, bytes. */
+  /** Most bytes that all files together may unpack to. */
   readonly unpackedBytes: number;
   /** Largest document, bytes. */
   readonly specBytes: number;
@@ -29,15 +25,15 @@ export interface BundleLimits {
 }
 
 const MANIFEST_BYTES = 1024 * 1024;
-/** What a bundle is called that has neither a document nor a name. */
-const UNNAMED = 'Bundle';
+/** Title of a bundle without a document and a name. */
+const DEFAULT_TITLE = 'Bundle';
 
 /**
- * Reads the bundle in this file.
+ * @param file path of the ZIP archive
  * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large
  */
 export async function readBundle(file: string, limits: BundleLimits): Promise<ImportedApi> {
-  const contents = sortContents(await openArchive(file, limits));
+  const contents = classifyFiles(await openArchive(file, limits));
   const manifest = contents.manifest && readManifest(await readText(contents.manifest, MANIFEST_BYTES));
   const document = contents.spec && (await readDocument(contents.spec, limits));
   const title = document?.title ?? titleOf(manifest, contents);
@@ -53,11 +49,7 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
     basePath: document?.basePath ?? null,
     endpoints: planned.map((each) => {
       const handler = handlerOf.get(each);
-      return endpointOf(
-        each.operation,
-        generateHandler(each.operation, title),
-        handler && sources.get(handler),
-      );
+      return endpointOf(each.operation, title, (handler && sources.get(handler)) ?? null);
     }),
     dependencies: manifest?.dependencies ?? null,
     warnings: [
@@ -80,21 +72,20 @@ async function readDocument(spec: ArchiveFile, limits: BundleLimits): Promise<Op
   }
 }
 
-/** Without a document, the manifest has to say what the document would. */
+/** The title of a bundle without a document, which needs routes in its manifest. */
 function titleOf(manifest: Manifest | null, { misnamed }: Contents): string {
   if (!manifest || manifest.routes.length === 0) {
     const found =
       misnamed.length === 0 ? '' : ` It has ${misnamed.join(', ')}, which is not read under this name.`;
-    throw new AppError(
-      'invalid_bundle',
+    throw bundleError(
       `The bundle has no OpenAPI document and no routes: put ${SPEC_NAMES.join(', ')} at its root, ` +
         `or list routes in ${MANIFEST_NAME}.${found}`,
     );
   }
-  return manifest.name ?? UNNAMED;
+  return manifest.name ?? DEFAULT_TITLE;
 }
 
-/** All handlers are checked, so that none that is damaged goes unnoticed; only what is used is kept. */
+/** Reads all handlers, so that damaged ones are reported; keeps only those that are used. */
 async function readHandlers(
   handlers: readonly HandlerFile[],
   used: ReadonlySet<HandlerFile>,
@@ -108,17 +99,8 @@ async function readHandlers(
   return sources;
 }
 
-function endpointOf(
-  { name, method, path, description }: Operation,
-  generatedCode: string,
-  handler: ImportedHandler | undefined,
-): ImportedEndpoint {
-  return { name, method, path, description, generatedCode, handler: handler ?? null };
-}
-
 function tooManyOperations(count: number, limit: number): AppError {
-  return new AppError(
-    'invalid_bundle',
+  return bundleError(
     `The bundle has ${count} operations; at most ${limit} are allowed (IMPORT_OPERATIONS_LIMIT).`,
   );
 }

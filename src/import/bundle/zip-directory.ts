@@ -1,17 +1,18 @@
 /**
- * Finds the directory of a ZIP archive, its list of entries, from the record at the end of the file, and says how long the
- * list is before anything reads it. Only plain archives pass: nothing in front, nothing behind, one part, no contradictions.
+ * Locates the central directory of a ZIP archive by the end record, and determines its size before anything reads it.
+ * Only plain archives are accepted: one part, consistent, without other data before, between or after its parts.
  */
 import { fstatSync, readSync } from 'node:fs';
-import { AppError } from '../../errors.js';
+import type { AppError } from '../../errors.js';
+import { bundleError } from './errors.js';
 
 export interface ZipDirectory {
   readonly entries: number;
-  /** Where the list begins in the file. */
+  /** Offset of the directory in the file. */
   readonly offset: number;
-  /** Length of the list, bytes. */
+  /** Length of the directory, bytes. */
   readonly bytes: number;
-  /** From the beginning of the end record to the end of the file, bytes. */
+  /** Offset of the end record from the end of the file, bytes. */
   readonly tailBytes: number;
 }
 
@@ -20,7 +21,7 @@ const END64 = { signature: 0x06064b50, bytes: 56 };
 const LOCATOR64 = { signature: 0x07064b50, bytes: 20 };
 const LOCAL_FILE_SIGNATURE = 0x04034b50;
 const MAX_COMMENT_BYTES = 0xffff;
-/** What stands in a field of 2 or 4 bytes when the ZIP64 record has its value. */
+/** Values of fields of 2 and 4 bytes whose actual value is in the ZIP64 record. */
 const MAX_16 = 0xffff;
 const MAX_32 = 0xffffffff;
 
@@ -30,15 +31,15 @@ interface Counts {
   readonly offset: number;
 }
 
-/** @throws AppError invalid_bundle when the file is no plain ZIP archive, or an empty one */
+/** @throws AppError invalid_bundle when the file is not a plain ZIP archive, or is empty */
 export function findDirectory(descriptor: number): ZipDirectory {
   const size = fstatSync(descriptor).size;
-  if (size === 0) throw refusal('is empty (0 bytes)');
+  if (size === 0) throw archiveError('is empty (0 bytes)');
   const tailBytes = findEndRecord(descriptor, size);
   const endAt = size - tailBytes;
   const end = readAt(descriptor, endAt, END.bytes);
   if (end.readUInt16LE(4) !== end.readUInt16LE(6) || end.readUInt16LE(8) !== end.readUInt16LE(10)) {
-    throw refusal('is one part of an archive that was split into several; send it in one file');
+    throw archiveError('is one part of an archive that was split into several; send it in one file');
   }
   const declared = {
     entries: end.readUInt16LE(10),
@@ -48,43 +49,43 @@ export function findDirectory(descriptor: number): ZipDirectory {
   const zip64 = readZip64(descriptor, endAt);
   const counts = zip64 ? reconcile(declared, zip64.counts) : declared;
   const directoryEnd = zip64?.at ?? endAt;
-  if (counts.entries === 0) throw refusal('has no files in it');
+  if (counts.entries === 0) throw archiveError('has no files in it');
   if (counts.offset + counts.bytes < directoryEnd) {
-    throw refusal(
-      'has other data in front of its entries or between its parts (is it self-extracting?); send a plain ZIP',
+    throw archiveError(
+      'has other data before its entries or between its parts (is it self-extracting?); send a plain ZIP',
     );
   }
-  if (counts.offset + counts.bytes > directoryEnd) throw refusal('is damaged: parts of it are missing');
+  if (counts.offset + counts.bytes > directoryEnd) throw archiveError('is damaged: parts of it are missing');
   return { ...counts, tailBytes };
 }
 
-/** Reads exactly so many bytes. */
+/** Reads exactly this many bytes. */
 export function readAt(descriptor: number, position: number, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes);
   if (readSync(descriptor, buffer, 0, bytes, position) < bytes) {
-    throw refusal('is damaged: parts of it are missing');
+    throw archiveError('is damaged: parts of it are missing');
   }
   return buffer;
 }
 
-/** Returns how far from the end of the file the end record begins: a comment of any length may follow it. */
+/** Offset of the end record from the end of the file; the record may be followed by a comment. */
 function findEndRecord(descriptor: number, size: number): number {
   const tail = readAt(
     descriptor,
     Math.max(0, size - END.bytes - MAX_COMMENT_BYTES),
     Math.min(size, END.bytes + MAX_COMMENT_BYTES),
   );
-  let seen = false;
+  let foundSignature = false;
   for (let at = tail.length - END.bytes; at >= 0; at -= 1) {
     if (tail.readUInt32LE(at) !== END.signature) continue;
     if (at + END.bytes + tail.readUInt16LE(at + 20) === tail.length) return tail.length - at;
-    seen = true;
+    foundSignature = true;
   }
-  if (seen) throw refusal('has other data after its end, or is cut off');
+  if (foundSignature) throw archiveError('has other data after its end, or is truncated');
   if (size >= 4 && readAt(descriptor, 0, 4).readUInt32LE() === LOCAL_FILE_SIGNATURE) {
-    throw refusal('is cut off: the list of its entries, which stands at the end, is missing');
+    throw archiveError('is truncated: the directory at its end is missing');
   }
-  throw refusal('is not a ZIP file');
+  throw archiveError('is not a ZIP file');
 }
 
 function readZip64(descriptor: number, endAt: number): { at: number; counts: Counts } | undefined {
@@ -99,7 +100,7 @@ function readZip64(descriptor: number, endAt: number): { at: number; counts: Cou
   return { at, counts: { entries: entries ?? 0, bytes: bytes ?? 0, offset: offset ?? 0 } };
 }
 
-/** The values of the ZIP64 record, which the short record must have too where it has room for them. */
+/** The values of the ZIP64 record, which must agree with those of the short record that are not placeholders. */
 function reconcile(short: Counts, long: Counts): Counts {
   const agree = (left: number, right: number, max: number) => left === right || left === max;
   const allAgree =
@@ -111,9 +112,9 @@ function reconcile(short: Counts, long: Counts): Counts {
 }
 
 function contradiction(): AppError {
-  return refusal('contradicts itself about where its entries are; pack it again');
+  return archiveError('has records with contradictory sizes or offsets; pack it again');
 }
 
-function refusal(reason: string): AppError {
-  return new AppError('invalid_bundle', `The bundle ${reason}.`);
+function archiveError(reason: string): AppError {
+  return bundleError(`The bundle ${reason}.`);
 }

@@ -1,14 +1,14 @@
-/** What this product needs to know of an OpenAPI document, references resolved. Pure data. */
-import type { EndpointMethod } from '../../endpoint-method.js';
+/** The parts of an OpenAPI document that an import needs, with references resolved. Plain data. */
+import type { EndpointMethod } from '../../model/endpoint-method.js';
 
 export interface OpenApiDocument {
   readonly title: string;
   readonly version: string;
   readonly description: string | null;
-  /** Path of the first server's URL, as `normalizeBasePath` makes it. */
+  /** Path of the first server's URL, normalized by `normalizeBasePath`. */
   readonly basePath: string | null;
   readonly operations: readonly Operation[];
-  /** Operations and other parts that were left out, each named. */
+  /** Names operations and other parts that were left out. */
   readonly warnings: readonly string[];
 }
 
@@ -21,38 +21,37 @@ export interface Operation {
   /** Summary, else description. */
   readonly description: string | null;
   /**
-   * All of the path, in its order, whether or not they are described; then those of the path item, overridden by the
-   * operation's own. No two are the same, and none is a header that OpenAPI says is no parameter.
+   * All parameters of the path in its order, described or not, then those of the path item, overridden by the
+   * operation's own. Unique, and without the headers that OpenAPI excludes.
    */
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
 }
 
-/** The types that a generated handler tells apart; `any` when the document does not say or says several. */
+/** The types that a generated handler distinguishes; `any` when the document has no type or several. */
 export type ValueType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
 
-/** How a list is written, when it is not `1,2`; or an object, when it is `name[key]=value`. */
+/** Format of a list that is not `1,2`, or of an object that is `name[key]=value`. */
 export type TextStyle = 'spaceDelimited' | 'pipeDelimited' | 'repeated' | 'deepObject';
 
-/** A value that arrives as text. */
+/** A value that is sent as text. */
 export interface TextValue {
   readonly name: string;
   readonly required: boolean;
   readonly type: ValueType;
-  /** Of its items, for an array. */
+  /** Type of an array's items. */
   readonly itemType: ValueType;
   readonly style?: TextStyle;
-  /** The document's style, when it is one that is not taken apart: a handler gets what text there is of this name. */
-  readonly rawStyle?: string;
+  /** The document's style, if generated handlers cannot parse it: they get the raw text under this name, if any. */
+  readonly unsupportedStyle?: string;
 }
 
 export interface Parameter extends TextValue {
   readonly in: 'path' | 'query' | 'header' | 'cookie';
 }
 
-/** A field of a form. */
 export interface FormField extends TextValue {
-  /** Sent with a name of a file, and as bytes. An array is several files. */
+  /** Sent as bytes with a file name. An array is several files. */
   readonly isFile: boolean;
 }
 
@@ -62,7 +61,7 @@ export interface RequestBody {
   readonly mediaType: string;
   /** Type of a JSON body; `any` for other media types. */
   readonly type: ValueType;
-  /** Members of a JSON object (through `allOf` too); empty when none are described. */
+  /** Members of a JSON object, including those through `allOf`; empty when none are described. */
   readonly members: readonly Member[];
   /** Fields of a form, when they are described. */
   readonly fields?: readonly FormField[];

@@ -1,10 +1,8 @@
-/** The operations of a document, as routes of ours. */
-
-import type { EndpointMethod } from '../../endpoint-method.js';
+/** The operations of a document that can become endpoints. */
 import { AppError } from '../../errors.js';
-import { RouteSyntaxError, routeBelow, routeKey } from '../../route-pattern.js';
+import type { EndpointMethod } from '../../model/endpoint-method.js';
+import { RouteSyntaxError, routeBelow, routeKey } from '../../model/route-pattern.js';
 import type { Warn } from '../warnings.js';
-import { descriptionFrom } from './description.js';
 import type { Operation } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
 import { Parameters } from './parameters.js';
@@ -13,11 +11,12 @@ import type { References } from './references.js';
 import { RequestBodies } from './request-body.js';
 import { Schemas } from './schemas.js';
 
-/** As endpoints have it. */
+/** Limits of endpoints, characters. */
 const MAX_NAME_LENGTH = 255;
+const MAX_DESCRIPTION_LENGTH = 65_536;
 
-/** One operation as the document has it. */
-interface Found {
+/** An operation of the document. */
+interface DocumentedOperation {
   /** `GET /pets/{id}`, for messages. */
   readonly label: string;
   readonly method: EndpointMethod | null;
@@ -27,17 +26,14 @@ interface Found {
   readonly operation: JsonObject;
 }
 
-/** One that becomes an endpoint. */
-interface Routed extends Found {
+/** An operation that becomes an endpoint. */
+interface RoutedOperation extends DocumentedOperation {
   readonly method: EndpointMethod;
-  /** What two operations on one route have in common. */
+  /** Equal for operations on the same route. */
   readonly routeKey: string;
 }
 
-/**
- * Reads all operations.
- * @throws AppError invalid_spec naming the operations that contradict each other, or the one that cannot be read
- */
+/** @throws AppError invalid_spec naming the operations that conflict, or the one that is invalid */
 export function readOperations(
   document: JsonObject,
   references: References,
@@ -52,7 +48,7 @@ export function readOperations(
   ) {
     warn(
       'servers',
-      'The servers of single paths and operations are ignored: the first server of the document counts for all',
+      'The servers of single paths and operations are ignored: the first server of the document applies to all',
     );
   }
   const routed = found.flatMap((one) => routeOf(one, basePath, warn) ?? []);
@@ -81,10 +77,10 @@ function findOperations(
   references: References,
   limit: number,
   warn: Warn,
-): readonly Found[] {
-  const found: Found[] = [];
+): readonly DocumentedOperation[] {
+  const found: DocumentedOperation[] = [];
   const items = new PathItems(references);
-  const named = new Map<JsonObject, string>();
+  const labels = new Map<JsonObject, string>();
   for (const [path, value] of entriesOf(own(document, 'paths'))) {
     if (path.startsWith('x-') || !isObject(value)) continue;
     requirePath(path);
@@ -93,15 +89,12 @@ function findOperations(
       const method = METHODS.get(key);
       if (method === undefined || !isObject(operation)) continue;
       const label = `${key.toUpperCase()} ${shortened(path)}`;
-      const first = named.get(operation);
+      const first = labels.get(operation);
       const operationId = first === undefined ? operationIdOf(operation) : null;
-      // A reference to another path makes two operations of one, and one name cannot stand for both.
-      if (first === undefined) named.set(operation, label);
+      // Two paths may share an operation by reference, but names are unique.
+      if (first === undefined) labels.set(operation, label);
       else
-        warn(
-          'references',
-          `${label}: is the operation of ${first} by reference, and is named by its method and path`,
-        );
+        warn('references', `${label}: references the operation of ${first}; its name is its method and path`);
       found.push({ label, method, path, operationId, item, operation });
       if (found.length > limit) {
         throw specError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
@@ -117,14 +110,18 @@ function operationIdOf(operation: JsonObject): string | null {
 }
 
 function requirePath(path: string): void {
-  // A client or a proxy makes another path of it.
+  // Clients and proxies resolve dot segments, so the path would never be requested.
   if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
     throw specError(pointerOf(['paths', path]), 'a path must not have "." or ".." as a segment');
   }
 }
 
-/** The operation as an endpoint; undefined, and a warning, when it cannot be one. */
-function routeOf(found: Found, basePath: string | null, warn: Warn): Routed | undefined {
+/** Adds the route; warns and returns undefined when the operation cannot be an endpoint. */
+function routeOf(
+  found: DocumentedOperation,
+  basePath: string | null,
+  warn: Warn,
+): RoutedOperation | undefined {
   const { label, method, path } = found;
   if (method === null) {
     warn('left-out', `${label}: left out: endpoints have the methods GET, POST, PUT, DELETE and PATCH`);
@@ -139,10 +136,10 @@ function routeOf(found: Found, basePath: string | null, warn: Warn): Routed | un
   }
 }
 
-/** @throws AppError invalid_spec naming the first two operations that have the same */
-function requireUnique<T extends Found>(
+/** @throws AppError invalid_spec naming the first two operations with the same key */
+function requireUnique<T extends DocumentedOperation>(
   all: readonly T[],
-  what: string,
+  keyName: string,
   keyOf: (one: T) => string | null,
 ): void {
   const labels = new Map<string, string>();
@@ -153,15 +150,15 @@ function requireUnique<T extends Found>(
     if (earlier !== undefined) {
       throw new AppError(
         'invalid_spec',
-        `${earlier} and ${one.label} have the same ${what} "${shortened(key)}"; change or remove one of them`,
+        `${earlier} and ${one.label} have the same ${keyName} "${shortened(key)}"; change or remove one of them`,
       );
     }
     labels.set(key, one.label);
   }
 }
 
-/** The name of the endpoint: one line of text. */
-function nameOf({ label, method, path, operationId }: Routed): string {
+/** The name of the endpoint. */
+function nameOf({ label, method, path, operationId }: RoutedOperation): string {
   const name = operationId ?? `${method} ${path}`;
   if (name.trim() === '' || /\p{Cc}/u.test(name)) {
     throw specError(label, 'the operationId must be one line of text, without control characters');
@@ -173,4 +170,14 @@ function nameOf({ label, method, path, operationId }: Routed): string {
     );
   }
   return name;
+}
+
+/** The first text that is not blank, truncated with a warning if it is too long; null when there is none. */
+export function descriptionFrom(texts: readonly unknown[], label: string, warn: Warn): string | null {
+  const text = texts.find((value): value is string => typeof value === 'string' && value.trim() !== '');
+  if (text === undefined) return null;
+  if (text.length <= MAX_DESCRIPTION_LENGTH) return text;
+  warn('descriptions', `${label}: the description is truncated to ${MAX_DESCRIPTION_LENGTH} characters`);
+  // Does not split a surrogate pair.
+  return `${text.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -1,29 +1,32 @@
-/** The parameters of an operation: its own, and those of its path item that it does not override. */
+/** The parameters of operations, and the styles in which their values are written. */
+import { parseRoute } from '../../model/route-pattern.js';
 import type { Warn } from '../warnings.js';
-import type { Parameter, ValueType } from './document.js';
+import type { Parameter, TextValue, ValueType } from './document.js';
 import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
-import { pathParameters } from './path-parameters.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
-import { type Styled, styleOf } from './styles.js';
 
-const PLACES: readonly string[] = ['path', 'query', 'header', 'cookie'];
-/** The specification says that a parameter of these names is to be ignored: other parts of the document describe them. */
+const LOCATIONS: readonly string[] = ['path', 'query', 'header', 'cookie'];
+/** Header parameters that the specification says to ignore: other parts of the document describe them. */
 const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
+/** Styles of lists and scalars that generated handlers can parse. */
+const SUPPORTED_STYLES: readonly string[] = ['form', 'simple', 'spaceDelimited', 'pipeDelimited'];
 
 export class Parameters {
-  /** Operations of one path item have its list in common. */
-  private readonly lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
+  readonly #references: References;
+  readonly #schemas: Schemas;
+  /** Parsed lists: the operations of a path item share its list. */
+  readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
 
-  constructor(
-    private readonly references: References,
-    private readonly schemas: Schemas,
-  ) {}
+  constructor(references: References, schemas: Schemas) {
+    this.#references = references;
+    this.#schemas = schemas;
+  }
 
   /**
-   * Reads the parameters of one operation.
+   * The parameters of one operation: its own, and those of its path item that it does not override.
    * @param label the operation, for messages
-   * @param warn is told what the document says wrongly of the path's parameters
+   * @param warn called for path parameters that do not match the path, and for unsupported styles
    * @throws AppError invalid_spec
    */
   read(
@@ -33,91 +36,127 @@ export class Parameters {
     operation: JsonObject,
     warn: Warn,
   ): readonly Parameter[] {
-    const merged = [...new Map([...this.list(item, label), ...this.list(operation, label)]).values()];
+    const merged = [...new Map([...this.#list(item, label), ...this.#list(operation, label)]).values()];
     const described = merged.filter((parameter) => parameter.in === 'path');
     const inPath = pathParameters(path, described);
-    for (const { name } of leftOut(described, inPath)) {
+    for (const { name } of difference(described, inPath)) {
       warn(
         'parameters',
         `${label}: the path parameter "${shortened(name)}" is left out: the path does not have it`,
       );
     }
-    for (const { name } of leftOut(inPath, described)) {
+    for (const { name } of difference(inPath, described)) {
       warn(
         'parameters',
-        `${label}: the path parameter "${shortened(name)}" is not described; it is taken for a string`,
+        `${label}: the path parameter "${shortened(name)}" is not described; it is treated as a string`,
       );
     }
     const parameters = [...inPath, ...merged.filter((parameter) => parameter.in !== 'path')];
     for (const parameter of parameters) {
-      if (parameter.rawStyle !== undefined) warn('styles', `${label}: ${notTakenApart(parameter)}`);
+      if (parameter.unsupportedStyle !== undefined) {
+        warn('styles', `${label}: ${unsupportedParameter(parameter)}`);
+      }
     }
     return parameters;
   }
 
-  /** The list of an operation or a path item, by what identifies a parameter. */
-  private list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
+  /** The list of an operation or a path item, by location and name. */
+  #list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
     const items = itemsOf(own(holder, 'parameters'));
-    const list = this.lists.get(items) ?? this.readList(items, label);
-    this.lists.set(items, list);
+    const list = this.#lists.get(items) ?? this.#readList(items, label);
+    this.#lists.set(items, list);
     return list;
   }
 
-  private readList(items: readonly unknown[], label: string): ReadonlyMap<string, Parameter> {
-    const found = new Map<string, Parameter>();
+  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, Parameter> {
+    const parameters = new Map<string, Parameter>();
     items.forEach((item, at) => {
-      const place = `${label}: parameters/${at}`;
-      const parameter = this.parse(this.references.resolve(item, place), place);
+      const location = `${label}: parameters/${at}`;
+      const parameter = this.#parse(this.#references.resolve(item, location), location);
       if (parameter.in === 'header' && IGNORED_HEADERS.includes(parameter.name.toLowerCase())) return;
-      // Names of headers are the same in any case.
+      // Header names are case-insensitive.
       const name = parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name;
       const key = `${parameter.in} ${name}`;
-      if (found.has(key)) {
-        throw specError(place, `a second ${parameter.in} parameter "${shortened(name)}"; keep one of them`);
+      if (parameters.has(key)) {
+        throw specError(
+          location,
+          `duplicate ${parameter.in} parameter "${shortened(name)}"; remove one of them`,
+        );
       }
-      found.set(key, parameter);
+      parameters.set(key, parameter);
     });
-    return found;
+    return parameters;
   }
 
-  private parse(value: unknown, place: string): Parameter {
+  #parse(value: unknown, location: string): Parameter {
     const parameter = isObject(value) ? value : {};
     const name = own(parameter, 'name');
     const where = own(parameter, 'in');
-    if (typeof name !== 'string' || name === '' || !isPlace(where)) {
-      throw specError(place, `is no parameter: it needs a "name", and "in" as one of ${PLACES.join(', ')}`);
+    if (typeof name !== 'string' || name === '' || !isParameterLocation(where)) {
+      throw specError(
+        location,
+        `is not a parameter: it needs a "name", and "in" as one of ${LOCATIONS.join(', ')}`,
+      );
     }
     const schema = own(parameter, 'schema');
-    const type = this.schemas.typeOf(schema);
+    const type = this.#schemas.typeOf(schema);
     return {
       name,
       in: where,
       required: where === 'path' || own(parameter, 'required') === true,
       type,
-      itemType: this.schemas.itemTypeOf(schema),
+      itemType: this.#schemas.itemTypeOf(schema),
       ...(schema === undefined ? {} : parameterStyle(parameter, where, type)),
     };
   }
 }
 
-function notTakenApart({ in: where, name, type, rawStyle = '' }: Parameter): string {
-  const value = type === 'object' ? 'an object in the style' : 'in the style';
-  return `the ${where} parameter "${shortened(name)}", ${value} "${shortened(rawStyle)}", is not taken apart; the handler gets its text`;
+/**
+ * One parameter for each `{name}` of the path, in its order: the described one, else a string.
+ * @param path one that `parseRoute` accepts
+ */
+export function pathParameters(path: string, described: Iterable<Parameter>): readonly Parameter[] {
+  const known = new Map([...described].map((parameter) => [parameter.name, parameter]));
+  return parseRoute(path).segments.flatMap((segment): Parameter[] => {
+    if (segment.kind !== 'param') return [];
+    const { name } = segment;
+    return [known.get(name) ?? { name, in: 'path', required: true, type: 'string', itemType: 'any' }];
+  });
 }
 
-function parameterStyle(parameter: JsonObject, where: Parameter['in'], type: ValueType): Styled {
+export type Style = Pick<TextValue, 'style' | 'unsupportedStyle'>;
+
+/**
+ * How a generated handler parses a value (OpenAPI: style, explode).
+ * @param style the document's style, or OpenAPI's default
+ * @param isRepeatable whether handlers get all values of a repeated name, as they do for forms but not for queries
+ */
+export function styleOf(style: string, explode: unknown, type: ValueType, isRepeatable = false): Style {
+  if (type === 'object' && style === 'deepObject') return { style };
+  if (type === 'object' || !SUPPORTED_STYLES.includes(style)) return { unsupportedStyle: style };
+  const isExploded = explode === true || (explode !== false && style === 'form');
+  if (type !== 'array') return {};
+  if (isExploded) return isRepeatable ? { style: 'repeated' } : {};
+  return style === 'spaceDelimited' || style === 'pipeDelimited' ? { style } : {};
+}
+
+function parameterStyle(parameter: JsonObject, where: Parameter['in'], type: ValueType): Style {
   const style = own(parameter, 'style');
-  const usual = where === 'query' || where === 'cookie' ? 'form' : 'simple';
-  // Elsewhere than in a query there are no names that it could be in.
-  if (style === 'deepObject' && where !== 'query') return { rawStyle: style };
-  return styleOf(typeof style === 'string' ? style : usual, own(parameter, 'explode'), type);
+  const defaultStyle = where === 'query' || where === 'cookie' ? 'form' : 'simple';
+  // Only queries have the names that this style needs.
+  if (style === 'deepObject' && where !== 'query') return { unsupportedStyle: style };
+  return styleOf(typeof style === 'string' ? style : defaultStyle, own(parameter, 'explode'), type);
 }
 
-/** Those that are not among the others. */
-function leftOut(some: readonly Parameter[], others: readonly Parameter[]): readonly Parameter[] {
+function unsupportedParameter({ in: where, name, type, unsupportedStyle = '' }: Parameter): string {
+  const value = type === 'object' ? 'an object in the style' : 'in the style';
+  return `the ${where} parameter "${shortened(name)}", ${value} "${shortened(unsupportedStyle)}", is not parsed; the handler gets the raw text`;
+}
+
+function difference(some: readonly Parameter[], others: readonly Parameter[]): readonly Parameter[] {
   return some.filter((parameter) => !others.includes(parameter));
 }
 
-function isPlace(value: unknown): value is Parameter['in'] {
-  return typeof value === 'string' && PLACES.includes(value);
+function isParameterLocation(value: unknown): value is Parameter['in'] {
+  return typeof value === 'string' && LOCATIONS.includes(value);
 }

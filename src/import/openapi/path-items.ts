@@ -1,9 +1,9 @@
-/** Path items, their references followed. */
-import type { EndpointMethod } from '../../endpoint-method.js';
+/** Path items with their references resolved. */
+import type { EndpointMethod } from '../../model/endpoint-method.js';
 import { isObject, type JsonObject } from './json.js';
 import { type References, referenceOf } from './references.js';
 
-/** The methods a path item may have, and those of them that endpoints have. */
+/** The methods a path item may have; null for those that endpoints do not support. */
 export const METHODS: ReadonlyMap<string, EndpointMethod | null> = new Map<string, EndpointMethod | null>([
   ['get', 'GET'],
   ['post', 'POST'],
@@ -15,36 +15,38 @@ export const METHODS: ReadonlyMap<string, EndpointMethod | null> = new Map<strin
   ['trace', null],
 ]);
 
-/** Besides the operations. */
-const READ_MEMBERS: readonly string[] = ['parameters', 'servers'];
+/** Members of a path item that are read besides its operations. */
+const SHARED_MEMBERS: readonly string[] = ['parameters', 'servers'];
 
 export class PathItems {
-  /** What thousands of paths refer to is looked through once. */
-  private readonly known = new Map<JsonObject, JsonObject>();
+  readonly #references: References;
+  /** Thousands of paths may refer to the same large path item. */
+  readonly #cache = new Map<JsonObject, JsonObject>();
 
-  constructor(private readonly references: References) {}
-
-  /**
-   * The operations of a path item, and what they have in common. Members beside a `$ref` come before those of what it
-   * refers to.
-   * @param place where it stands, for messages
-   * @throws AppError invalid_spec
-   */
-  read(item: JsonObject, place: string): JsonObject {
-    if (referenceOf(item) === undefined) return this.essentials(item);
-    const target = this.references.resolve(item, place);
-    return isObject(target)
-      ? { ...this.essentials(target), ...this.essentials(item) }
-      : this.essentials(item);
+  constructor(references: References) {
+    this.#references = references;
   }
 
-  private essentials(item: JsonObject): JsonObject {
-    const known = this.known.get(item);
-    if (known) return known;
+  /**
+   * The operations of a path item and their shared members. Members beside a `$ref` override those of its target.
+   * @param location of the path item, for error messages
+   * @throws AppError invalid_spec
+   */
+  read(item: JsonObject, location: string): JsonObject {
+    if (referenceOf(item) === undefined) return this.#essentials(item);
+    const target = this.#references.resolve(item, location);
+    return isObject(target)
+      ? { ...this.#essentials(target), ...this.#essentials(item) }
+      : this.#essentials(item);
+  }
+
+  #essentials(item: JsonObject): JsonObject {
+    const cached = this.#cache.get(item);
+    if (cached) return cached;
     const essentials = Object.fromEntries(
-      Object.entries(item).filter(([key]) => METHODS.has(key) || READ_MEMBERS.includes(key)),
+      Object.entries(item).filter(([key]) => METHODS.has(key) || SHARED_MEMBERS.includes(key)),
     );
-    this.known.set(item, essentials);
+    this.#cache.set(item, essentials);
     return essentials;
   }
 }

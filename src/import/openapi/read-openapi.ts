@@ -1,42 +1,41 @@
-/** Reads OpenAPI documents: from text, which may be anything, to what this product needs to know of them. */
+/** Reads OpenAPI documents from untrusted text. */
 import { AppError } from '../../errors.js';
 import { type Warn, Warnings } from '../warnings.js';
-import { descriptionFrom } from './description.js';
 import type { OpenApiDocument } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
-import { readOperations } from './operations.js';
+import { descriptionFrom, readOperations } from './operations.js';
 import { parseText } from './parse-text.js';
 import { References } from './references.js';
+import { scanDocument } from './scan.js';
 import { basePathOf } from './servers.js';
-import { survey } from './survey.js';
 import { validateDocument } from './validate.js';
 
-/** As the collection has it that is made of it. */
+/** Limit of a collection's name, characters. */
 const MAX_TITLE_LENGTH = 255;
 
-/** What a document may have at most. */
 export interface OpenApiLimits {
+  /** Most operations. */
   readonly operations: number;
 }
 
 /**
- * Reads an OpenAPI 3.0 or 3.1 document. Nothing is fetched or read from disk on its behalf.
+ * Reads an OpenAPI 3.0 or 3.1 document. Nothing is fetched or read from disk.
  * @param text YAML or JSON
- * @throws AppError invalid_spec naming the place and what to do
+ * @throws AppError invalid_spec naming the location and what to do
  */
 export async function readOpenApi(text: string, limits: OpenApiLimits): Promise<OpenApiDocument> {
   try {
     return await read(parseText(text), limits);
   } catch (thrown) {
-    // The stack: the text is nested, or its schemas refer to each other, in thousands of steps.
+    // Stack overflow: the text is nested, or its schemas reference each other, thousands of levels deep.
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw specError('/', 'is nested too deeply, or refers to itself in too many steps', { cause: thrown });
+    throw specError('/', 'is nested too deeply, or has too long chains of references', { cause: thrown });
   }
 }
 
 async function read(document: unknown, limits: OpenApiLimits): Promise<OpenApiDocument> {
   requireOpenApi(document);
-  const references = new References(document, survey(document));
+  const references = new References(document, scanDocument(document));
   requirePaths(document, limits);
   await validateDocument(document, references);
 
@@ -73,7 +72,7 @@ function requireOpenApi(document: unknown): asserts document is JsonObject {
   }
 }
 
-/** What can be said of the paths at once; a validation of hundreds of thousands takes minutes. */
+/** Cheap checks before the validation, which takes minutes for hundreds of thousands of paths. */
 function requirePaths(document: JsonObject, { operations: limit }: OpenApiLimits): void {
   const paths = entriesOf(own(document, 'paths')).filter(([path]) => !path.startsWith('x-'));
   if (paths.length > limit) {

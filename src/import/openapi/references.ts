@@ -1,75 +1,76 @@
-/** Follows `$ref`s within the document. There are no others: nothing is ever fetched or read from disk. */
+/** Resolves `$ref`s within the document. External references are rejected: nothing is fetched or read from disk. */
 import { isObject, own, shortened, specError } from './json.js';
-import { isData, isMapOfNames, type Survey } from './survey.js';
+import { type DocumentScan, isData, isMapOfNames } from './scan.js';
 
-/** How many references a chain may have, those on the way of a pointer included. */
+/** Longest chain of references, including those that a pointer passes through. */
 const MAX_CHAIN = 100;
 
-/** A value, and what its place makes of the names of its members. */
+/** A value and what its position in the document says about the keys of its members. */
 interface Position {
   readonly value: unknown;
-  /** Its members have names of the author's choice. */
+  /** The keys are arbitrary names. */
   readonly isMap: boolean;
-  /** It stands in an extension, where all names are the author's. */
+  /** The value is within an extension, where no key is a keyword. */
   readonly isExtension: boolean;
 }
 
 export class References {
-  private readonly targets = new Map<string, Position>();
+  readonly #root: unknown;
+  readonly #scan: DocumentScan;
+  readonly #targets = new Map<string, Position>();
 
-  /** @throws AppError invalid_spec for a reference that leads out of the document, into data, to nowhere or to itself */
-  constructor(
-    private readonly root: unknown,
-    private readonly surveyed: Survey,
-  ) {
+  /**
+   * @throws AppError invalid_spec for a reference that is external, circular, or without target, or points into data
+   */
+  constructor(root: unknown, scan: DocumentScan) {
+    this.#root = root;
+    this.#scan = scan;
     const checked = new Set<string>();
-    // What they lead to may add some.
-    for (const { target, place } of surveyed.references) {
+    // Resolving a reference into an extension may append to this list.
+    for (const { target, location } of scan.references) {
       if (checked.has(target)) continue;
-      this.resolve({ $ref: target }, place);
+      this.resolve({ $ref: target }, location);
       checked.add(target);
     }
   }
 
   /**
-   * What a value stands for: itself, or what its `$ref` leads to.
-   * @param place where it stands, for the message
+   * Returns the value itself, or the target of its `$ref`.
+   * @param location of the value, for error messages
    * @throws AppError invalid_spec
    */
-  resolve(value: unknown, place: string): unknown {
-    return this.follow({ value, isMap: false, isExtension: false }, place, 0).value;
+  resolve(value: unknown, location: string): unknown {
+    return this.#follow({ value, isMap: false, isExtension: false }, location, 0).value;
   }
 
-  /** Whether a reference has led to this value in an extension. */
-  isInExtension(value: unknown): boolean {
-    return this.surveyed.isIncluded(value);
+  /** Whether this value is within an extension and the target of a reference. */
+  isReferencedExtension(value: unknown): boolean {
+    return this.#scan.isReferencedExtension(value);
   }
 
-  private follow(position: Position, place: string, length: number): Position {
+  #follow(position: Position, location: string, length: number): Position {
     const target = referenceOf(position.value);
     if (target === undefined) return position;
-    if (length > MAX_CHAIN) {
-      throw specError(place, `$ref "${shortened(target)}" leads back to itself, so it stands for nothing`);
-    }
-    const found = this.targets.get(target) ?? this.find(target, place, length + 1);
-    this.targets.set(target, found);
-    return this.follow(found, place, length + 1);
+    if (length > MAX_CHAIN) throw specError(location, `$ref "${shortened(target)}" is circular`);
+    const found = this.#targets.get(target) ?? this.#find(target, location, length + 1);
+    this.#targets.set(target, found);
+    return this.#follow(found, location, length + 1);
   }
 
-  private find(target: string, place: string, length: number): Position {
+  #find(target: string, location: string, length: number): Position {
     if (!target.startsWith('#')) {
       throw specError(
-        place,
-        `$ref "${shortened(target)}" leads out of the document, and nothing is fetched; put what it refers to into the document, for example under /components`,
+        location,
+        `$ref "${shortened(target)}" is external, and external references are not fetched; move its target into the document, for example under /components`,
       );
     }
-    const fragment = decoded(target.slice(1), place);
-    const root = { value: this.root, isMap: false, isExtension: false };
+    const fragment = decodeFragment(target.slice(1), location);
+    const root = { value: this.#root, isMap: false, isExtension: false };
     if (fragment === '') return root;
     if (!fragment.startsWith('/')) {
-      const { anchors } = this.surveyed;
+      const { anchors } = this.#scan;
       if (anchors.has(fragment)) return { ...root, value: anchors.get(fragment) };
-      throw nowhere(target, place);
+      throw missingTarget(target, location);
     }
     const path = fragment
       .slice(1)
@@ -77,30 +78,30 @@ export class References {
       .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     let position: Position = root;
     for (const key of path) {
-      // A pointer may lead through another reference.
-      const next = memberAt(position, key) ?? memberAt(this.follow(position, place, length), key);
-      if (next === undefined) throw nowhere(target, place);
+      // A pointer may pass through another reference.
+      const next = childOf(position, key) ?? childOf(this.#follow(position, location, length), key);
+      if (next === undefined) throw missingTarget(target, location);
       if (next === 'data') {
         throw specError(
-          place,
-          `$ref "${shortened(target)}" leads into "${key}", which is data; put what it refers to under /components`,
+          location,
+          `$ref "${shortened(target)}" points into "${key}", which is data, not a definition; move its target under /components`,
         );
       }
       position = next;
     }
-    if (position.isExtension) this.surveyed.include(position.value, path);
+    if (position.isExtension) this.#scan.scanExtension(position.value, path);
     return position;
   }
 }
 
-function memberAt(
-  { value: holder, isMap, isExtension }: Position,
+function childOf(
+  { value: parent, isMap, isExtension }: Position,
   key: string,
 ): Position | 'data' | undefined {
-  const value = memberOf(holder, key);
+  const value = memberOf(parent, key);
   if (value === undefined) return undefined;
   if (isExtension || (!isMap && key.startsWith('x-'))) return { value, isMap: false, isExtension: true };
-  if (Array.isArray(holder)) return { value, isMap: false, isExtension };
+  if (Array.isArray(parent)) return { value, isMap: false, isExtension };
   return isData(key, value, isMap) ? 'data' : { value, isMap: isMapOfNames(key, isMap), isExtension };
 }
 
@@ -116,14 +117,14 @@ function memberOf(value: unknown, key: string): unknown {
   return isObject(value) ? own(value, key) : undefined;
 }
 
-function decoded(fragment: string, place: string): string {
+function decodeFragment(fragment: string, location: string): string {
   try {
     return decodeURIComponent(fragment);
   } catch (cause) {
-    throw specError(place, `$ref "#${shortened(fragment)}" is not valid percent-encoding`, { cause });
+    throw specError(location, `$ref "#${shortened(fragment)}" is not valid percent-encoding`, { cause });
   }
 }
 
-function nowhere(target: string, place: string): Error {
-  return specError(place, `$ref "${shortened(target)}" leads to nothing in the document`);
+function missingTarget(target: string, location: string): Error {
+  return specError(location, `$ref "${shortened(target)}" has no target in the document`);
 }

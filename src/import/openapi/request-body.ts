@@ -1,78 +1,115 @@
-/** The body an operation takes. */
+/** The request bodies of operations. */
 import type { Warn } from '../warnings.js';
-import type { FormField, RequestBody } from './document.js';
-import { formFields } from './form-fields.js';
+import type { FormField, RequestBody, ValueType } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, shortened, specError } from './json.js';
+import { type Style, styleOf } from './parameters.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
 
-/** A handler takes so many members apart; larger objects it gets as a whole. */
+/** Most members or fields that a generated handler parses; it gets larger bodies as a whole. */
 const MAX_MEMBERS = 200;
 const MAX_MEDIA_TYPE_LENGTH = 255;
 
 /** `application/json`, `application/problem+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i;
-
 const FORM_TYPE = /^\s*(multipart\/form-data|application\/x-www-form-urlencoded)\s*(?:;|$)/i;
+/** Content types of form fields that are text. A field with another content type is a file. */
+const TEXT_TYPE = /^text\/|[/+](?:json|xml|x-www-form-urlencoded)\b/i;
 
 export class RequestBodies {
-  constructor(
-    private readonly references: References,
-    private readonly schemas: Schemas,
-  ) {}
+  readonly #references: References;
+  readonly #schemas: Schemas;
+
+  constructor(references: References, schemas: Schemas) {
+    this.#references = references;
+    this.#schemas = schemas;
+  }
 
   /**
-   * Reads the request body of one operation; null when it has none.
+   * The request body of one operation; null when it has none.
    * @param label the operation, for messages
    * @throws AppError invalid_spec
    */
   read(label: string, operation: JsonObject, warn: Warn): RequestBody | null {
-    const place = `${label}: requestBody`;
-    const body = this.references.resolve(own(operation, 'requestBody'), place);
+    const location = `${label}: requestBody`;
+    const body = this.#references.resolve(own(operation, 'requestBody'), location);
     if (!isObject(body)) return null;
     const offered = entriesOf(own(body, 'content'));
     const [mediaType, media] = offered.find(([type]) => JSON_TYPE.test(type)) ?? offered[0] ?? [];
     if (mediaType === undefined) return null;
     if (mediaType.trim() === '' || mediaType.length > MAX_MEDIA_TYPE_LENGTH) {
-      throw specError(place, `"${shortened(mediaType)}" is no media type`);
+      throw specError(location, `"${shortened(mediaType)}" is not a media type`);
     }
     const required = own(body, 'required') === true;
-    const described = this.references.resolve(media, place);
+    const described = this.#references.resolve(media, location);
     if (!JSON_TYPE.test(mediaType)) {
-      const fields = isObject(described) ? this.fieldsOf(label, mediaType, described, warn) : [];
+      const fields = isObject(described) ? this.#formFields(label, mediaType, described, warn) : [];
       return { required, mediaType, type: 'any', members: [], ...(fields.length > 0 ? { fields } : {}) };
     }
     const schema = isObject(described) ? own(described, 'schema') : undefined;
-    const type = this.schemas.typeOf(schema);
-    const members = type === 'object' ? this.schemas.membersOf(schema) : [];
+    const type = this.#schemas.typeOf(schema);
+    const members = type === 'object' ? this.#schemas.membersOf(schema) : [];
     if (members.length <= MAX_MEMBERS) return { required, mediaType, type, members };
     warn(
       'bodies',
-      `${label}: the body has ${members.length} members, more than the ${MAX_MEMBERS} that a handler takes apart; it gets the object as it is`,
+      `${label}: the body has ${members.length} members, more than the ${MAX_MEMBERS} that a handler parses; it gets the object as a whole`,
     );
     return { required, mediaType, type, members: [] };
   }
 
-  /** The fields of a form; none of what is no form. */
-  private fieldsOf(label: string, mediaType: string, media: JsonObject, warn: Warn): readonly FormField[] {
+  /** The described fields of a form; none for other media types. */
+  #formFields(label: string, mediaType: string, media: JsonObject, warn: Warn): readonly FormField[] {
     const [, kind] = FORM_TYPE.exec(mediaType) ?? [];
     if (kind === undefined) return [];
-    const count = this.schemas.membersOf(own(media, 'schema')).length;
-    if (count > MAX_MEMBERS) {
+    const isMultipart = kind.toLowerCase() === 'multipart/form-data';
+    const schema = own(media, 'schema');
+    const members = this.#schemas.membersOf(schema);
+    if (members.length > MAX_MEMBERS) {
       warn(
         'bodies',
-        `${label}: the form has ${count} fields, more than the ${MAX_MEMBERS} that a handler takes apart; it gets the form as it is`,
+        `${label}: the form has ${members.length} fields, more than the ${MAX_MEMBERS} that a handler parses; it gets the form as a whole`,
       );
       return [];
     }
-    const fields = formFields(this.schemas, media, kind.toLowerCase() === 'multipart/form-data');
-    for (const { name, rawStyle } of fields) {
-      if (rawStyle === undefined) continue;
+    const properties = this.#schemas.propertiesOf(schema);
+    const fields = members.map(({ name, required, type }): FormField => {
+      const property = properties.get(name);
+      const encoding = encodingOf(media, name);
+      return {
+        name,
+        required,
+        type,
+        itemType: this.#schemas.itemTypeOf(property),
+        isFile: isMultipart && this.#isFile(property, encoding),
+        ...(isMultipart ? {} : urlencodedStyle(encoding, type)),
+      };
+    });
+    for (const { name, unsupportedStyle } of fields) {
+      if (unsupportedStyle === undefined) continue;
       warn(
         'styles',
-        `${label}: the field "${shortened(name)}" of the form, in the style "${shortened(rawStyle)}", is not taken apart; the handler gets its text`,
+        `${label}: the form field "${shortened(name)}", in the style "${shortened(unsupportedStyle)}", is not parsed; the handler gets the raw text`,
       );
     }
     return fields;
   }
+
+  #isFile(property: unknown, encoding: JsonObject): boolean {
+    if (this.#schemas.isBinary(property)) return true;
+    const contentType = own(encoding, 'contentType');
+    return typeof contentType === 'string' && !TEXT_TYPE.test(contentType);
+  }
+}
+
+function encodingOf(media: JsonObject, name: string): JsonObject {
+  const encodings = own(media, 'encoding');
+  const encoding = isObject(encodings) ? own(encodings, name) : undefined;
+  return isObject(encoding) ? encoding : {};
+}
+
+function urlencodedStyle(encoding: JsonObject, type: ValueType): Style {
+  const style = own(encoding, 'style');
+  // Without a style, objects are sent as JSON.
+  if (type === 'object' && style === undefined) return {};
+  return styleOf(typeof style === 'string' ? style : 'form', own(encoding, 'explode'), type, true);
 }

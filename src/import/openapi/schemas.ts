@@ -1,4 +1,4 @@
-/** What a schema says of a value's type: as much as a generated handler tells apart. */
+/** Derives from schemas what generated handlers need: types, members, files. */
 import type { Member, ValueType } from './document.js';
 import { entriesOf, isObject, itemsOf, type JsonObject, own, specError } from './json.js';
 import type { References } from './references.js';
@@ -11,88 +11,93 @@ interface Kind {
 const ANY: Kind = { type: 'any', nullable: false };
 const TYPES: readonly string[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
-/** Schemas and members looked at. The largest public documents need some ten thousand. */
-const MAX_STEPS = 2_000_000;
+/** Schemas and members visited. The largest public documents need some ten thousand. */
+const MAX_VISITS = 2_000_000;
 
-/** Reads schemas. Each is read once, so that those that refer to each other in all ways take no longer than others. */
+/** Results are memoized by schema: time is linear however schemas reference each other. */
 export class Schemas {
-  private readonly kinds = new Map<JsonObject, Kind>();
-  private readonly members = new Map<JsonObject, readonly Member[]>();
-  private readonly properties = new Map<JsonObject, ReadonlyMap<string, unknown>>();
-  private steps = 0;
+  readonly #references: References;
+  readonly #kinds = new Map<JsonObject, Kind>();
+  readonly #members = new Map<JsonObject, readonly Member[]>();
+  readonly #properties = new Map<JsonObject, ReadonlyMap<string, unknown>>();
+  #visits = 0;
 
-  /** Servers send these; clients do not. */
-  private readonly isReadOnly = this.inherited((schema) => own(schema, 'readOnly') === true || undefined);
-  private readonly itemsIn = this.inherited((schema) => own(schema, 'items'));
-  private readonly saysBinary = this.inherited((schema) => saysBinary(schema) || undefined);
-  private readonly hasBinaryAlternatives = this.inherited((schema) => {
+  /** Clients do not send read-only members. */
+  readonly #isReadOnly = this.#inherited((schema) => own(schema, 'readOnly') === true || undefined);
+  readonly #itemsIn = this.#inherited((schema) => own(schema, 'items'));
+  readonly #declaresBinary = this.#inherited((schema) => declaresBinary(schema) || undefined);
+  readonly #hasBinaryAlternatives = this.#inherited((schema) => {
     const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
     const alternatives = all.filter((one) => !isNull(one));
-    return alternatives.length > 0 ? alternatives.every((one) => this.saysBinary(one) === true) : undefined;
+    return alternatives.length > 0
+      ? alternatives.every((one) => this.#declaresBinary(one) === true)
+      : undefined;
   });
 
-  constructor(private readonly references: References) {}
-
-  /** The type of what a schema describes. */
-  typeOf(schema: unknown): ValueType {
-    return this.kindOf(schema).type;
+  constructor(references: References) {
+    this.#references = references;
   }
 
-  /** The type of the items of an array; `any` for what is none. */
+  /** The type of a schema's values. */
+  typeOf(schema: unknown): ValueType {
+    return this.#kindOf(schema).type;
+  }
+
+  /** The type of the items of an array; `any` for other types. */
   itemTypeOf(schema: unknown): ValueType {
-    return this.typeOf(this.itemsIn(schema));
+    return this.typeOf(this.#itemsIn(schema));
   }
 
   /** The members of an object that clients send, in the order of the document. */
   membersOf(schema: unknown): readonly Member[] {
     if (!isObject(schema)) return [];
-    const members = this.members.get(schema) ?? this.findMembers(schema);
-    this.members.set(schema, members);
+    const members = this.#members.get(schema) ?? this.#findMembers(schema);
+    this.#members.set(schema, members);
     return members;
   }
 
-  /** The schemas of an object's members, by name; of several, the last. */
+  /** The schemas of an object's members, by name; the last one wins. */
   propertiesOf(schema: unknown): ReadonlyMap<string, unknown> {
     if (!isObject(schema)) return new Map();
-    const find = () => new Map(this.partsOf(schema).flatMap((part) => entriesOf(own(part, 'properties'))));
-    const properties = this.properties.get(schema) ?? find();
-    this.properties.set(schema, properties);
+    const find = () => new Map(this.#partsOf(schema).flatMap((part) => entriesOf(own(part, 'properties'))));
+    const properties = this.#properties.get(schema) ?? find();
+    this.#properties.set(schema, properties);
     return properties;
   }
 
   /** Whether a member of a form is a file, or a list of files. */
   isBinary(schema: unknown): boolean {
-    return [schema, this.itemsIn(schema)].some(
-      (one) => this.saysBinary(one) === true || this.hasBinaryAlternatives(one) === true,
+    return [schema, this.#itemsIn(schema)].some(
+      (one) => this.#declaresBinary(one) === true || this.#hasBinaryAlternatives(one) === true,
     );
   }
 
-  private kindOf(schema: unknown): Kind {
+  #kindOf(schema: unknown): Kind {
     if (!isObject(schema)) return ANY;
-    const known = this.kinds.get(schema);
+    const known = this.#kinds.get(schema);
     if (known) return known;
-    // What a schema that leads back to itself finds on its way.
-    this.kinds.set(schema, ANY);
-    const kind = this.findKind(schema);
-    this.kinds.set(schema, kind);
+    // The result within a cycle of schemas.
+    this.#kinds.set(schema, ANY);
+    const kind = this.#findKind(schema);
+    this.#kinds.set(schema, kind);
     return kind;
   }
 
-  private findKind(schema: JsonObject): Kind {
+  #findKind(schema: JsonObject): Kind {
     const kinds = [
       ownKind(schema),
-      ...this.basesOf(schema).map((base) => this.kindOf(base)),
-      this.kindOfAlternatives(itemsOf(own(schema, 'oneOf'))),
-      this.kindOfAlternatives(itemsOf(own(schema, 'anyOf'))),
+      ...this.#basesOf(schema).map((base) => this.#kindOf(base)),
+      this.#kindOfAlternatives(itemsOf(own(schema, 'oneOf'))),
+      this.#kindOfAlternatives(itemsOf(own(schema, 'anyOf'))),
     ].filter(({ type, nullable }) => type !== 'any' || nullable);
     const types = new Set(kinds.map(({ type }) => type).filter((type) => type !== 'any'));
     const [type = 'any'] = types;
     return { type: types.size > 1 ? 'any' : type, nullable: kinds.some(({ nullable }) => nullable) };
   }
 
-  /** What all alternatives have in common. */
-  private kindOfAlternatives(alternatives: readonly unknown[]): Kind {
-    const kinds = alternatives.filter((one) => !isNull(one)).map((one) => this.kindOf(one));
+  /** The type that all alternatives share. */
+  #kindOfAlternatives(alternatives: readonly unknown[]): Kind {
+    const kinds = alternatives.filter((one) => !isNull(one)).map((one) => this.#kindOf(one));
     const [first] = kinds;
     const isSame = kinds.every(({ type }) => type === first?.type);
     return {
@@ -101,16 +106,16 @@ export class Schemas {
     };
   }
 
-  private findMembers(schema: JsonObject): readonly Member[] {
-    const parts = this.partsOf(schema);
-    // What one part describes another may require.
+  #findMembers(schema: JsonObject): readonly Member[] {
+    const parts = this.#partsOf(schema);
+    // A member may be described by one part and required by another.
     const required = new Set(parts.flatMap((part) => itemsOf(own(part, 'required'))));
     const members = new Map<string, Member>();
     const readOnly = new Set<string>();
     for (const [name, property] of parts.flatMap((part) => entriesOf(own(part, 'properties')))) {
-      this.count();
-      if (this.isReadOnly(property) === true) readOnly.add(name);
-      const kind = this.kindOf(property);
+      this.#countVisit();
+      if (this.#isReadOnly(property) === true) readOnly.add(name);
+      const kind = this.#kindOf(property);
       const earlier = members.get(name);
       members.set(name, {
         name,
@@ -121,48 +126,48 @@ export class Schemas {
     return [...members.values()].filter(({ name }) => !readOnly.has(name));
   }
 
-  /** What the first of a schema's bases says, or else the schema itself. */
-  private inherited<T>(ask: (schema: JsonObject) => T | undefined): (schema: unknown) => T | undefined {
+  /** A lookup that returns the value of the first base that has one, else that of the schema itself. */
+  #inherited<T>(lookUp: (schema: JsonObject) => T | undefined): (schema: unknown) => T | undefined {
     const known = new Map<JsonObject, T | undefined>();
     const find = (schema: unknown): T | undefined => {
       if (!isObject(schema)) return undefined;
       if (known.has(schema)) return known.get(schema);
-      // What a schema that leads back to itself finds on its way.
+      // The result within a cycle of schemas.
       known.set(schema, undefined);
       let found: T | undefined;
-      for (const base of this.basesOf(schema)) found ??= find(base);
-      found ??= ask(schema);
+      for (const base of this.#basesOf(schema)) found ??= find(base);
+      found ??= lookUp(schema);
       known.set(schema, found);
       return found;
     };
     return find;
   }
 
-  /** The schemas that a schema builds upon. */
-  private basesOf(schema: JsonObject): readonly unknown[] {
-    const target = own(schema, '$ref') === undefined ? [] : [this.references.resolve(schema, 'a schema')];
+  /** The schemas that a schema extends: the target of its `$ref`, and its `allOf`. */
+  #basesOf(schema: JsonObject): readonly unknown[] {
+    const target = own(schema, '$ref') === undefined ? [] : [this.#references.resolve(schema, 'a schema')];
     return [...target, ...itemsOf(own(schema, 'allOf'))];
   }
 
-  /** A schema and all it builds upon, which comes first. */
-  private partsOf(schema: unknown): readonly JsonObject[] {
+  /** A schema and everything that it extends, bases first. */
+  #partsOf(schema: unknown): readonly JsonObject[] {
     const seen = new Set<unknown>();
     const parts: JsonObject[] = [];
     const add = (part: unknown) => {
       if (!isObject(part) || seen.has(part)) return;
       seen.add(part);
-      this.count();
-      for (const base of this.basesOf(part)) add(base);
+      this.#countVisit();
+      for (const base of this.#basesOf(part)) add(base);
       parts.push(part);
     };
     add(schema);
     return parts;
   }
 
-  private count(): void {
-    this.steps++;
-    if (this.steps > MAX_STEPS) {
-      throw specError('/components/schemas', 'build upon each other in too many steps');
+  #countVisit(): void {
+    this.#visits++;
+    if (this.#visits > MAX_VISITS) {
+      throw specError('/components/schemas', 'reference each other in too many ways');
     }
   }
 }
@@ -171,8 +176,8 @@ function isNull(schema: unknown): boolean {
   return isObject(schema) && own(schema, 'type') === 'null';
 }
 
-/** OpenAPI 3.0 has a format for it, 3.1 the media type of a string that is not encoded. */
-function saysBinary(schema: JsonObject): boolean {
+/** OpenAPI 3.0 has a format for binary strings, 3.1 a media type without an encoding. */
+function declaresBinary(schema: JsonObject): boolean {
   const mediaType = own(schema, 'contentMediaType');
   if (own(schema, 'format') === 'binary') return true;
   return (
@@ -182,7 +187,7 @@ function saysBinary(schema: JsonObject): boolean {
   );
 }
 
-/** What the keywords of a schema itself say. */
+/** The type according to the schema's own keywords. */
 function ownKind(schema: JsonObject): Kind {
   const type = own(schema, 'type');
   const types = typeof type === 'string' ? [type] : itemsOf(type);
@@ -195,7 +200,7 @@ function ownKind(schema: JsonObject): Kind {
   return { type: isNumeric ? 'number' : 'any', nullable };
 }
 
-/** Many documents leave `type` out where other keywords leave no doubt about what is meant. */
+/** Many documents omit `type` where other keywords imply it. */
 function impliedType(schema: JsonObject): ValueType {
   if (own(schema, 'type') !== undefined) return 'any';
   if (isObject(own(schema, 'properties'))) return 'object';

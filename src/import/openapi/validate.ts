@@ -1,24 +1,24 @@
 /**
- * Validates a document against the specification, by the OpenAPI parser's own schemas.
+ * Validates a document against the specification, with the schemas of the OpenAPI parser.
  *
- * The parser would put a copy of the target in place of every `$ref` before it validates, which takes it seconds for large
- * documents and for ever for hostile ones. It leaves alone what leads out of the document, so it gets a copy in which
- * all references look like that: the specification allows a reference where it allows the thing itself. Where the
- * references really lead is checked by `references.ts`, and what is there is validated where it stands.
+ * The parser inlines every `$ref` before it validates, which takes seconds for large documents and does not terminate
+ * for hostile ones. It does not inline external references, so it gets a copy in which all references are external: the
+ * specification allows a reference wherever it allows its target. `references.ts` checks the references, and their
+ * targets are validated in their own place.
  */
 import { validate } from '@readme/openapi-parser';
 import { AppError, toError } from '../../errors.js';
-import { MAX_ROUTE_LENGTH } from '../../route-pattern.js';
+import { MAX_ROUTE_LENGTH } from '../../model/route-pattern.js';
 import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
 import type { References } from './references.js';
-import { isData, isMapOfNames } from './survey.js';
+import { isData, isMapOfNames } from './scan.js';
 
-const SHOWN_PROBLEMS = 5;
-/** Long texts matter to people only. */
-const KEPT_TEXT = 200;
+const MAX_REPORTED = 5;
+/** Text is truncated to this length: the schemas do not depend on the rest. */
+const MAX_TEXT = 200;
 
-/** `operations.ts` checks these itself: the parser cannot look through references here, and does not name all places. */
-const OWN_RULES = {
+/** Checked by `operations.ts` instead: the parser sees no reference targets here, and does not report all locations. */
+const DISABLED_RULES = {
   'array-without-items': 'warning',
   'duplicate-non-request-body-parameters': 'warning',
   'duplicate-operation-id': 'warning',
@@ -28,23 +28,20 @@ const OWN_RULES = {
   'path-parameters-not-in-path': 'warning',
 } as const;
 
-/**
- * Checks the document.
- * @throws AppError invalid_spec with the first few problems and their places
- */
+/** @throws AppError invalid_spec with the first few problems and their locations */
 export async function validateDocument(root: JsonObject, references: References): Promise<void> {
   requireSecuritySchemes(root);
-  const copy = withoutReferences(root, references);
+  const copy = validatableCopy(root, references);
   const result = await validate(copy as unknown as Parameters<typeof validate>[0], {
     resolve: { external: false, file: false },
-    validate: { errors: { colorize: false }, rules: { openapi: OWN_RULES } },
+    validate: { errors: { colorize: false }, rules: { openapi: DISABLED_RULES } },
   }).catch((thrown: unknown) => {
     const cause = toError(thrown);
     throw specError('/', `cannot be validated: ${shortened(cause.message)}`, { cause });
   });
   if (result.valid) return;
   const { errors, additionalErrors } = result;
-  const shown = errors.slice(0, SHOWN_PROBLEMS).map(({ message }) => describe(message, copy));
+  const shown = errors.slice(0, MAX_REPORTED).map(({ message }) => describe(message, copy));
   const more = errors.length - shown.length + additionalErrors;
   throw new AppError(
     'invalid_spec',
@@ -52,7 +49,7 @@ export async function validateDocument(root: JsonObject, references: References)
   );
 }
 
-/** The parser looks into them before it checks that they are objects. */
+/** The parser reads members of security schemes before it validates their types. */
 function requireSecuritySchemes(root: JsonObject): void {
   const components = own(root, 'components');
   const schemes = isObject(components) ? own(components, 'securitySchemes') : undefined;
@@ -62,32 +59,37 @@ function requireSecuritySchemes(root: JsonObject): void {
   if (wrong) throw specError(pointerOf([...path, wrong[0]]), 'must be an object');
 }
 
-/** A problem without the extract of the document that the parser draws, but with the place this extract shows. */
+/** Replaces the parser's code frame in a message by the JSON pointer of the line that it marks. */
 function describe(message: string, copy: JsonObject): string {
   const [heading = ''] = message.split('\n\n');
   const text = shortened(heading.replaceAll('\n', ' ').replace(/^[A-Z ]+(?=must )/, ''));
   const line = /^> *(\d+) \|/m.exec(message)?.[1];
-  const place = line === undefined ? undefined : pathAtLine(copy, Number(line));
-  return place ? `${pointerOf(place)}: ${text}` : text;
+  const path = line === undefined ? undefined : pathAtLine(copy, Number(line));
+  return path ? `${pointerOf(path)}: ${text}` : text;
 }
 
-/** A copy with all references made to lead out of the document, and without data, which may be anything. */
-function withoutReferences(root: JsonObject, references: References): JsonObject {
+/** A copy in which all references are external and all data is empty. */
+function validatableCopy(root: JsonObject, references: References): JsonObject {
   const paths = own(root, 'paths');
   if (!isObject(paths)) return copyMembers(root, false);
   return { ...copyMembers({ ...root, paths: {} }, false), paths: copyPaths(paths, references) };
 }
 
-/** In extensions the parser looks at nothing: an item there is put in place of the first reference to it. */
+/** The parser does not validate extensions: a path item there is inlined at the first reference to it. */
 function copyPaths(paths: JsonObject, references: References): JsonObject {
   const seen = new Set<unknown>();
   const copies = Object.entries(paths)
-    // The specification allows extensions among the paths; the parser does not. What is too long for a route is left out
-    // later, and would take the parser minutes.
+    // The specification allows extensions here; the parser does not. Paths that are too long for a route are left out
+    // later and would take the parser minutes.
     .filter(([path]) => !path.startsWith('x-') && path.length <= MAX_ROUTE_LENGTH)
     .map(([path, item]) => {
       const target = references.resolve(item, pointerOf(['paths', path]));
-      if (!isObject(item) || !isObject(target) || !references.isInExtension(target) || seen.has(target)) {
+      if (
+        !isObject(item) ||
+        !isObject(target) ||
+        !references.isReferencedExtension(target) ||
+        seen.has(target)
+      ) {
         return [path, copyValue(item, false)];
       }
       seen.add(target);
@@ -102,11 +104,11 @@ function copyMembers(object: JsonObject, isMap: boolean): JsonObject {
   for (const key of Object.keys(object)) {
     if (key === '__proto__') continue;
     const value = object[key];
-    // Names of schemas change how the parser reads references, of which none are left.
+    // These change how the parser resolves references.
     if (!isMap && typeof value === 'string' && /^\$(id|schema|anchor|dynamicAnchor)$/.test(key)) continue;
-    if (key === '$ref' && typeof value === 'string') copy[key] = `document${value.slice(0, KEPT_TEXT)}`;
+    if (key === '$ref' && typeof value === 'string') copy[key] = `document${value.slice(0, MAX_TEXT)}`;
     else if (key !== 'enum' && isData(key, value, isMap)) copy[key] = withoutContent(value);
-    // `true` and `false` are schemas since 3.1; the parser looks for members in them.
+    // Booleans are schemas since 3.1; the parser reads members of them.
     else if (key === 'schema' && typeof value === 'boolean') copy[key] = {};
     else copy[key] = copyValue(value, isMapOfNames(key, isMap));
   }
@@ -114,7 +116,7 @@ function copyMembers(object: JsonObject, isMap: boolean): JsonObject {
 }
 
 function copyValue(value: unknown, isMap: boolean): unknown {
-  if (typeof value === 'string') return value.slice(0, KEPT_TEXT).replace(/[\u2028\u2029]/g, ' ');
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT).replace(/[\u2028\u2029]/g, ' ');
   if (Array.isArray(value)) return value.map((item) => copyValue(item, false));
   return isObject(value) ? copyMembers(value, isMap) : value;
 }
@@ -124,11 +126,11 @@ function withoutContent(value: unknown): unknown {
   return isObject(value) ? {} : copyValue(value, false);
 }
 
-/** The path of what stands on a line of the document as `JSON.stringify` writes it with indentation. */
+/** The path of the value on a line of the document, as formatted by `JSON.stringify` with indentation. */
 function pathAtLine(root: unknown, line: number): readonly string[] | undefined {
   const path: string[] = [];
   let at = 1;
-  /** Leaves `path` as it is when the line is found, and `at` on the line after the value when not. */
+  /** Returns whether the line is within the value; if not, `at` is the line after it and `path` is unchanged. */
   const find = (value: unknown): boolean => {
     if (at === line) return true;
     at++;

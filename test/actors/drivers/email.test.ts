@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { emailDriver } from '../../../src/actors/drivers/email.js';
+import { emailDriver } from '../../../src/actors/drivers/email/driver.js';
 import { type SmtpBackend, startSmtpBackend } from '../../support/backends/smtp.js';
 import {
   type ReceivedMail,
@@ -13,6 +13,7 @@ import {
   expectServiceError,
   expectToCloseAtOnce,
   type TestConnection,
+  useDriver,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { driverSuite } from '../driver-suite.js';
@@ -35,19 +36,13 @@ describe('email driver', () => {
   let connection: TestConnection;
   let subjects = 0;
 
-  before(async () => {
-    backend = await startSmtpBackend();
-    connection = await connectTo(emailDriver, backend.config);
-  });
-
-  after(async () => {
-    await connection?.close();
-    await backend?.remove();
+  useDriver(emailDriver, startSmtpBackend, (...used) => {
+    [backend, connection] = used;
   });
 
   const send = async (mail: object) => (await connection.send('send', {}, JSON.stringify(mail))).result;
 
-  /** Sends a mail with a subject of its own; returns it as the server got it. */
+  /** Sends a mail with a unique subject; returns it as received by the server. */
   const sent = async (mail: object): Promise<ReceivedMail> => {
     subjects++;
     const subject = `Mail ${subjects}`;
@@ -67,7 +62,7 @@ describe('email driver', () => {
     expect(mail.raw).not.to.match(/nodemailer/i);
   });
 
-  it('answers with the id of the mail and who gets it', async () => {
+  it('returns the id of the mail and its recipients', async () => {
     const result = (await send({ ...MAIL, cc: ['cc@example.com'], bcc: ['bcc@example.com'] })) as {
       message_id: string;
     };
@@ -116,7 +111,7 @@ describe('email driver', () => {
     expect(result).to.deep.include({ accepted: ['reader@example.com'], rejected: [refusedRecipient] });
   });
 
-  it('says what the server refused', async () => {
+  it('reports a refusal of the server', async () => {
     await expectServiceError(send({ ...MAIL, to: [refusedRecipient] }), 'backend', /550 .*no such mailbox/);
     await expectServiceError(send({ ...MAIL, to: [tooBusyRecipient] }), 'backend', /451 .*later/);
     const from = { address: refusedSender };
@@ -124,7 +119,7 @@ describe('email driver', () => {
     expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
   });
 
-  it('lets nothing into headers and commands that does not belong there', async () => {
+  it('prevents injection into headers and commands', async () => {
     for (const [mail, message] of [
       [{ subject: 'a\r\nBcc: x@example.com' }, /payload\.subject: must be one line/],
       [{ subject: 'a\nb' }, /payload\.subject/],
@@ -146,21 +141,24 @@ describe('email driver', () => {
     }
   });
 
-  it('names what is wrong with a mail', async () => {
+  it('names the wrong member of a mail', async () => {
     for (const [mail, message] of [
       ['', /payload: must be JSON/],
       ['[]', /payload: must be an object/],
       [{ ...MAIL, to: [] }, /payload\.to: must have at least one address/],
       [{ ...MAIL, to: 'reader@example.com' }, /payload\.to: must be an array/],
-      [{ ...MAIL, to: [1] }, /payload\.to\[0\]: must be a text/],
+      [{ ...MAIL, to: [1] }, /payload\.to\[0\]: must be a string/],
       [{ ...MAIL, to: Array(101).fill('a@example.com') }, /payload\.to: .*at most 100/],
       [{ ...MAIL, subject: undefined }, /payload\.subject: is required/],
-      [{ ...MAIL, subject: 5 }, /payload\.subject: must be a text/],
+      [{ ...MAIL, subject: 5 }, /payload\.subject: must be a string/],
       [{ ...MAIL, text: undefined }, /payload\.text: is required/],
-      [{ ...MAIL, html: { path: '/etc/passwd' } }, /payload\.html: must be a text/],
+      [{ ...MAIL, html: { path: '/etc/passwd' } }, /payload\.html: must be a string/],
       [{ ...MAIL, from: 'a@example.com' }, /payload\.from: must be an object/],
       [{ ...MAIL, headers: {} }, /payload\.headers: is not accepted/],
-      [{ ...MAIL, attachments: [{ filename: 'a', path: '/etc/passwd' }] }, /payload\.attachments\[0\]\.path/],
+      [
+        { ...MAIL, attachments: [{ filename: 'a', base64: '', path: '/etc/passwd' }] },
+        /payload\.attachments\[0\]\.path/,
+      ],
       [{ ...MAIL, attachments: [{ filename: 'a', base64: '!' }] }, /payload\.attachments\[0\]\.base64/],
       [{ ...MAIL, attachments: [{ base64: '' }] }, /payload\.attachments\[0\]\.filename: is required/],
       [{ ...MAIL, text: 'x'.repeat(32 * 1024 * 1024 + 1) }, /payload: the mail has \d+ bytes/],
@@ -170,21 +168,21 @@ describe('email driver', () => {
     }
   });
 
-  it('gives up a mail that nobody waits for', async () => {
+  it('aborts a mail at its deadline', async () => {
     const abort = new AbortController();
     const sending = connection.send('send', {}, JSON.stringify(MAIL), abort.signal);
     abort.abort();
-    await expectServiceError(sending, 'deadline', /given up/);
+    await expectServiceError(sending, 'deadline', /aborted/);
     expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
   });
 
-  it('closes at once while the server keeps silent', async () => {
+  it('closes at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     const call = ['send', {}, JSON.stringify(MAIL)] as const;
     await expectToCloseAtOnce(emailDriver, Number(backend.config.port), at, call);
   });
 
-  it('goes on after the server was away', async () => {
+  it('works again after a restart of the server', async () => {
     await backend.stop();
     await eventually(() => expectServiceError(send(MAIL), 'unavailable', /was refused/));
     await backend.start();
@@ -215,7 +213,7 @@ describe('email driver and encryption', () => {
     }
   };
 
-  it('speaks TLS from the beginning', async () => {
+  it('uses implicit TLS', async () => {
     await withServer({ encryption: 'tls' }, async (backend) => {
       expect(await sendOver(backend.config)).to.equal(
         `the mail server at 127.0.0.1:${String(backend.config.port)}`,
@@ -224,14 +222,14 @@ describe('email driver and encryption', () => {
     });
   });
 
-  it('does not encrypt when it is told so, even where it could', async () => {
+  it('does not encrypt when configured so, even if the server offers it', async () => {
     await withServer({ encryption: 'starttls' }, async (backend) => {
       await sendOver({ ...backend.config, encryption: 'none' });
       expect((await backend.received())[0]).to.include({ secure: false });
     });
   });
 
-  it('sends without login where there is none', async () => {
+  it('sends without login when the server requires none', async () => {
     await withServer({ encryption: 'none', password: null }, async (backend) => {
       await sendOver(backend.config);
       expect((await backend.received())[0]).to.include({ user: null });
@@ -240,7 +238,7 @@ describe('email driver and encryption', () => {
     });
   });
 
-  it('says that the server has no STARTTLS', async () => {
+  it('reports a server without STARTTLS', async () => {
     await withServer({ encryption: 'none' }, async ({ config }) => {
       await expectServiceError(
         connectTo(emailDriver, { ...config, encryption: 'starttls' }),
@@ -256,7 +254,7 @@ describe('email driver and encryption', () => {
   });
 
   for (const encryption of ['starttls', 'tls'] as const) {
-    it(`refuses certificates that are not trusted, or of another name (${encryption})`, async () => {
+    it(`refuses untrusted certificates and those for another name (${encryption})`, async () => {
       await withServer({ encryption, hosts: ['localhost'] }, async ({ config }) => {
         await expectServiceError(
           connectTo(emailDriver, config),

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { openFtpSession } from '../../../src/actors/drivers/ftp-plain.js';
-import { SessionPool } from '../../../src/actors/drivers/ftp-pool.js';
-import type { FileSession } from '../../../src/actors/drivers/ftp-session.js';
-import { openSftpSession } from '../../../src/actors/drivers/ftp-sftp.js';
+import { type Abortable, AbortSource } from '../../../src/actors/driver-call.js';
+import { openFtpSession } from '../../../src/actors/drivers/ftp/ftp.js';
+import { type FileSession, SessionPool } from '../../../src/actors/drivers/ftp/session.js';
+import { openSftpSession } from '../../../src/actors/drivers/ftp/sftp.js';
 import { startFtpBackend } from '../../support/backends/ftp.js';
 import { startOpenSsh } from '../../support/backends/sftp.js';
 import { expectServiceError } from '../../support/driver-calls.js';
@@ -13,25 +13,25 @@ for (const [title, start, openSession] of [
   ['sftp', startOpenSsh, openSftpSession],
 ] as const) {
   describe(`pool of ${title} sessions`, () => {
-    it('gives up a session that rested and does not answer together with the call', async () => {
+    it('closes an idle session that does not answer when the call is aborted', async () => {
       const backend = await start();
       const proxy = await startStallingProxy(Number(backend.config.port));
       const config = { ...backend.config, port: proxy.port, timeout_seconds: 300 };
       const opened: FileSession[] = [];
-      // Every session has rested for too long.
-      const pool = new SessionPool(async (signal) => {
-        const session = await openSession(config, signal);
+      // Every idle session is checked.
+      const pool = new SessionPool(async (opening) => {
+        const session = await openSession(config, opening);
         opened.push(session);
         return session;
       }, 0);
-      const check = (signal: AbortSignal) => pool.use((session) => session.check(), signal);
+      const check = (call: Abortable) => pool.use((session) => session.check(), call);
       try {
-        await check(new AbortController().signal);
-        await check(new AbortController().signal);
+        await check(new AbortSource());
+        await check(new AbortSource());
         expect(opened).to.have.length(1);
         proxy.stall();
-        const abort = new AbortController();
-        const failing = expectServiceError(check(abort.signal), 'unavailable', /./);
+        const abort = new AbortSource();
+        const failing = expectServiceError(check(abort), 'unavailable', /./);
         abort.abort();
         await failing;
         expect(opened.filter(({ isOpen }) => isOpen)).to.deep.equal([]);

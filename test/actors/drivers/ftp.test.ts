@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ftpDriver } from '../../../src/actors/drivers/ftp.js';
-import { parseServiceConfig, type ServiceConfig } from '../../../src/service-configs.js';
+import { ftpDriver } from '../../../src/actors/drivers/ftp/driver.js';
+import { parseServiceConfig, type ServiceConfig } from '../../../src/model/service-configs.js';
 import { type FtpBackend, startFtpBackend } from '../../support/backends/ftp.js';
 import { type SftpBackend, startOpenSsh, startRcloneSftp } from '../../support/backends/sftp.js';
 import { connectTo, expectServiceError, type TestConnection } from '../../support/driver-calls.js';
@@ -15,9 +15,9 @@ type Config = ServiceConfig<'ftp'>;
 interface Variant {
   readonly title: string;
   readonly start: () => Promise<FtpBackend>;
-  /** The same with credentials the server does not take. */
+  /** The same with wrong credentials. */
   readonly refused: (config: Config) => Config;
-  /** Whether lists tell when files were changed. */
+  /** Whether lists include modification times. */
   readonly hasTimes: boolean;
 }
 
@@ -88,19 +88,19 @@ function operations({ title, start, hasTimes }: Variant): void {
       }
     });
 
-    it('makes folders that are missing', async () => {
+    it('creates missing folders', async () => {
       await put('one/two/three/file.txt', 'deep');
       expect(await readFile(onDisk('one/two/three/file.txt'), 'utf8')).to.equal('deep');
       await put('one/two/other.txt', 'less deep');
       expect(String(await get('one/two/other.txt'))).to.equal('less deep');
     });
 
-    it('leaves nothing but the file, also of an upload that fails', async () => {
+    it('leaves no temporary file, also when an upload fails', async () => {
       await put('tidy/file.txt', 'first');
       await put('tidy/file.txt', 'second');
       expect(await readFile(onDisk('tidy/file.txt'), 'utf8')).to.equal('second');
       await mkdir(onDisk('tidy/taken/inner'), { recursive: true });
-      // A folder stands where the file should go.
+      // A folder has the name of the file.
       await expectServiceError(put('tidy/taken', 'x'), 'backend', /./);
       expect((await readdir(onDisk('tidy'))).sort()).to.deep.equal(['file.txt', 'taken']);
       expect(await readdir(onDisk('tidy/taken'))).to.deep.equal(['inner']);
@@ -145,7 +145,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       for (const root of ['', '.']) expect((await list(root)).map(({ name }) => name)).to.include('listed');
     });
 
-    it('says when there is none', async () => {
+    it('reports a missing file', async () => {
       expect(await get('missing')).to.equal(undefined);
       expect(await get('missing/missing')).to.equal(undefined);
       expect((await connection.send('delete', { path: 'missing' })).result).to.deep.equal({ deleted: false });
@@ -179,7 +179,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(await readFile(join(backend.folder, '..', 'outside.txt'), 'utf8')).to.equal('secret');
     });
 
-    it('refuses what is no path', async () => {
+    it('refuses invalid paths', async () => {
       for (const path of ['a\0b', 'a\r\nDELE b', 'a\nb', '\ud800', 'a'.repeat(5_000)]) {
         await expectServiceError(connection.send('get', { path }), 'invalid', /^args\.path: must/);
       }
@@ -199,7 +199,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       await expectServiceError(connection.send('copy', {}), 'invalid', /no operation "copy"/);
     });
 
-    it('refuses to hand out files over 64 MiB, and goes on working', async () => {
+    it('refuses to return files over 64 MiB, and keeps working', async () => {
       await writeFile(onDisk('large.bin'), '');
       await truncate(onDisk('large.bin'), 64 * 1024 * 1024 + 1);
       await expectServiceError(connection.send('get', { path: 'large.bin' }), 'invalid', /larger than/);
@@ -207,7 +207,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(String(await get('after.txt'))).to.equal('fine');
     });
 
-    it('ends a call nobody waits for, and removes what it has left', async () => {
+    it('aborts a call at its deadline, and removes its temporary file', async () => {
       const abort = new AbortController();
       const content = Buffer.alloc(60 * 1024 * 1024);
       const upload = connection.send('put', { path: 'aborted/file.bin' }, content, abort.signal);
@@ -226,7 +226,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(contents.every((content, i) => got[i]?.equals(content))).to.equal(true);
     });
 
-    it('says when the folder of the config does not exist', async () => {
+    it('reports a missing folder of the config', async () => {
       const wrong = { ...backend.config, base_path: '/no/such/folder' };
       await expectServiceError(
         connectTo(ftpDriver, wrong),
@@ -268,7 +268,7 @@ describe('driver ftp: TLS', () => {
   });
   after(() => backend?.remove());
 
-  it('wants a certificate that is trusted', async () => {
+  it('requires a trusted certificate', async () => {
     const { ssl_root_cert: _left, ...config } = backend.config;
     await expectServiceError(
       connectTo(ftpDriver, config),
@@ -277,7 +277,7 @@ describe('driver ftp: TLS', () => {
     );
   });
 
-  it('says when the server has no TLS', async () => {
+  it('reports a server without TLS', async () => {
     const plain = await startFtpBackend();
     const config = { ...plain.config, protocol: 'ftps' as const };
     await expectServiceError(connectTo(ftpDriver, config), 'unavailable', /does not offer TLS/);
@@ -305,7 +305,7 @@ describe('driver ftp: SSH', () => {
     expect(message).to.include(backend.fingerprint);
   });
 
-  it('shows the key of a server that is not checked', async () => {
+  it('shows the unchecked key of a server', async () => {
     const connection = await connectTo(ftpDriver, backend.config);
     expect(await connection.test()).to.equal(
       `SFTP server at 127.0.0.1:${backend.config.port}; host key ${backend.fingerprint}, ` +
@@ -314,7 +314,7 @@ describe('driver ftp: SSH', () => {
     await connection.close();
   });
 
-  it('says when the private key cannot be read, and does not repeat it', async () => {
+  it('reports an invalid private key without showing it', async () => {
     const config = { ...backend.config, private_key: 'no key at all' };
     const message = await expectServiceError(
       connectTo(ftpDriver, config),

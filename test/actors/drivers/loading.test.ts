@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { loadDriver } from '../../../src/actors/drivers/index.js';
-import { SERVICE_TYPES } from '../../../src/service-configs.js';
+import { SERVICE_TYPES } from '../../../src/model/service-configs.js';
 
-/** Those that `require` loads: there is a list of what it has loaded. */
+/** Those loaded by `require`, which keeps a list. */
 const LIBRARIES = ['mongodb', 'mysql2', 'ssh2', 'basic-ftp', 'memjs'];
 
-/** Tells which client libraries a fresh process has loaded after it has loaded these drivers. */
+/** Returns the client libraries that a fresh process has loaded with these drivers. */
 async function librariesOf(types: readonly string[]): Promise<string[]> {
   const drivers = fileURLToPath(new URL('../../../src/actors/drivers/index.js', import.meta.url));
   const program = `
@@ -24,11 +24,11 @@ async function librariesOf(types: readonly string[]): Promise<string[]> {
 }
 
 describe('drivers', () => {
-  it('are there for all types of services', async () => {
+  it('exist for all types of services', async () => {
     for (const type of SERVICE_TYPES) expect((await loadDriver(type)).type).to.equal(type);
   });
 
-  it('load their client libraries when they are asked for', async () => {
+  it('load their client libraries on demand', async () => {
     expect(await librariesOf([])).to.deep.equal([]);
     expect(await librariesOf(['mongodb'])).to.deep.equal(['mongodb']);
     expect(await librariesOf(SERVICE_TYPES)).to.have.members(LIBRARIES);

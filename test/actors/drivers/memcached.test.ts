@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { memcachedDriver } from '../../../src/actors/drivers/memcached.js';
+import { memcachedDriver } from '../../../src/actors/drivers/memcached/driver.js';
 import { startMemcachedBackend } from '../../support/backends/memcached.js';
+import { pendingCall } from '../../support/callable-connection.js';
 import {
   ALL_BYTES,
   connectTo,
   expectServiceError,
   expectToCloseAtOnce,
   type TestConnection,
+  useDriver,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
-import { pendingCall } from '../../support/pending-call.js';
 import { startProxy } from '../../support/tcp-proxy.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -31,14 +32,8 @@ describe('memcached driver', () => {
   let backend: Awaited<ReturnType<typeof startMemcachedBackend>>;
   let connection: TestConnection;
 
-  before(async () => {
-    backend = await startMemcachedBackend();
-    connection = await connectTo(memcachedDriver, backend.config);
-  });
-
-  after(async () => {
-    await connection?.close();
-    await backend?.remove();
+  useDriver(memcachedDriver, startMemcachedBackend, (...used) => {
+    [backend, connection] = used;
   });
 
   const get = async (key: string) => {
@@ -61,7 +56,7 @@ describe('memcached driver', () => {
     });
   }
 
-  it('adds where nothing is, and replaces where something is', async () => {
+  it('adds missing keys, and replaces existing ones', async () => {
     expect(await result('replace', { key: 'k' }, '1')).to.equal(false);
     expect(await get('k')).to.equal(null);
     expect(await result('add', { key: 'k' }, '2')).to.equal(true);
@@ -85,7 +80,7 @@ describe('memcached driver', () => {
     expect(await result('incr', { key: 'n', by: 1 })).to.equal(18446744073709551615n);
   });
 
-  it('says that a value is no number', async () => {
+  it('reports a value that is no number', async () => {
     await result('set', { key: 'word' }, 'ten');
     await expectServiceError(result('incr', { key: 'word', by: 1 }), 'backend', /not a number/);
   });
@@ -102,7 +97,7 @@ describe('memcached driver', () => {
     await eventually(async () => expect(await get('short')).to.equal(null));
   });
 
-  it('says that a value is too large, and goes on', async () => {
+  it('reports a value that is too large, and keeps working', async () => {
     const large = randomBytes(1024 * 1024 + 1);
     await expectServiceError(connection.send('set', { key: 'large' }, large), 'backend', /too large.*-I/);
     expect(await result('set', { key: 'after' }, 'x')).to.equal(true);
@@ -115,15 +110,15 @@ describe('memcached driver', () => {
     }
   });
 
-  it('names the argument that is wrong', async () => {
+  it('names the wrong argument', async () => {
     for (const [operation, args, message] of [
-      ['get', null, /args\.key: must be a text/],
-      ['get', { key: 5 }, /args\.key: must be a text/],
+      ['get', null, /args\.key: is required/],
+      ['get', { key: 5 }, /args\.key: must be a string/],
       ['get', { key: '' }, /args\.key: must have 1 to 250 bytes/],
       ['get', { key: 'ü'.repeat(126) }, /args\.key: must have 1 to 250 bytes/],
       ['get', { key: 'a b' }, /args\.key: must not have spaces/],
       ['delete', { key: 'a\r\nflush_all' }, /args\.key: must not have spaces or control/],
-      ['set', { key: 'a', ttl_seconds: 0 }, /args\.ttl_seconds: must be an integer of at least 1/],
+      ['set', { key: 'a', ttl_seconds: 0 }, /args\.ttl_seconds: must be at least 1/],
       ['set', { key: 'a', ttl_seconds: 1.5 }, /args\.ttl_seconds/],
       ['add', { key: 'a', ttl_seconds: '1' }, /args\.ttl_seconds/],
       ['set', { key: 'a', ttl_seconds: 0x7fffffff }, /args\.ttl_seconds: must be at most/],
@@ -158,7 +153,7 @@ describe('memcached driver', () => {
     }
   });
 
-  it('names the server that cannot be reached, and the one that is none', async () => {
+  it('names the server that cannot be reached, and the one that is no memcached', async () => {
     const gone = await startMemcachedBackend();
     await gone.remove();
     const servers = [`127.0.0.1:${backend.config.port}`, `127.0.0.1:${gone.config.port}`];
@@ -171,12 +166,12 @@ describe('memcached driver', () => {
     );
   });
 
-  it('closes at once while the server keeps silent', async () => {
+  it('closes at once while the server does not answer', async () => {
     const at = (port: number) => ({ host: '127.0.0.1', port });
     await expectToCloseAtOnce(memcachedDriver, Number(backend.config.port), at, ['get', { key: 'a' }, '']);
   });
 
-  it('fails calls under way when the connection breaks', async () => {
+  it('fails calls in progress when the connection is lost', async () => {
     const proxy = await startProxy(`http://127.0.0.1:${backend.config.port}`);
     const through = await connectTo(memcachedDriver, {
       host: '127.0.0.1',
@@ -193,14 +188,14 @@ describe('memcached driver', () => {
     }
   });
 
-  it('tells when the connection breaks, once, and fails all calls at once', async () => {
+  it('reports a lost connection once, and fails all calls at once', async () => {
     const other = await startMemcachedBackend();
     const lone = await connectTo(memcachedDriver, other.config);
     try {
       await other.stop();
       await eventually(() => expect(lone.lost).to.have.length(1));
       await other.start();
-      // It is for the actor to connect again.
+      // Reconnecting is up to the actor.
       await expectServiceError(lone.send('get', { key: 'a' }), 'unavailable', /closed the connection/);
     } finally {
       await lone.close();

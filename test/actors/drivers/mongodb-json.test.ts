@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BSON } from 'mongodb';
-import { encodeExtendedJson, parseExtendedJson } from '../../../src/actors/drivers/mongodb-json.js';
+import { encodeExtendedJson, parseExtendedJson } from '../../../src/actors/drivers/mongodb/extended-json.js';
 
 /** As values come from a server: through BSON, with the options of the driver. */
 function throughBson(value: unknown): unknown {

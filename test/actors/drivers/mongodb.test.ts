@@ -1,16 +1,17 @@
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
-import { mongodbDriver } from '../../../src/actors/drivers/mongodb.js';
+import { mongodbDriver } from '../../../src/actors/drivers/mongodb/driver.js';
 import { MONGODB_PASSWORD, MONGODB_USER, startMongodbBackend } from '../../support/backends/mongodb.js';
+import { pendingCall } from '../../support/callable-connection.js';
 import {
   ALL_BYTES,
   connectTo,
   expectServiceError,
   expectToCloseAtOnce,
   type TestConnection,
+  useDriver,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
-import { pendingCall } from '../../support/pending-call.js';
 import { descendantsOf } from '../../support/process-state.js';
 import { driverSuite } from '../driver-suite.js';
 
@@ -32,19 +33,13 @@ describe('mongodb driver', () => {
   let collections = 0;
   let collection: string;
 
-  before(async () => {
-    backend = await startMongodbBackend();
-    connection = await connectTo(mongodbDriver, backend.config);
+  useDriver(mongodbDriver, startMongodbBackend, (...used) => {
+    [backend, connection] = used;
   });
 
   beforeEach(() => {
     collections++;
     collection = `c${collections}`;
-  });
-
-  after(async () => {
-    await connection?.close();
-    await backend?.remove();
   });
 
   const text = async (operation: string, payload: unknown) => {
@@ -150,7 +145,7 @@ describe('mongodb driver', () => {
       });
     }
 
-    it('keeps the type that was given', async () => {
+    it('keeps explicit types', async () => {
       await text('insert_one', '{"document":{"_id":1,"v":{"$numberDouble":"2.0"}}}');
       await text('insert_one', '{"document":{"_id":2,"v":{"$numberLong":"2"}}}');
       await text('insert_one', '{"document":{"_id":3,"v":2}}');
@@ -172,14 +167,14 @@ describe('mongodb driver', () => {
     });
   });
 
-  it('refuses a result that no handler could get', async () => {
+  it('refuses a result that is too large', async () => {
     const v = 'x'.repeat(14 * 1024 * 1024);
     for (let _id = 0; _id < 5; _id++) await json('insert_one', { document: { _id, v } });
     await expectServiceError(text('find', {}), 'invalid', /67108864 is the most/);
     expect(await json('find', { projection: { v: 0 } })).to.have.length(5);
   });
 
-  it('says what the server refused, with its code', async () => {
+  it('reports a refusal of the server with its code', async () => {
     await json('insert_one', { document: { _id: 1 } });
     await expectServiceError(json('insert_one', { document: { _id: 1 } }), 'backend', /duplicate key.*11000/);
     const documents = [{ _id: 2 }, { _id: 1 }];
@@ -188,15 +183,15 @@ describe('mongodb driver', () => {
     await expectServiceError(json('command', { command: { nope: 1 } }), 'backend', /CommandNotFound 59/);
   });
 
-  it('names what is wrong with a call', async () => {
+  it('names the wrong member of a call', async () => {
     for (const [operation, payload, message] of [
       ['find', 'nonsense', /payload: must be Extended JSON/],
       ['find', '[]', /payload: must be an object/],
-      ['find', '{"filter":5}', /payload\.filter: must be a document/],
+      ['find', '{"filter":5}', /payload\.filter: must be an object, not a number/],
       ['find', '{"filter":{"$oid":"507f1f77bcf86cd799439011"}}', /payload\.filter: must be a document/],
       ['find', '{"filter":{"a":{"$oid":"x"}}}', /payload: must be Extended JSON/],
       ['find', '{"query":{}}', /payload\.query: is not accepted; possible are filter, sort/],
-      ['find', '{"limit":-1}', /payload\.limit: must be an integer of at least 0/],
+      ['find', '{"limit":-1}', /payload\.limit: must be at least 0/],
       ['find', '{"skip":"1"}', /payload\.skip/],
       ['insert_one', '{}', /payload\.document: is required/],
       ['insert_one', '{"document":{"a":{"_bsontype":"Long"}}}', /version|_bsontype/i],
@@ -207,7 +202,7 @@ describe('mongodb driver', () => {
       [
         'update_one',
         '{"filter":{},"update":{"$set":{"a":1}},"upsert":1}',
-        /payload\.upsert: must be true or false/,
+        /payload\.upsert: must be a boolean/,
       ],
       ['replace_one', '{"filter":{},"replacement":{"$set":{"a":1}}}', /atomic operators/],
       ['delete_many', '{}', /payload\.filter: is required/],
@@ -225,14 +220,14 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('gives up what nobody waits for, and has its connections back', async () => {
+  it('aborts calls at their deadlines, and frees their connections', async () => {
     const documents = Array.from({ length: 2000 }, (_document, _id) => ({ _id }));
     await json('insert_many', { documents });
     for (let i = 0; i < 8; i++) {
       const abort = new AbortController();
       const finding = connection.send('find', { collection }, '{}', abort.signal);
       abort.abort();
-      await expectServiceError(finding, 'deadline', /given up/);
+      await expectServiceError(finding, 'deadline', /aborted/);
     }
     expect(await json('count', {})).to.equal(2000);
   });
@@ -248,36 +243,36 @@ describe('mongodb driver', () => {
     ['delete_many', '{"filter":{}}'],
     ['command', '{"command":{"ping":1}}'],
   ] as const) {
-    it(`sends no ${operation} after its caller was told that it is too late`, async () => {
+    it(`sends no ${operation} after its call has exceeded its deadline`, async () => {
       const send = (to: string, signal?: AbortSignal) =>
         connection.send(operation, { collection: to }, payload, signal);
       await text('insert_one', { document: { _id: 'kept' } });
-      // All connections are made before: to a stopped server that takes as long as it may, by when the server counts as lost.
+      // All connections are opened first: opening one to a stopped server would last until the server counts as lost.
       await Promise.all(Array.from({ length: 16 * backend.config.pool_size }, () => json('count', {})));
       const server = serverPid(backend.config.port);
       process.kill(server, 'SIGSTOP');
       try {
-        // One for each connection; they are on their way, and their outcome is not known.
+        // One per connection; they have been sent, and their outcome is unknown.
         const abort = new AbortController();
         const sent = Array.from({ length: backend.config.pool_size }, () =>
-          expectServiceError(send(`${collection}-other`, abort.signal), 'deadline', /given up/),
+          expectServiceError(send(`${collection}-other`, abort.signal), 'deadline', /aborted/),
         );
         // These wait for a connection.
         const waiting = sent.map(() =>
-          expectServiceError(send(collection, abort.signal), 'deadline', /given up/),
+          expectServiceError(send(collection, abort.signal), 'deadline', /aborted/),
         );
         abort.abort();
         await Promise.all([...sent, ...waiting]);
       } finally {
         process.kill(server, 'SIGCONT');
       }
-      // All connections are free again, and nothing is left that waits.
+      // All connections are free again, and no call waits.
       await Promise.all(Array.from({ length: 2 * backend.config.pool_size }, () => json('count', {})));
       expect(await json('find', {})).to.deep.equal([{ _id: 'kept' }]);
     });
   }
 
-  it('tells the server how long each operation may take', async () => {
+  it('sends the time limit of each operation to the server', async () => {
     const tap = await startTap(Number(backend.config.port));
     const tapped = await connectTo(mongodbDriver, { ...backend.config, port: tap.port });
     try {
@@ -306,7 +301,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('connects by URI, and says nothing of what stands in it', async () => {
+  it('connects by URI without revealing it', async () => {
     const byUri = await connectTo(mongodbDriver, {
       uri: uri(MONGODB_PASSWORD, 'other?authSource=admin'),
       pool_size: 1,
@@ -336,16 +331,16 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('says that the server wants a user', async () => {
+  it('reports a server that requires a user', async () => {
     const { username: _username, password: _password, ...config } = backend.config;
     await expectServiceError(
       connectTo(mongodbDriver, config),
       'unavailable',
-      /wants a username and a password, and the config has none/,
+      /requires a username and a password, and the config has none/,
     );
   });
 
-  it('closes at once while the server keeps silent', async () => {
+  it('closes at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     for (const operation of ['count', 'delete_many']) {
       const call = [operation, { collection: 'any' }, '{"filter":{}}'] as const;
@@ -353,7 +348,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('tells when the server is gone, once, and fails the calls under way', async () => {
+  it('reports a lost server once, and fails the calls in progress', async () => {
     const other = await connectTo(mongodbDriver, backend.config);
     try {
       await backend.stop();
@@ -378,7 +373,7 @@ function serverPid(port: number | undefined): number {
   return server.pid;
 }
 
-/** Stands between a client and a server of this machine, and keeps what the client sends. */
+/** A proxy to a server of this machine that records what the client sends. */
 async function startTap(port: number): Promise<{ port: number; sent: Buffer[]; close(): Promise<void> }> {
   const sent: Buffer[] = [];
   const tap = createServer((client) => {

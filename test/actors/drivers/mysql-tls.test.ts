@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
+import { mysqlDriver } from '../../../src/actors/drivers/mysql/driver.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { connectSql, query } from '../../support/sql-calls.js';
@@ -28,13 +28,13 @@ describe('driver mysql: TLS', () => {
     }
   }
 
-  it('is used when it is asked for', async () => {
+  it('is used when configured', async () => {
     expect(await attempt({})).to.equal('plain');
     expect(await attempt({ use_ssl: true, ssl_verify: false })).to.equal('encrypted');
     expect(await attempt({ use_ssl: true, ssl_verify: false, host: '127.0.0.1' })).to.equal('encrypted');
   });
 
-  it('verifies the certificate, unless that is not wanted', async () => {
+  it('verifies the certificate, unless disabled', async () => {
     const refused = /the certificate of localhost:\d+ was not accepted/;
     expect(await attempt({ use_ssl: true })).to.match(refused);
     expect(await attempt({ use_ssl: true, ssl_verify: true, ssl_root_cert: null })).to.match(refused);
@@ -54,7 +54,7 @@ describe('driver mysql: TLS', () => {
     );
   });
 
-  it('says that a name, a password or a database is wrong, also within it', async () => {
+  it('reports a wrong user, password or database, also over it', async () => {
     const trusting = { use_ssl: true, ssl_root_cert: backend.certificates.ca.pem };
     const password = /the server at .* did not accept the username or the password$/;
     expect(await attempt({ ...trusting, password: 'wrong' })).to.match(password);

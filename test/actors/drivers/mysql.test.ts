@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { createConnection } from 'mysql2/promise';
-import type { Transaction } from '../../../src/actors/driver.js';
-import { mysqlDriver } from '../../../src/actors/drivers/mysql.js';
+
+import { mysqlDriver } from '../../../src/actors/drivers/mysql/driver.js';
 import { failsWith } from '../../support/actors.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
+import { type CallableTransaction, pendingCall } from '../../support/callable-connection.js';
 import { eventually } from '../../support/eventually.js';
-import { pendingCall } from '../../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -17,18 +17,13 @@ import {
   valueText,
 } from '../../support/sql-calls.js';
 import { driverSuite } from '../driver-suite.js';
-import { poolSuite, sqlSuite } from '../sql-suite.js';
+import { poolSuite, SELECT_ONE, sqlSuite } from '../sql-suite.js';
 
 driverSuite(mysqlDriver, {
   start: startMariadbBackend,
   wrongPassword: (config) => ({ ...config, password: 'wrong' }),
   at: (config, host, port) => ({ ...config, host, port }),
-  call: {
-    operation: 'query',
-    payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
-    check: ({ payload }) =>
-      expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
-  },
+  call: SELECT_ONE,
 });
 
 describe('driver mysql', () => {
@@ -108,7 +103,7 @@ describe('driver mysql', () => {
   const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
 
   describe('values', () => {
-    /** Type of a column, what is stored in it, and how it is answered. */
+    /** Column type, stored value, and its JSON. */
     const VALUES: readonly (readonly [type: string, literal: string, json: string])[] = [
       ['INT', 'NULL', 'null'],
       ['BOOLEAN', 'TRUE', '1'],
@@ -200,7 +195,7 @@ describe('driver mysql', () => {
     );
     beforeEach(() => execute(sql.connection, 'TRUNCATE things'));
 
-    it('tell how many rows they have changed, and the id that was made', async () => {
+    it('return the number of changed rows and the inserted id', async () => {
       expect(await execute(sql.connection, "INSERT INTO things (name) VALUES ('a')")).to.deep.equal({
         ...{ rows_affected: 1, last_insert_id: 1n },
       });
@@ -216,7 +211,7 @@ describe('driver mysql', () => {
       });
     });
 
-    it('fail with what the database says', async () => {
+    it('fail with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
@@ -237,7 +232,7 @@ describe('driver mysql', () => {
         });
     });
 
-    it('are prepared, but not for ever', async () => {
+    it('are prepared, up to a limit', async () => {
       for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
       const { rows } = await query(sql.connection, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
       expect(Number(rows[0]?.[1])).to.be.within(1, 402);
@@ -266,18 +261,18 @@ describe('driver mysql', () => {
       ['left_with_rows', 'invalid'],
       ['left_failing', 'backend'],
     ] as const) {
-      it(`are as they were for the next call: ${name}`, async () => {
+      it(`are unchanged for the next call: ${name}`, async () => {
         const message = await failsWith(kind, single.connection.call(sqlCall('query', `CALL ${name}()`)));
         if (kind === 'invalid') expect(message).to.include('left a transaction open');
         await execute(single.connection, 'INSERT INTO kept VALUES (10)');
-        // What others see is what is committed.
+        // Other connections see only committed data.
         await eventually(async () => expect(await value('SELECT SUM(id) FROM kept')).to.equal('"10"'));
         expect(single.lost).to.deep.equal([]);
         await execute(sql.connection, 'DELETE FROM kept');
       });
     }
 
-    it('read texts as they are read here, whatever the server is set to', async () => {
+    it('read strings with the same syntax, independent of settings of the server', async () => {
       const modes = await value('SELECT @@global.sql_mode');
       await execute(sql.connection, 'CREATE PROCEDURE set_mode(m TEXT) SET GLOBAL sql_mode = m');
       try {
@@ -300,7 +295,7 @@ describe('driver mysql', () => {
       await execute(sql.connection, 'CREATE TABLE fought (id INT PRIMARY KEY, n INT) ENGINE = InnoDB');
       await execute(sql.connection, 'INSERT INTO fought VALUES (1, 0), (2, 0)');
     });
-    const update = (on: Transaction, id: number) =>
+    const update = (on: CallableTransaction, id: number) =>
       on.call(sqlCall('execute', 'UPDATE fought SET n = n + 1 WHERE id = ?', [id]));
 
     it('are not committed after a deadlock', async () => {
@@ -319,7 +314,7 @@ describe('driver mysql', () => {
       expect((await query(sql.connection, 'SELECT n FROM fought')).rows).to.deep.equal([[1], [1]]);
     });
 
-    it('go on after an error that ends nothing', async () => {
+    it('continue after an error that does not end them', async () => {
       const transaction = await sql.begin();
       await update(transaction, 1);
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO fought VALUES (1, 1)')));
@@ -327,7 +322,7 @@ describe('driver mysql', () => {
       expect(await value('SELECT n FROM fought WHERE id = 1')).to.equal('2');
     });
 
-    it('are told when a statement commits by itself', async () => {
+    it('are reported as ended by a statement with an implicit commit', async () => {
       const transaction = await sql.begin();
       await update(transaction, 2);
       await execute(transaction, 'CREATE TABLE on_the_way (id INT)');
@@ -342,7 +337,7 @@ describe('driver mysql', () => {
     valueText(on.connection, 'SELECT COUNT(*) FROM information_schema.processlist WHERE info = ?', statement);
 
   describe('lost connections', () => {
-    it('are told when no new one can be made', async () => {
+    it('are reported when no new one can be opened', async () => {
       await execute(sql.connection, "CREATE USER passing IDENTIFIED BY 'p'");
       await execute(sql.connection, 'GRANT ALL ON gate.* TO passing');
       const other = await connectSql(mysqlDriver, {
@@ -357,7 +352,7 @@ describe('driver mysql', () => {
         await eventually(async () => expect(await sleepers('SELECT SLEEP(64)')).to.equal('1'));
         await execute(sql.connection, 'ALTER USER passing ACCOUNT LOCK');
         await execute(sql.connection, `KILL ${id}`);
-        expect(await sleeping).to.include('refused the connection');
+        expect(await sleeping).to.include('refused');
         await eventually(() => expect(other.lost).to.have.lengthOf.at.least(1));
         expect(other.lost[0]).to.have.property('kind', 'unavailable');
       } finally {
@@ -365,7 +360,7 @@ describe('driver mysql', () => {
       }
     });
 
-    it('are one only when a statement is larger than the server takes', async () => {
+    it('affect only the call whose statement exceeds the limit of the server', async () => {
       const limit = await value('SELECT @@global.max_allowed_packet');
       await execute(sql.connection, 'CREATE PROCEDURE take(n BIGINT) SET GLOBAL max_allowed_packet = n');
       await execute(sql.connection, 'CALL take(1048576)');

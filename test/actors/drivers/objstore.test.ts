@@ -6,18 +6,17 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { Connection, ObjectFiles } from '../../../src/actors/driver.js';
-import { PendingCall } from '../../../src/actors/driver-call.js';
-import { objstoreDriver } from '../../../src/actors/drivers/objstore.js';
-import { readListPage } from '../../../src/actors/drivers/objstore-list.js';
+import { objstoreDriver } from '../../../src/actors/drivers/objstore/driver.js';
+import { readListPage } from '../../../src/actors/drivers/objstore/listing.js';
 import { ServiceError } from '../../../src/actors/service-error.js';
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { type S3Backend, startS3Backend } from '../../support/backends/s3.js';
+import { type CallableConnection, openCallable, pendingCall } from '../../support/callable-connection.js';
 import { expectServiceError } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
-import { createTestLog } from '../../support/log.js';
 import { driverSuite } from '../driver-suite.js';
 
-/** Keys that some step on the way might change. */
+/** Keys that some layer might change. */
 const KEYS = [
   'plain.txt',
   'folder/sub folder/file name.txt',
@@ -52,7 +51,7 @@ driverSuite(objstoreDriver, {
 
 describe('driver objstore: operations', () => {
   let backend: S3Backend;
-  let connection: Connection;
+  let connection: CallableConnection;
   let files: ObjectFiles;
 
   before(async () => {
@@ -66,7 +65,7 @@ describe('driver objstore: operations', () => {
   });
 
   const call = (operation: string, args: unknown, payload: Buffer = Buffer.alloc(0)) =>
-    connection.call(new PendingCall(operation, args, payload, 60_000));
+    connection.call(pendingCall(operation, args, payload));
   const put = (key: string, content: Buffer | string) => call('put', { key }, Buffer.from(content));
   const list = async (args: object) =>
     JSON.parse(String((await call('list', args)).payload)) as { key: string; size: number; etag: string }[];
@@ -95,7 +94,7 @@ describe('driver objstore: operations', () => {
     expect(String((await call('get', { key: 'empty' })).payload)).to.equal('no more');
   });
 
-  it('says when there is none', async () => {
+  it('reports a missing object', async () => {
     expect((await call('get', { key: 'missing' })).result).to.deep.equal({ found: false });
     expect((await call('head', { key: 'missing' })).result).to.deep.equal({ found: false });
     expect((await call('delete', { key: 'missing' })).result).to.deep.equal({ deleted: false });
@@ -107,7 +106,7 @@ describe('driver objstore: operations', () => {
     expect((await call('head', { key: 'gone' })).result).to.deep.equal({ found: false });
   });
 
-  it('takes every key as it is', async () => {
+  it('keeps every key unchanged', async () => {
     for (const key of KEYS) {
       const name = `keys/${key}`;
       await put(name, key);
@@ -123,7 +122,7 @@ describe('driver objstore: operations', () => {
     expect(await keysAt('keys/')).to.deep.equal([]);
   });
 
-  it('refuses keys that would not stay what they are', async () => {
+  it('refuses keys that would be changed', async () => {
     for (const key of ['', '/a', '..', 'a/../b', './a', 'a/.', 'a\0b', '\ud800', 'ä'.repeat(513)]) {
       for (const operation of ['get', 'head', 'put', 'delete']) {
         await expectServiceError(call(operation, { key }), 'invalid', /^args\.key: must/);
@@ -162,7 +161,7 @@ describe('driver objstore: operations', () => {
     expect((await files.list('many/')).length).to.equal(1_204);
   });
 
-  it('refuses to hand out objects over 64 MiB, and goes on working', async () => {
+  it('refuses to return objects over 64 MiB, and keeps working', async () => {
     const size = 64 * 1024 * 1024 + 1;
     await files.write('large', Readable.from(chunks(size)), size, 'text/plain');
     await expectServiceError(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
@@ -170,7 +169,7 @@ describe('driver objstore: operations', () => {
     expect((await call('delete', { key: 'large' })).result).to.deep.equal({ deleted: true });
   });
 
-  it('tries again when the server has just closed a connection it had kept', async () => {
+  it('retries when the server has just closed a keep-alive connection', async () => {
     const [host = '', port] = backend.config.endpoint.split(':');
     let isClosing = false;
     const proxy = createServer((client) => {
@@ -196,7 +195,7 @@ describe('driver objstore: operations', () => {
       for (const operation of ['head', 'put', 'delete']) {
         isClosing = true;
         const args = { key: 'repeated' };
-        await through.call(new PendingCall(operation, args, Buffer.from('x'), 60_000));
+        await through.call(pendingCall(operation, args, 'x'));
         expect(isClosing, operation).to.equal(false);
       }
     } finally {
@@ -205,9 +204,9 @@ describe('driver objstore: operations', () => {
     }
   });
 
-  it('ends a call nobody waits for', async () => {
+  it('aborts a call at its deadline', async () => {
     await put('aborted', randomBytes(1_000_000));
-    const pending = new PendingCall('get', { key: 'aborted' }, Buffer.alloc(0), 60_000);
+    const pending = pendingCall('get', { key: 'aborted' });
     const answer = connection.call(pending);
     pending.abort();
     await answer.then(
@@ -218,7 +217,7 @@ describe('driver objstore: operations', () => {
   });
 
   describe('files', () => {
-    it('streams files of all sizes there and back', async () => {
+    it('writes and reads files of all sizes', async () => {
       for (const size of [0, 1, 8 * 1024 * 1024, 8 * 1024 * 1024 + 1, 30_000_000]) {
         const content = randomBytes(size);
         const { etag } = await files.write('stream', slices(content), size, 'text/css');
@@ -241,10 +240,10 @@ describe('driver objstore: operations', () => {
       expect(await read(9, 9)).to.equal('9');
     });
 
-    it('stores nothing of content that breaks off or is too long', async () => {
+    it('stores nothing of content that is aborted or too long', async () => {
       for (const size of [1_000, 20_000_000]) {
         const short = files.write('broken', Readable.from(chunks(size - 1)), size, 'text/plain');
-        await expectServiceError(short, 'invalid', /broke off after \d+ of \d+ bytes/);
+        await expectServiceError(short, 'invalid', /ended after \d+ of \d+ bytes/);
         const long = files.write('broken', Readable.from(chunks(size + 1)), size, 'text/plain');
         await expectServiceError(long, 'invalid', /longer than/);
         const failing = Readable.from(failingAfter(size / 2));
@@ -255,7 +254,7 @@ describe('driver objstore: operations', () => {
       expect(await uploadsUnderWay(backend)).to.deep.equal([]);
     });
 
-    it('keeps uploads of the same key at the same time apart', async () => {
+    it('separates concurrent uploads of the same key', async () => {
       const contents = [1, 2, 3].map(() => randomBytes(20_000_000));
       await Promise.all(
         contents.map((content) => files.write('same', slices(content), content.length, 'text/plain')),
@@ -264,7 +263,7 @@ describe('driver objstore: operations', () => {
       expect(contents.some((content) => content.equals(stored))).to.equal(true);
     });
 
-    it('reads an object only while it is the one that was described', async () => {
+    it('reads an object only if it was not replaced', async () => {
       await put('replaced', '0123456789');
       const { etag } = (await files.head('replaced')) ?? {};
       const read = () => files.read('replaced', { start: 2, end: 4 }, etag);
@@ -273,7 +272,7 @@ describe('driver objstore: operations', () => {
       await expectServiceError(read(), 'backend', /"replaced" was replaced meanwhile/);
     });
 
-    it('says when what is read is gone, or became shorter', async () => {
+    it('reports an object that was deleted or became shorter', async () => {
       await put('shrunk', '0123');
       await expectServiceError(files.read('shrunk', { start: 0, end: 9 }), 'backend', /shorter/);
       await expectServiceError(files.read('missing'), 'backend', /no object "missing"/);
@@ -281,7 +280,7 @@ describe('driver objstore: operations', () => {
   });
 
   describe('connecting', () => {
-    it('says which credential was not accepted', async () => {
+    it('reports which credential was not accepted', async () => {
       const wrongKey = connect({ ...backend.config, access_key: 'nobody' });
       await expectServiceError(wrongKey, 'unavailable', /did not accept the access key/);
       const wrongSecret = connect({ ...backend.config, secret_key: 'secret-that-is-wrong' });
@@ -289,24 +288,24 @@ describe('driver objstore: operations', () => {
       expect(message).not.to.include('secret-that-is-wrong');
     });
 
-    it('says when the bucket does not exist', async () => {
+    it('reports a missing bucket', async () => {
       const missing = connect({ ...backend.config, bucket: 'no-such-bucket' });
       await expectServiceError(missing, 'unavailable', /the bucket "no-such-bucket" does not exist/);
     });
 
-    it('says what an endpoint is', async () => {
+    it('reports an invalid endpoint', async () => {
       for (const endpoint of ['http://localhost:9000', 'localhost:9000/path', 'local host', 'host:99999']) {
         const wrong = connect({ ...backend.config, endpoint });
         await expectServiceError(wrong, 'unavailable', /is not host:port/);
       }
     });
 
-    it('says when the server does not speak TLS', async () => {
+    it('reports a server without TLS', async () => {
       const wrong = connect({ ...backend.config, use_ssl: true });
       await expectServiceError(wrong, 'unavailable', /does not speak TLS/);
     });
 
-    it('tells what it is connected to', async () => {
+    it('reports the server and bucket', async () => {
       expect(await connection.test()).to.equal(`bucket "files" at ${backend.config.endpoint}`);
     });
   });
@@ -325,11 +324,11 @@ describe('driver objstore over TLS', () => {
     const content = randomBytes(9_000_000);
     await files.write('a', slices(content), content.length, 'text/plain');
     expect(content.equals(await buffer(await files.read('a')))).to.equal(true);
-    await connection.call(new PendingCall('put', { key: 'b' }, Buffer.from('b'), 60_000));
+    await connection.call(pendingCall('put', { key: 'b' }, 'b'));
     await connection.close();
   });
 
-  it('says when it is not', async () => {
+  it('reports when it is not', async () => {
     const { ssl_root_cert: _left, ...config } = backend.config;
     await expectServiceError(connect(config), 'unavailable', /certificate of .* was not accepted/);
   });
@@ -359,15 +358,8 @@ describe('pages of object lists', () => {
   });
 });
 
-async function connect(config: ServiceConfig<'objstore'>): Promise<Connection> {
-  return objstoreDriver.connect(config, {
-    signal: AbortSignal.timeout(10_000),
-    log: createTestLog().log,
-    onLost: (error) => {
-      throw error;
-    },
-    sqliteDir: undefined,
-  });
+function connect(config: ServiceConfig<'objstore'>): Promise<CallableConnection> {
+  return openCallable(objstoreDriver, config);
 }
 
 function filesOf(connection: Connection): ObjectFiles {
@@ -375,7 +367,7 @@ function filesOf(connection: Connection): ObjectFiles {
   return connection.files;
 }
 
-/** What an upload in parts leaves on the disk of the server while it is under way. */
+/** Files of multipart uploads in progress on the disk of the server. */
 async function uploadsUnderWay({ bucketFolder }: S3Backend): Promise<string[]> {
   return eventually(async () => {
     const found = await readdir(bucketFolder, { recursive: true });

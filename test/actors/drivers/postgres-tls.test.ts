@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { postgresDriver } from '../../../src/actors/drivers/postgres.js';
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import { postgresDriver } from '../../../src/actors/drivers/postgres/driver.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
@@ -27,7 +27,7 @@ describe('driver postgres: ssl_mode', () => {
     await folder?.remove();
   });
 
-  /** Connects, and tells whether the connection is encrypted, or why there is none. */
+  /** Connects, and returns whether the connection is encrypted, or the error. */
   async function attempt(changes: Partial<Config>): Promise<string> {
     const config = { ...backend.config, host: 'localhost', ...changes };
     try {
@@ -60,7 +60,7 @@ describe('driver postgres: ssl_mode', () => {
     expect(await attempt({ ssl_mode: 'prefer' })).to.equal('encrypted');
   });
 
-  it('require: is encrypted, whoever has issued the certificate', async () => {
+  it('require: is encrypted, with a certificate of any issuer', async () => {
     expect(await attempt({ ssl_mode: 'require' })).to.equal('encrypted');
     expect(await attempt({ ssl_mode: 'require', host: '127.0.0.1' })).to.equal('encrypted');
   });
@@ -72,7 +72,7 @@ describe('driver postgres: ssl_mode', () => {
     );
   });
 
-  it('verify-ca: takes what a trusted authority has issued, for whatever name', async () => {
+  it('verify-ca: accepts a certificate of a trusted authority for any name', async () => {
     expect(await attempt(trusting('verify-ca'))).to.equal('encrypted');
     expect(await attempt({ ...trusting('verify-ca'), host: '127.0.0.1' })).to.equal('encrypted');
   });
@@ -83,7 +83,7 @@ describe('driver postgres: ssl_mode', () => {
     expect(await attempt(trusting('verify-ca', other.ca.pem))).to.match(message);
   });
 
-  it('verify-full: wants the right name, too', async () => {
+  it('verify-full: also checks the name', async () => {
     expect(await attempt(trusting('verify-full'))).to.equal('encrypted');
     expect(await attempt({ ssl_mode: 'verify-full' })).to.match(/was not accepted/);
     expect(await attempt({ ...trusting('verify-full'), host: '127.0.0.1' })).to.match(
@@ -91,7 +91,7 @@ describe('driver postgres: ssl_mode', () => {
     );
   });
 
-  it('says that a name, a password or a database is wrong, also within TLS', async () => {
+  it('reports a wrong user, password or database, also over TLS', async () => {
     const password = /^ServiceError: the server at .* did not accept the username or the password$/;
     expect(await attempt({ ssl_mode: 'require', password: 'wrong' })).to.match(password);
     expect(await attempt({ ssl_mode: 'require', username: 'nobody' })).to.match(password);
@@ -118,7 +118,7 @@ describe('driver postgres: ssl_mode', () => {
     });
   });
 
-  describe('with a server whose rules take only plain connections', () => {
+  describe('with a server whose rules accept only plain connections', () => {
     before(async () => {
       const { connection } = await connectSql(postgresDriver, backend.config);
       const file: unknown = JSON.parse(await valueText(connection, "SELECT current_setting('hba_file')"));
@@ -131,7 +131,7 @@ describe('driver postgres: ssl_mode', () => {
       await eventually(async () => expect(await attempt({ ssl_mode: 'prefer' })).to.equal('plain'));
     });
 
-    it('require: says that the rules are against it', async () => {
+    it('require: reports that the rules refuse it', async () => {
       expect(await attempt({ ssl_mode: 'require' })).to.match(/does not let it in from here/);
     });
   });

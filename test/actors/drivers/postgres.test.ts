@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { postgresDriver } from '../../../src/actors/drivers/postgres.js';
+import { postgresDriver } from '../../../src/actors/drivers/postgres/driver.js';
 import { failsWith } from '../../support/actors.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
+import { pendingCall } from '../../support/callable-connection.js';
 import { eventually } from '../../support/eventually.js';
-import { pendingCall } from '../../support/pending-call.js';
 import {
   connectSql,
   execute,
@@ -15,18 +15,13 @@ import {
   valueText,
 } from '../../support/sql-calls.js';
 import { driverSuite } from '../driver-suite.js';
-import { poolSuite, sqlSuite } from '../sql-suite.js';
+import { poolSuite, SELECT_ONE, sqlSuite } from '../sql-suite.js';
 
 driverSuite(postgresDriver, {
   start: startPostgresBackend,
   wrongPassword: (config) => ({ ...config, password: 'wrong' }),
   at: (config, host, port) => ({ ...config, host, port }),
-  call: {
-    operation: 'query',
-    payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
-    check: ({ payload }) =>
-      expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
-  },
+  call: SELECT_ONE,
 });
 
 describe('driver postgres', () => {
@@ -98,7 +93,7 @@ describe('driver postgres', () => {
     },
   });
 
-  it('has the settings of a session as at first for the next call', async () => {
+  it('resets the settings of a session for the next call', async () => {
     const single = await connectSql(postgresDriver, { ...backend.config, pool_size: 1 });
     const { connection } = single;
     try {
@@ -199,7 +194,7 @@ describe('driver postgres', () => {
       );
     });
 
-    it('has arrays of types that were made after it connected', async () => {
+    it('has arrays of types that were created after it connected', async () => {
       await execute(sql.connection, "CREATE TYPE mood AS ENUM ('so, so', 'fine')");
       await execute(sql.connection, 'CREATE DOMAIN small AS int4');
       const text = `SELECT ARRAY['so, so'::mood, NULL] AS moods, 'fine'::mood AS mood, ARRAY[1::small] AS small`;
@@ -208,7 +203,7 @@ describe('driver postgres', () => {
       expect((await query(sql.connection, text)).rows).to.deep.equal(expected);
     });
 
-    it('keeps what a role has set from changing the texts', async () => {
+    it('keeps settings of a role from changing the format of values', async () => {
       const { database } = backend.config;
       await execute(sql.connection, `ALTER DATABASE ${database} SET TimeZone = 'Asia/Tokyo'`);
       await execute(sql.connection, `ALTER DATABASE ${database} SET DateStyle = 'German'`);
@@ -250,7 +245,7 @@ describe('driver postgres', () => {
     before(() => execute(sql.connection, 'CREATE TABLE things (id int PRIMARY KEY, name text)'));
     beforeEach(() => execute(sql.connection, 'TRUNCATE things'));
 
-    it('tell how many rows they have changed', async () => {
+    it('return the number of changed rows', async () => {
       const insert = "INSERT INTO things VALUES (1, 'a'), (2, 'b')";
       expect(await execute(sql.connection, insert)).to.deep.equal({ rows_affected: 2, last_insert_id: null });
       expect(await query(sql.connection, 'UPDATE things SET name = ? RETURNING id', 'c')).to.deep.equal({
@@ -265,7 +260,7 @@ describe('driver postgres', () => {
       expect(await query(sql.connection, '')).to.have.property('rows_affected', 0);
     });
 
-    it('fail with what the database says', async () => {
+    it('fail with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
@@ -291,7 +286,7 @@ describe('driver postgres', () => {
       }
     });
 
-    it('are prepared, but not for ever', async () => {
+    it('are prepared, up to a limit', async () => {
       for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
       const prepared = Number(await value('SELECT count(*) FROM pg_prepared_statements'));
       expect(prepared).to.be.within(2, 201);
@@ -333,7 +328,7 @@ describe('driver postgres', () => {
   });
 
   describe('lost connections', () => {
-    it('are told when no new one can be made', async () => {
+    it('are reported when no new one can be opened', async () => {
       const account = 'ALTER ROLE passing CONNECTION LIMIT';
       await execute(sql.connection, "CREATE ROLE passing LOGIN PASSWORD 'p'");
       const other = await connectSql(postgresDriver, {

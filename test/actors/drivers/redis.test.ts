@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { redisDriver } from '../../../src/actors/drivers/redis.js';
+import { redisDriver } from '../../../src/actors/drivers/redis/driver.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
+import { pendingCall } from '../../support/callable-connection.js';
 import {
   ALL_BYTES,
   connectTo,
   expectServiceError,
   expectToCloseAtOnce,
   type TestConnection,
+  useDriver,
 } from '../../support/driver-calls.js';
 import { eventually } from '../../support/eventually.js';
-import { pendingCall } from '../../support/pending-call.js';
 import { driverSuite } from '../driver-suite.js';
 
 driverSuite(redisDriver, {
@@ -28,14 +29,8 @@ describe('redis driver', () => {
   let backend: Awaited<ReturnType<typeof startRedisBackend>>;
   let connection: TestConnection;
 
-  before(async () => {
-    backend = await startRedisBackend();
-    connection = await connectTo(redisDriver, backend.config);
-  });
-
-  after(async () => {
-    await connection?.close();
-    await backend?.remove();
+  useDriver(redisDriver, startRedisBackend, (...used) => {
+    [backend, connection] = used;
   });
 
   const command = async (...parts: unknown[]) =>
@@ -55,7 +50,7 @@ describe('redis driver', () => {
       });
     }
 
-    it('tells a missing value from an empty one', async () => {
+    it('distinguishes a missing value from an empty one', async () => {
       expect((await connection.send('get', { key: 'missing' })).result).to.deep.equal({ found: false });
     });
 
@@ -66,7 +61,7 @@ describe('redis driver', () => {
       }
     });
 
-    it('stores only where there is nothing, or something', async () => {
+    it('stores only if the key is missing, or exists', async () => {
       const set = async (only_if: string, value: string) =>
         (await connection.send('set', { key: 'conditional', only_if }, value)).result;
       expect(await set('present', '1')).to.equal(false);
@@ -85,23 +80,23 @@ describe('redis driver', () => {
       );
     });
 
-    it('names the argument that is wrong', async () => {
+    it('names the wrong argument', async () => {
       for (const [operation, args, message] of [
         ['get', undefined, /args\.key/],
         ['get', null, /args\.key/],
-        ['get', { key: 1 }, /args\.key: must be a text/],
+        ['get', { key: 1 }, /args\.key: must be a string/],
         ['get', { key: ['a'] }, /args\.key/],
         ['set', {}, /args\.key/],
-        ['set', { key: 'a', ttl_ms: 0 }, /args\.ttl_ms: must be an integer of at least 1/],
+        ['set', { key: 'a', ttl_ms: 0 }, /args\.ttl_ms: must be at least 1/],
         ['set', { key: 'a', ttl_ms: 1.5 }, /args\.ttl_ms/],
         ['set', { key: 'a', ttl_ms: '5' }, /args\.ttl_ms/],
-        ['set', { key: 'a', only_if: 'new' }, /args\.only_if: must be "absent" or "present"/],
+        ['set', { key: 'a', only_if: 'new' }, /args\.only_if: must be one of absent, present/],
       ] as const) {
         await expectServiceError(connection.call(pendingCall(operation, args)), 'invalid', message);
       }
     });
 
-    it('says what the server says of a key of another type', async () => {
+    it('reports the error of the server for a key of another type', async () => {
       await command('RPUSH', 'list', 'a');
       await expectServiceError(connection.send('get', { key: 'list' }), 'backend', /WRONGTYPE/);
     });
@@ -119,7 +114,7 @@ describe('redis driver', () => {
       );
     });
 
-    it('does not reshape what the server sends', async () => {
+    it('does not transform replies', async () => {
       await command('HSET', 'hash', 'field', 'value');
       expect(await command('hgetall', 'hash')).to.equal('["field","value"]');
     });
@@ -143,19 +138,19 @@ describe('redis driver', () => {
       expect(await command('ECHO', 1.5)).to.equal('"1.5"');
     });
 
-    it('says what the server refused', async () => {
+    it('reports a refusal of the server', async () => {
       await expectServiceError(command('NOSUCHCOMMAND'), 'backend', /unknown command/);
       const script = "return {1, redis.error_reply('MYERR broken')}";
       await expectServiceError(command('EVAL', script, 0), 'backend', /within the reply: MYERR broken/);
     });
 
-    it('names what is wrong with a payload', async () => {
+    it('names the wrong member of a payload', async () => {
       for (const [payload, message] of [
         ['', /payload: must be JSON/],
         ['{}', /payload: must be an array/],
         ['[]', /payload\[0\]: must be the name/],
         ['[1]', /payload\[0\]/],
-        ['["ECHO", null]', /payload\[1\]: must be a text/],
+        ['["ECHO", null]', /payload\[1\]: must be a string/],
         ['["ECHO", true]', /payload\[1\]/],
         ['["ECHO", ["a"]]', /payload\[1\]/],
         ['["ECHO", {"base64": 1}]', /payload\[1\]/],
@@ -166,7 +161,7 @@ describe('redis driver', () => {
       }
     });
 
-    it('refuses what would change or hold the shared connection, and says what to use instead', async () => {
+    it('refuses commands that would change or block the shared connection, and names alternatives', async () => {
       for (const [parts, message] of [
         [['select', 1], /SELECT is refused: the database is the one in the config/],
         [['AUTH', 'x'], /in the config/],
@@ -196,7 +191,7 @@ describe('redis driver', () => {
     });
   });
 
-  it('leaves the server to those who run it', async () => {
+  it('refuses administration of the server', async () => {
     for (const parts of [
       ['CONFIG', 'GET', 'requirepass'],
       ['config', 'set', 'requirepass', ''],
@@ -221,7 +216,7 @@ describe('redis driver', () => {
         /is refused: it is for those who run the server/,
       );
     }
-    // The server itself sees to it that scripts are no way around.
+    // The server itself refuses these commands in scripts.
     const script = "return redis.call('CONFIG', 'GET', 'requirepass')";
     await expectServiceError(command('EVAL', script, 0), 'backend', /not allowed from script/);
   });
@@ -242,17 +237,17 @@ describe('redis driver', () => {
     }
   });
 
-  it('says that there is no such database', async () => {
+  it('reports a missing database', async () => {
     const config = { ...backend.config, database: 99 };
     await expectServiceError(connectTo(redisDriver, config), 'unavailable', /has no database 99/);
   });
 
-  it('says that the server wants a password', async () => {
+  it('reports that the server requires a password', async () => {
     const { password: _password, ...config } = backend.config;
-    await expectServiceError(connectTo(redisDriver, config), 'unavailable', /wants a password/);
+    await expectServiceError(connectTo(redisDriver, config), 'unavailable', /requires a password/);
   });
 
-  it('says that the server has no password', async () => {
+  it('reports that the server has no password', async () => {
     const open = await startRedisBackend({ password: null });
     try {
       const config = { ...open.config, password: 'superfluous' };
@@ -267,18 +262,18 @@ describe('redis driver', () => {
     }
   });
 
-  it('refuses a value that no handler could get', async () => {
+  it('refuses a value that is too large', async () => {
     await command('SETRANGE', 'huge', 64 * 1024 * 1024, 'x');
     await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /at least 67108865 bytes/);
     await command('DEL', 'huge');
   });
 
-  it('closes at once while the server keeps silent', async () => {
+  it('closes at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     await expectToCloseAtOnce(redisDriver, backend.config.port, at, ['get', { key: 'a' }, '']);
   });
 
-  it('tells when an idle connection breaks, once, and fails calls', async () => {
+  it('reports a lost idle connection once, and fails calls', async () => {
     const other = await connectTo(redisDriver, backend.config);
     try {
       const endless = other.send('command', {}, '["EVAL", "while true do end", "0"]');
@@ -305,7 +300,7 @@ describe('redis driver over TLS', () => {
 
   after(() => backend?.remove());
 
-  it('connects when the authority is trusted and the name fits', async () => {
+  it('connects when the authority is trusted and the name matches', async () => {
     const connection = await connectTo(redisDriver, { ...backend.config, host: 'localhost' });
     try {
       expect(await connection.test()).to.match(/^Redis \d+\.\d+/);
@@ -322,7 +317,7 @@ describe('redis driver over TLS', () => {
     );
   });
 
-  it('refuses a certificate of an authority nobody knows', async () => {
+  it('refuses a certificate of an unknown authority', async () => {
     const { ssl_root_cert: _certificate, ...config } = { ...backend.config, host: 'localhost' };
     await expectServiceError(
       connectTo(redisDriver, config),

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { SqliteChannel } from '../../../src/actors/drivers/sqlite-channel.js';
+import { AbortSource } from '../../../src/actors/driver-call.js';
+import { SqliteChannel } from '../../../src/actors/drivers/sqlite/channel.js';
 import { ServiceError } from '../../../src/actors/service-error.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
@@ -17,7 +18,7 @@ describe('the process of a SQLite database', () => {
     const lost: ServiceError[] = [];
     const channel = withoutDescriptors(() => new SqliteChannel((error) => lost.push(error)));
     const request = { path: join(folder.path, 'a.db'), createIfMissing: true };
-    const failure = await channel.open(request, new AbortController().signal).catch((thrown) => thrown);
+    const failure = await channel.open(request, new AbortSource()).catch((thrown) => thrown);
     expect(failure).to.be.instanceOf(ServiceError);
     expect(failure).to.include({ kind: 'unavailable' });
     expect(String(failure)).to.include('EMFILE');
@@ -26,7 +27,7 @@ describe('the process of a SQLite database', () => {
   });
 });
 
-/** Does something while this process can open no file. */
+/** Runs a function while this process cannot open files. */
 function withoutDescriptors<R>(work: () => R): R {
   const [, soft = ''] =
     /NOFILE +(\d+)/.exec(
@@ -38,7 +39,7 @@ function withoutDescriptors<R>(work: () => R): R {
   const setSoft = (limit: number | string) =>
     execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${limit}:`]);
   const taken: number[] = [];
-  // As few as there can be, so that they are soon taken.
+  // A low limit, so that all are taken soon.
   setSoft(Math.max(...readdirSync('/proc/self/fd').map(Number)) + 50);
   try {
     takeAll(taken);

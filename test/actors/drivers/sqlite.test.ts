@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { sqliteDriver } from '../../../src/actors/drivers/sqlite.js';
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import { sqliteDriver } from '../../../src/actors/drivers/sqlite/driver.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { failsWith } from '../../support/actors.js';
-import { pendingCall } from '../../support/pending-call.js';
+import { pendingCall } from '../../support/callable-connection.js';
 import {
   connectSql,
   execute,
@@ -18,9 +18,9 @@ import {
 } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 import { driverSuite } from '../driver-suite.js';
-import { sqlSuite } from '../sql-suite.js';
+import { SELECT_ONE, sqlSuite } from '../sql-suite.js';
 
-/** Never ends, and answers no row in between. */
+/** Never ends, and returns no rows. */
 const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
 
 driverSuite(sqliteDriver, {
@@ -35,12 +35,7 @@ driverSuite(sqliteDriver, {
   },
   wrongPassword: 'a file has none',
   at: 'a file is not reached over the network',
-  call: {
-    operation: 'query',
-    payload: JSON.stringify({ sql: 'SELECT 1 AS one' }),
-    check: ({ payload }) =>
-      expect(payload).to.equal('{"columns":["one"],"rows":[[1]],"rows_affected":0,"last_insert_id":null}'),
-  },
+  call: SELECT_ONE,
 });
 
 describe('driver sqlite', () => {
@@ -96,7 +91,7 @@ describe('driver sqlite', () => {
 
   const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
 
-  it('is set up for use by many', async () => {
+  it('is configured for concurrent access', async () => {
     expect(await value('SELECT journal_mode FROM pragma_journal_mode')).to.equal('"wal"');
     expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
   });
@@ -154,7 +149,7 @@ describe('driver sqlite', () => {
     before(() => execute(sql.connection, 'CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT UNIQUE)'));
     beforeEach(() => execute(sql.connection, 'DELETE FROM things'));
 
-    it('tell how many rows they have changed, and the id that was made', async () => {
+    it('return the number of changed rows and the inserted id', async () => {
       expect(
         await execute(sql.connection, "INSERT INTO things VALUES (9007199254740993, 'a')"),
       ).to.deep.equal({
@@ -177,11 +172,11 @@ describe('driver sqlite', () => {
       });
     });
 
-    it('fail with what the database says', async () => {
+    it('fail with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
-        'UNIQUE constraint failed: things.id (SQLITE_CONSTRAINT_PRIMARYKEY)',
+        'UNIQUE constraint failed: things.id (SQLITE_CONSTRAINT)',
       );
       expect(await failing('SELEC')).to.equal('near "SELEC": syntax error (SQLITE_ERROR)');
       expect(await failing('SELECT * FROM nowhere')).to.include('no such table: nowhere');
@@ -190,7 +185,12 @@ describe('driver sqlite', () => {
       expect(await value('SELECT count(*) FROM things')).to.equal('1');
     });
 
-    it('are refused when they would leave the file', async () => {
+    it('have no text with U+0000, which SQLite would cut there', async () => {
+      const cut = sql.connection.call(sqlCall('query', 'SELECT ?', ['a\u0000b']));
+      expect(await failsWith('invalid', cut)).to.include('U+0000');
+    });
+
+    it('are refused when they would access another file', async () => {
       const other = join(folder.path, 'other.db');
       await failsWith('invalid', sql.connection.call(sqlCall('execute', `ATTACH '${other}' AS other`)));
       await failsWith('invalid', sql.connection.call(sqlCall('execute', `VACUUM INTO '${other}'`)));
@@ -227,7 +227,7 @@ describe('driver sqlite', () => {
     beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
     const count = () => value('SELECT count(*) FROM moves');
 
-    it('have the file to themselves; others read what was before, and write after', async () => {
+    it('have exclusive access; others read the state before, and write afterwards', async () => {
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO moves VALUES (1)');
       let begun = false;
@@ -251,7 +251,7 @@ describe('driver sqlite', () => {
       expect(await count()).to.equal('3');
     });
 
-    it('do not hold up a call that is given up while it waits', async () => {
+    it('do not delay a call that is aborted while it waits', async () => {
       const transaction = await sql.begin();
       const abort = new AbortController();
       const waiting = failsWith(
@@ -278,8 +278,8 @@ describe('driver sqlite', () => {
     });
   });
 
-  describe('what is given up or too large', () => {
-    it('a statement that goes on is ended, with the connection', async () => {
+  describe('calls that are aborted or too large', () => {
+    it('a statement that does not end is killed, with the connection', async () => {
       const other = await connectSql(sqliteDriver, config);
       const abort = new AbortController();
       const endless = failsWith(
@@ -294,7 +294,7 @@ describe('driver sqlite', () => {
       await other.connection.close();
     });
 
-    it('a statement that only waits for its turn does not end the connection', async () => {
+    it('a queued statement does not end the connection', async () => {
       const abort = new AbortController();
       const slow =
         'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000000) SELECT count(*) FROM c';
@@ -306,9 +306,9 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('a transaction that waits for the lock of another process is ended, with the connection', async () => {
+    it('a transaction that waits for the lock of another process is killed, with the connection', async () => {
       const other = await connectSql(sqliteDriver, config);
-      const holder = new Sqlite(config.path);
+      const holder = new DatabaseSync(config.path);
       const abort = new AbortController();
       try {
         holder.exec('BEGIN IMMEDIATE');

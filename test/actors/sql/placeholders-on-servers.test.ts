@@ -1,5 +1,5 @@
-/** Statements made at random, whose placeholders hide among strings, names and comments, run by the real databases. */
-import Database from 'better-sqlite3';
+/** Random statements with placeholders among strings, names and comments, run by the real databases. */
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createConnection } from 'mysql2/promise';
@@ -8,7 +8,7 @@ import { type SqlDialect, scanSql } from '../../../src/actors/sql/placeholders.j
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** A column of a SELECT: how it is written, what comes back, and whether that came as a parameter. */
+/** A column of a SELECT: its SQL text, its value, and whether the value is a parameter. */
 interface Column {
   readonly sql: string;
   readonly value: string;
@@ -18,7 +18,7 @@ interface Column {
 /** Runs a statement; resolves with the values of its only row. */
 type Run = (sql: string, params: readonly string[]) => Promise<readonly unknown[]>;
 
-/** What scanners stumble over. */
+/** Text that is difficult for scanners. */
 const text = fc.string({
   unit: fc.constantFrom(...'?$1:@\'"`\\/*-#[]; aE\n', '??', '--', '/*', '*/', '$$', '$a$'),
   maxLength: 8,
@@ -27,7 +27,7 @@ const text = fc.string({
 const doubled = (value: string, quote: string) => `${quote}${value.replaceAll(quote, quote + quote)}${quote}`;
 const escaped = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-/** The ways in which a database writes a string, and a comment. */
+/** The syntax of strings and comments of a database. */
 const WRITTEN: Readonly<Record<SqlDialect, { strings: Spell[]; comments: Spell[]; cast: string }>> = {
   postgres: {
     strings: [
@@ -72,7 +72,7 @@ function columns(dialect: SqlDialect): fc.Arbitrary<Column[]> {
     .map(({ value, isParam, spell, before, name }) => {
       const written = isParam ? cast : spell(value);
       const quote = dialect === 'mysql' ? '`' : '"';
-      // Names may hold anything but blanks at their end.
+      // Names may contain anything but trailing blanks.
       const alias = name === null ? '' : ` AS ${doubled(`${name}n`, quote)}`;
       return { sql: `${before ? before.spell(before.value) : ''} ${written}${alias}`, value, isParam };
     });
@@ -93,17 +93,9 @@ async function check(dialect: SqlDialect, run: Run, numRuns: number): Promise<vo
 
 describe('placeholders among strings, names and comments, as the databases read them', () => {
   it('SQLite', async () => {
-    const database = new Database(':memory:');
+    const database = new DatabaseSync(':memory:', { returnArrays: true });
     try {
-      await check(
-        'sqlite',
-        async (sql, params) =>
-          database
-            .prepare(sql)
-            .raw()
-            .get(...params) as unknown[],
-        500,
-      );
+      await check('sqlite', async (sql, params) => database.prepare(sql).get(...params) as unknown[], 500);
     } finally {
       database.close();
     }

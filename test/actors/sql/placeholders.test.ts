@@ -57,7 +57,7 @@ describe('placeholders of SQL statements', () => {
     });
   }
 
-  it('says both numbers when they differ', () => {
+  it('reports both numbers when they differ', () => {
     const scanned = scanSql('SELECT ?', 'postgres');
     checkParamCount(scanned, 1, 'postgres');
     expect(() => checkParamCount(scanned, 2, 'postgres'))
@@ -65,7 +65,7 @@ describe('placeholders of SQL statements', () => {
       .with.property('kind', 'invalid');
   });
 
-  /** Pieces of a statement that hide question marks, and how many placeholders are outside of them. */
+  /** Parts of a statement that contain question marks, with the number of placeholders outside of them. */
   const hidden = (dialect: SqlDialect) => {
     const inner = fc.stringMatching(/^[ a-z?$:@0-9]{0,8}$/);
     const quote = (open: string, close: string) =>
@@ -95,7 +95,7 @@ describe('placeholders of SQL statements', () => {
       );
     });
 
-    it(`${dialect}: any text is scanned to its end`, () => {
+    it(`${dialect}: scans any text to its end`, () => {
       const text = fc.string({ unit: fc.constantFrom(...'\'"`[]$?:@\\/*-#!\n aE1;{}') });
       fc.assert(
         fc.property(text, (sql) => {
@@ -108,7 +108,7 @@ describe('placeholders of SQL statements', () => {
     });
   }
 
-  it('is done quickly with long statements', () => {
+  it('scans long statements quickly', () => {
     const sql = `SELECT ${"?, 'x', ".repeat(60_000)} '${'a'.repeat(5_000_000)}'`;
     for (const dialect of ['sqlite', 'postgres', 'mysql'] as const) {
       expect(scanSql(sql, dialect).placeholders).to.equal(60_000);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { ServiceError } from '../../../src/actors/service-error.js';
 import { scanSql } from '../../../src/actors/sql/placeholders.js';
-import { refuseHarmful } from '../../../src/actors/sql/refused-statements.js';
+import { refuseStateChange } from '../../../src/actors/sql/refused-statements.js';
 import { ResultText } from '../../../src/actors/sql/result-text.js';
 import { JsonText, parseStatement } from '../../../src/actors/sql/statement.js';
 
@@ -21,20 +21,20 @@ describe('statements of handlers', () => {
   const wrong: readonly (readonly [value: unknown, message: RegExp])[] = [
     [null, /must be an object/],
     [[], /must be an object/],
-    [{}, /"sql" must be a text/],
-    [{ sql: 1 }, /"sql" must be a text/],
+    [{}, /payload\.sql: /],
+    [{ sql: 1 }, /payload\.sql: /],
     [{ sql: 'a\u0000b' }, /U\+0000/],
-    [{ sql: '', params: {} }, /"params" must be an array/],
-    [{ sql: '', parms: [] }, /"parms" is not known/],
-    [{ sql: '', params: [1, []] }, /parameter 2 must be/],
-    [{ sql: '', params: [{}] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ int: 5 }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ int: '1.5' }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ int: '1'.repeat(1000) }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ blob: 'a' }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ blob: 'a*b=' }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ int: '1', json: '1' }] }, /parameter 1 must be/],
-    [{ sql: '', params: [{ toString: 'x' }] }, /parameter 1 must be/],
+    [{ sql: '', params: {} }, /payload\.params: must be an array/],
+    [{ sql: '', parms: [] }, /payload\.parms: is not accepted/],
+    [{ sql: '', params: [1, []] }, /payload\.params\[1\]: must be/],
+    [{ sql: '', params: [{}] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ int: 5 }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ int: '1.5' }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ int: '1'.repeat(1000) }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ blob: 'a' }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ blob: 'a*b=' }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ int: '1', json: '1' }] }, /payload\.params\[0\]: must be/],
+    [{ sql: '', params: [{ toString: 'x' }] }, /payload\.params\[0\]: must be/],
   ];
   for (const [value, message] of wrong) {
     it(`are refused: ${JSON.stringify(value).slice(0, 60)}`, () => {
@@ -63,7 +63,7 @@ describe('statements of handlers', () => {
 
   it('may set something within a transaction only', () => {
     const refuse = (sql: string, inTransaction: boolean) => () =>
-      refuseHarmful(scanSql(sql, 'postgres'), 'postgres', inTransaction);
+      refuseStateChange(scanSql(sql, 'postgres'), 'postgres', inTransaction);
     for (const sql of [
       'SET LOCAL x = 1',
       'SAVEPOINT a',

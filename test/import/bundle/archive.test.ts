@@ -1,4 +1,4 @@
-/** ZIP archives, good ones of several makers and hostile ones. */
+/** Reading ZIP archives: valid ones from several tools, and hostile ones. */
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ describe('archive of a bundle', () => {
     return contents;
   }
 
-  async function expectRefused(
+  async function expectRejected(
     archive: Uint8Array,
     message: RegExp,
     { code = 'invalid_bundle', ...limits }: Partial<ArchiveLimits> & { code?: ErrorCode } = {},
@@ -67,7 +67,7 @@ describe('archive of a bundle', () => {
       });
     }
 
-    it('with files that are empty', async () => {
+    it('with empty files', async () => {
       const archive = rawZip([
         { name: 'stored', method: 0 },
         { name: 'deflated' },
@@ -82,7 +82,7 @@ describe('archive of a bundle', () => {
       });
     });
 
-    it('with names beyond ASCII, composed', async () => {
+    it('with names beyond ASCII, normalized', async () => {
       expect(await contentsOf(raw({ name: 'gro\u0308\u00dfe.rs' }))).to.have.all.keys('gr\u00f6\u00dfe.rs');
     });
 
@@ -101,7 +101,7 @@ describe('archive of a bundle', () => {
       expect(await contentsOf(archive)).to.deep.equal(expected);
     });
 
-    it('as long as the limits allow', async () => {
+    it('up to the limits', async () => {
       const archive = rawZip([FILE, { name: 'README.md', data: 'x' }]);
       expect(await contentsOf(archive, { entries: 2, unpackedBytes: 15 })).to.have.keys(
         'openapi.yaml',
@@ -110,60 +110,72 @@ describe('archive of a bundle', () => {
     });
   });
 
-  describe('is refused', () => {
+  describe('is rejected', () => {
     const sound = raw({});
-    const refused: Record<string, [archive: Uint8Array, message: RegExp]> = {
+    const rejected: Record<string, [archive: Uint8Array, message: RegExp]> = {
       'without bytes': [Buffer.alloc(0), /is empty \(0 bytes\)/],
       'without entries': [rawZip([]), /has no files in it/],
       'when it is text': [Buffer.from('openapi: 3.0.3\n'.repeat(100)), /is not a ZIP file/],
       'when it is a few bytes': [Buffer.from('PK'), /is not a ZIP file/],
-      'when its end is missing': [sound.subarray(0, -30), /is cut off/],
-      'when its last byte is missing': [raw({}, { comment: 'abc' }).subarray(0, -1), /is cut off/],
-      'with bytes behind its end': [
+      'when it is truncated': [sound.subarray(0, -30), /is truncated/],
+      'when its last byte is missing': [raw({}, { comment: 'abc' }).subarray(0, -1), /is truncated/],
+      'with bytes after its end': [
         Buffer.concat([sound, Buffer.from('more')]),
         /has other data after its end/,
       ],
-      'with bytes in front, not counted': [
+      'with bytes before its entries, not in the offsets': [
         raw({}, { prefix: Buffer.from('#!/bin/sh\n') }),
-        /in front of its entries/,
+        /before its entries/,
       ],
-      'with bytes in front, counted': [
+      'with bytes before its entries, in the offsets': [
         raw({}, { prefix: Buffer.from('#!/bin/sh\n'), shiftOffsets: true }),
-        /in front of its first entry/,
+        /before its first entry/,
       ],
       'in several parts': [raw({}, { disk: 1 }), /one part of an archive/],
       'when bytes in its middle are missing': [
         Buffer.concat([sound.subarray(0, 10), sound.subarray(20)]),
         /parts of it are missing/,
       ],
-      'with fewer entries than its list has': [
+      'with a count below the entries of its directory': [
         rawZip([FILE, { name: 'x' }], { count: 1 }),
-        /list of its entries is not whole/,
+        /directory is incomplete/,
       ],
-      'with more entries than its list has': [rawZip([FILE], { count: 2 }), /list of its entries/],
+      'with a count above the entries of its directory': [
+        rawZip([FILE], { count: 2 }),
+        /directory cannot be read/,
+      ],
       'with an encrypted entry': [
         raw({ flags: 1 }),
         /"openapi\.yaml" is encrypted; pack the bundle without a password/,
       ],
-      'with an entry encrypted in its header only': [
+      'with an entry encrypted only by its local header': [
         raw({ localFlags: 1 }),
-        /"openapi\.yaml" is described in two ways/,
+        /"openapi\.yaml" has a local header that differs/,
       ],
       'with a symbolic link': [raw({ mode: 0o120777 }), /"openapi\.yaml" is a symbolic link/],
-      'packed by another method': [raw({ method: 12 }), /"openapi\.yaml" is packed by a method.*\(12\)/],
-      'with an entry twice': [rawZip([FILE, FILE]), /"openapi\.yaml" is there twice/],
-      'with an entry twice, by its backslashes': [
-        rawZip([{ name: 'src/a.rs' }, { name: 'src\\a.rs' }]),
-        /"src\/a\.rs" is there twice/,
+      'with another compression method': [
+        raw({ method: 12 }),
+        /"openapi\.yaml" is packed by a method.*\(12\)/,
       ],
-      'with an entry twice, by its dots': [rawZip([FILE, { name: './openapi.yaml' }]), /is there twice/],
-      'with a file that is a folder too': [rawZip([{ name: 'a' }, { name: 'a/' }]), /"a" is there twice/],
-      'with another name in front of the data': [
+      'with an entry twice': [rawZip([FILE, FILE]), /"openapi\.yaml" occurs twice/],
+      'with an entry twice, once with backslashes': [
+        rawZip([{ name: 'src/a.rs' }, { name: 'src\\a.rs' }]),
+        /"src\/a\.rs" occurs twice/,
+      ],
+      'with an entry twice, once with a dot segment': [
+        rawZip([FILE, { name: './openapi.yaml' }]),
+        /occurs twice/,
+      ],
+      'with a file and a folder of the same name': [
+        rawZip([{ name: 'a' }, { name: 'a/' }]),
+        /"a" occurs twice/,
+      ],
+      'with another name in a local header': [
         raw({ localName: 'other' }),
-        /"openapi\.yaml" is described in two ways/,
+        /"openapi\.yaml" has a local header that differs/,
       ],
       'with a wrong checksum': [raw({ crc: 1 }), /"openapi\.yaml" is damaged: its checksum/],
-      'with entries in the same place': [
+      'with entries at the same offset': [
         rawZip([FILE, { name: 'b', offset: 0 }]),
         /overlaps with another entry/,
       ],
@@ -174,58 +186,55 @@ describe('archive of a bundle', () => {
         ]),
         /"b" overlaps with another entry/,
       ],
-      'with an entry in its list': [raw({ method: 0, packedSize: 100, size: 100 }), /overlaps with the list/],
-      'with an entry behind its end': [
+      'with an entry that overlaps its directory': [
+        raw({ method: 0, packedSize: 100, size: 100 }),
+        /overlaps with the directory/,
+      ],
+      'with an entry after its end': [
         rawZip([FILE, { name: 'b', offset: 1_000_000 }]),
         /parts of it are missing/,
       ],
-      'with sizes of 64 bits that no file has': [
+      'with impossible 64-bit sizes': [
         raw({
           size: 0xffffffff,
           extra: Buffer.concat([Buffer.from([1, 0, 8, 0]), Buffer.alloc(8, 0xff)]),
         }),
-        /"openapi\.yaml" has no valid size/,
+        /"openapi\.yaml" has an invalid size/,
       ],
-      'with sizes of 64 bits that are missing': [
-        raw({ size: 0xffffffff }),
-        /"openapi\.yaml" has no valid size/,
-      ],
+      'with missing 64-bit sizes': [raw({ size: 0xffffffff }), /"openapi\.yaml" has an invalid size/],
       'with data that is not deflated': [
         rawZip([{ name: 'a', method: 0, data: 'xxxxxxxxxx' }]).map((byte, at, bytes) =>
-          // The method, in front of the data and in the list.
+          // the method, in the local header and in the directory.
           at === 8 || at === bytes.indexOf('PK\x01\x02') + 10 ? 8 : byte,
         ),
         /"a" is damaged and cannot be unpacked/,
       ],
-      'with data that ends too early': [
-        raw({ data: 'x'.repeat(1000), packedSize: 4 }),
-        /"openapi\.yaml" is damaged/,
-      ],
+      'with truncated data': [raw({ data: 'x'.repeat(1000), packedSize: 4 }), /"openapi\.yaml" is damaged/],
       'with a file larger than declared': [
         raw({ size: 3 }),
-        /"openapi\.yaml" unpacks to more than the archive says/,
+        /"openapi\.yaml" unpacks to more than its declared size/,
       ],
       'with a file smaller than declared': [
         raw({ size: 300 }),
-        /"openapi\.yaml" unpacks to less than the archive says/,
+        /"openapi\.yaml" unpacks to less than its declared size/,
       ],
       'with no data where a file is declared': [
         rawZip([{ name: 'a', method: 0, size: 5 }, FILE]),
-        /"a" unpacks to less than the archive says/,
+        /"a" unpacks to less than its declared size/,
       ],
     };
-    for (const [what, [archive, message]] of Object.entries(refused)) {
-      it(what, () => expectRefused(archive, message));
+    for (const [what, [archive, message]] of Object.entries(rejected)) {
+      it(what, () => expectRejected(archive, message));
     }
 
     const names: Record<string, [name: string | Buffer, message: RegExp]> = {
-      'a name that leads out': ['../openapi.yaml', /"\.\.\/openapi\.yaml" has "\.\." in its path/],
-      'a name that leads out and back': ['a/../../b', /has "\.\." in its path/],
-      'a name that leads out by backslashes': ['handlers\\..\\..\\x.rs', /has "\.\." in its path/],
+      'a path outside of the bundle': ['../openapi.yaml', /"\.\.\/openapi\.yaml" has "\.\." in its path/],
+      'a path that leaves the bundle and returns': ['a/../../b', /has "\.\." in its path/],
+      'a path outside of the bundle, with backslashes': ['handlers\\..\\..\\x.rs', /has "\.\." in its path/],
       'an absolute path': ['/etc/passwd', /"\/etc\/passwd" has an absolute path/],
       'an absolute path with a drive': ['C:\\Windows\\x.rs', /"C:\/Windows\/x\.rs" has an absolute path/],
       'a path relative to a drive': ['c:x.rs', /has an absolute path/],
-      'a path on another machine': ['\\\\server\\share', /has an absolute path/],
+      'a UNC path': ['\\\\server\\share', /has an absolute path/],
       'a NUL': ['a.rs\0.png', /"a\.rs\\u0000\.png" has a control character/],
       'a line break': ['a\n.rs', /has a control character/],
       'no name': ['', /"" has no name/],
@@ -233,16 +242,16 @@ describe('archive of a bundle', () => {
         Buffer.from([0x67, 0x72, 0xf6, 0xdf]),
         /"gr\u00f6\u00df" has a name that is not UTF-8/,
       ],
-      'a name without end': ['x'.repeat(1025), /"x{200}\.\.\." has a name of more than 1024 bytes/],
+      'a very long name': ['x'.repeat(1025), /"x{200}\.\.\." has a name of more than 1024 bytes/],
     };
     for (const [what, [name, message]] of Object.entries(names)) {
-      it(`with ${what}`, () => expectRefused(rawZip([{ name, data: 'x' }]), message));
+      it(`with ${what}`, () => expectRejected(rawZip([{ name, data: 'x' }]), message));
     }
 
-    it('with more entries than allowed, before it reads their list', async () => {
-      // The list is no list at all: who reads it fails otherwise.
+    it('with more entries than allowed, before its directory is read', async () => {
+      // Reading this directory would fail with another error.
       const archive = rawZip([FILE], { count: 65_000 });
-      await expectRefused(
+      await expectRejected(
         archive,
         /has 65000 files and folders; at most 100 are allowed \(BUNDLE_ENTRIES_LIMIT\)/,
       );
@@ -250,14 +259,14 @@ describe('archive of a bundle', () => {
 
     it('with 100,000 entries', async () => {
       const names = Array.from({ length: 100_000 }, (_, index) => ({ name: `${index}`, method: 0 }));
-      await expectRefused(rawZip(names, { zip64: true }), /has 100000 files and folders/, {
+      await expectRejected(rawZip(names, { zip64: true }), /has 100000 files and folders/, {
         entries: 65_535,
       });
     });
 
-    it('when all together would unpack to more than allowed', async () => {
+    it('when its unpacked size exceeds the limit', async () => {
       const archive = rawZip([FILE, { name: 'b', data: 'x'.repeat(100) }]);
-      await expectRefused(
+      await expectRejected(
         archive,
         /unpacks to 114 bytes; at most 113 are allowed \(BUNDLE_UNPACKED_LIMIT_BYTES\)/,
         {
@@ -268,7 +277,7 @@ describe('archive of a bundle', () => {
     });
   });
 
-  it('is read or refused, whatever bytes of it are changed', async () => {
+  it('is read or rejected, without other errors, whatever bytes are changed', async () => {
     const sound = [
       rawZip([
         FILE,
@@ -292,7 +301,7 @@ describe('archive of a bundle', () => {
     );
   });
 
-  it('leaves nothing on disk but the archive', async () => {
+  it('writes nothing to disk', async () => {
     const before = await readdir(zips.folder.path);
     await contentsOf(zipOf({ 'openapi.yaml': 'x', 'handlers/a.rs': 'y' }));
     expect(await readdir(zips.folder.path)).to.have.length(before.length + 1);

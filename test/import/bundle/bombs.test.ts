@@ -1,6 +1,6 @@
 /**
- * Bundles that are small and unpack to gigabytes. Each is read by a process of its own with little heap, which may write
- * no file at all, and says at its end how much memory it took at most.
+ * Bundles that are small and unpack to gigabytes. Each is read by a process of its own with little heap, which may
+ * write no file at all, and says at its end how much memory it took at most.
  */
 
 import { constants, crc32, deflateRawSync } from 'node:zlib';
@@ -11,7 +11,7 @@ import { type RawEntry, rawZip, ZipFolder } from '../../support/zip.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** What reading may take beyond what the process takes for a small bundle. */
+/** Memory limit beyond that of reading a small bundle. */
 const ALLOWED_BYTES = 96 * MIB;
 const LIMITS: BundleLimits = {
   entries: 10_000,
@@ -41,9 +41,9 @@ const NO_WRITING = [
 interface Outcome {
   readonly error: string | null;
   readonly code: string | null;
-  /** What the process got when it tried to write a file. */
+  /** Error of an attempt to write a file. */
   readonly writing: string;
-  /** Most memory it had. */
+  /** Peak memory. */
   readonly bytes: number;
 }
 
@@ -52,7 +52,7 @@ const SPEC: RawEntry = {
   data: `{"openapi":"3.0.3","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"operationId":"a","responses":{"200":{"description":"ok"}}}}}}`,
 };
 
-/** A GiB of zeros, packed to one MiB: the same block again and again. */
+/** A GiB of zeros compressed to one MiB, by repeating a block. */
 const PACKED_GIB = Buffer.concat([
   ...Array<Buffer>(GIB / MIB).fill(
     deflateRawSync(Buffer.alloc(MIB), { finishFlush: constants.Z_FULL_FLUSH }),
@@ -60,12 +60,12 @@ const PACKED_GIB = Buffer.concat([
   Buffer.from([3, 0]),
 ]);
 
-/** An archive of the document and this entry, which unpacks to a GiB of zeros and is said to have this size. */
+/** An archive of the document and an entry that unpacks to a GiB of zeros, with this declared size. */
 function withGib(name: string, size: number): Buffer {
   return rawZip([SPEC, { name, packed: PACKED_GIB, size }]);
 }
 
-/** One block of 38 KB that 60 entries have for their own; it unpacks to 38 MiB. */
+/** A block of 38 KB, shared by 60 entries, that unpacks to 38 MiB. */
 function overlappingBomb(): Buffer {
   const size = 38 * MIB;
   const block = { name: 'handlers/0.rs', packed: deflateRawSync(Buffer.alloc(size)), size };
@@ -102,7 +102,7 @@ describe('bundles that unpack to gigabytes', function () {
     return JSON.parse(stdout) as Outcome;
   }
 
-  async function expectRefused(
+  async function expectRejected(
     archive: Buffer,
     message: RegExp,
     code: string,
@@ -114,57 +114,57 @@ describe('bundles that unpack to gigabytes', function () {
     expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
   }
 
-  it('are read where no file can be written', () => {
+  it('are read without write access to the file system', () => {
     expect(small).to.include({ error: null, writing: 'ERR_ACCESS_DENIED' });
   });
 
-  it('42 KB that entries share: the total is over the limit', async () => {
+  it('overlapping entries in 42 KB: the total exceeds the limit', async () => {
     const bomb = overlappingBomb();
     expect(bomb.length).to.be.below(43_000);
-    await expectRefused(
+    await expectRejected(
       bomb,
       /^The bundle unpacks to \d{10} bytes; at most \d+ are allowed/,
       'body_too_large',
     );
   });
 
-  it('42 KB that entries share: they overlap', () =>
-    expectRefused(overlappingBomb(), /overlaps with another entry/, 'invalid_bundle', {
+  it('overlapping entries in 42 KB: the overlap is detected', () =>
+    expectRejected(overlappingBomb(), /overlaps with another entry/, 'invalid_bundle', {
       unpackedBytes: 100 * GIB,
     }));
 
-  it('a handler of a GiB that is said to have a KiB', () =>
-    expectRefused(
+  it('a handler of a GiB with a declared size of a KiB', () =>
+    expectRejected(
       withGib('handlers/a.rs', 1024),
-      /"handlers\/a\.rs" unpacks to more than the archive says/,
+      /"handlers\/a\.rs" unpacks to more than its declared size/,
       'invalid_bundle',
     ));
 
-  it('a manifest of a GiB that is said to have a KiB', () =>
-    expectRefused(
+  it('a manifest of a GiB with a declared size of a KiB', () =>
+    expectRejected(
       withGib('bundle.yaml', 1024),
-      /"bundle\.yaml" unpacks to more than the archive says/,
+      /"bundle\.yaml" unpacks to more than its declared size/,
       'invalid_bundle',
     ));
 
-  it('a handler of a GiB that says so', () =>
-    expectRefused(withGib('handlers/a.rs', GIB), /^The bundle unpacks to/, 'body_too_large'));
+  it('a handler with a declared size of a GiB', () =>
+    expectRejected(withGib('handlers/a.rs', GIB), /^The bundle unpacks to/, 'body_too_large'));
 
-  it('a handler of a GiB that says so, in a bundle that may unpack to more', () =>
-    expectRefused(
+  it('a handler with a declared size of a GiB, within the limit of the bundle', () =>
+    expectRejected(
       withGib('handlers/a.rs', GIB),
       /^handlers\/a\.rs has 1073741824 bytes; at most 16777216 are allowed/,
       'body_too_large',
       { unpackedBytes: 2 * GIB },
     ));
 
-  it('a picture of a GiB is not unpacked', async () => {
+  it('an image of a GiB is not unpacked', async () => {
     const outcome = await read(withGib('picture.png', GIB), { unpackedBytes: 2 * GIB });
     expect(outcome.error).to.equal(null);
     expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
   });
 
-  it('as many handlers as the limits allow are held one at a time, unless they are used', async () => {
+  it('unused handlers are held in memory one at a time', async () => {
     const code = Buffer.alloc(MIB, ' ');
     const packed = { packed: deflateRawSync(code), size: MIB, crc: crc32(code) };
     const handlers = Array.from({ length: 250 }, (_, index) => ({ name: `handlers/${index}.rs`, ...packed }));

@@ -25,7 +25,7 @@ describe('bundle script', () => {
   });
   afterEach(() => temp.remove());
 
-  /** Makes a folder with these files. */
+  /** Creates a folder with these files. */
   async function folder(name: string, files: Record<string, string>): Promise<string> {
     for (const [path, data] of Object.entries(files)) {
       const file = join(temp.path, name, path);
@@ -53,7 +53,7 @@ describe('bundle script', () => {
     expect(Object.fromEntries(contents)).to.deep.equal(PETS);
   });
 
-  it('writes the same bytes at any time, in any zone, for files made in any order', async () => {
+  it('writes the same bytes at any time, in any time zone, for files created in any order', async () => {
     const first = await folder('first', PETS);
     const second = await folder('second', Object.fromEntries(Object.entries(PETS).toReversed()));
     await utimes(join(second, 'openapi.yaml'), 1, 1);
@@ -73,7 +73,7 @@ describe('bundle script', () => {
     expect(await openArchive(`${path}.zip`, LIMITS)).to.have.length(4);
   });
 
-  it('says how it is used', async () => {
+  it('prints its usage', async () => {
     const { stdout } = await execa(process.execPath, [SCRIPT, '--help']);
     expect(stdout).to.match(/^Usage: node scripts\/bundle\.mjs FOLDER \[OUT\.zip\]/);
     await expectFailure([], /Usage: /);
@@ -81,7 +81,7 @@ describe('bundle script', () => {
     await expectFailure(['--fast'], /Unknown option '--fast'/);
   });
 
-  it('says what is wrong', async () => {
+  it('reports errors', async () => {
     const path = await folder('pets', PETS);
     await expectFailure([join(temp.path, 'nowhere')], /nowhere is not a folder/);
     await expectFailure([join(path, 'openapi.yaml')], /openapi\.yaml is not a folder/);
@@ -97,7 +97,7 @@ describe('bundle script', () => {
     expect(await readdir(temp.path)).to.have.members(['pets', 'empty']);
   });
 
-  it('makes a bundle of the petstore: all of its operations have a handler', async () => {
+  it('packs the petstore, in which all operations have a handler', async () => {
     const file = join(temp.path, 'petstore.zip');
     await writeFile(file, await bundleOf('petstore'));
     const { title, endpoints, warnings, problems } = await readBundle(file, LIMITS);

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
 import { readManifest } from '../../../src/import/bundle/manifest.js';
 
-function expectRefused(text: string, message: RegExp, code: ErrorCode = 'invalid_bundle'): void {
+function expectRejected(text: string, message: RegExp, code: ErrorCode = 'invalid_bundle'): void {
   let error: unknown;
   try {
     readManifest(text);
@@ -17,7 +17,7 @@ function expectRefused(text: string, message: RegExp, code: ErrorCode = 'invalid
 }
 
 describe('manifest of a bundle', () => {
-  it('says the name, the crates and the routes', () => {
+  it('has name, crates and routes', () => {
     const manifest = readManifest(`
 bundle:
   name: " Pets "
@@ -51,7 +51,7 @@ routes:
     'bundle:\ndependencies:\nroutes:\n',
     'bundle: {version: 1.0}',
   ]) {
-    it(`may say nothing: ${JSON.stringify(text)}`, () => {
+    it(`may be empty: ${JSON.stringify(text)}`, () => {
       expect(readManifest(text)).to.deep.equal(nothing);
     });
   }
@@ -65,24 +65,24 @@ routes:
     expect(dependencies).to.deep.equal({ rand: '0.9', rand_core: '0.9' });
   });
 
-  it('is told of keys that mean nothing, with their places', () => {
+  it('has warnings for unknown keys, with their locations', () => {
     const { warnings } = readManifest(
       'bundle:\n  name: Pets\n  author: me\nroute: []\nroutes:\n  - { method: GET, path: /, handler: a, code: 1 }\n',
     );
     expect(warnings).to.deep.equal([
-      'bundle.yaml, line 4, column 1: route means nothing here and is ignored.',
-      'bundle.yaml, line 3, column 3: bundle.author means nothing here and is ignored.',
-      'bundle.yaml, line 6, column 41: routes.0.code means nothing here and is ignored.',
+      'bundle.yaml, line 4, column 1: route is not a known key and is ignored.',
+      'bundle.yaml, line 3, column 3: bundle.author is not a known key and is ignored.',
+      'bundle.yaml, line 6, column 41: routes.0.code is not a known key and is ignored.',
     ]);
   });
 
-  const refused: Record<string, [text: string, message: RegExp, code?: ErrorCode]> = {
+  const rejected: Record<string, [text: string, message: RegExp, code?: ErrorCode]> = {
     'when it is a list': [
       '- bundle',
       /^bundle\.yaml, line 1, column 1: the manifest: must be an object, not an array/,
     ],
     'when it is text': ['bundle', /the manifest: must be an object, not a string/],
-    'when it is no YAML': ['bundle:\n  name: "Pets\n', /^bundle\.yaml, line \d, column \d+: .*quote/],
+    'when it is not YAML': ['bundle:\n  name: "Pets\n', /^bundle\.yaml, line \d, column \d+: .*quote/],
     'with a key twice': [
       'bundle: {}\nbundle: {}\n',
       /^bundle\.yaml, line 2, column 1: has the key "bundle" twice/,
@@ -95,37 +95,34 @@ routes:
       'bundle: {}\n---\nbundle: {}\n',
       /^bundle\.yaml, line 2, column 1: .*multiple documents/,
     ],
-    'with an alias of nothing': ['bundle: *b', /^bundle\.yaml: is not YAML: Unresolved alias/],
+    'with an unresolved alias': ['bundle: *b', /^bundle\.yaml: is not YAML: Unresolved alias/],
     'with an alias bomb': [
       `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'.replace(/./g, (to, at: number) => {
         const from = 'abcdefgh'[at];
         return `${to}: &${to} [${Array(9).fill(`*${from}`).join(',')}]\n`;
       })}`,
-      /^bundle\.yaml: repeats too much by aliases/,
+      /^bundle\.yaml: expands more than 100 aliases/,
     ],
-    'nested without end': ['['.repeat(100_000), /^bundle\.yaml: is nested more than 100 levels deep/],
+    'with deep nesting': ['['.repeat(100_000), /^bundle\.yaml: is nested more than 100 levels deep/],
     'with a name that is a number': [
       'bundle:\n  name: 5',
       /^bundle\.yaml, line 2, column 3: bundle\.name: must be a string/,
     ],
-    'with half a character in its name': [
+    'with a lone surrogate in its name': [
       'bundle: { name: "a\\ud800b" }',
       /^bundle\.yaml, line 1, column 11: bundle\.name: must be Unicode text without lone surrogates/,
     ],
-    'with half a character in the name of a handler': [
+    'with a lone surrogate in the name of a handler': [
       'routes:\n  - { method: GET, path: /s, handler: "b\\ud800" }\n',
       /^bundle\.yaml, line 2, column 30: routes\.0\.handler: must be Unicode text/,
     ],
     'with the folder of a handler': [
       'routes:\n  - { method: GET, path: /a, handler: handlers/a }\n',
-      /^bundle\.yaml, line 2, column 30: routes\.0\.handler: is the name of a file without its folder: "a"/,
+      /^bundle\.yaml, line 2, column 30: routes\.0\.handler: must be a file name without a folder: "a"/,
     ],
     'with an empty name': ['bundle: { name: " " }', /bundle\.name: must not be empty/],
-    'with a name without end': [
-      `bundle: { name: ${'x'.repeat(256)} }`,
-      /bundle\.name: must have at most 255/,
-    ],
-    'with routes that are no list': [
+    'with a very long name': [`bundle: { name: ${'x'.repeat(256)} }`, /bundle\.name: must have at most 255/],
+    'with routes that are not a list': [
       'routes: { a: 1 }',
       /^bundle\.yaml, line 1, column 1: routes: must be an array/,
     ],
@@ -137,11 +134,11 @@ routes:
       'routes:\n  - method: HEAD\n    path: /a\n    handler: a\n',
       /^bundle\.yaml, line 2, column 5: routes\.0\.method: must be one of GET, POST, PUT, DELETE, PATCH, not "HEAD"/,
     ],
-    'with a path that is no route': [
+    'with an invalid path': [
       'routes:\n  - method: GET\n    path: pets\n    handler: a\n',
       /^bundle\.yaml, line 3, column 5: routes\.0\.path: must start with "\/"/,
     ],
-    'with a path that leads out': [
+    'with a path with dot segments': [
       'routes: [{ method: GET, path: /a/../b, handler: a }]',
       /must not have "\." or "\.\."/,
     ],
@@ -154,7 +151,7 @@ routes:
       /^bundle\.yaml, line 3, column 3: dependencies\.regex: must be a string or an object, not a number/,
       'invalid_dependency',
     ],
-    'with a crate from elsewhere': [
+    'with a crate from another source': [
       'dependencies:\n  mine:\n    version: "1"\n    path: ../mine\n',
       /^bundle\.yaml, line 4, column 5: dependencies\.mine\.path: is not accepted/,
       'invalid_dependency',
@@ -165,18 +162,18 @@ routes:
       'invalid_dependency',
     ],
   };
-  for (const [what, [text, message, code]] of Object.entries(refused)) {
-    it(`is refused ${what}`, () => expectRefused(text, message, code));
+  for (const [what, [text, message, code]] of Object.entries(rejected)) {
+    it(`is rejected ${what}`, () => expectRejected(text, message, code));
   }
 
-  it('is told of the first of very many keys that mean nothing, in no time', function () {
+  it('lists the first of very many unknown keys, in linear time', function () {
     this.timeout(20_000);
     const { warnings } = readManifest(Array.from({ length: 40_000 }, (_, at) => `k${at}: 1\n`).join(''));
     expect(warnings).to.have.lengthOf(51);
-    expect(warnings.at(-1)).to.equal('… and 39950 more keys of the manifest that mean nothing');
+    expect(warnings.at(-1)).to.equal('… and 39950 more unknown keys of the manifest');
   });
 
-  it('cannot change what other objects have', () => {
+  it('cannot pollute prototypes', () => {
     const { warnings } = readManifest(
       '__proto__: { polluted: true }\nconstructor: { prototype: { polluted: true } }\n',
     );

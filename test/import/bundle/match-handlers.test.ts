@@ -1,20 +1,20 @@
-/** Handlers and operations brought together by their names. */
+/** Matching of handlers to operations by name. */
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { matchHandlers, normalizeName } from '../../../src/import/bundle/match-handlers.js';
+import { matchByName, normalizeName } from '../../../src/import/bundle/match-handlers.js';
 
-/** Matches by names alone; what came out, as `operationId: file`. */
+/** Matches by name; the pairs are `operationId: file`. */
 function match(operationIds: readonly (string | null)[], bases: readonly string[]) {
   const operations = operationIds.map((operationId, index) => ({
     operationId,
     name: operationId ?? `GET /${index}`,
   }));
   const handlers = bases.map((base) => ({ base, path: `handlers/${base}.rs` }));
-  const { matched, problems, doubtful } = matchHandlers(operations, handlers);
+  const { matched, problems, ambiguous } = matchByName(operations, handlers);
   return {
     pairs: Object.fromEntries([...matched].map(([{ name }, { base }]) => [name, base])),
     problems,
-    doubtful: [...doubtful].map((each) => ('base' in each ? each.base : each.name)),
+    ambiguous: [...ambiguous].map((each) => ('base' in each ? each.base : each.name)),
   };
 }
 
@@ -51,7 +51,7 @@ describe('handlers matched to operations', () => {
       expect(match([operationId], [base])).to.deep.equal({
         pairs: { [operationId]: base },
         problems: [],
-        doubtful: [],
+        ambiguous: [],
       });
     });
   }
@@ -67,15 +67,15 @@ describe('handlers matched to operations', () => {
     }
   });
 
-  it('not when there is no operationId, or no letter or digit in it', () => {
+  it('not without an operationId, or without letters and digits in it', () => {
     expect(match([null, '/', '__'], ['', '___', '-']).pairs).to.deep.equal({});
   });
 
-  it('by the very name, even when there is nothing but separators in it', () => {
+  it('by the exact name, even if it consists of separators', () => {
     expect(match(['__', '_'], ['_', '__']).pairs).to.deep.equal({ __: '__', _: '_' });
   });
 
-  it('by the very name before any other', () => {
+  it('by the exact name before a normalized one', () => {
     expect(match(['listPets'], ['list_pets', 'listPets']).pairs).to.deep.equal({ listPets: 'listPets' });
     expect(match(['listPets', 'list_pets'], ['list_pets']).pairs).to.deep.equal({ list_pets: 'list_pets' });
     expect(match(['listPets', 'list_pets'], ['list_pets', 'list-pets']).pairs).to.deep.equal({
@@ -84,38 +84,38 @@ describe('handlers matched to operations', () => {
     });
   });
 
-  it('reports two handlers for one operation, and uses neither', () => {
-    const { pairs, problems, doubtful } = match(['listPets'], ['list_pets', 'list-pets', 'other']);
+  it('reports two handlers for one operation and uses neither', () => {
+    const { pairs, problems, ambiguous } = match(['listPets'], ['list_pets', 'list-pets', 'other']);
     expect(pairs).to.deep.equal({});
     expect(problems).to.have.length(1);
     expect(problems[0]).to.include({ name: 'listPets', handler: null });
     expect(problems[0]?.message).to.match(
       /^handlers\/list_pets\.rs or handlers\/list-pets\.rs could be the handler of listPets, so none was used/,
     );
-    expect(doubtful).to.have.members(['listPets', 'list_pets', 'list-pets']);
+    expect(ambiguous).to.have.members(['listPets', 'list_pets', 'list-pets']);
   });
 
   it('reports one handler for two operations, and uses it for neither', () => {
-    const { pairs, problems, doubtful } = match(['listPets', 'list-pets', 'other'], ['list_pets']);
+    const { pairs, problems, ambiguous } = match(['listPets', 'list-pets', 'other'], ['list_pets']);
     expect(pairs).to.deep.equal({});
     expect(problems).to.have.length(1);
     expect(problems[0]).to.include({ name: null, handler: 'handlers/list_pets.rs' });
     expect(problems[0]?.message).to.match(
       /^handlers\/list_pets\.rs could be the handler of listPets or list-pets,/,
     );
-    expect(doubtful).to.have.members(['listPets', 'list-pets', 'list_pets']);
+    expect(ambiguous).to.have.members(['listPets', 'list-pets', 'list_pets']);
   });
 
-  it('reports nothing when several operations have one name, and no handler has it', () => {
+  it('reports nothing when several operations share a name that no handler has', () => {
     expect(match(['listPets', 'list-pets'], ['other'])).to.deep.equal({
       pairs: {},
       problems: [],
-      doubtful: [],
+      ambiguous: [],
     });
   });
 
-  describe('whatever the names are', () => {
-    /** Few letters, so that names meet; and separators, digits, an umlaut, something else. */
+  describe('for arbitrary names', () => {
+    /** Few letters, so that names collide, with separators, digits, an umlaut and others. */
     const name = fc.string({
       unit: fc.constantFrom('a', 'b', 'A', 'B', '1', '_', '-', '.', '/', 'ö', '😀'),
       maxLength: 6,
@@ -135,7 +135,7 @@ describe('handlers matched to operations', () => {
       );
     });
 
-    it('matches all that have the very name', () => {
+    it('matches all with the exact name', () => {
       fc.assert(
         fc.property(names, names, (operationIds, bases) => {
           const { pairs } = match(operationIds, bases);
@@ -145,14 +145,14 @@ describe('handlers matched to operations', () => {
       );
     });
 
-    it('leaves no handler and no operation of one name without a match or a problem', () => {
+    it('matches or reports every handler and operation with a common name', () => {
       fc.assert(
         fc.property(names, names, (operationIds, bases) => {
-          const { pairs, doubtful } = match(operationIds, bases);
-          const freeIds = operationIds.filter((id) => !(id in pairs) && !doubtful.includes(id));
+          const { pairs, ambiguous } = match(operationIds, bases);
+          const freeIds = operationIds.filter((id) => !(id in pairs) && !ambiguous.includes(id));
           const freeNames = freeIds.map(normalizeName).filter((each) => each !== '');
           const used = Object.values(pairs);
-          const freeBases = bases.filter((base) => !used.includes(base) && !doubtful.includes(base));
+          const freeBases = bases.filter((base) => !used.includes(base) && !ambiguous.includes(base));
           expect(freeBases.map(normalizeName).filter((base) => freeNames.includes(base))).to.deep.equal([]);
         }),
       );
@@ -164,7 +164,7 @@ describe('handlers matched to operations', () => {
           const there = match(operationIds, bases);
           const back = match(operationIds.toReversed(), bases.toReversed());
           expect(back.pairs).to.deep.equal(there.pairs);
-          expect(new Set(back.doubtful)).to.deep.equal(new Set(there.doubtful));
+          expect(new Set(back.ambiguous)).to.deep.equal(new Set(there.ambiguous));
         }),
       );
     });

@@ -1,4 +1,4 @@
-/** Bundles as a whole: which files are read, what becomes of them, and what is said about the rest. */
+/** Reading whole bundles: which files are read, the resulting API, and warnings about the rest. */
 import { expect } from 'chai';
 import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
@@ -58,7 +58,7 @@ describe('bundle', () => {
     return readBundle(await zips.write(zipOf(files)), { ...LIMITS, ...limits });
   }
 
-  async function expectRefused(
+  async function expectRejected(
     files: Files,
     message: RegExp,
     { code = 'invalid_bundle', ...limits }: Partial<BundleLimits> & { code?: ErrorCode } = {},
@@ -70,12 +70,12 @@ describe('bundle', () => {
     expect(error.code).to.equal(code);
   }
 
-  /** Each endpoint's name and the file of its handler. */
+  /** The files of the handlers by endpoint name. */
   function handlers({ endpoints }: ImportedApi): Record<string, string | null> {
     return Object.fromEntries(endpoints.map(({ name, handler }) => [name, handler?.file ?? null]));
   }
 
-  it('is an API with its handlers', async () => {
+  it('is read as an API with its handlers', async () => {
     const api = await read({ 'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }), ...BOTH });
     const [endpoint] = api.endpoints;
     expect(endpoint).to.deep.include({
@@ -104,29 +104,29 @@ describe('bundle', () => {
         const api = await read({ ...others, [name]: PETS, ...BOTH });
         expect(api.title).to.equal('Pets');
         expect(api.warnings).to.deep.equal(
-          later.map((other) => `${other} is not read: ${name} is there too and comes first.`),
+          later.map((other) => `${other} is not read: ${name} takes precedence.`),
         );
       });
     }
 
-    it('but not under another name, and says so', async () => {
+    it('but not under another name, with a warning', async () => {
       for (const name of ['openapi.yml', 'OpenAPI.yaml', 'swagger.json', 'api.json', 'docs/openapi.yaml']) {
-        await expectRefused({ [name]: PETS, 'README.md': '' }, new RegExp(`It has ${name}, which`));
+        await expectRejected({ [name]: PETS, 'README.md': '' }, new RegExp(`It has ${name}, which`));
       }
       const { warnings } = await read({ 'openapi.yaml': PETS, 'api.yml': '', 'bundle.yml': '', ...BOTH });
       expect(warnings).to.deep.equal([
-        'api.yml is not read: a document is named openapi.yaml, openapi.json, api.yaml, spec.yaml and stands at the root.',
-        'bundle.yml is not read: the manifest is named bundle.yaml and stands at the root.',
+        'api.yml is not read: a document must be named openapi.yaml, openapi.json, api.yaml, spec.yaml and be at the root.',
+        'bundle.yml is not read: the manifest must be named bundle.yaml and be at the root.',
       ]);
     });
 
-    it('and says what is wrong with it', async () => {
-      await expectRefused({ 'api.yaml': 'swagger: "2.0"' }, /^api\.yaml: .*Swagger 2\.0/, {
+    it('and reports its errors with its name', async () => {
+      await expectRejected({ 'api.yaml': 'swagger: "2.0"' }, /^api\.yaml: .*Swagger 2\.0/, {
         code: 'invalid_spec',
       });
-      await expectRefused({ 'openapi.json': '{' }, /^openapi\.json: /, { code: 'invalid_spec' });
+      await expectRejected({ 'openapi.json': '{' }, /^openapi\.json: /, { code: 'invalid_spec' });
       const twice = spec({ 'GET /a': 'same', 'GET /b': 'same' });
-      await expectRefused({ 'openapi.yaml': twice }, /^openapi\.yaml: GET \/a and GET \/b .*"same"/, {
+      await expectRejected({ 'openapi.yaml': twice }, /^openapi\.yaml: GET \/a and GET \/b .*"same"/, {
         code: 'invalid_spec',
       });
     });
@@ -135,11 +135,11 @@ describe('bundle', () => {
   describe('has no document and no routes', () => {
     const names =
       /no OpenAPI document and no routes: put openapi\.yaml, openapi\.json, api\.yaml, spec\.yaml at its root/;
-    it('when it has handlers only', () => expectRefused(BOTH, names));
+    it('when it has handlers only', () => expectRejected(BOTH, names));
     it('when its manifest lists none', () =>
-      expectRefused({ ...BOTH, 'bundle.yaml': 'bundle: { name: Pets }' }, names));
-    it('when it has litter only', () =>
-      expectRefused({ '__MACOSX/._openapi.yaml': PETS, '.DS_Store': '' }, names));
+      expectRejected({ ...BOTH, 'bundle.yaml': 'bundle: { name: Pets }' }, names));
+    it('when it has metadata files only', () =>
+      expectRejected({ '__MACOSX/._openapi.yaml': PETS, '.DS_Store': '' }, names));
   });
 
   describe('may be in a single folder', () => {
@@ -154,10 +154,10 @@ describe('bundle', () => {
       });
     });
 
-    it('beside what macOS adds', async () => {
+    it('beside metadata files of macOS', async () => {
       const files = { ...inFolder('petstore', { 'openapi.yaml': PETS, '.DS_Store': 'x', ...BOTH }) };
-      const litter = { '__MACOSX/petstore/._openapi.yaml': 'x', '.DS_Store': 'x' };
-      const api = await read({ ...files, ...litter, 'petstore/handlers/._list_pets.rs': '\u0000' });
+      const metadata = { '__MACOSX/petstore/._openapi.yaml': 'x', '.DS_Store': 'x' };
+      const api = await read({ ...files, ...metadata, 'petstore/handlers/._list_pets.rs': '\u0000' });
       expect(api.warnings).to.deep.equal([]);
       expect(api.endpoints).to.have.length(2);
     });
@@ -171,12 +171,12 @@ describe('bundle', () => {
     });
 
     it('but not with another beside it', () =>
-      expectRefused(
+      expectRejected(
         { ...inFolder('petstore', { 'openapi.yaml': PETS }), 'other/README.md': '' },
         /no OpenAPI document/,
       ));
     it('nor in a folder of that folder', () =>
-      expectRefused(inFolder('a/b', { 'openapi.yaml': PETS }), /no OpenAPI document/));
+      expectRejected(inFolder('a/b', { 'openapi.yaml': PETS }), /no OpenAPI document/));
   });
 
   describe('finds handlers', () => {
@@ -206,13 +206,13 @@ describe('bundle', () => {
       });
       expect(handlers(api)).to.deep.equal({ listPets: 'handlers/list_pets.rs', getPet: 'get_pet.rs' });
       expect(api.warnings).to.deep.equal([
-        'list_pets.rs is not read: handlers/list_pets.rs has the same name and comes first.',
-        'src/list_pets.rs is not read: handlers/list_pets.rs has the same name and comes first.',
-        'src/get_pet.rs is not read: get_pet.rs has the same name and comes first.',
+        'list_pets.rs is not read: handlers/list_pets.rs has the same name and takes precedence.',
+        'src/list_pets.rs is not read: handlers/list_pets.rs has the same name and takes precedence.',
+        'src/get_pet.rs is not read: get_pet.rs has the same name and takes precedence.',
       ]);
     });
 
-    it('nowhere deeper, and says so', async () => {
+    it('but not in deeper folders, with a warning', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...BOTH,
@@ -222,12 +222,12 @@ describe('bundle', () => {
       expect(handlers(api)).to.include({ getPet: 'handlers/get_pet.rs' });
       expect(api.warnings).to.deep.equal(
         ['handlers/v2/get_pet.rs', 'tests/get_pet.rs'].map(
-          (path) => `${path} is not read: handlers stand in handlers/, in src/ or beside the document.`,
+          (path) => `${path} is not read: handlers must be in handlers/, in src/ or at the root.`,
         ),
       );
     });
 
-    it('whose names mean something to cargo, as any others', async () => {
+    it('with names that are special to cargo', async () => {
       const api = await read({
         'openapi.yaml': spec({ 'GET /': 'main' }),
         'src/main.rs': '',
@@ -244,7 +244,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal([]);
     });
 
-    it('and tells of those of no operation first, however much else there is to tell', async () => {
+    it('and lists warnings about unused ones first', async () => {
       const heads = Object.fromEntries(
         Array.from({ length: 90 }, (_, at) => [`HEAD /p${at}`, null] as const),
       );
@@ -255,14 +255,14 @@ describe('bundle', () => {
         'bundle.yaml': `${Array.from({ length: 60 }, (_, at) => `key${at}: 1`).join('\n')}\n`,
       });
       expect(api.warnings[0]).to.equal('handlers/orphan.rs is the handler of no operation.');
-      expect(api.warnings[1]).to.match(/^bundle\.yaml, line 1, column 1: key0 means nothing here/);
-      expect(api.warnings[51]).to.equal('… and 10 more keys of the manifest that mean nothing');
+      expect(api.warnings[1]).to.match(/^bundle\.yaml, line 1, column 1: key0 is not a known key/);
+      expect(api.warnings[51]).to.equal('… and 10 more unknown keys of the manifest');
       expect(api.warnings[52]).to.match(/^handlers\/deep\/er\.rs is not read/);
       expect(api.warnings[53]).to.match(/^HEAD \/p0: left out/);
       expect(api.warnings.at(-1)).to.equal('… and 40 more operations that are left out');
     });
 
-    it('and tells once of those in doubt', async () => {
+    it('and reports ambiguous ones once', async () => {
       const api = await read({ 'openapi.yaml': PETS, ...BOTH, 'src/list-pets.rs': '' });
       expect(handlers(api)).to.deep.equal({ listPets: null, getPet: 'handlers/get_pet.rs' });
       expect(api.warnings).to.deep.equal([]);
@@ -271,7 +271,7 @@ describe('bundle', () => {
       ]);
     });
 
-    it('with a byte order mark, and drops it', async () => {
+    it('with a byte order mark, which is dropped', async () => {
       const api = await read({
         'openapi.yaml': `\ufeff${PETS}`,
         ...BOTH,
@@ -281,24 +281,24 @@ describe('bundle', () => {
     });
   });
 
-  describe('refuses a handler', () => {
+  describe('rejects a handler', () => {
     const withHandler = (data: string | Uint8Array, name = 'handlers/get_pet.rs') => ({
       'openapi.yaml': PETS,
       [name]: data,
     });
     it('that is not UTF-8', () =>
-      expectRefused(
+      expectRejected(
         withHandler(Uint8Array.of(0x2f, 0x2f, 0xf6)),
         /^handlers\/get_pet\.rs is not UTF-8; save it/,
       ));
     it('that is UTF-16', () =>
-      expectRefused(withHandler(Buffer.from('\ufeff// get', 'utf16le')), /is not UTF-8/));
+      expectRejected(withHandler(Buffer.from('\ufeff// get', 'utf16le')), /is not UTF-8/));
     it('that is not UTF-8, even when no operation has its name', () =>
-      expectRefused(withHandler(Uint8Array.of(0xff), 'other.rs'), /^other\.rs is not UTF-8/));
+      expectRejected(withHandler(Uint8Array.of(0xff), 'other.rs'), /^other\.rs is not UTF-8/));
     it('with NUL characters', () =>
-      expectRefused(withHandler('a\0b'), /^handlers\/get_pet\.rs has NUL characters/));
+      expectRejected(withHandler('a\0b'), /^handlers\/get_pet\.rs has NUL characters/));
     it('over the limit', () =>
-      expectRefused(
+      expectRejected(
         withHandler('x'.repeat(100_001)),
         /^handlers\/get_pet\.rs has 100001 bytes; at most 100000 are allowed \(API_BODY_LIMIT_BYTES\)/,
         {
@@ -307,8 +307,8 @@ describe('bundle', () => {
       ));
   });
 
-  it('refuses a document over the limit', () =>
-    expectRefused(
+  it('rejects a document over the limit', () =>
+    expectRejected(
       { 'openapi.yaml': PETS },
       /^openapi\.yaml has \d+ bytes; at most 100 are allowed \(SPEC_LIMIT_BYTES\)/,
       {
@@ -317,11 +317,11 @@ describe('bundle', () => {
       },
     ));
 
-  it('refuses a document that is not UTF-8', () =>
-    expectRefused({ 'openapi.yaml': Uint8Array.of(0xff, 0xfe) }, /^openapi\.yaml is not UTF-8/));
+  it('rejects a document that is not UTF-8', () =>
+    expectRejected({ 'openapi.yaml': Uint8Array.of(0xff, 0xfe) }, /^openapi\.yaml is not UTF-8/));
 
-  it('refuses a manifest over 1 MiB', () =>
-    expectRefused({ 'bundle.yaml': '#'.repeat(2 ** 20 + 1) }, /^bundle\.yaml has \d+ bytes/, {
+  it('rejects a manifest over 1 MiB', () =>
+    expectRejected({ 'bundle.yaml': '#'.repeat(2 ** 20 + 1) }, /^bundle\.yaml has \d+ bytes/, {
       code: 'body_too_large',
     }));
 
@@ -340,7 +340,7 @@ describe('bundle', () => {
       expect(api.dependencies).to.deep.equal({ regex: '1.10' });
     });
 
-    it('tells no crates from nothing said of crates', async () => {
+    it('distinguishes empty and missing dependencies', async () => {
       const dependenciesIn = async (rest: object) =>
         (await read({ 'openapi.yaml': PETS, ...BOTH, ...manifest([], rest) })).dependencies;
       expect(await dependenciesIn({ dependencies: {} })).to.deep.equal({});
@@ -386,7 +386,7 @@ describe('bundle', () => {
       expect(handlers(api)).to.deep.equal({ 'GET /': 'a.rs' });
     });
 
-    it('names handlers before their names do', async () => {
+    it('has routes that take precedence over names', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('GET', '/pets', 'get_pet'), route('GET', '/pets/{pet}', 'list_pets')], {}),
@@ -399,7 +399,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal([]);
     });
 
-    it('can use one handler many times', async () => {
+    it('can use one handler for several routes', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('POST', '/pets', 'list_pets'), route('GET', '/animals', 'list_pets')], {}),
@@ -422,7 +422,7 @@ describe('bundle', () => {
       expect(handlers(api)).to.deep.equal({ 'GET /pets': 'all.rs' });
     });
 
-    it('can end a doubt', async () => {
+    it('can resolve ambiguous names', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('GET', '/pets', 'list-pets')], {}),
@@ -434,7 +434,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
     });
 
-    it('may write routes with the base path of the document or without', async () => {
+    it('may have routes with or without the base path of the document', async () => {
       const files = {
         'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: 'https://a.example/v1' }),
         'a.rs': '',
@@ -445,7 +445,7 @@ describe('bundle', () => {
       }
     });
 
-    it('adds a route below the base path, whether or not it is written with it', async () => {
+    it('adds routes below the base path, written with or without it', async () => {
       const files = {
         'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
         'a.rs': '',
@@ -462,7 +462,7 @@ describe('bundle', () => {
       expect(api.endpoints.at(-1)).to.include({ name: 'PUT /', path: '/' });
     });
 
-    it('means the operation with exactly its path before the one below the base path', async () => {
+    it('prefers the operation with exactly the path of a route', async () => {
       const api = await read({
         'openapi.yaml': spec({ 'GET /pets': 'short', 'GET /v1/pets': 'long' }, { server: '/v1' }),
         'a.rs': '',
@@ -479,16 +479,16 @@ describe('bundle', () => {
       expect(handlers(both)).to.deep.equal({ short: 'b.rs', long: 'a.rs' });
     });
 
-    it('is refused with a route written both ways', () =>
-      expectRefused(
+    it('is rejected with a route both with and without the base path', () =>
+      expectRejected(
         {
           'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
           ...manifest([route('GET', '/pets', 'a'), route('GET', '/v1/pets', 'a')], {}),
         },
-        /^bundle\.yaml: routes\.1 \(GET \/v1\/pets\) answers the same requests as routes\.0 \(GET \/pets\)/,
+        /^bundle\.yaml: routes\.1 \(GET \/v1\/pets\) matches the same requests as routes\.0 \(GET \/pets\)/,
       ));
 
-    it('reports a handler that is not there', async () => {
+    it('reports a missing handler', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...BOTH,
@@ -506,17 +506,17 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
     });
 
-    it('is refused with two routes for the same requests', () =>
-      expectRefused(
+    it('is rejected with two routes for the same requests', () =>
+      expectRejected(
         {
           ...manifest([route('GET', '/{a}', 'a'), route('PUT', '/{a}', 'a'), route('GET', '/{b}/', 'a')]),
           'a.rs': '',
         },
-        /^bundle\.yaml: routes\.2 \(GET \/\{b\}\/\) answers the same requests as routes\.0 \(GET \/\{a\}\)/,
+        /^bundle\.yaml: routes\.2 \(GET \/\{b\}\/\) matches the same requests as routes\.0 \(GET \/\{a\}\)/,
       ));
 
-    it('is refused with a route that is too long after the base path', () =>
-      expectRefused(
+    it('is rejected with a route that is too long after the base path', () =>
+      expectRejected(
         {
           'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: `/${'b'.repeat(1500)}` }),
           ...manifest([route('GET', `/${'x'.repeat(600)}`, 'a')], {}),
@@ -524,20 +524,20 @@ describe('bundle', () => {
         /^bundle\.yaml: routes\.0: the route \/x+ after the base path \/b+ must have at most 2048 characters/,
       ));
 
-    it('is refused with a route whose name an operation has', () =>
-      expectRefused(
+    it('is rejected with a route whose name an operation has', () =>
+      expectRejected(
         { 'openapi.yaml': spec({ 'GET /a': 'GET /b' }), ...manifest([route('GET', '/b', 'a')], {}) },
-        /^bundle\.yaml: GET \/b is the operationId of another operation too/,
+        /^bundle\.yaml: GET \/b is also the operationId of another operation/,
       ));
 
-    it('is refused with a route too long for a name', () =>
-      expectRefused(
+    it('is rejected with a route too long for a name', () =>
+      expectRejected(
         manifest([route('GET', `/${'x'.repeat(255)}`, 'a')]),
         /^bundle\.yaml: the route GET \/x+ is too long/,
       ));
 
-    it('is refused with too many operations, those of the document counted', () =>
-      expectRefused(
+    it('is rejected with too many operations, including those of the document', () =>
+      expectRejected(
         { 'openapi.yaml': PETS, ...manifest([route('GET', '/a', 'a'), route('GET', '/b', 'a')], {}) },
         /^The bundle has 4 operations; at most 3 are allowed \(IMPORT_OPERATIONS_LIMIT\)/,
         { operations: 3 },

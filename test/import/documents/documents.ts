@@ -1,12 +1,9 @@
-/** Documents for tests: real ones from files, and small ones made here. */
+/** OpenAPI documents for tests: real ones from files, and small generated ones. */
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { AppError, type ErrorCode } from '../../../src/errors.js';
 import type { OpenApiDocument } from '../../../src/import/openapi/document.js';
 import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
-
-/** GitHub's API, about 1,200 operations. */
-export const GITHUB = 'node_modules/@octokit/openapi/generated/api.github.com.json';
 
 /** The text of a document of this folder. */
 export function documentText(name: string): string {
@@ -15,7 +12,7 @@ export function documentText(name: string): string {
 
 export const RESPONSES = { default: { description: 'Any' } };
 
-/** A document with these members beside a title and, unless given, one path. */
+/** A document with a title, these members, and one path unless given. */
 export function documentWith(members: object, version = '3.0.3'): string {
   return JSON.stringify({
     openapi: version,
@@ -29,8 +26,8 @@ export function read(text: string, operations = 100): Promise<OpenApiDocument> {
   return readOpenApi(text, { operations });
 }
 
-/** The document is refused, with a message like this. */
-export async function refuses(
+/** Expects a rejection with an AppError. */
+export async function expectRejected(
   reading: Promise<unknown>,
   message: RegExp,
   code: ErrorCode = 'invalid_spec',
@@ -39,7 +36,7 @@ export async function refuses(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  expect(error, 'nothing was refused').to.be.instanceOf(AppError);
+  expect(error, 'nothing was rejected').to.be.instanceOf(AppError);
   expect(error).to.have.property('message').that.matches(message);
   expect(error).to.include({ code });
 }

@@ -1,4 +1,4 @@
-/** Forms as bodies, and the styles in which parameters are written. */
+/** Form bodies, and styles of parameters. */
 import { expect } from 'chai';
 import { documentWith, RESPONSES, read } from '../documents/documents.js';
 
@@ -43,7 +43,7 @@ const bodyOf = async (mediaType: string, media: object, required = true) => {
 const PHOTO_SCHEMA = { $ref: '#/components/schemas/Photo' };
 
 describe('OpenAPI: forms', () => {
-  it('tells the fields of a multipart form from its files', async () => {
+  it('distinguishes text fields and files of a multipart form', async () => {
     const { body, warnings } = await bodyOf('multipart/form-data; charset=utf-8', {
       schema: PHOTO_SCHEMA,
       encoding: {
@@ -75,7 +75,7 @@ describe('OpenAPI: forms', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('knows how fields of an urlencoded form are written', async () => {
+  it('reads the styles of the fields of an urlencoded form', async () => {
     const list = { type: 'array', items: { type: 'integer' } };
     const properties = { plain: list, comma: list, pipes: list, deep: { type: 'object' } };
     const { body, warnings } = await bodyOf('application/x-www-form-urlencoded', {
@@ -91,7 +91,9 @@ describe('OpenAPI: forms', () => {
         odd: { style: 'deepObject' },
       },
     });
-    expect(body?.fields?.map(({ name, style, rawStyle }) => [name, style, rawStyle])).to.deep.equal([
+    expect(
+      body?.fields?.map(({ name, style, unsupportedStyle }) => [name, style, unsupportedStyle]),
+    ).to.deep.equal([
       ['plain', 'repeated', undefined],
       ['comma', undefined, undefined],
       ['pipes', 'pipeDelimited', undefined],
@@ -101,12 +103,12 @@ describe('OpenAPI: forms', () => {
       ['odd', undefined, 'deepObject'],
     ]);
     expect(warnings).to.deep.equal([
-      'POST /a: the field "spread" of the form, in the style "form", is not taken apart; the handler gets its text',
-      'POST /a: the field "odd" of the form, in the style "deepObject", is not taken apart; the handler gets its text',
+      'POST /a: the form field "spread", in the style "form", is not parsed; the handler gets the raw text',
+      'POST /a: the form field "odd", in the style "deepObject", is not parsed; the handler gets the raw text',
     ]);
   });
 
-  it('does without the fields of what is no form, or too long a one', async () => {
+  it('has no fields for other media types and for too many fields', async () => {
     expect((await bodyOf('text/plain', { schema: PHOTO_SCHEMA })).body).not.to.have.property('fields');
     const names = Array.from({ length: 201 }, (_, at) => [`f${at}`, { type: 'string' }]);
     const { body, warnings } = await bodyOf('multipart/form-data', {
@@ -114,7 +116,7 @@ describe('OpenAPI: forms', () => {
     });
     expect(body).not.to.have.property('fields');
     expect(warnings).to.deep.equal([
-      'POST /a: the form has 201 fields, more than the 200 that a handler takes apart; it gets the form as it is',
+      'POST /a: the form has 201 fields, more than the 200 that a handler parses; it gets the form as a whole',
     ]);
   });
 });
@@ -125,7 +127,9 @@ describe('OpenAPI: styles of parameters', () => {
     const get = { parameters, responses: RESPONSES };
     const document = await read(documentWith({ paths: { [path]: { get } } }));
     return {
-      styles: document.operations[0]?.parameters.map(({ style, rawStyle }) => style ?? rawStyle),
+      styles: document.operations[0]?.parameters.map(
+        ({ style, unsupportedStyle }) => style ?? unsupportedStyle,
+      ),
       warnings: document.warnings,
     };
   };
@@ -136,7 +140,7 @@ describe('OpenAPI: styles of parameters', () => {
     ...style,
   });
 
-  it('tells what a handler takes apart', async () => {
+  it('reads the styles that handlers parse', async () => {
     const { styles, warnings } = await styled([
       query('a', { type: 'string' }),
       query('b', LIST),
@@ -156,7 +160,7 @@ describe('OpenAPI: styles of parameters', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('warns of what a handler gets as text', async () => {
+  it('warns of unsupported styles', async () => {
     const inPath = { in: 'path', required: true, schema: { type: 'integer' } };
     const { styles, warnings } = await styled(
       [
@@ -169,14 +173,14 @@ describe('OpenAPI: styles of parameters', () => {
       '/{id}/{no}',
     );
     expect(styles).to.deep.equal(['matrix', 'label', 'form', 'deepObject', 'simple']);
-    const said = (what: string) =>
-      `GET /{id}/{no}: the ${what}, is not taken apart; the handler gets its text`;
+    const warning = (parameter: string) =>
+      `GET /{id}/{no}: the ${parameter}, is not parsed; the handler gets the raw text`;
     expect(warnings).to.deep.equal([
-      said('path parameter "id", in the style "matrix"'),
-      said('path parameter "no", in the style "label"'),
-      said('query parameter "filter", an object in the style "form"'),
-      said('query parameter "odd", in the style "deepObject"'),
-      said('header parameter "X-Page", an object in the style "simple"'),
+      warning('path parameter "id", in the style "matrix"'),
+      warning('path parameter "no", in the style "label"'),
+      warning('query parameter "filter", an object in the style "form"'),
+      warning('query parameter "odd", in the style "deepObject"'),
+      warning('header parameter "X-Page", an object in the style "simple"'),
     ]);
   });
 });

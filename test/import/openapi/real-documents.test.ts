@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { parseRoute } from '../../../src/route-pattern.js';
-import { documentText, GITHUB, read } from '../documents/documents.js';
+import { parseRoute } from '../../../src/model/route-pattern.js';
+import { GITHUB_DOCUMENT } from '../../support/server-cache.js';
+import { documentText, read } from '../documents/documents.js';
 
 const label = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
 describe('OpenAPI: real documents', () => {
-  it('reads the petstore of 3.0', async () => {
+  it('reads the petstore in 3.0', async () => {
     const document = await read(documentText('petstore-3.0.yaml'));
     expect(document).to.include({ title: 'Swagger Petstore', version: '1.0.0', basePath: '/v1' });
     expect(document.warnings).to.deep.equal([]);
@@ -36,7 +37,7 @@ describe('OpenAPI: real documents', () => {
     ]);
   });
 
-  it('reads what only 3.1 has', async () => {
+  it('reads features of 3.1', async () => {
     const document = await read(documentText('museum-3.1.yaml'));
     expect(document).to.include({
       title: 'Museum of Modern Measures',
@@ -84,7 +85,7 @@ describe('OpenAPI: real documents', () => {
     ]);
   });
 
-  it('follows references of path items, also to other paths and through each other', async () => {
+  it('resolves references of path items, also to other paths and in chains', async () => {
     const document = await read(documentText('path-items-3.0.json'));
     expect(document.basePath).to.equal('/shop');
     expect(document.operations.map(({ name }) => name)).to.deep.equal([
@@ -106,7 +107,7 @@ describe('OpenAPI: real documents', () => {
   });
 
   it('reads a document with more than a thousand operations', async () => {
-    const text = readFileSync(GITHUB, 'utf8');
+    const text = readFileSync(GITHUB_DOCUMENT, 'utf8');
     const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
     const described = Object.entries(paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),

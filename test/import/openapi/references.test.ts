@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type TempDir, tempDir } from '../../support/temp.js';
-import { documentWith, RESPONSES, read, refuses } from '../documents/documents.js';
+import { documentWith, expectRejected, RESPONSES, read } from '../documents/documents.js';
 
-/** A document with a schema that is a reference, and uses of it. */
+/** A document with the schema `A`, and others. */
 const withSchema = (schema: object, others: object = {}, version = '3.1.0') =>
   documentWith({ components: { schemas: { A: schema, ...others } } }, version);
 
 describe('OpenAPI: references', () => {
-  describe('out of the document', () => {
+  describe('that are external', () => {
     let server: Server;
     let folder: TempDir;
     let requests = 0;
@@ -32,7 +32,7 @@ describe('OpenAPI: references', () => {
       await folder.remove();
     });
 
-    it('are refused, wherever they stand, and nothing is fetched or read', async () => {
+    it('are rejected anywhere, and nothing is fetched or read', async () => {
       const file = join(folder.path, 'other.json');
       for (const target of [
         url,
@@ -59,17 +59,17 @@ describe('OpenAPI: references', () => {
           documentWith({ components: { callbacks: { one: { '{$url}': reference } } } }),
           documentWith({ webhooks: { one: reference } }, '3.1.0'),
         ];
-        for (const document of documents) await refuses(read(document), /leads out of the document/);
+        for (const document of documents) await expectRejected(read(document), /is external/);
       }
       expect(requests).to.equal(0);
     });
 
-    it('names the place', async () => {
+    it('are rejected with their location', async () => {
       const text = documentWith({ paths: { '/a': { get: { responses: { default: { $ref: 'x.yaml' } } } } } });
-      await refuses(read(text), /^\/paths\/~1a\/get\/responses\/default: \$ref "x\.yaml" leads out/);
+      await expectRejected(read(text), /^\/paths\/~1a\/get\/responses\/default: \$ref "x\.yaml" is external/);
     });
 
-    it('are nothing in what is data', async () => {
+    it('are ignored in data', async () => {
       const data = { $ref: url };
       const text = withSchema({
         type: 'object',
@@ -85,7 +85,7 @@ describe('OpenAPI: references', () => {
       expect(requests).to.equal(0);
     });
 
-    it('are not followed for dialects and names of schemas', async () => {
+    it('are not fetched for `$schema` and `$id`', async () => {
       const schema = { $schema: url, $id: url, type: 'object' };
       const text = documentWith({ jsonSchemaDialect: url, components: { schemas: { A: schema } } }, '3.1.0');
       expect((await read(text)).operations).to.have.lengthOf(1);
@@ -93,16 +93,16 @@ describe('OpenAPI: references', () => {
     });
   });
 
-  it('to themselves are refused', async () => {
+  it('that are circular are rejected', async () => {
     const own = { $ref: '#/components/schemas/A' };
-    await refuses(read(withSchema(own)), /^\/components\/schemas\/A: .*leads back to itself/);
-    await refuses(read(withSchema({ $ref: '#/components/schemas/B' }, { B: own })), /leads back to itself/);
-    await refuses(read(withSchema({ $ref: '#/components/schemas/A/x' })), /leads back to itself/);
+    await expectRejected(read(withSchema(own)), /^\/components\/schemas\/A: .*is circular/);
+    await expectRejected(read(withSchema({ $ref: '#/components/schemas/B' }, { B: own })), /is circular/);
+    await expectRejected(read(withSchema({ $ref: '#/components/schemas/A/x' })), /is circular/);
     const item = { $ref: '#/paths/~1a' };
-    await refuses(read(documentWith({ paths: { '/a': item } })), /^\/paths\/~1a: .*leads back to itself/);
+    await expectRejected(read(documentWith({ paths: { '/a': item } })), /^\/paths\/~1a: .*is circular/);
   });
 
-  it('to nowhere are refused', async () => {
+  it('without target are rejected', async () => {
     for (const target of [
       '#/components/schemas/B',
       '#/x/y',
@@ -110,14 +110,14 @@ describe('OpenAPI: references', () => {
       '#/components/schemas/constructor',
       '#/%zz',
     ]) {
-      await refuses(
+      await expectRejected(
         read(withSchema({ $ref: target })),
-        /^\/components\/schemas\/A: .*(leads to nothing|not valid)/,
+        /^\/components\/schemas\/A: .*(has no target|not valid)/,
       );
     }
   });
 
-  it('may go in circles between schemas', async () => {
+  it('between schemas may form cycles', async () => {
     const body = (schema: object) => ({ content: { 'application/json': { schema } } });
     const text = documentWith({
       paths: {
@@ -138,7 +138,7 @@ describe('OpenAPI: references', () => {
     ]);
   });
 
-  it('into data are refused', async () => {
+  it('into data are rejected', async () => {
     for (const [key, value] of Object.entries({
       example: {},
       default: {},
@@ -147,9 +147,9 @@ describe('OpenAPI: references', () => {
       examples: [{}],
     })) {
       const target = `#/components/schemas/B/${key}${Array.isArray(value) ? '/0' : ''}`;
-      await refuses(
+      await expectRejected(
         read(withSchema({ $ref: target }, { B: { [key]: value } })),
-        new RegExp(`^/components/schemas/A: \\$ref ".*" leads into "${key}", which is data; put`),
+        new RegExp(`^/components/schemas/A: \\$ref ".*" points into "${key}", which is data`),
       );
     }
     const names = { default: { type: 'string' }, example: { $ref: '#/components/schemas/default' } };
@@ -163,7 +163,7 @@ describe('OpenAPI: references', () => {
       documentWith({ paths: { '/z': { $ref: '#/x-items/a' } }, 'x-items': { a: item, ...others } });
     const operation = { operationId: 'z', responses: RESPONSES };
 
-    it('make a part of the document of what is there', async () => {
+    it('are resolved', async () => {
       const { operations } = await read(inExtension({ get: operation }));
       expect(operations.map(({ name }) => name)).to.deep.equal(['z']);
       const through = documentWith({
@@ -174,41 +174,41 @@ describe('OpenAPI: references', () => {
       expect((await read(through)).operations.map(({ name }) => name)).to.deep.equal(['z']);
     });
 
-    it('which is looked at like the rest of it', async () => {
-      await refuses(
+    it('have targets that are scanned like the rest of the document', async () => {
+      await expectRejected(
         read(inExtension({ get: { ...operation, summary: 'a\u0000b' } })),
         /^\/x-items\/a\/get\/summary: must not have NUL characters/,
       );
-      await refuses(
+      await expectRejected(
         read(inExtension({ get: { ...operation, operationId: 'z\ud800' } })),
         /^\/x-items\/a\/get\/operationId: must be Unicode text/,
       );
-      await refuses(
+      await expectRejected(
         read(inExtension({ get: { ...operation, requestBody: { $ref: 'https://a.example/b' } } })),
-        /leads out of the document/,
+        /is external/,
       );
-      await refuses(
+      await expectRejected(
         read(inExtension({ $ref: '#/x-items/b' }, { b: { get: { ...operation, summary: '\0' } } })),
         /^\/x-items\/b\/get\/summary: must not have NUL/,
       );
     });
 
-    it('which is validated', async () => {
-      await refuses(
+    it('have targets that are validated', async () => {
+      await expectRejected(
         read(inExtension({ get: { operationId: 'z' } })),
         /\/paths\/~1z\/get: must have required property 'responses'/,
       );
-      await refuses(
+      await expectRejected(
         read(inExtension({ get: { ...operation, tags: 1 } })),
         /\/paths\/~1z\/get\/tags: must be array/,
       );
     });
   });
 
-  it('to something of another kind are refused where they are used', async () => {
+  it('to a target of the wrong kind are rejected', async () => {
     const text = documentWith({
       paths: { '/a': { get: { parameters: [{ $ref: '#/info' }], responses: RESPONSES } } },
     });
-    await refuses(read(text), /^GET \/a: parameters\/0: is no parameter/);
+    await expectRejected(read(text), /^GET \/a: parameters\/0: is not a parameter/);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { documentWith, RESPONSES, read, refuses } from '../documents/documents.js';
+import { documentWith, expectRejected, RESPONSES, read } from '../documents/documents.js';
 
 const operation = (members: object = {}) => ({ responses: RESPONSES, ...members });
 const withPaths = (paths: object) => documentWith({ paths });
@@ -24,24 +24,24 @@ describe('OpenAPI: routes', () => {
     }
   });
 
-  it('puts server variables at their defaults', async () => {
+  it('replaces server variables by their defaults', async () => {
     const variables = { version: { default: 'v2', enum: ['v1', 'v2'] }, host: { default: 'a.example' } };
     expect(await basePathOf({ url: 'https://{host}/api/{version}', variables })).to.equal('/api/v2');
     expect(await basePathOf({ url: '/{base}', variables: { base: { default: '' } } })).to.equal(null);
-    await refuses(
+    await expectRejected(
       basePathOf({ url: '/{other}', variables }),
       /^\/servers\/0: the server variable "other" has no default/,
     );
-    await refuses(basePathOf({ url: '/{constructor}', variables }), /"constructor" has no default/);
+    await expectRejected(basePathOf({ url: '/{constructor}', variables }), /"constructor" has no default/);
   });
 
-  it('refuses base paths that cannot be one', async () => {
+  it('rejects invalid base paths', async () => {
     for (const url of ['/a/../b', '../v1', '/a//b', '/v1?x=1', '/v1#x', '/a*', '/%zz', '/a b']) {
-      await refuses(basePathOf({ url }), /^\/servers\/0\/url: the path /);
+      await expectRejected(basePathOf({ url }), /^\/servers\/0\/url: the path /);
     }
   });
 
-  it('leaves out, by name, what cannot be a route', async () => {
+  it('leaves out paths that are not valid routes, with a warning each', async () => {
     const paths = [
       '/a.{format}',
       '/b/*',
@@ -64,7 +64,7 @@ describe('OpenAPI: routes', () => {
     for (const warning of warnings) expect(warning).to.match(/^GET \/.*: left out: the path /);
   });
 
-  it('ignores servers of paths and operations, and says so once', async () => {
+  it('ignores servers of paths and operations, with one warning', async () => {
     const servers = [{ url: '/other' }];
     const item = { servers, get: operation({ servers }) };
     const { basePath, warnings } = await read(
@@ -75,7 +75,7 @@ describe('OpenAPI: routes', () => {
     expect(warnings[0]).to.match(/servers .* are ignored/);
   });
 
-  it('takes a path that begins like the base path for another than what comes after it', async () => {
+  it('does not strip the base path from paths', async () => {
     const { operations } = await read(
       documentWith({
         servers: [{ url: '/v1' }],
@@ -85,7 +85,7 @@ describe('OpenAPI: routes', () => {
     expect(operations.map(({ path }) => path)).to.deep.equal(['/v1/pets', '/pets']);
   });
 
-  it('names the first of each kind of warnings, and counts the others', async () => {
+  it('lists the first warnings of each kind, and counts the others', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, at) => [`/p${at}/{id}`, { get: operation(), head: operation() }]),
     );
@@ -96,7 +96,7 @@ describe('OpenAPI: routes', () => {
     expect(warnings[101]).to.match(/^… and 10 more path parameters/);
   });
 
-  it('has all parameters of a path, in its order, before the others', async () => {
+  it('lists all path parameters, in the order of the path, before the others', async () => {
     const parameters = [
       { name: 'q', in: 'query', schema: {} },
       { name: 'b', in: 'path', required: true, schema: { type: 'integer' } },
@@ -109,7 +109,7 @@ describe('OpenAPI: routes', () => {
     ]);
   });
 
-  it('makes parameters and path agree, and says so', async () => {
+  it('adjusts the parameters to the path, with warnings', async () => {
     const parameters = [
       { name: 'gone', in: 'path', required: true, schema: {} },
       { name: 'Accept', in: 'header', schema: {} },
@@ -124,7 +124,7 @@ describe('OpenAPI: routes', () => {
     expect(warnings.join()).to.match(/"gone" is left out.*"id" is not described/);
   });
 
-  it('cuts descriptions that are too long, and prefers the summary', async () => {
+  it('truncates long descriptions, and prefers the summary', async () => {
     const long = `${'x'.repeat(65_534)}😀😀`;
     const { operations, warnings } = await read(
       withPaths({
@@ -140,11 +140,11 @@ describe('OpenAPI: routes', () => {
     expect(warnings).to.have.lengthOf(1);
   });
 
-  it('names one operation under two paths once', async () => {
+  it('names an operation that two paths share only once', async () => {
     const { operations, warnings } = await read(
       withPaths({ '/a': { get: operation({ operationId: 'one' }) }, '/b': { $ref: '#/paths/~1a' } }),
     );
     expect(operations.map(({ name }) => name)).to.deep.equal(['one', 'GET /b']);
-    expect(warnings.join()).to.match(/^GET \/b: is the operation of GET \/a/);
+    expect(warnings.join()).to.match(/^GET \/b: references the operation of GET \/a/);
   });
 });

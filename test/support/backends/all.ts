@@ -1,6 +1,6 @@
 /** A running backend of every service type. */
 import { join } from 'node:path';
-import { parseServiceConfig, type ServiceType } from '../../../src/service-configs.js';
+import { parseServiceConfig, type ServiceType } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { createDatabase } from '../postgres.js';
 import { tempDir } from '../temp.js';
@@ -12,7 +12,7 @@ import { startRedisBackend } from './redis.js';
 import { startS3Backend } from './s3.js';
 import { startSmtpBackend } from './smtp.js';
 
-/** What of a backend those need who only use it. */
+/** The part of a backend that its users need. */
 export type RunningBackend<T extends ServiceType = ServiceType> = Pick<TestBackend<T>, 'config' | 'remove'>;
 
 /** Starts one, by type. */

@@ -1,15 +1,15 @@
 /** A real FTP server (vsftpd) for tests, with or without TLS, on a free port and a folder of its own. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseServiceConfig } from '../../../src/service-configs.js';
+import { parseServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
-import { serverProcess } from '../server-process.js';
+import { freePort } from '../ports.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 export interface FtpBackend extends TestBackend<'ftp'> {
-  /** What the server has below the `base_path` of the config. */
+  /** The files below the `base_path` of the config. */
   readonly folder: string;
 }
 
@@ -77,11 +77,6 @@ export async function startFtpBackend({ tls = false } = {}): Promise<FtpBackend>
       timeout_seconds: 10,
       ...(certificates && { ssl_root_cert: certificates.ca.pem }),
     }),
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await home.remove();
-    },
+    ...withFolder(server, home),
   };
 }

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parseServiceConfig } from '../../../src/service-configs.js';
+import { parseServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { type Certificates, makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
-import { serverProcess } from '../server-process.js';
+import { freePort } from '../ports.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 export interface MariadbBackend extends TestBackend<'mysql'> {
@@ -53,11 +53,6 @@ export async function startMariadbBackend(tls = true): Promise<MariadbBackend> {
   return {
     certificates,
     config: parseServiceConfig('mysql', { host: '127.0.0.1', port, ...ACCOUNT }),
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    ...withFolder(server, folder),
   };
 }

@@ -1,6 +1,6 @@
 /** A real memcached as a backend. */
 import type { TestBackend } from '../backend.js';
-import { freePort } from '../postgres.js';
+import { freePort } from '../ports.js';
 import { serverProcess } from '../server-process.js';
 
 export async function startMemcachedBackend(): Promise<TestBackend<'memcached'>> {

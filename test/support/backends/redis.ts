@@ -1,9 +1,9 @@
 /** Redis as a backend: with a password, and with TLS if wanted. */
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
-import { type ServerProcess, serverProcess } from '../server-process.js';
+import { freePort } from '../ports.js';
+import { type ServerProcess, serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 export interface RedisBackendOptions {
@@ -45,13 +45,6 @@ export async function startRedisBackend({
   await server.start();
   return {
     config,
-    start: server.start,
-    stop: server.stop,
-    hang: server.hang,
-    wake: server.wake,
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    ...withFolder(server, folder),
   };
 }

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { objstoreDriver } from '../../../src/actors/drivers/objstore.js';
-import { lendFiles } from '../../../src/actors/object-access.js';
+import { actorFiles } from '../../../src/actors/actor-files.js';
+import { objstoreDriver } from '../../../src/actors/drivers/objstore/driver.js';
 import { ServiceError } from '../../../src/actors/service-error.js';
 import { type ActorHostView, createWebServer } from '../../../src/actors/web-server.js';
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import type { Database } from '../../../src/store/database.js';
 import { registerNode, removeNode } from '../../../src/store/nodes.js';
 import { startActor, tryConnection } from '../actors.js';
@@ -27,9 +27,9 @@ export interface ObjectHostOptions {
   readonly token: string;
   /** The active services by their ids, the one that has been active longest first. */
   readonly services: readonly (readonly [string, ServiceConfig<'objstore'>])[];
-  /** What it tells of itself; all unless given. */
+  /** The node data it publishes; all by default. */
   readonly info?: (info: { socket: string; url: string }) => Readonly<Record<string, string>>;
-  /** The machine it says to be on; this one unless given. */
+  /** The host name it reports; by default that of this machine. */
   readonly hostname?: string;
 }
 
@@ -49,7 +49,7 @@ export async function startObjectHost(options: ObjectHostOptions): Promise<Objec
       const [actor, config] = id === undefined ? [] : [actors.get(id), configs.get(id)];
       if (id === undefined || !actor || !config)
         throw new ServiceError('inactive', 'no object storage is active');
-      return { serviceId: id, files: lendFiles(actor, config.bucket) };
+      return { serviceId: id, files: actorFiles(actor, config.bucket) };
     },
   };
   const socket = join(folder.path, 'actors.sock');

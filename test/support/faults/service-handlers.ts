@@ -1,4 +1,4 @@
-/** Handlers that answer with what a service says, or with what went wrong, in the words that their author reads. */
+/** Handlers that return the result of a service call, or its error message. */
 
 /** Sets a key of the Redis that is bound as `cache`, and reads it. */
 export const REDIS_READER = `

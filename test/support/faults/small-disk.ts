@@ -1,4 +1,4 @@
-/** A disk of a few megabytes that a test can fill up: a file system in memory. Mounting takes root. */
+/** A disk of a few megabytes that a test can fill: a tmpfs. Mounting needs root. */
 import { execFile } from 'node:child_process';
 import { mkdir, rm, statfs, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,14 +7,14 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 export interface SmallDisk {
-  /** Leaves so many KiB free. */
+  /** Fills the disk except for this many KiB. */
   fill(leaveKb: number): Promise<void>;
-  /** There is room again. */
+  /** Frees the space again. */
   clear(): Promise<void>;
   unmount(): Promise<void>;
 }
 
-/** Mounts one on a folder, which is made if needed. */
+/** Mounts a disk on a folder, which is created if needed. */
 export async function mountSmallDisk(folder: string, megabytes: number): Promise<SmallDisk> {
   await mkdir(folder, { recursive: true });
   await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0755`, 'edge-gateway-test', folder]);

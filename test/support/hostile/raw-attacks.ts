@@ -1,7 +1,4 @@
-/**
- * A handler that knows nothing of the SDK and speaks the frames itself, wrongly. What it does with a request stands in the
- * request's target, after `do=`.
- */
+/** A handler without the SDK that violates the frame protocol. The action is in the request's target, after `do=`. */
 export const RAW_ATTACKS = `
 // Does without read_request.
 use std::fs::File;
@@ -71,8 +68,8 @@ fn request(stream: &mut UnixStream) -> std::io::Result<(u32, String, String)> {
 fn serve(mut stream: UnixStream) -> std::io::Result<()> {
     loop {
         let (number, head, body) = request(&mut stream)?;
-        let deed = head.split("do=").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("").to_owned();
-        match deed.as_str() {
+        let action = head.split("do=").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("").to_owned();
+        match action.as_str() {
             "head" => stream.write_all(&response(number, &body))?,
             "twice" => stream.write_all(&[response(number, OK), response(number, OK)].concat())?,
             "unasked" => stream.write_all(&response(number.wrapping_add(77), OK))?,
@@ -136,13 +133,13 @@ fn main() {
 `;
 
 /** Ready, and its socket is not what it should be. */
-export const rawAtStart = (deed: string) => `
+export const rawAtStart = (action: string) => `
 // Does without read_request.
 use std::io::Write;
 use std::os::fd::FromRawFd;
 fn main() {
     let path = std::env::var("EDGE_SOCKET").expect("a socket");
-    ${deed}
+    ${action}
     let mut control = unsafe { std::fs::File::from_raw_fd(3) };
     control.write_all(b"ready\\n").expect("to be heard");
     std::thread::sleep(std::time::Duration::from_secs(60));

@@ -1,4 +1,4 @@
-/** A handler, written with the SDK, that does all a hostile author could think of: what the query parameter `do` says. */
+/** A handler, written with the SDK, that performs attacks: the one in the query parameter `do`. */
 
 export const ATTACKS = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -222,7 +222,7 @@ fn handle(req: Request) -> Response {
             return Response::text(200, tried.map_or_else(|error| error.to_string(), |_| "connected".to_owned()));
         }
         "memory-without-first-thread" => {
-            // What it does next, it does as a process whose first thread has ended.
+            // From here on its first thread has ended.
             if unsafe { fork() } == 0 {
                 thread::spawn(|| {
                     let held = black_box(vec![1u8; 200 << 20]);
@@ -241,7 +241,7 @@ fn handle(req: Request) -> Response {
         "read-body" => return Response::text(200, req.body_bytes().len().to_string()),
         "sleep" => thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0))),
         "nothing" => {}
-        _ => return Response::text(400, format!("no such deed: {name}")),
+        _ => return Response::text(400, format!("no such action: {name}")),
     }
     Response::text(200, "done")
 }
@@ -249,12 +249,12 @@ handler_loop!(handle);
 `;
 
 /** Never ready: what it does instead. */
-export const atStart = (deed: string) => `
+export const atStart = (action: string) => `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response { Response::ok("ready") }
 mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
 fn main() {
     if std::env::var("NO_SUCH_VARIABLE").is_ok() { real::run() }
-    ${deed}
+    ${action}
 }
 `;

@@ -1,16 +1,19 @@
 //! serde's reading side over a [`Node`].
 //!
-//! Each method asks only for what its type can be, and leaves everything else to [`De::mismatch`], which is not generic:
-//! a visitor's unused methods are then never compiled. The generic methods are kept from being inlined: merged into one
-//! function for a whole type, they took a third longer to optimise, for no speed that a request would notice.
+//! Each method asks only for what its type can be, and leaves everything else to [`De::mismatch`], which is not
+//! generic: a visitor's unused methods are then never compiled. The generic methods are not inlined: merged into one
+//! function for a whole type, they take a third longer to optimise, for no measurable speed.
 
+use super::error::Error;
 use super::node::Node;
-use super::trouble::Failed;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess,
+    DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess,
     Visitor,
 };
 use serde::forward_to_deserialize_any;
+
+/// Of fields or variants.
+type Names = &'static [&'static str];
 
 /// Reads one node.
 #[derive(Clone, Copy)]
@@ -18,7 +21,7 @@ pub struct De<'n>(pub &'n Node<'n>);
 
 impl<'n> De<'n> {
     #[inline(never)]
-    fn mismatch(self, expected: &dyn Expected) -> Failed {
+    fn mismatch(self, expected: &dyn Expected) -> Error {
         let unexpected = match self.0 {
             Node::Null => Unexpected::Other("null"),
             Node::Bool(value) => Unexpected::Bool(*value),
@@ -30,24 +33,33 @@ impl<'n> De<'n> {
             Node::List(_) => Unexpected::Other("array"),
             Node::Members(_) => Unexpected::Other("object"),
         };
-        Failed::invalid_type(unexpected, expected)
+        Error::invalid_type(unexpected, expected)
     }
 
     #[inline(never)]
-    fn text(self) -> Option<&'n str> {
-        match self.0 {
-            Node::Text(text) => Some(text),
+    fn integer(self) -> Option<Integer> {
+        match *self.0 {
+            Node::Unsigned(value) => Some(Integer::Unsigned(value)),
+            Node::Signed(value) => Some(Integer::Signed(value)),
+            Node::Bit(value) => Some(Integer::Unsigned(value.into())),
             _ => None,
         }
     }
 
     #[inline(never)]
     fn float(self) -> Option<f64> {
-        match *self.0 {
-            Node::Unsigned(value) => Some(value as f64),
-            Node::Signed(value) => Some(value as f64),
-            Node::Float(value) => Some(value),
-            Node::Bit(value) => Some(value.into()),
+        match (self.0, self.integer()) {
+            (Node::Float(value), _) => Some(*value),
+            (_, Some(Integer::Unsigned(value))) => Some(value as f64),
+            (_, Some(Integer::Signed(value))) => Some(value as f64),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn text(self) -> Option<&'n str> {
+        match self.0 {
+            Node::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -69,55 +81,44 @@ impl<'n> De<'n> {
     }
 }
 
-macro_rules! integers {
-    ($($method:ident)*) => {$(
-        #[inline(never)]
-        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
-            match *self.0 {
-                Node::Unsigned(value) => visitor.visit_u64(value),
-                Node::Signed(value) => visitor.visit_i64(value),
-                Node::Bit(value) => visitor.visit_u64(value.into()),
-                _ => Err(self.mismatch(&visitor)),
-            }
-        }
-    )*};
+enum Integer {
+    Unsigned(u64),
+    Signed(i64),
 }
 
-macro_rules! floats {
-    ($($method:ident)*) => {$(
+fn visit_integer<'n, V: Visitor<'n>>(visitor: V, value: Integer) -> Result<V::Value, Error> {
+    match value {
+        Integer::Unsigned(value) => visitor.visit_u64(value),
+        Integer::Signed(value) => visitor.visit_i64(value),
+    }
+}
+
+/// The methods that read a kind of scalar, how that is taken from the node, and what it is handed to.
+macro_rules! scalars {
+    ($($get:ident => $visit:path: $($method:ident)*;)*) => {$($(
         #[inline(never)]
-        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
-            match self.float() {
-                Some(value) => visitor.visit_f64(value),
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.$get() {
+                Some(value) => $visit(visitor, value),
                 None => Err(self.mismatch(&visitor)),
             }
         }
-    )*};
-}
-
-macro_rules! texts {
-    ($($method:ident)*) => {$(
-        #[inline(never)]
-        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
-            match self.text() {
-                Some(text) => visitor.visit_borrowed_str(text),
-                None => Err(self.mismatch(&visitor)),
-            }
-        }
-    )*};
+    )*)*};
 }
 
 impl<'n> Deserializer<'n> for De<'n> {
-    type Error = Failed;
+    type Error = Error;
 
-    integers!(
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    scalars!(
+        integer => visit_integer:
+            deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+            deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128;
+        float => Visitor::visit_f64: deserialize_f32 deserialize_f64;
+        text => Visitor::visit_borrowed_str:
+            deserialize_char deserialize_str deserialize_string deserialize_identifier;
     );
-    floats!(deserialize_f32 deserialize_f64);
-    texts!(deserialize_char deserialize_str deserialize_string deserialize_identifier);
 
-    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Null => visitor.visit_unit(),
             Node::Bool(value) => visitor.visit_bool(*value),
@@ -131,49 +132,49 @@ impl<'n> Deserializer<'n> for De<'n> {
         }
     }
 
-    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Bool(value) | Node::Bit(value) => visitor.visit_bool(*value),
             _ => Err(self.mismatch(&visitor)),
         }
     }
 
-    fn deserialize_bytes<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_bytes<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.text() {
             Some(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
             None => self.deserialize_seq(visitor),
         }
     }
 
-    fn deserialize_byte_buf<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_byte_buf<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         self.deserialize_bytes(visitor)
     }
 
     #[inline(never)]
-    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
-    fn deserialize_unit<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_unit<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Null => visitor.visit_unit(),
             _ => Err(self.mismatch(&visitor)),
         }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_unit_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
     #[inline(never)]
-    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.elements() {
             Some(mut elements) => {
                 let value = visitor.visit_seq(&mut elements)?;
@@ -184,7 +185,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         }
     }
 
-    fn deserialize_tuple<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_tuple<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
         self.deserialize_seq(visitor)
     }
 
@@ -193,35 +194,25 @@ impl<'n> Deserializer<'n> for De<'n> {
         _: &'static str,
         _: usize,
         visitor: V,
-    ) -> Result<V::Value, Failed> {
+    ) -> Result<V::Value, Error> {
         self.deserialize_seq(visitor)
     }
 
     #[inline(never)]
-    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.members() {
             Some(mut members) => visitor.visit_map(&mut members),
             None => Err(self.mismatch(&visitor)),
         }
     }
 
-    /// A struct is read from an object only. serde_json would take an array too; nobody means that, and every derived
-    /// struct would carry the code for it.
-    fn deserialize_struct<V: Visitor<'n>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Failed> {
+    /// A struct is read from an object only. serde_json takes an array too, and every derived struct would carry the
+    /// code for it.
+    fn deserialize_struct<V: Visitor<'n>>(self, _: &'static str, _: Names, visitor: V) -> Result<V::Value, Error> {
         self.deserialize_map(visitor)
     }
 
-    fn deserialize_enum<V: Visitor<'n>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Failed> {
+    fn deserialize_enum<V: Visitor<'n>>(self, _: &'static str, _: Names, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Text(name) => visitor.visit_enum(Variant { name, content: None }),
             Node::Members(members) if members.len() == 1 => {
@@ -233,7 +224,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_unit()
     }
 }
@@ -252,27 +243,27 @@ impl<'n> Elements<'n> {
         Some(De(node))
     }
 
-    /// A tuple must not leave elements behind.
+    /// All elements of an array must have been read: a tuple may be shorter.
     #[inline(never)]
-    fn finish(&self) -> Result<(), Failed> {
+    fn finish(&self) -> Result<(), Error> {
         if self.next == self.nodes.len() {
             return Ok(());
         }
         let expected = format!("{} elements", self.next);
-        Err(Failed::invalid_length(self.nodes.len(), &expected.as_str()))
+        Err(Error::invalid_length(self.nodes.len(), &expected.as_str()))
     }
 }
 
 impl<'n> SeqAccess<'n> for &mut Elements<'n> {
-    type Error = Failed;
+    type Error = Error;
 
     #[inline(never)]
-    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Failed> {
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
         match self.advance() {
             None => Ok(None),
             Some(element) => match seed.deserialize(element) {
                 Ok(value) => Ok(Some(value)),
-                Err(failed) => Err(failed.in_element(self.next - 1)),
+                Err(error) => Err(error.in_element(self.next - 1)),
             },
         }
     }
@@ -305,25 +296,25 @@ impl<'n> Members<'n> {
 }
 
 impl<'n> MapAccess<'n> for &mut Members<'n> {
-    type Error = Failed;
+    type Error = Error;
 
     #[inline(never)]
-    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Failed> {
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         match self.advance() {
             None => Ok(None),
             Some(name) => match seed.deserialize(name) {
                 Ok(key) => Ok(Some(key)),
-                Err(failed) => Err(failed),
+                Err(error) => Err(error),
             },
         }
     }
 
     #[inline(never)]
-    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Failed> {
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let (key, value) = self.current();
         match seed.deserialize(value) {
             Ok(value) => Ok(value),
-            Err(failed) => Err(failed.in_member(key)),
+            Err(error) => Err(error.in_member(key)),
         }
     }
 
@@ -337,17 +328,17 @@ pub struct Name<'n>(&'n str);
 
 macro_rules! parsed_names {
     ($($method:ident $visit:ident $type:ty;)*) => {$(
-        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
             match self.0.parse::<$type>() {
                 Ok(value) => visitor.$visit(value),
-                Err(_) => Err(Failed::invalid_value(Unexpected::Str(self.0), &visitor)),
+                Err(_) => Err(Error::invalid_value(Unexpected::Str(self.0), &visitor)),
             }
         }
     )*};
 }
 
 impl<'n> Deserializer<'n> for Name<'n> {
-    type Error = Failed;
+    type Error = Error;
 
     parsed_names!(
         deserialize_bool visit_bool bool;
@@ -365,25 +356,20 @@ impl<'n> Deserializer<'n> for Name<'n> {
         deserialize_f64 visit_f64 f64;
     );
 
-    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_borrowed_str(self.0)
     }
 
     #[inline(never)]
-    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Failed> {
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'n>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Failed> {
+    fn deserialize_enum<V: Visitor<'n>>(self, _: &'static str, _: Names, visitor: V) -> Result<V::Value, Error> {
         let name = self.0;
         visitor.visit_enum(Variant { name, content: None })
     }
@@ -394,7 +380,7 @@ impl<'n> Deserializer<'n> for Name<'n> {
     }
 }
 
-/// An enum's variant: its name, and what stands beside it.
+/// An enum's variant: its name and its content.
 pub struct Variant<'n> {
     name: &'n str,
     content: Option<&'n Node<'n>>,
@@ -402,45 +388,45 @@ pub struct Variant<'n> {
 
 impl<'n> Variant<'n> {
     #[inline(never)]
-    fn content(self) -> Result<De<'n>, Failed> {
+    fn content(self) -> Result<De<'n>, Error> {
         match self.content {
             Some(node) => Ok(De(node)),
-            None => Err(Failed::because(&format_args!("variant `{}` needs a value", self.name))),
+            None => Err(Error::new(&format_args!("variant `{}` needs a value", self.name))),
         }
     }
 }
 
 impl<'n> EnumAccess<'n> for Variant<'n> {
-    type Error = Failed;
+    type Error = Error;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, Self), Failed> {
+    fn variant_seed<V: DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, Self), Error> {
         match seed.deserialize(Name(self.name)) {
             Ok(value) => Ok((value, self)),
-            Err(failed) => Err(failed),
+            Err(error) => Err(error),
         }
     }
 }
 
 impl<'n> VariantAccess<'n> for Variant<'n> {
-    type Error = Failed;
+    type Error = Error;
 
-    fn unit_variant(self) -> Result<(), Failed> {
+    fn unit_variant(self) -> Result<(), Error> {
         match self.content {
             None | Some(Node::Null) => Ok(()),
             Some(node) => Err(De(node).mismatch(&"unit variant")),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'n>>(self, seed: T) -> Result<T::Value, Failed> {
+    fn newtype_variant_seed<T: DeserializeSeed<'n>>(self, seed: T) -> Result<T::Value, Error> {
         seed.deserialize(self.content()?)
     }
 
-    fn tuple_variant<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Failed> {
+    fn tuple_variant<V: Visitor<'n>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
         self.content()?.deserialize_seq(visitor)
     }
 
-    fn struct_variant<V: Visitor<'n>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Failed> {
+    fn struct_variant<V: Visitor<'n>>(self, _: Names, visitor: V) -> Result<V::Value, Error> {
         self.content()?.deserialize_map(visitor)
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::mem::ManuallyDrop;
 
-/// A JSON object being built. Its fields need no drop code of their own: what a handler compiles is calls.
+/// A JSON object being built. All its code is here, the dropping included: a handler compiles calls of it only.
 #[doc(hidden)]
 pub struct ObjectBuilder(ManuallyDrop<Map<String, Value>>);
 
@@ -134,7 +134,7 @@ macro_rules! __json_elements {
     };
 }
 
-/// The members of an object, one by one. In parentheses stand the tokens of a key that is not a literal.
+/// The members of an object, one by one. The parentheses hold the tokens of a key that has not ended yet.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __json_members {

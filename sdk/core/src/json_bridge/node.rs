@@ -138,7 +138,7 @@ fn number(digits: &str) -> Option<Node<'static>> {
     digits.parse().ok().filter(|value: &f64| value.is_finite()).map(Node::Float)
 }
 
-/// `Cow<str>` borrows only when told so in a derive.
+/// serde's own `Cow<str>` never borrows outside of derives.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {

@@ -2,6 +2,7 @@
 
 mod local;
 
+use super::answer::{Answer, AsyncAnswer};
 use super::{panics, process};
 use crate::wire::{buffer::Buffer, head};
 use crate::{Request, Response};
@@ -20,24 +21,6 @@ type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// A running call that must stay on the thread it began on.
 type LocalCall = Pin<Box<dyn Future<Output = Response>>>;
 
-/// What an async handler may return.
-pub trait Answer {
-    /// As the response it stands for.
-    fn into_response(self) -> Response;
-}
-
-impl Answer for Response {
-    fn into_response(self) -> Response {
-        self
-    }
-}
-
-impl<E: Into<Response>> Answer for Result<Response, E> {
-    fn into_response(self) -> Response {
-        self.unwrap_or_else(Into::into)
-    }
-}
-
 /// How calls are made.
 #[derive(Clone, Copy)]
 enum Caller {
@@ -47,8 +30,9 @@ enum Caller {
     Local(&'static local::Threads),
 }
 
-/// An async handler. Its `run` is that of [`RunShared`] if its future may move between threads, else that of
-/// [`RunLocal`]: called on a reference, a method of the type itself is found before one of a reference to it.
+/// An async handler. Of the three methods `run`, the compiler takes the first that fits: by the rules of method lookup,
+/// on a `&&AsyncHandler`, that of [`RunShared`] if the future may move between threads, then that of [`RunLocal`], then
+/// its own.
 pub struct AsyncHandler<F>(F);
 
 impl<F> AsyncHandler<F> {
@@ -56,19 +40,24 @@ impl<F> AsyncHandler<F> {
     pub fn new<Fut>(handler: F) -> Self
     where
         F: Fn(Request) -> Fut,
-        Fut: Future<Output: Answer>,
+        Fut: AsyncAnswer,
     {
         AsyncHandler(handler)
     }
+
+    /// For functions that `new` refuses, so that the compiler reports that and no missing method as well.
+    pub fn run(&self) -> ! {
+        unreachable!("a handler is either shared or local")
+    }
 }
 
-/// Serves requests until the gateway lets go of the process, each call a task of a multi-threaded runtime.
+/// Serves requests until the gateway stops the process, each call a task of a multi-threaded runtime.
 pub trait RunShared {
     /// Never returns.
     fn run(&self) -> !;
 }
 
-impl<F, Fut> RunShared for AsyncHandler<F>
+impl<F, Fut> RunShared for &AsyncHandler<F>
 where
     F: Fn(Request) -> Fut + Copy + Sync + 'static,
     Fut: Future<Output: Answer> + Send + 'static,
@@ -83,13 +72,13 @@ where
     }
 }
 
-/// Serves requests until the gateway lets go of the process, each call a task of the thread it began on.
+/// Serves requests until the gateway stops the process, each call a task of the thread it began on.
 pub trait RunLocal {
     /// Never returns.
     fn run(&self) -> !;
 }
 
-impl<F, Fut> RunLocal for &AsyncHandler<F>
+impl<F, Fut> RunLocal for &&AsyncHandler<F>
 where
     F: Fn(Request) -> Fut + Copy + Sync + 'static,
     Fut: Future<Output: Answer> + 'static,
@@ -119,7 +108,7 @@ fn run(start: Start) -> ! {
         .max_blocking_threads(process.max_threads)
         .enable_all()
         .build()
-        .unwrap_or_else(|error| process::refuse(&format!("cannot start tokio: {error}")));
+        .unwrap_or_else(|error| process::fatal(&format!("cannot start tokio: {error}")));
     // Leaked, as they are needed for as long as the process lives.
     let caller = match start {
         Start::Shared(call) => Caller::Shared(Box::leak(call)),
@@ -133,7 +122,7 @@ async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller) -> !
     let listener = listener
         .set_nonblocking(true)
         .and_then(|()| UnixListener::from_std(listener))
-        .unwrap_or_else(|error| process::refuse(&format!("cannot listen with tokio: {error}")));
+        .unwrap_or_else(|error| process::fatal(&format!("cannot listen with tokio: {error}")));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -150,7 +139,7 @@ async fn serve(stream: UnixStream, caller: Caller) {
     let writer = tokio::spawn(write(write_half, waiting));
     if let Err(why) = read(&mut read_half, caller, Answers(answers)).await {
         eprintln!("edge-gateway-sdk: a connection is closed: {why}");
-        // Whatever still runs for this connection has nobody left to answer.
+        // The answers of calls that still run have nowhere to go.
         writer.abort();
     }
 }
@@ -186,12 +175,12 @@ struct Answers(UnboundedSender<(u32, Response)>);
 
 impl Answers {
     fn answer(&self, number: u32, response: Response) {
-        // Fails only if the connection is gone, and with it whoever asked.
+        // Fails only if the connection is closed.
         let _ = self.0.send((number, response));
     }
 }
 
-/// Whether this thread belongs to a runtime that can let another thread do its work meanwhile.
+/// Whether this thread belongs to a runtime that can move its other tasks to another thread.
 pub fn can_block_in_place() -> bool {
     Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }

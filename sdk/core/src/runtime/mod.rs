@@ -1,21 +1,23 @@
-//! The program around a handler: it speaks frames over a Unix socket with the gateway that started it.
+//! The program around a handler: it exchanges frames with the gateway that started it, over a Unix socket.
 //!
-//! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`panics`] keeps a panic to
-//! its own request; [`lane`], [`pool`] and [`monitor`] share requests out to threads; `asynchronous` does the same with
-//! tokio.
+//! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
+//! handler may return; [`panics`] confines a panic to its own request; [`gateway_connection`], [`pool`], [`monitor`]
+//! and [`latency`] distribute requests to threads; `asynchronous` does the same with tokio.
 
+mod answer;
 #[cfg(feature = "async")]
 pub mod asynchronous;
-mod lane;
+mod gateway_connection;
+mod latency;
 mod monitor;
-mod pace;
 pub(crate) mod panics;
 mod poll;
 mod pool;
 mod process;
 
 use crate::{Request, Response};
-use lane::Lane;
+use answer::{PlainAnswer, ResultAnswer};
+use gateway_connection::GatewayConnection;
 pub(crate) use process::spawn_small;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
@@ -24,34 +26,46 @@ use std::time::Duration;
 
 /// What all threads of a process share.
 struct Runtime {
-    handler: fn(Request) -> Response,
+    handler: Box<dyn Fn(Request) -> Response + Send + Sync>,
     pool: pool::Pool,
     monitor: monitor::Monitor,
-    pace: pace::Pace,
+    latency: latency::Latency,
 }
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 thread_local! {
-    /// The lane this thread works for, while it runs a handler.
-    static CURRENT_LANE: RefCell<Option<Arc<Lane>>> = const { RefCell::new(None) };
+    /// The connection this thread works for, while it runs a handler.
+    static CURRENT_CONNECTION: RefCell<Option<Arc<GatewayConnection>>> = const { RefCell::new(None) };
 }
 
-/// Serves requests with `handler` until the gateway lets go of the process. What `handler_loop!` expands to.
-pub fn run(handler: fn(Request) -> Response) -> ! {
+/// Serves requests with `handler` until the gateway stops the process. What `handler_loop!` expands to.
+#[inline(never)]
+pub fn run<A: PlainAnswer + 'static>(handler: fn(Request) -> A) -> ! {
+    serve(Box::new(move |request| handler(request).into_response()))
+}
+
+/// What `handler_loop_result!` expands to.
+#[inline(never)]
+pub fn run_result<A: ResultAnswer + 'static>(handler: fn(Request) -> A) -> ! {
+    serve(Box::new(move |request| handler(request).into_response()))
+}
+
+#[inline(never)]
+fn serve(handler: Box<dyn Fn(Request) -> Response + Send + Sync>) -> ! {
     let process = process::Process::from_environment();
     panics::install_hook();
     let runtime = RUNTIME.get_or_init(|| Runtime {
         handler,
         pool: pool::Pool::new(process.max_threads),
         monitor: monitor::Monitor::new(),
-        pace: pace::Pace::default(),
+        latency: latency::Latency::default(),
     });
     runtime.monitor.start(runtime);
     let listener = process.listen();
     loop {
         match listener.accept() {
-            Ok((stream, _)) => runtime.open_lane(stream),
+            Ok((stream, _)) => runtime.open_connection(stream),
             Err(error) => process::accept_failed(&error),
         }
     }
@@ -63,78 +77,79 @@ pub fn run(handler: fn(Request) -> Response) -> ! {
 /// On a thread of tokio's multi-threaded runtime, its other tasks move to another thread; on a runtime of one thread
 /// nothing can be done for them.
 pub fn blocking<T>(f: impl FnOnce() -> T) -> T {
-    if let Some((lane, runtime)) = unread_lane() {
-        runtime.call_help(&lane);
+    if let Some((connection, runtime)) = connection_without_reader() {
+        runtime.request_thread(&connection);
     }
-    step_aside(f)
+    block_thread(f)
 }
 
 /// Runs `f`, which is about to wait until the stream has something to read, and probably not for long. Another thread
-/// takes over the connection with the gateway only if a request comes before that: waking one costs more than most waits.
+/// takes over the connection with the gateway only if a request comes before that: waking one costs more than most
+/// waits.
 pub fn reading<T>(stream: &UnixStream, limit: Duration, f: impl FnOnce() -> T) -> T {
-    let Some((lane, runtime)) = unread_lane() else { return step_aside(f) };
+    let Some((connection, runtime)) = connection_without_reader() else { return block_thread(f) };
     // Answers of calls before this one must not wait with it.
-    lane.flush();
-    pace::waiting(|| {
-        // Where many calls are under way, the next is not far: waiting for it would wake this thread once more.
-        if lane.is_busy() || lane.has_request() || lane.has_request_before(stream, limit) {
-            runtime.call_help(&lane);
+    connection.flush();
+    latency::waiting(|| {
+        // Where many calls are under way, another comes soon: waiting for it would wake this thread once more.
+        if connection.is_busy() || connection.has_request() || connection.has_request_before(stream, limit) {
+            runtime.request_thread(&connection);
         }
         f()
     })
 }
 
-fn step_aside<T>(f: impl FnOnce() -> T) -> T {
+fn block_thread<T>(f: impl FnOnce() -> T) -> T {
     #[cfg(feature = "async")]
     if asynchronous::can_block_in_place() {
         return tokio::task::block_in_place(f);
     }
-    pace::waiting(f)
+    latency::waiting(f)
 }
 
-/// The lane this thread works for, if no other thread reads it.
+/// The connection this thread works for, if no other thread reads it.
 #[inline(never)]
-fn unread_lane() -> Option<(Arc<Lane>, &'static Runtime)> {
-    let lane = CURRENT_LANE.with_borrow(Clone::clone)?;
-    (!lane.is_being_read()).then_some((lane, RUNTIME.get()?))
+fn connection_without_reader() -> Option<(Arc<GatewayConnection>, &'static Runtime)> {
+    let connection = CURRENT_CONNECTION.with_borrow(Clone::clone)?;
+    (!connection.has_reader()).then_some((connection, RUNTIME.get()?))
 }
 
 impl Runtime {
-    fn open_lane(&'static self, stream: std::os::unix::net::UnixStream) {
-        let lane = Arc::new(Lane::new(stream));
-        self.monitor.watch(&lane);
+    fn open_connection(&'static self, stream: UnixStream) {
+        let connection = Arc::new(GatewayConnection::new(stream));
+        self.monitor.watch(&connection);
         // Every connection gets a thread, even beyond the bound: without one it would never be answered.
-        if !self.pool.add_always(self, &lane) {
+        if !self.pool.add_always(self, &connection) {
             eprintln!("edge-gateway-sdk: no thread for a new connection; it is closed");
         }
     }
 
-    /// Works for a lane until another thread reads it and nothing is left to do, or its connection is closed.
-    fn serve(&'static self, lane: &Arc<Lane>) {
-        lane.help_has_come();
-        // Whoever called for help may be stuck with answers of others still in the buffer.
-        lane.flush();
-        CURRENT_LANE.set(Some(lane.clone()));
-        while let Some((number, request)) = lane.next() {
+    /// Works for a connection until another thread reads it and nothing is left to do, or it is closed.
+    fn serve(&'static self, connection: &Arc<GatewayConnection>) {
+        connection.clear_thread_request();
+        // The thread that requested this one may block with answers to other requests still in the buffer.
+        connection.flush();
+        CURRENT_CONNECTION.set(Some(connection.clone()));
+        while let Some((number, request)) = connection.next() {
             self.monitor.wake();
-            let slow = self.pace.is_slow();
+            let slow = self.latency.is_slow();
             if slow {
-                self.call_help(lane);
+                self.request_thread(connection);
             } else if self.pool.is_exhausted() {
-                // Nobody could come and flush if this call gets stuck.
-                lane.flush();
+                // No other thread could flush if this call blocks.
+                connection.flush();
             }
-            let response = self.pace.measure(|| panics::catch(self.handler, request));
-            lane.answer(number, response, slow);
+            let response = self.latency.measure(|| panics::catch(&self.handler, request));
+            connection.answer(number, response, slow);
         }
-        CURRENT_LANE.set(None);
+        CURRENT_CONNECTION.set(None);
     }
 
-    /// Gets another thread for the lane, or sends its ready answers off if there is none to get.
-    fn call_help(&'static self, lane: &Arc<Lane>) {
-        if lane.help_is_needed() && !self.pool.add(self, lane) {
-            lane.help_has_come();
-            lane.flush();
+    /// Gets another thread for the connection, or flushes its answers if there is none.
+    fn request_thread(&'static self, connection: &Arc<GatewayConnection>) {
+        if connection.claim_thread_request() && !self.pool.add(self, connection) {
+            connection.clear_thread_request();
+            connection.flush();
         }
     }
 }

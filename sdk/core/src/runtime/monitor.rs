@@ -1,10 +1,9 @@
-//! Notices lanes whose threads are all stuck in handlers, and sends others to them.
+//! Detects connections whose threads are all blocked in handlers, and sends other threads to them.
 //!
-//! Nobody tells the monitor anything while requests flow: it looks once a tick. It sleeps for good while nothing can be
-//! stuck, and is woken once when that ends.
+//! Calls report nothing to the monitor: it polls once a tick. It sleeps while no call runs, and the next call wakes it.
 
-use super::lane::Lane;
-use super::process::spawn_needed;
+use super::gateway_connection::GatewayConnection;
+use super::process::spawn_or_exit;
 use super::{lock, Runtime};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -12,8 +11,8 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(1);
-/// Keep looking this long after the last sign of life, so that steady traffic does not wake the monitor for each request.
-const LINGER_TICKS: u32 = 20;
+/// It goes on polling this long after the last call, so that steady traffic does not wake it for each request.
+const IDLE_TICKS: u32 = 20;
 
 /// The monitor's shared side.
 pub struct Monitor {
@@ -22,12 +21,12 @@ pub struct Monitor {
     thread: OnceLock<Thread>,
 }
 
-/// A lane, and how it was at the last tick.
+/// A connection, and its state at the last tick.
 struct Watched {
-    lane: Weak<Lane>,
+    connection: Weak<GatewayConnection>,
     started: u64,
     finished: u64,
-    /// How many threads to send next; 0 while all is well.
+    /// How many threads were sent at the last tick; 0 while calls make progress.
     boost: usize,
 }
 
@@ -39,15 +38,15 @@ impl Monitor {
 
     /// Starts the thread.
     pub fn start(&'static self, runtime: &'static Runtime) {
-        self.thread.get_or_init(|| spawn_needed("monitor", move || self.run(runtime)));
+        self.thread.get_or_init(|| spawn_or_exit("monitor", move || self.run(runtime)));
     }
 
-    /// Looks after a lane for as long as somebody works on it.
-    pub fn watch(&self, lane: &Arc<Lane>) {
-        lock(&self.watched).push(Watched { lane: Arc::downgrade(lane), started: 0, finished: 0, boost: 0 });
+    /// Monitors a connection for as long as a thread works on it.
+    pub fn watch(&self, connection: &Arc<GatewayConnection>) {
+        lock(&self.watched).push(Watched { connection: Arc::downgrade(connection), started: 0, finished: 0, boost: 0 });
     }
 
-    /// Tells that a call starts. Costs a load, unless the monitor sleeps.
+    /// To be called when a call starts. Costs a load, unless the monitor sleeps.
     pub fn wake(&self) {
         if !self.awake.load(SeqCst) && !self.awake.swap(true, SeqCst) {
             if let Some(thread) = self.thread.get() {
@@ -59,18 +58,18 @@ impl Monitor {
     fn run(&self, runtime: &'static Runtime) {
         let mut quiet_ticks = 0;
         loop {
-            if self.look(runtime) {
+            if self.check(runtime) {
                 quiet_ticks = 0;
             } else {
                 quiet_ticks += 1;
             }
-            if quiet_ticks <= LINGER_TICKS {
+            if quiet_ticks <= IDLE_TICKS {
                 thread::sleep(TICK);
                 continue;
             }
             self.awake.store(false, SeqCst);
-            // A call may have started between the look and the store, and found the monitor awake.
-            if !self.look(runtime) {
+            // A call may have started between the check and the store, and found the monitor awake.
+            if !self.check(runtime) {
                 while !self.awake.load(SeqCst) {
                     thread::park();
                 }
@@ -80,12 +79,12 @@ impl Monitor {
         }
     }
 
-    /// One look at every lane. Whether to look again soon.
-    fn look(&self, runtime: &'static Runtime) -> bool {
+    /// Checks every connection. Whether any is in use.
+    fn check(&self, runtime: &'static Runtime) -> bool {
         let mut busy = false;
-        lock(&self.watched).retain_mut(|watched| match watched.lane.upgrade() {
-            Some(lane) => {
-                busy |= watched.look(&lane, runtime);
+        lock(&self.watched).retain_mut(|watched| match watched.connection.upgrade() {
+            Some(connection) => {
+                busy |= watched.check(&connection, runtime);
                 true
             }
             None => false,
@@ -95,24 +94,25 @@ impl Monitor {
 }
 
 impl Watched {
-    fn look(&mut self, lane: &Arc<Lane>, runtime: &'static Runtime) -> bool {
-        let (started, finished) = lane.calls();
+    fn check(&mut self, connection: &Arc<GatewayConnection>, runtime: &'static Runtime) -> bool {
+        let (started, finished) = connection.calls();
         let none_started = started == self.started;
         let none_finished = finished == self.finished;
         self.started = started;
         self.finished = finished;
-        if started == finished || lane.is_being_read() {
+        if started == finished || connection.has_reader() {
             self.boost = 0;
             return !none_started;
         }
-        // Every thread of the lane runs a handler. All for a whole tick, if none was started in between. Threads sent at
-        // the last tick have started calls since: if still nothing finished, they are stuck as well, so send twice as many.
+        // Every thread of the connection runs a handler: for a whole tick, if none was started since. Threads sent at
+        // the last tick have started calls: if still none has finished, they are blocked as well, so send twice as
+        // many.
         if none_started || (self.boost > 0 && none_finished) {
             self.boost = (self.boost * 2).max(1);
             for _ in 0..self.boost {
-                if !runtime.pool.add(runtime, lane) {
-                    // Nobody can come who would send off what the stuck threads have answered before.
-                    lane.flush();
+                if !runtime.pool.add(runtime, connection) {
+                    // No thread can be had that would write what the blocked threads have answered before.
+                    connection.flush();
                     break;
                 }
             }

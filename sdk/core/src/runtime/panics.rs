@@ -1,4 +1,4 @@
-//! A panic costs its own request a 500, and nobody else anything.
+//! A panic is a 500 for its own request, and does not affect others.
 
 use crate::{Request, Response};
 use std::cell::RefCell;
@@ -51,7 +51,7 @@ fn short_path(file: &str) -> String {
 }
 
 /// Calls the handler; a panic becomes a 500.
-pub fn catch(handler: fn(Request) -> Response, request: Request) -> Response {
+pub fn catch(handler: &dyn Fn(Request) -> Response, request: Request) -> Response {
     name_request(&request.request_id);
     // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
     // the handler are as exposed to a panicking thread as in any Rust program.

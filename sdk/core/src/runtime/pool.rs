@@ -1,6 +1,6 @@
-//! The threads that run handlers, shared by all lanes.
+//! The threads that run handlers, shared by all connections.
 
-use super::lane::Lane;
+use super::gateway_connection::GatewayConnection;
 use super::{lock, Runtime};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 /// An idle thread ends after this long.
-const IDLE: Duration = Duration::from_secs(10);
-/// Reserved address space, touched only as far as a handler's calls go deep.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Reserved address space; memory is used only as deep as a handler's calls go.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// The pool.
@@ -18,14 +18,14 @@ pub struct Pool {
     state: Mutex<State>,
     work: Condvar,
     max: usize,
-    /// Whether no thread could be got right now; kept beside the state to be read without its lock.
+    /// Whether no thread can be had now. Beside the state, to be read without its lock.
     exhausted: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// Lanes that idle threads have been called to, at most one for each idle thread.
-    calls: VecDeque<Arc<Lane>>,
+    /// Connections that idle threads shall work for, at most one for each idle thread.
+    assigned: VecDeque<Arc<GatewayConnection>>,
     idle: usize,
     total: usize,
 }
@@ -41,21 +41,21 @@ impl Pool {
         self.exhausted.load(Relaxed)
     }
 
-    /// Sends a thread to the lane, an idle one if possible. `false` if there is none and none may be started.
-    pub fn add(&self, runtime: &'static Runtime, lane: &Arc<Lane>) -> bool {
-        self.send(runtime, lane, self.max)
+    /// Sends a thread to the connection, an idle one if possible. `false` if there is none and none may be started.
+    pub fn add(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>) -> bool {
+        self.send(runtime, connection, self.max)
     }
 
     /// The same without a bound.
-    pub fn add_always(&self, runtime: &'static Runtime, lane: &Arc<Lane>) -> bool {
-        self.send(runtime, lane, usize::MAX)
+    pub fn add_always(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>) -> bool {
+        self.send(runtime, connection, usize::MAX)
     }
 
-    fn send(&self, runtime: &'static Runtime, lane: &Arc<Lane>, max: usize) -> bool {
+    fn send(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>, max: usize) -> bool {
         let mut state = lock(&self.state);
-        if state.idle > state.calls.len() {
-            state.calls.push_back(lane.clone());
-            self.note(&state);
+        if state.idle > state.assigned.len() {
+            state.assigned.push_back(connection.clone());
+            self.update_exhausted(&state);
             drop(state);
             self.work.notify_one();
             return true;
@@ -64,58 +64,58 @@ impl Pool {
             return false;
         }
         state.total += 1;
-        self.note(&state);
+        self.update_exhausted(&state);
         drop(state);
-        let lane = lane.clone();
+        let connection = connection.clone();
         let builder = thread::Builder::new().name("handler".to_owned()).stack_size(STACK_BYTES);
-        match builder.spawn(move || runtime.pool.work(runtime, lane)) {
+        match builder.spawn(move || runtime.pool.work(runtime, connection)) {
             Ok(_) => true,
             Err(error) => {
                 eprintln!("edge-gateway-sdk: cannot start another thread: {error}");
                 let mut state = lock(&self.state);
                 state.total -= 1;
-                self.note(&state);
+                self.update_exhausted(&state);
                 false
             }
         }
     }
 
-    /// The life of a thread.
-    fn work(&self, runtime: &'static Runtime, first: Arc<Lane>) {
+    /// What a thread does.
+    fn work(&self, runtime: &'static Runtime, first: Arc<GatewayConnection>) {
         let mut next = Some(first);
-        while let Some(lane) = next {
-            runtime.serve(&lane);
-            // Not held while idle: the last reference closes the connection.
-            drop(lane);
+        while let Some(connection) = next {
+            runtime.serve(&connection);
+            // Not held while idle: dropping the last reference closes it.
+            drop(connection);
             next = self.wait();
         }
     }
 
-    /// The next lane to work for; `None` when it is time to end.
-    fn wait(&self) -> Option<Arc<Lane>> {
+    /// The next connection to work for; `None` when the thread shall end.
+    fn wait(&self) -> Option<Arc<GatewayConnection>> {
         let mut state = lock(&self.state);
         state.idle += 1;
-        self.note(&state);
+        self.update_exhausted(&state);
         loop {
-            if let Some(lane) = state.calls.pop_front() {
+            if let Some(connection) = state.assigned.pop_front() {
                 state.idle -= 1;
-                self.note(&state);
-                return Some(lane);
+                self.update_exhausted(&state);
+                return Some(connection);
             }
             let (guard, waited) =
-                self.work.wait_timeout(state, IDLE).unwrap_or_else(std::sync::PoisonError::into_inner);
+                self.work.wait_timeout(state, IDLE_TIMEOUT).unwrap_or_else(std::sync::PoisonError::into_inner);
             state = guard;
-            if waited.timed_out() && state.calls.is_empty() {
+            if waited.timed_out() && state.assigned.is_empty() {
                 state.idle -= 1;
                 state.total -= 1;
-                self.note(&state);
+                self.update_exhausted(&state);
                 return None;
             }
         }
     }
 
-    fn note(&self, state: &State) {
-        let none_free = state.idle <= state.calls.len();
+    fn update_exhausted(&self, state: &State) {
+        let none_free = state.idle <= state.assigned.len();
         self.exhausted.store(none_free && state.total >= self.max, Relaxed);
     }
 }

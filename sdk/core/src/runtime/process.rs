@@ -28,32 +28,32 @@ pub struct Process {
 }
 
 impl Process {
-    /// Reads the environment; ends the process with code 2 and a sentence if it does not make sense.
+    /// Reads the environment; ends the process with code 2 and a message if it is invalid.
     pub fn from_environment() -> Self {
         die_with_parent();
         let Some(socket) = std::env::var_os("EDGE_SOCKET") else {
-            refuse("this program is an endpoint handler and is started by the gateway. To run it by hand, set EDGE_SOCKET to the path of the Unix socket it shall listen on.")
+            fatal("this program is an endpoint handler and is started by the gateway. To run it by hand, set EDGE_SOCKET to the path of the Unix socket it shall listen on.")
         };
         Process {
             max_threads: number("EDGE_MAX_THREADS").unwrap_or(DEFAULT_MAX_THREADS).max(1),
             socket: socket.into(),
-            control: number("EDGE_CONTROL_FD").map(adopt),
+            control: number("EDGE_CONTROL_FD").map(inherit),
         }
     }
 
-    /// Listens, and tells the gateway so. From here on the process ends when the gateway closes its control stream.
+    /// Listens, and reports it to the gateway. From here on the process ends when the gateway closes the control
+    /// stream.
     pub fn listen(self) -> UnixListener {
         let listener = UnixListener::bind(&self.socket)
-            .unwrap_or_else(|error| refuse(&format!("cannot listen on {}: {error}", self.socket.display())));
+            .unwrap_or_else(|error| fatal(&format!("cannot listen on {}: {error}", self.socket.display())));
         if let Some(mut control) = self.control {
             if let Err(error) = control.write_all(b"ready\n") {
-                refuse(&format!("cannot write to the control stream (EDGE_CONTROL_FD): {error}"));
+                fatal(&format!("cannot write to the control stream (EDGE_CONTROL_FD): {error}"));
             }
-            let watch = move || {
+            spawn_or_exit("control", move || {
                 wait_for_end(control);
                 exit(0)
-            };
-            spawn_needed("control", watch);
+            });
         }
         listener
     }
@@ -68,13 +68,13 @@ pub fn spawn_small(name: &str, f: impl FnOnce() + Send + 'static) -> io::Result<
     builder.spawn(f).map(|handle| handle.thread().clone())
 }
 
-/// The same for a thread without which the process cannot do its work: failing ends it.
-pub fn spawn_needed(name: &str, f: impl FnOnce() + Send + 'static) -> thread::Thread {
-    spawn_small(name, f).unwrap_or_else(|error| refuse(&format!("cannot start the {name} thread: {error}")))
+/// The same for a thread without which the process cannot work: ends the process if there is none.
+pub fn spawn_or_exit(name: &str, f: impl FnOnce() + Send + 'static) -> thread::Thread {
+    spawn_small(name, f).unwrap_or_else(|error| fatal(&format!("cannot start the {name} thread: {error}")))
 }
 
-/// Reports a failed accept. It fails when the process is out of file descriptors: waiting lets some come back, where
-/// trying again at once would only burn a core.
+/// Reports a failed accept. It fails when the process is out of file descriptors: some may be closed during the pause,
+/// where trying again at once would only burn a core.
 pub fn accept_failed(error: &io::Error) {
     eprintln!("edge-gateway-sdk: accepting a connection failed: {error}");
     thread::sleep(Duration::from_millis(50));
@@ -92,8 +92,8 @@ fn wait_for_end(mut control: File) {
     }
 }
 
-/// Ends the process with a sentence: it cannot do its work.
-pub fn refuse(why: &str) -> ! {
+/// Ends the process with code 2 and a message.
+pub fn fatal(why: &str) -> ! {
     eprintln!("edge-gateway-sdk: {why}");
     exit(2)
 }
@@ -102,33 +102,27 @@ fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     let text = std::env::var(variable).ok()?;
     match text.parse() {
         Ok(number) => Some(number),
-        Err(_) => refuse(&format!("{variable} must be a number, and is {text:?}")),
+        Err(_) => fatal(&format!("{variable} must be a number, and is {text:?}")),
     }
 }
 
-/// Takes over an inherited descriptor, and keeps it from what the handler may start: a child that held it open would
-/// keep the gateway from noticing anything.
-fn adopt(fd: RawFd) -> File {
-    // SAFETY: the gateway passes this descriptor to us and nobody else in the process knows it.
+/// Takes over an inherited descriptor, and closes it in what the handler may start: a child that held it open would
+/// hide the end of this process from the gateway.
+fn inherit(fd: RawFd) -> File {
+    // SAFETY: the gateway passes this descriptor for us to own, and nothing else in the process uses it.
     let inherited = unsafe { OwnedFd::from_raw_fd(fd) };
     // Cloning sets FD_CLOEXEC on the new descriptor; the inherited one is closed here.
     match inherited.try_clone() {
         Ok(private) => private.into(),
-        Err(error) => refuse(&format!("EDGE_CONTROL_FD is {fd}, which is not an open descriptor: {error}")),
+        Err(error) => fatal(&format!("EDGE_CONTROL_FD is {fd}, which is not an open descriptor: {error}")),
     }
 }
 
 /// Asks the kernel to kill this process when its parent dies, so that a killed gateway leaves no orphans.
 #[cfg(target_os = "linux")]
 fn die_with_parent() {
-    use std::os::raw::{c_int, c_ulong};
-    extern "C" {
-        fn prctl(option: c_int, ...) -> c_int;
-    }
-    const PR_SET_PDEATHSIG: c_int = 1;
-    const SIGKILL: c_ulong = 9;
-    // SAFETY: this option takes one number and touches no memory. Where it fails, the control stream's end remains.
-    unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
+    // SAFETY: this option takes one number and touches no memory. If it fails, the end of the control stream remains.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
 }
 
 #[cfg(not(target_os = "linux"))]

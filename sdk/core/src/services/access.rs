@@ -3,9 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The deadline of calls that name none is the actor host's business. This is how long to wait for its word when the
-/// gateway has not said what it is.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The actor host gives a deadline to calls that name none. How long that is taken to be when the gateway has not said.
+const ASSUMED_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What the environment says.
 pub struct Access {
@@ -27,6 +26,6 @@ fn read() -> Option<Access> {
     Some(Access {
         socket: variable("EDGE_SERVICES_SOCKET")?,
         token: variable("EDGE_SERVICES_TOKEN")?,
-        default_deadline: default_deadline.map_or(PATIENCE, Duration::from_millis),
+        default_deadline: default_deadline.map_or(ASSUMED_DEADLINE, Duration::from_millis),
     })
 }

@@ -1,13 +1,12 @@
-//! A call as it is sent, and its answer as it is read: see `docs/SERVICE-PROTOCOL.md`.
+//! A call as it is sent: see `docs/SERVICE-PROTOCOL.md`. `connection_pool.rs` makes it.
 
-use super::connection::Broken;
+use super::deadline;
 use super::failure::Family;
 use super::incoming::Body;
-use super::{deadline, idle};
+use super::reply::{Head, Reply};
 use crate::wire::frame::{self, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
 use crate::HandlerError;
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// One call.
@@ -44,44 +43,6 @@ impl<'a> From<Option<&'a str>> for Arg<'a> {
     }
 }
 
-/// The head of an answer; `T` is what the operation has as `result`.
-#[derive(Deserialize)]
-struct Head<T> {
-    ok: bool,
-    // Without this, serde wants a default of T.
-    #[serde(default = "none")]
-    result: Option<T>,
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    message: String,
-}
-
-fn none<T>() -> Option<T> {
-    None
-}
-
-/// A successful answer.
-pub struct Reply<'a, T> {
-    pub result: Option<T>,
-    pub body: Body<'a>,
-}
-
-/// Reads the result, which must be there.
-pub fn result<T>(reply: Reply<'_, T>) -> Result<T, String> {
-    reply.result.ok_or_else(|| "it has no result".to_owned())
-}
-
-/// Reads the payload as JSON.
-pub fn json<T: DeserializeOwned>(reply: Reply<'_, IgnoredAny>) -> Result<T, String> {
-    serde_json::from_slice(reply.body.as_slice()).map_err(|error| error.to_string())
-}
-
-/// Reads nothing: it has been done.
-pub fn nothing(_: Reply<'_, IgnoredAny>) -> Result<(), String> {
-    Ok(())
-}
-
 impl<'a> Call<'a> {
     /// A call outside of transactions.
     pub fn new(
@@ -94,37 +55,10 @@ impl<'a> Call<'a> {
         Call { family, pool, operation, args, payload, in_transaction: false, deadline: deadline::current() }
     }
 
-    /// Makes the call for an operation with a `result`.
-    ///
-    /// # Errors
-    /// As [`HandlerError`] says for calls of services.
-    pub fn result<T: DeserializeOwned>(&self) -> Result<T, HandlerError> {
-        self.read(result)
-    }
-
-    /// Makes the call for an operation that answers with JSON as payload.
-    ///
-    /// # Errors
-    /// As [`HandlerError`] says for calls of services.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, HandlerError> {
-        self.read(json)
-    }
-
-    /// Makes the call, and reads the answer with `read`. Only here is a connection held.
-    ///
-    /// # Errors
-    /// As [`HandlerError`] says for calls of services; what `read` says means an answer that cannot be understood.
-    pub fn read<T: DeserializeOwned, R>(
-        &self,
-        read: impl FnOnce(Reply<'_, T>) -> Result<R, String>,
-    ) -> Result<R, HandlerError> {
-        idle::with_connection(self, |head, body| self.understand(head, body, read))
-    }
-
     /// Reads an answer.
     ///
     /// # Errors
-    /// The failure it tells of.
+    /// The failure it reports.
     pub fn understand<T: DeserializeOwned, R>(
         &self,
         head: &[u8],
@@ -159,7 +93,7 @@ impl<'a> Call<'a> {
         } else {
             return Ok(());
         };
-        Err(self.family.error(self.pool, "invalid", &message))
+        Err(self.family.invalid(self.pool, &message))
     }
 
     /// Appends the call's frame but for its payload. The size has been checked.
@@ -206,18 +140,6 @@ impl<'a> Call<'a> {
             }
         }
         out.push(b'}');
-    }
-}
-
-/// Reads the answer to a token: only what refuses it matters.
-///
-/// # Errors
-/// [`Broken::Refused`].
-pub fn check(head: &[u8]) -> Result<(), Broken> {
-    match serde_json::from_slice::<Head<IgnoredAny>>(head) {
-        Ok(head) if head.ok => Ok(()),
-        Ok(head) => Err(Broken::Refused { kind: head.kind, message: head.message }),
-        Err(error) => Err(Broken::Nonsense(error.to_string())),
     }
 }
 

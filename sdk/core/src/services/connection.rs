@@ -1,10 +1,11 @@
 //! One connection with the actor host. One call at a time, on the thread that makes it: a write, then a read that
-//! waits. Nobody has to be woken for an answer, which is what makes small calls fast.
+//! waits. No thread has to be woken for an answer, which is what makes small calls fast.
 
 use super::access::Access;
 use super::call::Call;
+use super::failure::ConnectionError;
 use super::incoming::{Body, Incoming, Received};
-use super::socket;
+use super::{reply, socket};
 use crate::runtime;
 use crate::wire::frame::{self, Kind};
 use std::io::{self, ErrorKind, Write};
@@ -13,50 +14,23 @@ use std::time::Duration;
 
 /// A payload up to this size is copied behind its head; a larger one is written from where it is.
 const COPY_BYTES: usize = 16 * 1024;
-/// A buffer grown beyond this is given back.
+/// A buffer grown beyond this is freed.
 const KEEP_BYTES: usize = 4 * COPY_BYTES;
-/// A deadline is the actor host's business. It is given this much longer to say that one has passed.
+/// The actor host enforces deadlines. It is given this much longer to say that one has passed.
 const GRACE: Duration = Duration::from_secs(2);
 /// The number of the frame with the token; those of calls are others.
 const TOKEN_NUMBER: u32 = 0;
 
-/// A connection that nobody else uses.
+/// A connection, used by one call at a time.
 pub struct Connection {
     stream: UnixStream,
-    /// Frames to be written: that of the token waits here for the first call.
+    /// Frames to be written: that of the token is sent with the first call.
     out: Vec<u8>,
     incoming: Incoming,
     last_number: u32,
     default_deadline: Duration,
     /// The time limit the socket has now; zero for none.
     limit: Duration,
-}
-
-/// Why a connection is of no more use.
-pub enum Broken {
-    /// It broke before the actor host saw anything of the call.
-    Unsent(io::Error),
-    /// It broke while the call was being written.
-    Sending(io::Error),
-    /// It broke while the answer was awaited.
-    Receiving(io::Error),
-    /// It was closed instead of answering.
-    Ended,
-    /// No answer in time.
-    TimedOut(Duration),
-    /// The actor host does not take the connection: it does not know the token, or has too many.
-    Refused { kind: String, message: String },
-    /// Something came that is no answer.
-    Nonsense(String),
-}
-
-impl Broken {
-    pub fn reading(error: io::Error) -> Broken {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Broken::TimedOut(Duration::ZERO),
-            _ => Broken::Receiving(error),
-        }
-    }
 }
 
 impl Connection {
@@ -89,10 +63,10 @@ impl Connection {
     /// Makes a call, and waits for its answer: the head, and the body.
     ///
     /// # Errors
-    /// [`Broken`].
-    pub fn exchange(&mut self, call: &Call<'_>) -> Result<(&[u8], Body<'_>), Broken> {
+    /// [`ConnectionError`].
+    pub fn exchange(&mut self, call: &Call<'_>) -> Result<(&[u8], Body<'_>), ConnectionError> {
         let limit = call.deadline.unwrap_or(self.default_deadline) + GRACE;
-        self.set_limit(limit).map_err(Broken::Unsent)?;
+        self.set_limit(limit).map_err(ConnectionError::Unsent)?;
         self.last_number = self.last_number.checked_add(1).unwrap_or(TOKEN_NUMBER + 1);
         call.write_head(self.last_number, &mut self.out);
         let received = if call.payload.len() > COPY_BYTES {
@@ -106,15 +80,15 @@ impl Connection {
             let Connection { stream, incoming, last_number, .. } = self;
             runtime::reading(stream, limit, || receive(stream, incoming, *last_number))
         };
-        let received = received.map_err(|broken| match broken {
-            Broken::TimedOut(_) => Broken::TimedOut(limit),
+        let received = received.map_err(|error| match error {
+            ConnectionError::TimedOut(_) => ConnectionError::TimedOut(limit),
             other => other,
         })?;
         Ok(self.incoming.open(received))
     }
 
     /// Writes what waits in `out`, then `payload`.
-    fn send(&mut self, payload: &[u8]) -> Result<(), Broken> {
+    fn send(&mut self, payload: &[u8]) -> Result<(), ConnectionError> {
         let mut written = 0;
         for part in [&self.out, payload] {
             let mut rest = part;
@@ -125,9 +99,11 @@ impl Connection {
                         written += n;
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Broken::TimedOut(self.limit)),
-                    Err(error) if written == 0 => return Err(Broken::Unsent(error)),
-                    Err(error) => return Err(Broken::Sending(error)),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        return Err(ConnectionError::TimedOut(self.limit))
+                    }
+                    Err(error) if written == 0 => return Err(ConnectionError::Unsent(error)),
+                    Err(error) => return Err(ConnectionError::Sending(error)),
                 }
             }
         }
@@ -151,16 +127,20 @@ impl Connection {
 }
 
 /// Reads the answer to a call.
-fn receive(stream: &UnixStream, incoming: &mut Incoming, number: u32) -> Result<Received, Broken> {
+fn receive(stream: &UnixStream, incoming: &mut Incoming, number: u32) -> Result<Received, ConnectionError> {
     loop {
         let received = incoming.next(stream)?;
         match received.number {
             answered if answered == number => return Ok(received),
             TOKEN_NUMBER => {
                 let (head, _) = incoming.open(received);
-                super::call::check(head)?;
+                reply::check_token(head)?;
             }
-            other => return Err(Broken::Nonsense(format!("an answer to call {other}, which nobody made"))),
+            other => {
+                return Err(ConnectionError::ProtocolViolation(format!(
+                    "an answer to call {other}, which was not made"
+                )))
+            }
         }
     }
 }

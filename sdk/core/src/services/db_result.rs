@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Rows, and what else a statement tells.
+/// The result of a statement with rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Wire")]
 pub struct DbResult {
@@ -16,18 +16,18 @@ pub struct DbResult {
     pub columns: Vec<String>,
     /// How many rows the statement has changed.
     pub rows_affected: u64,
-    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use
+    /// The id a row was given on insertion; `None` where the database reports none. PostgreSQL never does: use
     /// `RETURNING`.
     pub last_insert_id: Option<i64>,
 }
 
-/// What a statement without rows tells.
+/// The result of a statement without rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecResult {
     /// How many rows the statement has changed.
     #[serde(default)]
     pub rows_affected: u64,
-    /// The id a row was given on insertion; `None` where the database tells none. PostgreSQL never does: use
+    /// The id a row was given on insertion; `None` where the database reports none. PostgreSQL never does: use
     /// `RETURNING` and [`DbPool::query`](super::DbPool::query).
     #[serde(default)]
     pub last_insert_id: Option<i64>,

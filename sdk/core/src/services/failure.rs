@@ -1,10 +1,38 @@
-//! What went wrong, as the handler's error. Every message names the pool.
+//! Errors of calls, as the handler's error. Every message names the pool.
 
-use super::connection::Broken;
 use crate::HandlerError;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
 
-/// Which error stands for a refusal of the backend.
+/// Why a connection cannot be used any more.
+pub enum ConnectionError {
+    /// It failed before any of the call was written.
+    Unsent(io::Error),
+    /// It failed while the call was being written.
+    Sending(io::Error),
+    /// It failed while the answer was awaited.
+    Receiving(io::Error),
+    /// The actor host closed it instead of answering.
+    Closed,
+    /// No answer in time.
+    TimedOut(Duration),
+    /// The actor host does not take the connection: it does not know the token, or has too many.
+    Refused { kind: String, message: String },
+    /// What was received is no answer.
+    ProtocolViolation(String),
+}
+
+impl ConnectionError {
+    /// Reading failed.
+    pub fn reading(error: io::Error) -> ConnectionError {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => ConnectionError::TimedOut(Duration::ZERO),
+            _ => ConnectionError::Receiving(error),
+        }
+    }
+}
+
+/// Which error a refusal of the backend becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Database,
@@ -51,27 +79,34 @@ impl Family {
         self.error(pool, "unavailable", &format!("the actor host of this machine cannot be reached: {error}"))
     }
 
-    /// The connection broke.
+    /// The connection failed.
     #[cold]
-    pub fn broken(self, pool: &str, broken: Broken) -> HandlerError {
+    pub fn disconnected(self, pool: &str, error: ConnectionError) -> HandlerError {
+        use ConnectionError::*;
         const UNKNOWN: &str = "what the call did is not known";
-        let (kind, message) = match broken {
-            Broken::Unsent(error) => return self.unreachable(pool, &error),
-            Broken::Sending(error) => {
+        let (kind, message) = match error {
+            Unsent(error) => return self.unreachable(pool, &error),
+            Sending(error) => {
                 ("unavailable", format!("the connection with the actor host broke while a call was sent: {error}"))
             }
-            Broken::Receiving(error) => {
+            Receiving(error) => {
                 ("unavailable", format!("the connection with the actor host broke, {UNKNOWN}: {error}"))
             }
-            Broken::Ended => ("unavailable", format!("the actor host closed the connection, {UNKNOWN}")),
-            Broken::TimedOut(limit) => {
+            Closed => ("unavailable", format!("the actor host closed the connection, {UNKNOWN}")),
+            TimedOut(limit) => {
                 ("deadline", format!("the actor host did not answer within {} ms, {UNKNOWN}", limit.as_millis()))
             }
-            Broken::Refused { kind, message } => return self.error(pool, &kind, &message),
-            Broken::Nonsense(why) => {
-                ("unavailable", format!("the actor host sent what is no answer, {UNKNOWN}: {why}"))
+            Refused { kind, message } => return self.error(pool, &kind, &message),
+            ProtocolViolation(why) => {
+                ("unavailable", format!("the actor host violated the protocol, {UNKNOWN}: {why}"))
             }
         };
         self.error(pool, kind, &message)
+    }
+
+    /// The arguments of a call cannot be sent.
+    #[cold]
+    pub fn invalid(self, pool: &str, why: &str) -> HandlerError {
+        self.error(pool, "invalid", why)
     }
 }

@@ -2,8 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::objects::Deleted;
-use super::redis::{found, text};
+use super::reply::{found, text, Deleted};
 use crate::HandlerError;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +50,7 @@ pub struct FileEntry {
     /// Bytes of a file.
     #[serde(default)]
     pub size: u64,
-    /// When it was changed, if the server tells.
+    /// When it was changed, if the server says.
     #[serde(default)]
     pub modified: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! Reads answers off a connection: small ones from a buffer that is used again and again, the rest of a large one
-//! straight into memory of its own.
+//! Reads answers from a connection: small ones into a buffer that is reused, the rest of a large one into memory of its
+//! own.
 
-use super::connection::Broken;
+use super::failure::ConnectionError;
 use crate::wire::frame::{self, Header, Kind, HEADER_BYTES};
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
@@ -65,8 +65,8 @@ impl Incoming {
     /// Reads the next answer.
     ///
     /// # Errors
-    /// [`Broken`]: the connection is of no more use.
-    pub fn next(&mut self, stream: &UnixStream) -> Result<Received, Broken> {
+    /// [`ConnectionError`].
+    pub fn next(&mut self, stream: &UnixStream) -> Result<Received, ConnectionError> {
         let header = self.read_head(stream)?;
         let head = self.start + HEADER_BYTES..self.start + HEADER_BYTES + header.head_len;
         let body_end = head.end + header.body_len;
@@ -92,13 +92,13 @@ impl Incoming {
     }
 
     /// Reads until header and head are in the buffer.
-    fn read_head(&mut self, stream: &UnixStream) -> Result<Header, Broken> {
+    fn read_head(&mut self, stream: &UnixStream) -> Result<Header, ConnectionError> {
         loop {
             let header = frame::parse_header(&self.bytes[self.start..self.end])
-                .map_err(|error| Broken::Nonsense(error.to_string()))?;
+                .map_err(|error| ConnectionError::ProtocolViolation(error.to_string()))?;
             let needed = match header {
                 Some(Header { kind: Kind::Request, .. }) => {
-                    return Err(Broken::Nonsense("a request where an answer is expected".to_owned()));
+                    return Err(ConnectionError::ProtocolViolation("a request where an answer is expected".to_owned()));
                 }
                 Some(header) if self.end - self.start >= HEADER_BYTES + header.head_len => return Ok(header),
                 Some(header) => HEADER_BYTES + header.head_len,
@@ -106,10 +106,10 @@ impl Incoming {
             };
             self.make_room(needed);
             match (&mut &*stream).read(&mut self.bytes[self.end..]) {
-                Ok(0) => return Err(Broken::Ended),
+                Ok(0) => return Err(ConnectionError::Closed),
                 Ok(n) => self.end += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Broken::reading(error)),
+                Err(error) => return Err(ConnectionError::reading(error)),
             }
         }
     }
@@ -130,12 +130,12 @@ impl Incoming {
     }
 }
 
-fn read_rest(stream: &UnixStream, length: usize, body: &mut Vec<u8>) -> Result<(), Broken> {
+fn read_rest(stream: &UnixStream, length: usize, body: &mut Vec<u8>) -> Result<(), ConnectionError> {
     body.reserve_exact(length - body.len());
     let missing = length - body.len();
-    let read = (&mut &*stream).take(missing as u64).read_to_end(body).map_err(Broken::reading)?;
+    let read = (&mut &*stream).take(missing as u64).read_to_end(body).map_err(ConnectionError::reading)?;
     match read == missing {
         true => Ok(()),
-        false => Err(Broken::Ended),
+        false => Err(ConnectionError::Closed),
     }
 }

@@ -1,8 +1,8 @@
 //! [`MemcachedPool`].
 
-use super::call::{Arg, Call, Reply};
+use super::call::{Arg, Call};
 use super::failure::Family;
-use super::redis::{found, text};
+use super::reply::{found, text, Reply};
 use crate::HandlerError;
 
 /// A memcached server that is bound to the endpoint.
@@ -71,7 +71,7 @@ impl MemcachedPool {
         self.store("set", key, Some(seconds), value.as_ref()).map(drop)
     }
 
-    /// Stores a value if there is none yet, for at most so many seconds if it says so. Whether it did.
+    /// Stores a value if there is none yet, for at most `seconds` if given. Whether it did.
     ///
     /// # Errors
     /// See [`MemcachedPool`].
@@ -79,7 +79,7 @@ impl MemcachedPool {
         self.store("add", key, seconds, value.as_ref())
     }
 
-    /// Stores a value if there is one already, for at most so many seconds if it says so. Whether it did.
+    /// Stores a value if there is one already, for at most `seconds` if given. Whether it did.
     ///
     /// # Errors
     /// See [`MemcachedPool`].
@@ -111,8 +111,8 @@ impl MemcachedPool {
         self.count("decr", key, by, None, None)
     }
 
-    /// Adds `by` to the number at `key`, or stores `initial` if there is no such key, for at most so many seconds if it
-    /// says so. The number that is there then.
+    /// Adds `by` to the number at `key`, or stores `initial` if there is no such key, for at most `seconds` if
+    /// given. Returns the new number.
     ///
     /// # Errors
     /// See [`MemcachedPool`].

@@ -3,7 +3,7 @@
 //!
 //! A handle, like [`DbPool`], holds nothing but that name: making one costs nothing. Calls go to the actor host, a
 //! process on the same machine that owns the connections with the backends; see `docs/SERVICE-PROTOCOL.md`. They wait
-//! for their answer, and hold up no other request of the process meanwhile.
+//! for their answer, without delaying other requests of the process.
 //!
 //! | handle | for |
 //! |---|---|
@@ -23,12 +23,12 @@
 mod access;
 mod call;
 mod connection;
+mod connection_pool;
 mod db_result;
 mod deadline;
 mod email;
 mod failure;
 mod files;
-mod idle;
 mod incoming;
 mod memcached;
 mod mongo;
@@ -38,6 +38,7 @@ mod objects;
 mod param_types;
 mod params;
 mod redis;
+mod reply;
 mod socket;
 mod sql;
 mod storage;

@@ -54,6 +54,26 @@ struct Deleted {
     deleted: u64,
 }
 
+/// The methods that change documents: the operation, what is done to what the filter matches, and an option.
+macro_rules! updates {
+    ($($(#[$doc:meta])* $method:ident: $operation:literal $change:ident $($option:ident)?;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// See [`MongoPool`].
+        pub fn $method(
+            &self,
+            collection: &str,
+            filter: impl Serialize,
+            $change: impl Serialize,
+        ) -> Result<UpdateResult, HandlerError> {
+            let payload = Payload::new().with("filter", &filter).with(stringify!($change), &$change);
+            $(let payload = payload.with(stringify!($option), &true);)?
+            self.updated($operation, collection, payload)
+        }
+    )*};
+}
+
 impl MongoPool {
     /// The database that is bound as `pool_id`. Connects to nothing.
     pub fn new(pool_id: impl Into<String>) -> Self {
@@ -110,72 +130,17 @@ impl MongoPool {
         self.inserted_many(collection, Payload::new().with("documents", documents))
     }
 
-    /// Changes a document that matches: `json!({"$set": {"sold": true}})`.
-    ///
-    /// # Errors
-    /// See [`MongoPool`].
-    pub fn update_one(
-        &self,
-        collection: &str,
-        filter: impl Serialize,
-        update: impl Serialize,
-    ) -> Result<UpdateResult, HandlerError> {
-        self.updated("update_one", collection, Payload::new().with("filter", &filter).with("update", &update))
-    }
-
-    /// Changes a document that matches, or inserts one if none does.
-    ///
-    /// # Errors
-    /// See [`MongoPool`].
-    pub fn upsert_one(
-        &self,
-        collection: &str,
-        filter: impl Serialize,
-        update: impl Serialize,
-    ) -> Result<UpdateResult, HandlerError> {
-        let payload = Payload::new().with("filter", &filter).with("update", &update).with("upsert", &true);
-        self.updated("update_one", collection, payload)
-    }
-
-    /// Changes all documents that match.
-    ///
-    /// # Errors
-    /// See [`MongoPool`].
-    pub fn update_many(
-        &self,
-        collection: &str,
-        filter: impl Serialize,
-        update: impl Serialize,
-    ) -> Result<UpdateResult, HandlerError> {
-        self.updated("update_many", collection, Payload::new().with("filter", &filter).with("update", &update))
-    }
-
-    /// Replaces a document that matches with another; its `_id` stays.
-    ///
-    /// # Errors
-    /// See [`MongoPool`].
-    pub fn replace_one(
-        &self,
-        collection: &str,
-        filter: impl Serialize,
-        replacement: impl Serialize,
-    ) -> Result<UpdateResult, HandlerError> {
-        let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
-        self.updated("replace_one", collection, payload)
-    }
-
-    /// Replaces a document that matches with another, or inserts that if none does.
-    ///
-    /// # Errors
-    /// See [`MongoPool`].
-    pub fn replace_or_insert_one(
-        &self,
-        collection: &str,
-        filter: impl Serialize,
-        replacement: impl Serialize,
-    ) -> Result<UpdateResult, HandlerError> {
-        let payload = Payload::new().with("filter", &filter).with("replacement", &replacement);
-        self.updated("replace_one", collection, payload.with("upsert", &true))
+    updates! {
+        /// Changes a document that matches: `json!({"$set": {"sold": true}})`.
+        update_one: "update_one" update;
+        /// Changes a document that matches, or inserts one if none does.
+        upsert_one: "update_one" update upsert;
+        /// Changes all documents that match.
+        update_many: "update_many" update;
+        /// Replaces a document that matches with another; its `_id` stays.
+        replace_one: "replace_one" replacement;
+        /// Replaces a document that matches with another, or inserts that if none does.
+        replace_or_insert_one: "replace_one" replacement upsert;
     }
 
     /// Deletes a document that matches. How many it were: 0 or 1.
@@ -228,8 +193,8 @@ impl MongoPool {
     }
 
     /// Runs any command of the database and returns what it says. A command is an object whose first member names it,
-    /// which `json!` would not keep first; so name and value stand for themselves, and `more` has the other members:
-    /// `mongo.command("collStats", "pets", json!({"scale": 1024}))`.
+    /// which `json!` would not keep first; so name and value are parameters of their own, and `more` has the other
+    /// members: `mongo.command("collStats", "pets", json!({"scale": 1024}))`.
     ///
     /// # Errors
     /// See [`MongoPool`].
@@ -318,7 +283,7 @@ impl MongoPool {
         args: &[(&'static str, Arg<'_>)],
         payload: Result<Vec<u8>, String>,
     ) -> Result<T, HandlerError> {
-        let payload = payload.map_err(|why| Family::Database.error(&self.pool_id, "invalid", &why))?;
+        let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
         Call::new(Family::Database, &self.pool_id, operation, args, &payload).json()
     }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of MongoDB beside the filter, and what it tells of changes.
+//! Options of MongoDB's operations, and the result of changes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! [`ObjectStore`]: object storage that speaks S3.
 
-use super::call::{result, Arg, Call, Reply};
+use super::call::{Arg, Call};
 use super::failure::Family;
-use super::redis::{found, text};
+use super::reply::{found, result, text, Deleted, Reply};
 use crate::HandlerError;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct ObjectStore {
 pub struct ObjectInfo {
     /// Bytes of the content.
     pub size: u64,
-    /// As told when it was stored.
+    /// As given when it was stored.
     #[serde(default)]
     pub content_type: Option<String>,
     /// Changes with the content.
@@ -60,7 +60,7 @@ pub struct ListedObject {
     pub etag: Option<String>,
 }
 
-/// What storing an object tells.
+/// The result of storing an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredObject {
     /// Changes with the content.
@@ -75,11 +75,6 @@ struct Head {
     found: bool,
     #[serde(flatten)]
     info: Option<ObjectInfo>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Deleted {
-    pub deleted: bool,
 }
 
 impl ObjectStore {

@@ -1,12 +1,10 @@
 //! Parameters as JSON text. Not generic: what [`super::param_types`] says of types ends in one of the few methods here.
 
+use crate::json_bridge::MAX_EXACT_INTEGER;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde_json::Value;
 
-/// The largest integer that a double holds exactly, as do all smaller ones.
-const EXACT: u64 = (1 << 53) - 1;
-
-/// For whom the parameters are.
+/// What the parameters are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Sql,
@@ -24,7 +22,7 @@ pub struct Params {
 
 impl Params {
     /// For a statement: `{"sql": ..., "params": [`.
-    pub(super) fn of_statement(sql: &str) -> Self {
+    fn of_statement(sql: &str) -> Self {
         let mut out = Vec::with_capacity(sql.len() + 128);
         out.extend_from_slice(b"{\"sql\":");
         write_text(&mut out, sql);
@@ -76,14 +74,14 @@ impl Params {
     #[inline(never)]
     pub fn integer(&mut self, value: i64) {
         self.next();
-        self.number(&value, value.unsigned_abs() <= EXACT);
+        self.number(&value, value.unsigned_abs() <= MAX_EXACT_INTEGER);
     }
 
     /// Adds an integer that is not negative.
     #[inline(never)]
     pub fn unsigned(&mut self, value: u64) {
         self.next();
-        self.number(&value, value <= EXACT);
+        self.number(&value, value <= MAX_EXACT_INTEGER);
     }
 
     /// Adds a number. JSON has none for NaN and the infinities: they are refused when the call is made.
@@ -185,6 +183,14 @@ impl Params {
         let text = format!("parameter {}: {why}", self.count);
         self.problem.get_or_insert(text);
     }
+}
+
+/// A statement and its parameters as the payload of a call, or why they cannot be one.
+#[inline(never)]
+pub(super) fn statement(sql: &str, add: &dyn Fn(&mut Params)) -> Result<Vec<u8>, String> {
+    let mut params = Params::of_statement(sql);
+    add(&mut params);
+    params.finish()
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {

@@ -1,13 +1,13 @@
 //! [`RedisPool`].
 
-use super::call::{Arg, Call, Reply};
+use super::call::{Arg, Call};
 use super::failure::Family;
 use super::params::Params;
+use super::reply::{found, text};
 use super::IntoParams;
 use crate::HandlerError;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde::de::DeserializeOwned;
-use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -36,32 +36,6 @@ pub struct RedisPool {
     pub pool_id: String,
 }
 
-/// The result of `get` in caches and storages.
-#[derive(Deserialize)]
-pub(super) struct Found {
-    pub found: bool,
-}
-
-/// The payload, if there is one.
-pub(super) fn found(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, String> {
-    match reply.result {
-        Some(Found { found: true }) => Ok(Some(reply.body.into_vec())),
-        Some(Found { found: false }) => Ok(None),
-        None => Err("it has no result".to_owned()),
-    }
-}
-
-/// Bytes as text.
-pub(super) fn text(
-    family: Family,
-    pool_id: &str,
-    what: &str,
-    bytes: Option<Vec<u8>>,
-) -> Result<Option<String>, HandlerError> {
-    let not_text = |_| family.error(pool_id, "invalid", &format!("{what:?} is not text in UTF-8; read its bytes"));
-    bytes.map(String::from_utf8).transpose().map_err(not_text)
-}
-
 impl RedisPool {
     /// The server that is bound as `pool_id`. Connects to nothing.
     pub fn new(pool_id: impl Into<String>) -> Self {
@@ -84,7 +58,7 @@ impl RedisPool {
         self.call("get", &[("key", Arg::Text(key))], &[]).read(found)
     }
 
-    /// Stores a value, whatever was there before, for as long as nobody deletes it.
+    /// Stores a value, whatever was there before, until it is deleted.
     ///
     /// # Errors
     /// See [`RedisPool`].
@@ -256,7 +230,7 @@ impl RedisPool {
     }
 
     fn run<T: DeserializeOwned>(&self, params: Params) -> Result<T, HandlerError> {
-        let payload = params.finish().map_err(|why| Family::Redis.error(&self.pool_id, "invalid", &why))?;
+        let payload = params.finish().map_err(|why| Family::Redis.invalid(&self.pool_id, &why))?;
         self.call("command", &[], &payload).json()
     }
 

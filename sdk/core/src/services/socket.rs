@@ -1,67 +1,46 @@
-//! What the standard library cannot do with Unix sockets: connect within a time limit, and look whether the other side
+//! What the standard library cannot do with Unix sockets: connect within a time limit, and check whether the other side
 //! is still there.
 
 use std::io::{self, ErrorKind};
-use std::os::raw::{c_int, c_void};
-use std::os::unix::io::AsRawFd;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-extern "C" {
-    fn recv(socket: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize;
-}
-
-const MSG_PEEK: c_int = 2;
-#[cfg(target_os = "linux")]
-const MSG_DONTWAIT: c_int = 0x40;
-#[cfg(not(target_os = "linux"))]
-const MSG_DONTWAIT: c_int = 0x80;
-
-/// Whether the connection is open and silent. Bytes that wait on it belong to no call, so it is of no more use either.
+/// Whether the connection is open and silent. Bytes that wait on it belong to no call, so it cannot be used either.
 pub fn is_quiet(stream: &UnixStream) -> bool {
     let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
     // SAFETY: the descriptor is open for as long as `stream` is borrowed, and the buffer is one byte long.
-    let n = unsafe { recv(stream.as_raw_fd(), (&mut byte as *mut u8).cast(), 1, MSG_PEEK | MSG_DONTWAIT) };
+    let n = unsafe { libc::recv(stream.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
     n < 0 && io::Error::last_os_error().kind() == ErrorKind::WouldBlock
 }
 
-/// Connects. A server that accepts nobody any more, whose queue is full, would make the caller wait for ever.
+/// Connects. A server whose queue of connections is full would make the caller wait without a limit.
 ///
 /// # Errors
-/// What the system says; `WouldBlock` when the time is over.
+/// What the system says; `WouldBlock` after `limit`.
 #[cfg(target_os = "linux")]
 pub fn connect(path: &str, limit: Duration) -> io::Result<UnixStream> {
-    use std::os::unix::io::FromRawFd;
+    use std::os::fd::FromRawFd;
 
-    #[repr(C)]
-    struct Address {
-        family: u16,
-        path: [u8; 108],
-    }
-    extern "C" {
-        fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
-        fn connect(socket: c_int, address: *const Address, length: u32) -> c_int;
-    }
-    const AF_UNIX: c_int = 1;
-    const SOCK_STREAM: c_int = 1;
-    const SOCK_CLOEXEC: c_int = 0x80000;
-
-    let mut address = Address { family: AF_UNIX as u16, path: [0; 108] };
+    let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
     // One byte stays zero: it ends the path.
-    if path.len() >= address.path.len() {
+    if path.len() >= address.sun_path.len() {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("the path {path} is too long for a socket")));
     }
-    address.path[..path.len()].copy_from_slice(path.as_bytes());
+    for (to, from) in address.sun_path.iter_mut().zip(path.bytes()) {
+        *to = from as libc::c_char;
+    }
     // SAFETY: takes numbers only.
-    let fd = unsafe { socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just made, and known to nobody else.
+    // SAFETY: just made, and owned by nothing else.
     let stream = unsafe { UnixStream::from_raw_fd(fd) };
     stream.set_write_timeout(Some(limit))?;
-    // SAFETY: the address is a whole sockaddr_un, and its length is told.
-    match unsafe { connect(fd, &address, size_of::<Address>() as u32) } {
+    // SAFETY: the address is a whole sockaddr_un of this length.
+    match unsafe { libc::connect(fd, (&raw const address).cast(), size_of_val(&address) as libc::socklen_t) } {
         0 => Ok(stream),
         _ => Err(io::Error::last_os_error()),
     }
@@ -95,13 +74,10 @@ mod tests {
 
     #[test]
     fn connecting_ends_when_nobody_accepts() {
-        extern "C" {
-            fn listen(socket: c_int, backlog: c_int) -> c_int;
-        }
         let path = std::env::temp_dir().join(format!("edge-sdk-connect-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
         // SAFETY: the descriptor is open, and listening already.
-        assert_eq!(unsafe { listen(listener.as_raw_fd(), 0) }, 0);
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let connect = || connect(path.to_str().unwrap(), Duration::from_millis(50));
         let _accepted = connect().unwrap();
         let start = Instant::now();

@@ -2,7 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::params::Params;
+use super::params::statement;
 use super::transaction::Transaction;
 use super::{DbResult, ExecResult, IntoParams};
 use crate::HandlerError;
@@ -66,7 +66,7 @@ impl DbPool {
     /// Runs `work` in a transaction: commits when it returns `Ok`, rolls back when it returns `Err` or panics.
     ///
     /// When the commit fails, the error is that of the commit, and nothing is committed; unless the answer got lost
-    /// ([`HandlerError::DeadlineExceeded`], [`HandlerError::BackendUnavailable`]): then nobody knows.
+    /// ([`HandlerError::DeadlineExceeded`], [`HandlerError::BackendUnavailable`]): then its outcome is not known.
     ///
     /// ```no_run
     /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -83,7 +83,7 @@ impl DbPool {
     /// }
     /// ```
     ///
-    /// Where a `?` follows the call, the compiler must be told the error: `|tx| -> Result<_, HandlerError> { ... }`.
+    /// Where a `?` follows the call, the closure must name its error: `|tx| -> Result<_, HandlerError> { ... }`.
     ///
     /// # Errors
     /// What `work` returns; see [`DbPool`] for beginning and committing.
@@ -92,13 +92,13 @@ impl DbPool {
         work: impl FnOnce(&mut Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut transaction = self.begin()?;
-        // Dropped on the way out otherwise, which rolls back.
+        // If this returns, the transaction is dropped, which rolls it back.
         let value = work(&mut transaction)?;
         transaction.commit()?;
         Ok(value)
     }
 
-    /// Begins a transaction, for those who cannot use [`DbPool::transaction`]. It has a connection of the database for
+    /// Begins a transaction, where [`DbPool::transaction`] does not fit. It has a connection of the database for
     /// itself, of which there are few: end it soon.
     ///
     /// # Errors
@@ -109,13 +109,13 @@ impl DbPool {
 
     #[inline(never)]
     fn rows(&self, payload: Result<Vec<u8>, String>) -> Result<DbResult, HandlerError> {
-        let payload = checked(&self.pool_id, payload)?;
+        let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
         self.call("query", &payload).json()
     }
 
     #[inline(never)]
     fn outcome(&self, payload: Result<Vec<u8>, String>) -> Result<ExecResult, HandlerError> {
-        let payload = checked(&self.pool_id, payload)?;
+        let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
         self.call("execute", &payload).result()
     }
 
@@ -123,17 +123,4 @@ impl DbPool {
         const NO_ARGS: &[(&str, Arg<'_>)] = &[];
         Call::new(Family::Database, &self.pool_id, operation, NO_ARGS, payload)
     }
-}
-
-/// A statement and its parameters as the payload of a call, or why they cannot be one.
-#[inline(never)]
-pub fn statement(sql: &str, add: &dyn Fn(&mut Params)) -> Result<Vec<u8>, String> {
-    let mut params = Params::of_statement(sql);
-    add(&mut params);
-    params.finish()
-}
-
-/// The payload, if there is one.
-pub fn checked(pool_id: &str, payload: Result<Vec<u8>, String>) -> Result<Vec<u8>, HandlerError> {
-    payload.map_err(|why| Family::Database.error(pool_id, "invalid", &why))
 }

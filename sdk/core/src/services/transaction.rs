@@ -1,12 +1,11 @@
 //! [`Transaction`]: statements that take effect together, or not at all.
 
-use super::call::{self, Call};
+use super::call::Call;
 use super::connection::Connection;
 use super::failure::Family;
-use super::idle;
 use super::incoming::Body;
-use super::sql::{checked, statement};
-use super::{DbResult, ExecResult, IntoParams};
+use super::params::statement;
+use super::{connection_pool, reply, DbResult, ExecResult, IntoParams};
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
 
@@ -16,18 +15,18 @@ use serde::de::DeserializeOwned;
 /// is over: all that is left is to drop it. PostgreSQL refuses everything after a refusal, too.
 pub struct Transaction {
     pool_id: String,
-    /// Its own, as a connection with the actor host has at most one transaction. `None` when it broke.
+    /// Its own, as a connection with the actor host has at most one transaction. `None` once it has failed.
     connection: Option<Connection>,
 }
 
 impl Transaction {
     pub(super) fn begin(pool_id: &str) -> Result<Transaction, HandlerError> {
         let call = Call::new(Family::Database, pool_id, "begin", &[], &[]);
-        let (connection, begun) = idle::on_connection(&call, |head, body| acknowledge(&call, head, body))?;
+        let (connection, begun) = connection_pool::exchange(&call, |head, body| acknowledge(&call, head, body))?;
         match begun {
             Ok(()) => Ok(Transaction { pool_id: pool_id.to_owned(), connection: Some(connection) }),
             Err(error) => {
-                idle::give_back(connection);
+                connection_pool::release(connection);
                 Err(error)
             }
         }
@@ -66,13 +65,13 @@ impl Transaction {
     /// Makes all of it take effect.
     ///
     /// # Errors
-    /// See [`Transaction`]. After a refusal of the database nothing has taken effect; when the answer got lost, nobody
-    /// knows.
+    /// See [`Transaction`]. After a refusal of the database nothing has taken effect; when the answer got lost, the
+    /// outcome is not known.
     pub fn commit(mut self) -> Result<(), HandlerError> {
         self.end("commit")
     }
 
-    /// Undoes all of it. Dropping the transaction does the same, and tells nobody when it fails.
+    /// Undoes all of it. Dropping the transaction does the same, without reporting errors.
     ///
     /// # Errors
     /// See [`Transaction`]. It is rolled back even then, as its connection is closed.
@@ -82,21 +81,21 @@ impl Transaction {
 
     #[inline(never)]
     fn rows(&mut self, payload: Result<Vec<u8>, String>) -> Result<DbResult, HandlerError> {
-        let payload = checked(&self.pool_id, payload)?;
-        self.call("query", &payload, |call, head, body| call.understand(head, body, call::json))
+        let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
+        self.call("query", &payload, |call, head, body| call.understand(head, body, reply::json))
     }
 
     #[inline(never)]
     fn outcome(&mut self, payload: Result<Vec<u8>, String>) -> Result<ExecResult, HandlerError> {
-        let payload = checked(&self.pool_id, payload)?;
-        self.call("execute", &payload, |call, head, body| call.understand(head, body, call::result))
+        let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
+        self.call("execute", &payload, |call, head, body| call.understand(head, body, reply::result))
     }
 
-    /// Ends it. Only a connection that said so is known to have no transaction any more; others are closed.
+    /// Ends it. A connection is reused only if the actor host has confirmed that; else it is closed.
     fn end(&mut self, operation: &'static str) -> Result<(), HandlerError> {
         self.call(operation, &[], acknowledge)?;
         if let Some(connection) = self.connection.take() {
-            idle::give_back(connection);
+            connection_pool::release(connection);
         }
         Ok(())
     }
@@ -116,17 +115,16 @@ impl Transaction {
         };
         match connection.exchange(&call) {
             Ok((head, body)) => read(&call, head, body),
-            Err(broken) => {
-                let error = Family::Database.broken(&self.pool_id, broken);
+            Err(error) => {
                 self.connection = None;
-                Err(error)
+                Err(Family::Database.disconnected(&self.pool_id, error))
             }
         }
     }
 }
 
 impl Drop for Transaction {
-    /// Waits until it is rolled back, so that whoever comes next sees nothing of it.
+    /// Waits until it is rolled back, so that later calls do not see its effects.
     fn drop(&mut self) {
         if self.connection.is_some() {
             // When it fails, the connection is closed right after this, which rolls back as well.
@@ -142,5 +140,5 @@ impl std::fmt::Debug for Transaction {
 }
 
 fn acknowledge(call: &Call<'_>, head: &[u8], body: Body<'_>) -> Result<(), HandlerError> {
-    call.understand(head, body, call::nothing)
+    call.understand(head, body, reply::nothing)
 }

@@ -1,10 +1,10 @@
-//! Bytes received and not yet taken: grows with what arrives, never by a promised length.
+//! Bytes received and not yet decoded. Grows with what is received, never by a length that a header claims.
 
 use super::frame::{decode, Decoded, Frame, FrameError};
 
 /// Room offered to one read, in bytes. Large enough for hundreds of small requests at once.
 const READ_BYTES: usize = 32 * 1024;
-/// A buffer that one large request has blown up is given back once it is empty.
+/// A buffer that one large request has grown beyond this is freed once it is empty.
 const KEEP_BYTES: usize = 128 * 1024;
 
 /// A receive buffer that yields frames.
@@ -27,7 +27,7 @@ impl Buffer {
     /// # Errors
     /// [`FrameError`]: the stream cannot be understood any more.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
-        // Decoded twice on purpose when whole: the first look decides, the second borrows for the caller.
+        // A whole frame is decoded twice on purpose: the first time decides, the second borrows for the caller.
         match decode(&self.bytes[self.start..self.end])? {
             Decoded::Incomplete(_) => Ok(None),
             Decoded::Frame(_, taken) => {
@@ -41,7 +41,7 @@ impl Buffer {
         }
     }
 
-    /// Whether a whole frame, or a broken one, is waiting: whether [`Buffer::next_frame`] has something to say.
+    /// Whether [`Buffer::next_frame`] returns a frame or an error.
     pub fn has_frame(&self) -> bool {
         !matches!(decode(&self.bytes[self.start..self.end]), Ok(Decoded::Incomplete(_)))
     }
@@ -74,7 +74,7 @@ impl Buffer {
         &mut self.bytes[self.end..]
     }
 
-    /// Tells that the first `n` bytes of the last [`Buffer::room`] now hold data.
+    /// Says that the first `n` bytes of the last [`Buffer::room`] now hold data.
     pub fn filled(&mut self, n: usize) {
         self.end += n;
         debug_assert!(self.end <= self.bytes.len());

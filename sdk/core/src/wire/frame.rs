@@ -44,7 +44,7 @@ pub struct Frame<'a> {
     pub body: &'a [u8],
 }
 
-/// Why bytes can never become a frame. The connection that carried them is beyond repair: close it.
+/// Why bytes can never become a frame. The connection that carried them has to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
     /// The first byte is not [`VERSION`].

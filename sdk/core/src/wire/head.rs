@@ -1,7 +1,6 @@
 //! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
 
 use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
-use super::query;
 use crate::{Request, Response};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -41,7 +40,7 @@ pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
     let mut request = Request {
         method: head.method,
         path: path.to_owned(),
-        query: query::parse(query),
+        query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
         headers: head.headers.0,
         params: head.params,
         client_ip: head.client_ip,
@@ -124,7 +123,7 @@ fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Ve
     out.extend_from_slice(b",\"headers\":[");
     let mut first = true;
     for (name, value) in &response.headers {
-        if response.is_kept_back(name, value) {
+        if response.is_internal(name, value) {
             continue;
         }
         check_header(name, value)?;

@@ -7,4 +7,3 @@
 pub mod buffer;
 pub mod frame;
 pub mod head;
-mod query;

@@ -1,7 +1,7 @@
-//! Threads for handlers whose futures are not `Send`, an `Rc` held across an `.await` being enough for that.
+//! Threads for handlers whose futures are not `Send`, as with an `Rc` held across an `.await`.
 
 use super::{call, Answers, LocalCall};
-use crate::runtime::process::refuse;
+use crate::runtime::process::fatal;
 use crate::Request;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -39,12 +39,12 @@ fn start_thread(handler: Handler) -> UnboundedSender<Job> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
-        .unwrap_or_else(|error| refuse(&format!("cannot start tokio: {error}")));
+        .unwrap_or_else(|error| fatal(&format!("cannot start tokio: {error}")));
     let started = thread::Builder::new().name("handler".to_owned()).spawn(move || {
         LocalSet::new().block_on(&runtime, work(handler, jobs));
     });
     if let Err(error) = started {
-        refuse(&format!("cannot start a thread: {error}"));
+        fatal(&format!("cannot start a thread: {error}"));
     }
     sender
 }

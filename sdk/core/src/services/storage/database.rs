@@ -77,7 +77,7 @@ impl Table {
                 let id = id.and_then(Value::as_str).unwrap_or_default();
                 self.error(&format!("the record {id:?} in the table {} is no JSON: {error}", self.name))
             }),
-            // The table was made by somebody else, with a column of JSON.
+            // The table was not made here, and has a column of JSON.
             Some(data) => Ok(data.clone()),
             None => Err(self.error(&format!("the table {} has no column data", self.name))),
         }
@@ -146,6 +146,6 @@ impl Table {
     }
 
     fn error(&self, message: &str) -> HandlerError {
-        Family::Database.error(&self.db.pool_id, "invalid", message)
+        Family::Database.invalid(&self.db.pool_id, message)
     }
 }

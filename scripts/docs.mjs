@@ -1,0 +1,91 @@
+/**
+ * `npm run docs`: generates the tables of docs/ from the code: settings, errors, settings of services. A table is
+ * between `<!-- table: NAME -->` and `<!-- end of table -->`. With `--check`, which `npm run check` uses, nothing is
+ * written, and an outdated table is a failure.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fail, ROOT } from './prepare.mjs';
+
+const { SETTING_GROUPS } = await import('../dist/src/settings.js');
+const { ERROR_CATALOGUE } = await import('../dist/src/errors.js');
+const { SERVICE_CONFIGS } = await import('../dist/src/model/service-configs.js');
+
+const TABLES = {
+  'docs/CONFIGURATION.md': {
+    settings: () =>
+      Object.entries(SETTING_GROUPS)
+        .map(([title, settings]) => `## ${title}\n\n${settingsTable(settings)}`)
+        .join('\n'),
+  },
+  'docs/ERRORS.md': {
+    errors: () =>
+      table(
+        ['code', 'status', 'meaning'],
+        Object.entries(ERROR_CATALOGUE).map(([name, { status, meaning }]) => [code(name), status, meaning]),
+      ),
+  },
+  'docs/SERVICES.md': {
+    'service settings': () =>
+      table(
+        ['`service_type`', 'required', 'optional, with their defaults'],
+        Object.entries(SERVICE_CONFIGS).map(([type, schema]) => [code(type), ...settingsOf(schema)]),
+      ),
+  },
+};
+
+const isCheck = process.argv.includes('--check');
+const outdated = Object.entries(TABLES).flatMap(([file, tables]) => {
+  const path = join(ROOT, file);
+  const before = readFileSync(path, 'utf8');
+  const after = Object.entries(tables).reduce(
+    (text, [name, makeTable]) => withTable(file, text, name, makeTable()),
+    before,
+  );
+  if (after === before) return [];
+  if (!isCheck) writeFileSync(path, after);
+  return [file];
+});
+if (isCheck && outdated.length > 0) fail(`Not current: ${outdated.join(', ')}. Run: npm run docs`);
+
+function withTable(file, text, name, content) {
+  const place = new RegExp(`(<!-- table: ${name} -->\n)[^]*?(<!-- end of table -->)`);
+  if (!place.test(text)) fail(`${file} has no place for its table: <!-- table: ${name} -->`);
+  return text.replace(place, (_, start, end) => `${start}\n${content}\n${end}`);
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |\n`;
+  return [line(head), `|${'---|'.repeat(head.length)}\n`, ...rows.map(line)].join('');
+}
+
+function settingsTable(settings) {
+  const rows = Object.entries(settings);
+  return table(
+    ['variable', 'default', 'what it does'],
+    rows.map(([name, { shown, description }]) => [code(name), shown, description]),
+  );
+}
+
+/** The required keys of a config, and the others with their defaults. */
+function settingsOf({ properties, required = [], anyOf = [] }) {
+  const isNeeded = (key) => required.includes(key) && properties[key].default === undefined;
+  const alternatives = anyOf.map((one) => one.required.map(code).join(', '));
+  const needed = Object.keys(properties).filter(isNeeded).map(code);
+  const others = Object.keys(properties).filter((key) => !isNeeded(key));
+  const shown = others.map((key) => {
+    const { default: fallback, enum: values } = properties[key];
+    const choice = values
+      ? ` (${values.map((value) => (value === fallback ? `**${value}**` : value)).join(', ')})`
+      : '';
+    return `${code(key)}${choice || (fallback === undefined ? '' : ` ${fallback}`)}`;
+  });
+  return [
+    [...needed, ...(alternatives.length > 0 ? [alternatives.join(' or ')] : [])].join(', '),
+    shown.join(', '),
+  ];
+}
+
+function code(name) {
+  return `\`${name}\``;
+}

@@ -1,0 +1,116 @@
+/**
+ * The import rules: which folder of `src` may import which. The table is in layers, lowest first, and a folder may only
+ * name folders above it in the table, so there can be no cycle between folders. `npm run check` runs this.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { fail, ROOT } from './prepare.mjs';
+
+/** `src` means the files in `src` itself: `config.ts`, `settings.ts` and `errors.ts`. */
+const MAY_IMPORT = {
+  wire: [],
+  src: [],
+  util: ['src'],
+  model: ['src', 'util'],
+  secrets: ['src', 'util'],
+  bootstrap: ['src', 'util', 'model'],
+  http: ['src', 'util'],
+  metrics: ['src', 'util'],
+  artifacts: ['src', 'util'],
+  sandbox: ['src', 'util', 'bootstrap'],
+  store: ['src', 'util', 'model'],
+  queues: ['src', 'util', 'store'],
+  reconcile: ['src', 'util', 'store'],
+  import: ['src', 'util', 'model'],
+  build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
+  lifecycle: ['src', 'util', 'model', 'store', 'reconcile', 'artifacts'],
+  api: [
+    ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
+    ...['reconcile', 'import', 'lifecycle'],
+  ],
+  gateway: [
+    ...['src', 'util', 'model', 'wire', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
+  ],
+  actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile'],
+  // A driver knows its backend, and nothing of the state of this product.
+  'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
+  up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
+  jobs: [
+    ...['src', 'util', 'model', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
+    ...['reconcile', 'build', 'lifecycle'],
+  ],
+  processes: [
+    ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
+    ...['reconcile', 'import', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
+  ],
+};
+/** SQL, and so these packages, belong in `src/store`; drivers have their own SQL. */
+const SQL_PACKAGES = { knex: ['store'], pg: ['store', 'actors/drivers'] };
+/** Folders of src/api must not import each other; shared code is in src/api itself. */
+const SEPARATE_FOLDERS = 'src/api/';
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const problems = [...orderProblems(), ...importProblems(ROOT)];
+  if (problems.length > 0) {
+    fail(`Imports against the rules of scripts/import-rules.mjs:\n${problems.join('\n')}`);
+  }
+}
+
+/** The folders of a table that name a folder that is not above them, a line each. */
+export function orderProblems(table = MAY_IMPORT) {
+  const folders = Object.keys(table);
+  return folders.flatMap((folder, at) =>
+    table[folder]
+      .filter((name) => !folders.slice(0, at).includes(name))
+      .map((name) => `  ${folder} names ${name}, which is not above it in the table`),
+  );
+}
+
+/** The imports of a checkout that violate the rules, a line each. */
+export function importProblems(root) {
+  return ['src', 'jobs'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) => problemsOf(root, join(folder, name))),
+  );
+}
+
+function problemsOf(root, file) {
+  const from = folderOf(file);
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([, name]) => {
+    const problem = name.startsWith('.') ? ruleAgainst(file, from, name) : ruleAgainstPackage(from, name);
+    return problem ? [`  ${file} imports ${name}: ${problem}`] : [];
+  });
+}
+
+function ruleAgainst(file, from, name) {
+  const target = normalize(join(dirname(file), name)).replace(/\.js$/, '.ts');
+  const to = folderOf(target);
+  if (to === from) {
+    const [own, other] = [resourceOf(file), resourceOf(target)];
+    return own && other && own !== other ? 'resources do not import each other' : '';
+  }
+  return MAY_IMPORT[from]?.includes(to) ? '' : `${from} may not import ${to}`;
+}
+
+function ruleAgainstPackage(from, name) {
+  const folders = SQL_PACKAGES[name];
+  return folders && !folders.includes(from) ? `only ${folders.join(' and ')} may` : '';
+}
+
+/** `src/store/x.ts` -> `store`; `src/config.ts` -> `src`; `jobs/x.ts` -> `jobs`. */
+function folderOf(path) {
+  const [top, folder, ...rest] = path.split('/');
+  if (top !== 'src') return top;
+  if (rest.length === 0) return 'src';
+  return folder === 'actors' && rest[0] === 'drivers' ? 'actors/drivers' : folder;
+}
+
+/** The folder of a resource of the API: `src/api/domains/routes.ts` -> `domains`. */
+function resourceOf(path) {
+  if (!path.startsWith(SEPARATE_FOLDERS)) return '';
+  const [folder, file] = path.slice(SEPARATE_FOLDERS.length).split('/');
+  return file === undefined ? '' : folder;
+}

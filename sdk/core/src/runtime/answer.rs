@@ -1,0 +1,55 @@
+//! What the functions that the macros are given may return. Each macro has a trait of its own, by which the compiler
+//! says that the function does not fit, and which macro does.
+
+use crate::Response;
+
+/// What a handler answers with.
+pub trait Answer {
+    /// As a response.
+    fn into_response(self) -> Response;
+}
+
+impl Answer for Response {
+    fn into_response(self) -> Response {
+        self
+    }
+}
+
+impl<E: Into<Response>> Answer for Result<Response, E> {
+    fn into_response(self) -> Response {
+        self.unwrap_or_else(Into::into)
+    }
+}
+
+/// What a function for `handler_loop!` returns.
+#[diagnostic::on_unimplemented(
+    message = "`handler_loop!` takes a function that returns `Response`, and this one returns `{Self}`: use \
+        `handler_loop_result!` for a `Result`, `handler_loop_async!` for an `async fn`",
+    label = "returns `{Self}`"
+)]
+pub trait PlainAnswer: Answer {}
+
+impl PlainAnswer for Response {}
+
+/// What a function for `handler_loop_result!` returns.
+#[diagnostic::on_unimplemented(
+    message = "`handler_loop_result!` takes a function that returns `Result<Response, HandlerError>`, and this one \
+        returns `{Self}`: use `handler_loop!` for a `Response`, `handler_loop_async_result!` for an `async fn`",
+    label = "returns `{Self}`"
+)]
+pub trait ResultAnswer: Answer {}
+
+impl<E: Into<Response>> ResultAnswer for Result<Response, E> {}
+
+/// What a function for `handler_loop_async!` returns.
+#[cfg(feature = "async")]
+#[diagnostic::on_unimplemented(
+    message = "`handler_loop_async!` takes an `async fn` that returns `Response` or `Result<Response, HandlerError>`, \
+        and this function returns `{Self}`: use `handler_loop!` for a `Response`, `handler_loop_result!` for a `Result`",
+    label = "returns `{Self}`"
+)]
+pub trait AsyncAnswer: std::future::Future<Output: Answer> {}
+
+#[cfg(feature = "async")]
+#[diagnostic::do_not_recommend]
+impl<F: std::future::Future<Output: Answer>> AsyncAnswer for F {}

@@ -1,0 +1,209 @@
+//! One connection with the gateway. Usually one thread does everything on it: it reads what has been received, runs
+//! handlers one after the other, and writes all answers at once. No thread is woken, however many requests a read
+//! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
+
+use super::{lock, poll};
+use crate::wire::buffer::Buffer;
+use crate::wire::head;
+use crate::{Request, Response};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+/// Answers are written when this many bytes are buffered, or earlier when there is nothing else to do.
+const FLUSH_BYTES: usize = 64 * 1024;
+/// A body up to this size is copied behind its head; a larger one is written from where it is.
+const COPY_BYTES: usize = 16 * 1024;
+/// A buffer grown beyond this is freed.
+const KEEP_BYTES: usize = 2 * FLUSH_BYTES;
+
+/// One connection and what its threads share.
+pub struct GatewayConnection {
+    stream: UnixStream,
+    /// The thread that holds this reads. Held while waiting for bytes, with `has_reader` set.
+    received: Mutex<Buffer>,
+    /// Answers not yet written. Held while writing.
+    answers: Mutex<Vec<u8>>,
+    has_reader: AtomicBool,
+    closed: AtomicBool,
+    /// Whether a further thread has been requested and has not started yet.
+    thread_requested: AtomicBool,
+    started: AtomicU64,
+    finished: AtomicU64,
+}
+
+impl GatewayConnection {
+    /// Wraps an accepted stream.
+    pub fn new(stream: UnixStream) -> Self {
+        GatewayConnection {
+            stream,
+            received: Mutex::new(Buffer::new()),
+            answers: Mutex::new(Vec::new()),
+            has_reader: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            thread_requested: AtomicBool::new(false),
+            started: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a thread waits for bytes, and so for the next request.
+    pub fn has_reader(&self) -> bool {
+        self.has_reader.load(SeqCst)
+    }
+
+    /// Whether more than one call is under way.
+    pub fn is_busy(&self) -> bool {
+        let (started, finished) = self.calls();
+        started - finished > 1
+    }
+
+    /// Whether a whole request has been read that no thread works on.
+    pub fn has_request(&self) -> bool {
+        match self.received.try_lock() {
+            Ok(received) => received.has_frame(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().has_frame(),
+            // Another thread is taking it, or waits for one.
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+
+    /// Waits at most `limit` until this connection or `other` can be read. Whether this one can.
+    pub fn has_request_before(&self, other: &UnixStream, limit: Duration) -> bool {
+        poll::first_readable(other, &self.stream, limit) == Some(1)
+    }
+
+    /// How many calls have been started and finished since the beginning.
+    pub fn calls(&self) -> (u64, u64) {
+        let finished = self.finished.load(SeqCst);
+        (self.started.load(SeqCst), finished)
+    }
+
+    /// Claims the request for a further thread. `false` if one has been requested already.
+    pub fn claim_thread_request(&self) -> bool {
+        !self.thread_requested.swap(true, SeqCst)
+    }
+
+    /// The thread has started, or none can be had.
+    pub fn clear_thread_request(&self) {
+        self.thread_requested.store(false, SeqCst);
+    }
+
+    /// The next request. Waits for one if no other thread does; `None` if one does, or the connection is closed.
+    ///
+    /// Buffered answers are written before this waits or returns `None`.
+    pub fn next(&self) -> Option<(u32, Request)> {
+        let mut received = self.lock_received()?;
+        loop {
+            match self.take(&mut received) {
+                Ok(Some(request)) => return Some(request),
+                Ok(None) => {}
+                Err(why) => {
+                    eprintln!("edge-gateway-sdk: a connection is closed: {why}");
+                    self.close();
+                }
+            }
+            self.flush();
+            if self.closed.load(SeqCst) {
+                return None;
+            }
+            self.has_reader.store(true, SeqCst);
+            let result = (&self.stream).read(received.room());
+            self.has_reader.store(false, SeqCst);
+            match result {
+                Ok(0) => {
+                    if received.is_mid_frame() {
+                        eprintln!("edge-gateway-sdk: a connection ended inside a frame");
+                    }
+                    self.close();
+                }
+                Ok(n) => received.filled(n),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    eprintln!("edge-gateway-sdk: reading a connection failed: {error}");
+                    self.close();
+                }
+            }
+        }
+    }
+
+    /// Buffers the answer to a request, and writes the buffer if `now` or if it is large enough.
+    pub fn answer(&self, number: u32, response: Response, now: bool) {
+        self.finished.fetch_add(1, SeqCst);
+        let mut answers = lock(&self.answers);
+        let body = head::response(&mut answers, number, response);
+        if body.len() <= COPY_BYTES {
+            answers.extend_from_slice(&body);
+            if now || answers.len() > FLUSH_BYTES {
+                self.write_out(&mut answers);
+            }
+        } else {
+            self.write_out(&mut answers);
+            self.write(&body);
+        }
+    }
+
+    /// Writes the buffered answers.
+    pub fn flush(&self) {
+        let mut answers = lock(&self.answers);
+        if !answers.is_empty() {
+            self.write_out(&mut answers);
+        }
+    }
+
+    /// The right to read; `None` if another thread waits for bytes already.
+    fn lock_received(&self) -> Option<MutexGuard<'_, Buffer>> {
+        match self.received.try_lock() {
+            Ok(received) => Some(received),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if self.has_reader() => {
+                self.flush();
+                None
+            }
+            // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait for
+            // bytes instead, having flushed before our answer was buffered.
+            Err(TryLockError::WouldBlock) => {
+                self.flush();
+                Some(lock(&self.received))
+            }
+        }
+    }
+
+    fn take(&self, received: &mut Buffer) -> Result<Option<(u32, Request)>, String> {
+        if self.closed.load(SeqCst) {
+            return Ok(None);
+        }
+        let Some(frame) = received.next_frame().map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        let request = head::request(&frame)?;
+        self.started.fetch_add(1, SeqCst);
+        Ok(Some((frame.number, request)))
+    }
+
+    fn write_out(&self, answers: &mut Vec<u8>) {
+        self.write(answers);
+        if answers.capacity() > KEEP_BYTES {
+            *answers = Vec::new();
+        } else {
+            answers.clear();
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        // A gateway that has closed the connection needs no answer, and the reader reports the end.
+        if (&self.stream).write_all(bytes).is_err() {
+            self.close();
+        }
+    }
+
+    /// Closes the connection, also for threads that wait on it.
+    fn close(&self) {
+        self.closed.store(true, SeqCst);
+        // Fails only if the other side has closed already.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,84 @@
+//! An answer as it is read: see `docs/SERVICE-PROTOCOL.md`.
+
+use super::failure::{ConnectionError, Family};
+use super::incoming::Body;
+use crate::HandlerError;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::Deserialize;
+
+/// The head of an answer; `T` is what the operation has as `result`.
+#[derive(Deserialize)]
+pub struct Head<T> {
+    pub ok: bool,
+    // Without this, serde wants a default of T.
+    #[serde(default = "none")]
+    pub result: Option<T>,
+    #[serde(default)]
+    pub kind: String,
+    #[serde(default)]
+    pub message: String,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// A successful answer.
+pub struct Reply<'a, T> {
+    pub result: Option<T>,
+    pub body: Body<'a>,
+}
+
+/// Reads the result, which must be there.
+pub fn result<T>(reply: Reply<'_, T>) -> Result<T, String> {
+    reply.result.ok_or_else(|| "it has no result".to_owned())
+}
+
+/// Reads the payload as JSON.
+pub fn json<T: DeserializeOwned>(reply: Reply<'_, IgnoredAny>) -> Result<T, String> {
+    serde_json::from_slice(reply.body.as_slice()).map_err(|error| error.to_string())
+}
+
+/// Reads nothing: it has been done.
+pub fn nothing(_: Reply<'_, IgnoredAny>) -> Result<(), String> {
+    Ok(())
+}
+
+/// The result of `get` in caches and storages.
+#[derive(Deserialize)]
+pub struct Found {
+    found: bool,
+}
+
+/// The result of `delete` in storages.
+#[derive(Deserialize)]
+pub struct Deleted {
+    pub deleted: bool,
+}
+
+/// The payload, if there is one.
+pub fn found(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, String> {
+    match reply.result {
+        Some(Found { found: true }) => Ok(Some(reply.body.into_vec())),
+        Some(Found { found: false }) => Ok(None),
+        None => Err("it has no result".to_owned()),
+    }
+}
+
+/// Bytes as text.
+pub fn text(family: Family, pool_id: &str, what: &str, bytes: Option<Vec<u8>>) -> Result<Option<String>, HandlerError> {
+    let not_text = |_| family.error(pool_id, "invalid", &format!("{what:?} is not text in UTF-8; read its bytes"));
+    bytes.map(String::from_utf8).transpose().map_err(not_text)
+}
+
+/// Reads the answer to a token, of which only a refusal matters.
+///
+/// # Errors
+/// [`ConnectionError::Refused`].
+pub fn check_token(head: &[u8]) -> Result<(), ConnectionError> {
+    match serde_json::from_slice::<Head<IgnoredAny>>(head) {
+        Ok(head) if head.ok => Ok(()),
+        Ok(head) => Err(ConnectionError::Refused { kind: head.kind, message: head.message }),
+        Err(error) => Err(ConnectionError::ProtocolViolation(error.to_string())),
+    }
+}

@@ -1,0 +1,229 @@
+/** A bucket on an S3 server: signed requests over a limited number of keep-alive connections, and their errors. */
+import {
+  Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { finished } from 'node:stream/promises';
+import { Client, type ClientOptions, S3Error } from 'minio';
+import { toError } from '../../../errors.js';
+import type { ServiceConfig } from '../../../model/service-configs.js';
+import { errorCode, REASONS, unavailable } from '../../failures.js';
+import { ServiceError } from '../../service-error.js';
+import { decodeEntities } from './listing.js';
+
+/** A request for the bucket or one of its objects. */
+export interface BucketRequest {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
+  readonly key?: string;
+  /** Already escaped. */
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly payload?: Buffer;
+  /** Status codes of success; 200 and 204 by default. */
+  readonly expected?: readonly number[];
+}
+
+/** Timeout of a silent server; calls of handlers have shorter deadlines. */
+const IDLE_TIMEOUT_MS = 120_000;
+
+/** Status codes for which the client library does not read the body. */
+const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
+
+/** Reasons of refusals in terms of the config, by S3 error code. */
+const REFUSALS: Readonly<Record<string, (where: string, bucket: string) => string>> = {
+  InvalidAccessKeyId: (where) => `the server at ${where} did not accept the access key`,
+  /** The code of versitygw for the same error. */
+  XAdminUserNotFound: (where) => `the server at ${where} did not accept the access key`,
+  SignatureDoesNotMatch: (where) => `the server at ${where} did not accept the secret key`,
+  AccessDenied: (where, bucket) =>
+    `the server at ${where} did not accept the access key and secret key for the bucket "${bucket}"`,
+  NoSuchBucket: (_where, bucket) => `the bucket "${bucket}" does not exist`,
+};
+
+export class Bucket {
+  readonly name: string;
+  /** `host:port` */
+  readonly where: string;
+  readonly #agent: Agent;
+  readonly #options: ClientOptions;
+  #isClosed = false;
+
+  /** @throws ServiceError when the endpoint is invalid */
+  constructor(config: ServiceConfig<'objstore'>, maxConnections: number) {
+    const { hostname, port } = endpointOf(config);
+    const agentOptions = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' } as const;
+    this.name = config.bucket;
+    this.where = `${hostname}:${port}`;
+    this.#agent = config.use_ssl
+      ? new HttpsAgent({ ...agentOptions, ...(config.ssl_root_cert && { ca: config.ssl_root_cert }) })
+      : new Agent(agentOptions);
+    this.#options = {
+      endPoint: hostname.replace(/^\[|\]$/g, ''),
+      port,
+      useSSL: config.use_ssl,
+      region: config.region ?? 'us-east-1',
+      accessKey: config.access_key,
+      secretKey: config.secret_key,
+      pathStyle: true,
+      transportAgent: this.#agent,
+      // The actor handles failures.
+      retryOptions: { disableRetry: true },
+    };
+  }
+
+  /**
+   * Sends a request and resolves with the response, whose body the caller must read.
+   * @throws ServiceError
+   */
+  async send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+    const { method, key, query, headers, payload, expected = [200, 204] } = request;
+    const exchange = () =>
+      this.use(
+        (client) =>
+          client.makeRequestAsync(
+            {
+              method,
+              bucketName: this.name,
+              ...(key !== undefined && { objectName: key }),
+              ...(query !== undefined && { query }),
+              headers: { ...headers },
+            },
+            payload,
+            [...expected],
+          ),
+        signal,
+      );
+    try {
+      return await exchange();
+    } catch (thrown) {
+      // The server closed a keep-alive connection just when it was reused. All these requests are idempotent.
+      if (thrown instanceof ServiceError && isStale(thrown.cause)) return exchange();
+      throw thrown;
+    }
+  }
+
+  /** Like `send`, but returns only the headers and consumes the body. */
+  async sendForHeaders(request: BucketRequest, signal?: AbortSignal): Promise<IncomingHttpHeaders> {
+    const response = await this.send(request, signal);
+    await this.use(() => finished(response.resume()));
+    return response.headers;
+  }
+
+  /**
+   * Runs work with the client library; the signal aborts it.
+   * @throws ServiceError
+   */
+  async use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.#isClosed) throw new ServiceError('unavailable', REASONS.closedHere(this.where));
+    try {
+      return await work(this.#client(signal));
+    } catch (thrown) {
+      throw this.#failure(thrown);
+    }
+  }
+
+  /** Aborts all requests. */
+  close(): void {
+    this.#isClosed = true;
+    this.#agent.destroy();
+  }
+
+  /** The error of a bucket that cannot be used, in terms of the config. */
+  connectFailure(thrown: unknown): ServiceError {
+    const cause = thrown instanceof ServiceError && thrown.cause !== undefined ? thrown.cause : thrown;
+    const code = errorCode(cause) ?? '';
+    if (cause instanceof S3Error) {
+      const refusal = REFUSALS[code]?.(this.where, this.name);
+      const reason = refusal ?? REASONS.refused(this.where, describe(cause));
+      return new ServiceError('unavailable', reason, { cause });
+    }
+    if (code === 'EPROTO' || code.startsWith('ERR_SSL')) {
+      const reason = `the server at ${this.where} does not speak TLS there: does use_ssl belong in the config?`;
+      return new ServiceError('unavailable', reason, { cause });
+    }
+    return cause instanceof ServiceError
+      ? new ServiceError('unavailable', cause.message)
+      : unavailable(cause, this.where);
+  }
+
+  /** One client per request, so that each has its own signal. All share the connections. */
+  #client(signal: AbortSignal | undefined): Client {
+    const request = this.#options.useSSL ? httpsRequest : httpRequest;
+    const send = (options: object, onResponse: (response: IncomingMessage) => void) =>
+      watch(request({ ...options, agent: this.#agent, ...(signal && { signal }) }, onResponse));
+    return new Client({
+      ...this.#options,
+      transport: { request: send } as NonNullable<ClientOptions['transport']>,
+    });
+  }
+
+  #failure(thrown: unknown): ServiceError {
+    if (thrown instanceof ServiceError) return thrown;
+    const cause = toError(thrown);
+    if (cause instanceof S3Error) return new ServiceError('backend', describe(cause), { cause });
+    const [, status] = /Retryable HTTP status: (\d+)/.exec(cause.message) ?? [];
+    if (status !== undefined) {
+      const reason = `the server at ${this.where} answered with status ${status}`;
+      return new ServiceError('backend', reason, { cause });
+    }
+    // All other errors are network errors or aborted requests.
+    return unavailable(cause, this.where);
+  }
+}
+
+/** Whether an error means that the object does not exist. */
+export function isMissing(thrown: unknown): boolean {
+  if (!(thrown instanceof ServiceError)) return false;
+  return ['NoSuchKey', 'NotFound'].includes(errorCode(thrown.cause) ?? '');
+}
+
+/** Whether an error means that the object has a different etag. */
+export function isReplaced(thrown: unknown): boolean {
+  return thrown instanceof ServiceError && errorCode(thrown.cause) === 'PreconditionFailed';
+}
+
+/** Errors of reused connections that the server had closed. */
+const stale = new WeakSet<object>();
+
+function isStale(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error && stale.has(thrown) && ['ECONNRESET', 'EPIPE'].includes(errorCode(thrown) ?? '')
+  );
+}
+
+/** Adds a timeout to a request, and consumes bodies that the library does not read, to free the connection. */
+function watch(outgoing: ClientRequest): ClientRequest {
+  outgoing.setTimeout(IDLE_TIMEOUT_MS, () => {
+    outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+  });
+  let isAnswered = false;
+  outgoing.on('error', (error) => {
+    if (outgoing.reusedSocket && !isAnswered) stale.add(error);
+  });
+  outgoing.on('response', (response) => {
+    isAnswered = true;
+    // The reader of the body may be slow.
+    outgoing.setTimeout(0);
+    if (UNREAD_STATUSES.has(response.statusCode ?? 0)) response.resume();
+  });
+  return outgoing;
+}
+
+function describe(error: S3Error): string {
+  const code = errorCode(error);
+  const message = decodeEntities(error.message);
+  return code === undefined ? message : `${code}: ${message}`;
+}
+
+function endpointOf({ endpoint, use_ssl }: ServiceConfig<'objstore'>): { hostname: string; port: number } {
+  const text = `${use_ssl ? 'https' : 'http'}://${endpoint}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.pathname !== '/' || url.username || url.search || url.hash || endpoint.endsWith('/')) {
+    throw new ServiceError('unavailable', `the endpoint "${endpoint}" is not host:port, without a scheme`);
+  }
+  return { hostname: url.hostname, port: Number(url.port) || (use_ssl ? 443 : 80) };
+}

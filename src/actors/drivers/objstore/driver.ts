@@ -1,0 +1,153 @@
+/** The driver for S3-compatible object storages. */
+import type { IncomingMessage } from 'node:http';
+import { Type } from '@sinclair/typebox';
+import { objectKeyProblem } from '../../../model/object-key.js';
+import { MAX_BODY_BYTES } from '../../../wire/codec.js';
+import { type Connection, defineDriver, type ObjectInfo, openOrClose } from '../../driver.js';
+import { signalOf } from '../../driver-call.js';
+import { type DriverAnswer, requireSendable } from '../../operations.js';
+import { ServiceError } from '../../service-error.js';
+import { Bucket, isMissing } from './bucket.js';
+import {
+  bucketFiles,
+  deleteObject,
+  describeObject,
+  headObject,
+  putObject,
+  type StoredObject,
+} from './files.js';
+import { objectPages } from './listing.js';
+
+/** Concurrent calls, each with a connection. */
+const CONCURRENCY = 16;
+
+const key = Type.String({ refine: objectKeyProblem });
+const KeyArgs = Type.Object({ key });
+
+export const objstoreDriver = defineDriver({
+  type: 'objstore',
+  concurrency: () => CONCURRENCY,
+  connect: async (config, context) => {
+    // An aborted request releases its connection slightly later than its permit.
+    const bucket = new Bucket(config, 2 * CONCURRENCY);
+    await openOrClose(context, bucket, () => requireUsable(bucket));
+    return new BucketConnection(bucket);
+  },
+  operations: {
+    get: { args: KeyArgs, run: ({ bucket }, { key }, call) => get(bucket, key, signalOf(call)) },
+    head: {
+      args: KeyArgs,
+      run: async ({ bucket }, { key }, call) => {
+        const object = await headObject(bucket, key, signalOf(call));
+        return { result: object ? present(object) : { found: false } };
+      },
+    },
+    put: {
+      args: Type.Object({
+        key,
+        content_type: Type.String({
+          format: 'line',
+          maxLength: 255,
+          pattern: '^[ -~]*$',
+          default: 'application/octet-stream',
+        }),
+      }),
+      run: async ({ bucket }, { key, content_type }, call) => {
+        const { etag } = await putObject(bucket, key, call.payload, content_type, signalOf(call));
+        return { result: { etag, size: call.payload.length } };
+      },
+    },
+    delete: {
+      args: KeyArgs,
+      run: async ({ bucket }, { key }, call) => ({
+        result: { deleted: await deleteObject(bucket, key, signalOf(call)) },
+      }),
+    },
+    list: {
+      args: Type.Object({
+        prefix: Type.String({ maxLength: 1024, default: '' }),
+        limit: Type.Optional(Type.Integer({ minimum: 1 })),
+      }),
+      run: ({ bucket }, { prefix, limit }, call) => list(bucket, prefix, limit, signalOf(call)),
+    },
+  },
+});
+
+class BucketConnection implements Connection {
+  readonly files;
+
+  constructor(readonly bucket: Bucket) {
+    this.files = bucketFiles(bucket);
+  }
+
+  async test(): Promise<string> {
+    await requireUsable(this.bucket);
+    return `bucket "${this.bucket.name}" at ${this.bucket.where}`;
+  }
+
+  async close(): Promise<void> {
+    this.bucket.close();
+  }
+}
+
+/** Lists objects, because the response to HeadBucket has no body and so no reason. */
+async function requireUsable(bucket: Bucket): Promise<void> {
+  try {
+    await objectPages(bucket, '', 1).next();
+  } catch (thrown) {
+    throw bucket.connectFailure(thrown);
+  }
+}
+
+async function get(bucket: Bucket, key: string, signal: AbortSignal): Promise<DriverAnswer> {
+  let response: IncomingMessage;
+  try {
+    response = await bucket.send({ method: 'GET', key }, signal);
+  } catch (thrown) {
+    if (isMissing(thrown)) return { result: { found: false } };
+    throw thrown;
+  }
+  const object = describeObject(key, response.headers);
+  return { result: present(object), payload: await readContent(bucket, response, object.size) };
+}
+
+async function readContent(bucket: Bucket, response: IncomingMessage, size: number): Promise<Buffer> {
+  if (size > MAX_BODY_BYTES) {
+    response.destroy();
+    throw new ServiceError(
+      'invalid',
+      `the object has ${size} bytes, and handlers get at most ${MAX_BODY_BYTES}: use head or list, or the management API`,
+    );
+  }
+  return bucket.use(async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  });
+}
+
+async function list(
+  bucket: Bucket,
+  prefix: string,
+  limit = Number.POSITIVE_INFINITY,
+  signal?: AbortSignal,
+): Promise<DriverAnswer> {
+  const pages: string[] = [];
+  let bytes = 2;
+  for await (const objects of objectPages(bucket, prefix, limit, signal)) {
+    if (objects.length === 0) continue;
+    const page = objects.map((object) => JSON.stringify(presentListed(object))).join(',');
+    bytes += Buffer.byteLength(page) + 1;
+    requireSendable(bytes);
+    pages.push(page);
+  }
+  return { payload: `[${pages.join(',')}]` };
+}
+
+function present({ size, contentType, etag, last_modified }: StoredObject) {
+  return { found: true, size, content_type: contentType, etag, last_modified };
+}
+
+function presentListed({ key, size, last_modified, etag }: ObjectInfo) {
+  return { key, size, last_modified, etag };
+}

@@ -1,0 +1,149 @@
+/**
+ * The process that opens the file of one sqlite service; `channel.ts` starts it. A process instead of a thread, because
+ * SQLite cannot be interrupted here: a statement past its deadline is ended by killing its process.
+ */
+import { toError } from '../../../errors.js';
+import { startParentWatchdog } from '../../../util/parent-watchdog.js';
+import { ServiceError } from '../../service-error.js';
+import { parseStatement } from '../../sql/statement.js';
+import type { Answer, OpenRequest, Operation, Request } from './channel.js';
+import { SqliteDatabase, type SqliteResult } from './database.js';
+
+/** Answers are sent in batches; maximum delay of an answer by the statements after it. */
+const FLUSH_MS = 20;
+
+class Server {
+  readonly #path: string;
+  readonly #database: SqliteDatabase;
+  #readConnection: SqliteDatabase | undefined;
+
+  constructor(path: string, createIfMissing: boolean) {
+    this.#path = path;
+    this.#database = new SqliteDatabase(path, createIfMissing ? 'create' : 'write');
+  }
+
+  answerAll(requests: readonly Request[]): void {
+    this.#database.noticeSchema();
+    let answers: Answer[] = [];
+    let began = performance.now();
+    for (const request of requests) {
+      answers.push(this.#answer(request));
+      if (performance.now() - began < FLUSH_MS) continue;
+      send(answers);
+      answers = [];
+      began = performance.now();
+    }
+    if (answers.length > 0) send(answers);
+  }
+
+  close(): void {
+    this.#readConnection?.close();
+    this.#database.close();
+  }
+
+  #answer([id, operation, payload]: Request): Answer {
+    try {
+      const { text, rowsAffected, lastInsertId } = this.#run(operation, payload);
+      return [id, 'ok', text, rowsAffected, lastInsertId];
+    } catch (thrown) {
+      const { kind, message } = toServiceError(thrown);
+      return [id, kind, message];
+    }
+  }
+
+  #run(operation: Operation, payload: string): SqliteResult {
+    const database = this.#database;
+    switch (operation) {
+      case 'query':
+      case 'execute':
+        return database.run(parseStatement(payload), operation === 'query', false);
+      case 'read':
+        return this.#reader().run(parseStatement(payload), true, false);
+      case 'tx-query':
+      case 'tx-execute':
+        this.#requireTransaction();
+        return database.run(parseStatement(payload), operation === 'tx-query', true);
+      case 'begin':
+        database.control('BEGIN IMMEDIATE');
+        return NO_ROWS;
+      case 'commit':
+        this.#requireTransaction();
+        database.control('COMMIT');
+        return NO_ROWS;
+      case 'rollback':
+        if (database.isInTransaction) database.control('ROLLBACK');
+        return NO_ROWS;
+      case 'test':
+        database.noticeSchema();
+        return { ...NO_ROWS, text: `SQLite ${database.version()}` };
+    }
+  }
+
+  /** A second, read-only connection for reads during a transaction. */
+  #reader(): SqliteDatabase {
+    this.#readConnection ??= new SqliteDatabase(this.#path, 'read');
+    this.#readConnection.noticeSchema();
+    return this.#readConnection;
+  }
+
+  /** Some errors, like a full disk, roll the transaction back. */
+  #requireTransaction(): void {
+    if (!this.#database.isInTransaction) {
+      throw new ServiceError(
+        'backend',
+        'the transaction was rolled back, because a statement in it has failed',
+      );
+    }
+  }
+}
+
+const NO_ROWS: SqliteResult = { text: undefined, rowsAffected: 0, lastInsertId: null };
+
+function send(message: unknown): void {
+  process.send?.(message);
+}
+
+/** Errors of the library; those raised while rows are read have no code. */
+interface SqliteError extends Error {
+  readonly code?: string;
+  readonly sqliteCodeName?: string;
+}
+
+/** Errors after which the file cannot be used any more. */
+const LOST =
+  /^(?:Failed to open database|unable to open database file|disk I\/O error|file is not a database)/;
+
+function toServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  const { message, code, sqliteCodeName }: SqliteError = toError(thrown);
+  // Refused by the library, not by SQLite.
+  if (code !== 'ERR_SQLITE_ERROR') return new ServiceError('invalid', message);
+  const named = sqliteCodeName === undefined ? message : `${message} (${sqliteCodeName})`;
+  return new ServiceError(LOST.test(message) ? 'unavailable' : 'backend', named);
+}
+
+let server: Server | undefined;
+
+startParentWatchdog();
+
+process.on('message', (message: OpenRequest | readonly Request[]) => {
+  if (!('path' in message)) {
+    server?.answerAll(message);
+    return;
+  }
+  try {
+    server = new Server(message.path, message.createIfMissing);
+    send({ opened: true });
+  } catch (thrown) {
+    const { message: reason } = toServiceError(thrown);
+    send({ opened: false, reason });
+  }
+});
+
+// Ignored: the parent process ends this one, also when a signal is sent to the whole process group.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => {
+  server?.close();
+  process.exit(0);
+});

@@ -1,0 +1,69 @@
+/** The dependencies of the management API, assembled by the web process or a test. */
+import type { Readable } from 'node:stream';
+import type { ArtifactStore } from '../artifacts/artifact-store.js';
+import type { Config } from '../config.js';
+import type { ImportReader } from '../import/reader.js';
+import type { ConnectionTest } from '../model/connection-test.js';
+import type { Queues } from '../queues/queues.js';
+import type { Changes } from '../reconcile/changes.js';
+import type { SecretBox } from '../secrets/secret-box.js';
+import type { Database } from '../store/database.js';
+import type { Logger } from '../util/log.js';
+
+/**
+ * The API's client of the actor hosts. Every method rejects with an AppError: no_actor_host, no_object_storage,
+ * not_found, invalid_input or backend_failed. Without a service id, the object storage that has been active longest is
+ * used.
+ */
+export interface ActorHosts {
+  testService(id: string): Promise<ConnectionTest>;
+  /** All objects with this key prefix. */
+  listObjects(
+    service: string | undefined,
+    prefix: string,
+  ): Promise<{
+    readonly bucket: string;
+    readonly objects: { readonly key: string; readonly size: number; readonly last_modified: string }[];
+  }>;
+  /** An object, a range of it, or no content (304), according to the request headers. */
+  readObject(
+    service: string | undefined,
+    key: string,
+    method: 'GET' | 'HEAD',
+    headers: Readonly<Record<string, string | undefined>>,
+  ): Promise<{
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly content: Readable;
+  }>;
+  /** Stores exactly `size` bytes; `content` opens the stream. */
+  writeObject(
+    service: string | undefined,
+    key: string,
+    object: { readonly size: number; readonly type: string; readonly content: () => Readable },
+  ): Promise<{ readonly bucket: string }>;
+  /** Deletes an object if it exists. */
+  deleteObject(
+    service: string | undefined,
+    key: string,
+  ): Promise<{ readonly bucket: string; readonly deleted: boolean }>;
+}
+
+export interface ApiDependencies {
+  readonly store: Database;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly secrets: SecretBox;
+  readonly queues: Queues;
+  /** Announcements of builds, imports and observations. */
+  readonly changes: Changes;
+  readonly artifacts: ArtifactStore;
+  /** Folder of the Unix sockets on which the processes of this machine serve their metrics. */
+  readonly runDir: string;
+  readonly actorHosts: ActorHosts;
+  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle'>;
+  /** Aborted when the process begins to stop: ends event streams. */
+  readonly stopping: AbortSignal;
+  /** Aborted some time after `stopping`: requests that wait for builds or imports are answered with 504. */
+  readonly waitsEnd: AbortSignal;
+}

@@ -1,0 +1,49 @@
+/** Finds the route of a request. Unknown paths are 404, unknown methods 405 with `Allow`, both in the envelope. */
+import Router, { type Layer } from '@koa/router';
+import { AppError } from '../errors.js';
+import type { ApiDependencies } from './api-dependencies.js';
+import type { ApiContext, ApiState, Next } from './context.js';
+import type { Route } from './route.js';
+
+/** Serves the routes. */
+export interface ApiRoutes {
+  /** Stores the matched route in the state of the request, for later middlewares. */
+  readonly match: (context: ApiContext, next: Next) => Promise<unknown>;
+  /** Runs the route. Guards are mounted between `match` and `dispatch`. */
+  readonly dispatch: (context: ApiContext) => Promise<void>;
+}
+
+export function createApiRoutes(routes: readonly Route[], deps: ApiDependencies): ApiRoutes {
+  const router = new Router<ApiState>({ sensitive: true });
+  const byLayer = new Map<Layer<ApiState>, Route>();
+  for (const route of routes) {
+    const layer = router.register(routerPath(route.path), [route.method], () => undefined);
+    byLayer.set(layer as Layer<ApiState>, route);
+  }
+
+  return {
+    match: (context, next) => {
+      const [layer] = router.match(context.path, context.method).pathAndMethod;
+      const route = layer && byLayer.get(layer);
+      if (layer && route) {
+        context.state.route = route;
+        context.params = layer.params(context.path, layer.captures(context.path));
+      }
+      return next();
+    },
+    dispatch: async (context) => {
+      const { route } = context.state;
+      if (route) return route.serve(context, context.params as Record<string, string>, deps);
+      const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
+      if (allowed.length === 0) throw new AppError('not_found', `There is nothing at ${context.path}`);
+      const allow = [...new Set(allowed)].sort().join(', ');
+      context.set('Allow', allow);
+      throw new AppError('method_not_allowed', `${context.path} has ${allow}, not ${context.method}`);
+    },
+  };
+}
+
+/** Converts `/api/domains/{id}` to the syntax of the router, `/api/domains/:id`; `{key...}` matches slashes too. */
+function routerPath(path: string): string {
+  return path.replace(/\{(\w+)\.\.\.\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1');
+}

@@ -1,0 +1,69 @@
+/** The folder for Unix sockets of one DATA_DIR. */
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isErrno } from '../util/errno.js';
+import { makePassable } from '../util/untrusted-users.js';
+import { makeDataDirectory } from './data-directory.js';
+import { folderOutside, reachableFolder } from './reachable-folder.js';
+
+/** Socket paths are limited to 107 bytes; the longest file name is well under 50. */
+const MAX_FOLDER_BYTES = 55;
+
+/**
+ * Creates the folder for sockets if needed and returns it: `DATA_DIR/run`, or one outside when handlers cannot access
+ * that or its path is too long for a socket. Untrusted programs can traverse it to their own sockets.
+ */
+export async function runDirectory(dataDir: string): Promise<string> {
+  await makeDataDirectory(dataDir);
+  const reachable = await reachableFolder(dataDir, 'run');
+  const isShort = Buffer.byteLength(reachable) <= MAX_FOLDER_BYTES;
+  const folder = isShort ? reachable : await shortFolder(dataDir);
+  // Restricted, because a client that connects to a handler's socket bypasses the gateway.
+  await makePassable(folder);
+  return folder;
+}
+
+/** @throws Error when another user has made the folder */
+async function shortFolder(dataDir: string): Promise<string> {
+  if (process.getuid?.() === 0) return join(await folderOutside(dataDir), 'run');
+  const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const folder = join(tmpdir(), `edge-gateway-${digest}`);
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+    // Every user of the machine can make this folder, and links of this name.
+    const found = await lstat(folder);
+    if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
+      throw new Error(
+        `${folder}, for the sockets of ${dataDir}, is not a private folder of this user: check who made it, and ` +
+          'remove it, or set DATA_DIR to a shorter path.',
+      );
+    }
+  }
+  return folder;
+}
+
+/**
+ * The folder of the actor host's socket for handlers, without other files: it is mounted into the sandbox of handlers,
+ * so that they see the new socket after a restart of the actor host.
+ */
+export async function serviceFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'services');
+  // Handlers may run as other users. The parent folder excludes all others.
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await chmod(folder, 0o755);
+  return folder;
+}
+
+/** The socket on which handlers of this machine call services. */
+export function handlerSocket(runDir: string): string {
+  return join(runDir, 'services', 'services.sock');
+}
+
+/** The socket of the actor host for the management API on this machine. */
+export function actorHostSocket(runDir: string): string {
+  return join(runDir, 'actors.sock');
+}

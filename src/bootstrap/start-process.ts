@@ -1,0 +1,80 @@
+/** Common start of all processes: closes inherited files, reads the configuration, opens the log, sets up shutdown. */
+import { type Config, ConfigError, loadProcessConfig } from '../config.js';
+import { toError } from '../errors.js';
+import { SECRET_SETTINGS } from '../model/secret-settings.js';
+import { createLogger, type Logger } from '../util/log.js';
+import { makeDataDirectory } from './data-directory.js';
+import { closeInheritedFiles } from './inherited-files.js';
+import { Shutdown } from './shutdown.js';
+
+/** The context of a process entry. */
+export interface ProcessContext<C extends Config = ReturnType<typeof loadProcessConfig>> {
+  readonly config: C;
+  readonly log: Logger;
+  readonly shutdown: Shutdown;
+}
+
+/**
+ * Closes inherited files, reads the configuration and opens the log. Exits with a message when the configuration is
+ * invalid.
+ */
+export function openProcess<C extends Config>(
+  name: string,
+  load: () => C,
+): Pick<ProcessContext<C>, 'config' | 'log'> {
+  closeInheritedFiles();
+  // Write permission on a socket allows connecting to it.
+  process.umask(process.umask() | 0o022);
+  let config: C;
+  try {
+    config = load();
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    sayUnusable(name, thrown);
+    process.exit(1);
+  }
+  const log = createLogger(name, config.LOG_LEVEL, SECRET_SETTINGS);
+  process
+    .removeAllListeners('warning')
+    .on('warning', (warning) => log.warn({ err: warning }, warning.message));
+  return { config, log };
+}
+
+function sayUnusable(name: string, error: ConfigError): void {
+  process.stderr.write(`${name}: the configuration cannot be used.\n${error.message}\n`);
+}
+
+/** Runs an entry. On failure, logs the error, runs the shutdown steps, and exits with code 1. */
+export async function startProcess(
+  name: string,
+  start: (context: ProcessContext) => Promise<void>,
+): Promise<void> {
+  await startProcessWith(name, loadProcessConfig, async (context) => {
+    await start(context);
+    return {};
+  });
+}
+
+/** Like `startProcess`, with another configuration; the result of `start` is sent to the parent process. */
+export async function startProcessWith<C extends Config>(
+  name: string,
+  load: () => C,
+  start: (context: ProcessContext<C>) => Promise<object>,
+): Promise<void> {
+  const { config, log } = openProcess(name, load);
+  const shutdown = new Shutdown(log);
+  try {
+    await makeDataDirectory(config.DATA_DIR);
+    const facts = await start({ config, log, shutdown });
+    log.info('ready');
+    // For a parent with an IPC channel.
+    process.send?.({ ...facts, type: 'ready' });
+  } catch (thrown) {
+    // The start failed because shutdown has begun and closed its resources.
+    if (shutdown.isEnding) return;
+    if (thrown instanceof ConfigError) sayUnusable(name, thrown);
+    else log.fatal({ err: toError(thrown) }, 'could not start');
+    process.exitCode = 1;
+    await shutdown.run('could not start');
+  }
+}

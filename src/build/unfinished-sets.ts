@@ -1,0 +1,49 @@
+/**
+ * Folders of dependency sets that are being built. Their names say which process builds them, so that a set whose
+ * process was killed can be continued by another.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeAbandoned } from '../sandbox/abandoned.js';
+import { isErrno } from '../util/errno.js';
+import type { Logger } from '../util/log.js';
+import { startOf } from '../util/process-liveness.js';
+
+/** `.making-<process id>-<start of the process>-<key of the set>` */
+const PREFIX = '.making-';
+const NAME = /^\.making-(\d+)-(\d+)-(.+)$/;
+
+/**
+ * Claims the folder of an unfinished set for this process: one of an ended process if there is one, else a new one. Two
+ * processes that start at the same moment may get one each; both can build the set.
+ * @param root the folder of all sets
+ * @returns undefined while another process builds the set
+ */
+export async function claimUnfinished(root: string, key: string): Promise<string | undefined> {
+  const own = join(root, `${PREFIX}${process.pid}-${startOf(process.pid)}-${key}`);
+  if (existsSync(own)) return own;
+  for (const name of await readdir(root)) {
+    const [, pid = '', start, ofKey] = NAME.exec(name) ?? [];
+    if (ofKey !== key) continue;
+    if (startOf(pid) === start) return undefined;
+    try {
+      await rename(join(root, name), own);
+      return own;
+    } catch (error) {
+      // Another process was faster.
+      if (isErrno(error, 'ENOENT')) return claimUnfinished(root, key);
+      throw error;
+    }
+  }
+  await mkdir(own);
+  return own;
+}
+
+/**
+ * Removes the unfinished sets of processes that were killed. Call it before this process builds its first set.
+ * @param kept keys of sets to continue
+ */
+export function removeUnfinished(root: string, kept: readonly string[], log: Logger): Promise<void> {
+  return removeAbandoned(root, new RegExp(`^\\.making-(\\d+)-(?!\\d+-(?:${kept.join('|')})$)`), log);
+}

@@ -1,0 +1,145 @@
+/**
+ * String formats that schemas refer to by name. Each returns the problem of a text, or undefined when it is valid;
+ * users see the same text.
+ */
+
+import { isAscii } from '../util/text.js';
+import { routePathProblem } from './route-pattern.js';
+
+type Format = (text: string) => string | undefined;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
+const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
+const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
+
+/** Crates that every handler has already, or whose names Cargo reserves. */
+const RESERVED_CRATES = ['std', 'core', 'alloc', 'test', 'proc_macro', 'rust_edge_gateway_sdk'];
+
+export const FORMATS: Readonly<Record<string, Format>> = {
+  uuid: (text) => (UUID.test(text) ? undefined : 'must be a UUID'),
+  /** One line of text that is not blank. */
+  line: (text) => {
+    if (text.trim() === '') return 'must not be empty';
+    if (CONTROL_CHARACTER.test(text)) return 'must be one line, without control characters';
+    return textProblem(text);
+  },
+  /** Any text the database can store. */
+  text: textProblem,
+  hostname: hostnameProblem,
+  'hostname-or-any': (text) => {
+    if (text === '*') return undefined;
+    const problem = hostnameProblem(text);
+    return problem && `${problem}, or "*" for all domains`;
+  },
+  'route-path': routePathProblem,
+  /** Like a path; leading and trailing slashes are optional. */
+  'base-path': (text) => routePathProblem(text.startsWith('/') ? text : `/${text}`),
+  'pool-id': (text) => (POOL_ID.test(text) ? undefined : 'must be 1 to 64 letters, digits, "_", "-" and "."'),
+  email: (text) => (EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address'),
+  'crate-name': crateNameProblem,
+  'version-requirement': (text) =>
+    isVersionRequirement(text)
+      ? undefined
+      : `must be a Cargo version requirement such as "1.2", "^1.2.3" or ">=1, <2", not "${text}"`,
+  feature: (text) =>
+    FEATURE.test(text) && text.length <= 128
+      ? undefined
+      : `must be the name of a crate feature, not "${text}"`,
+};
+
+const NUMBER = '(?:0|[1-9]\\d{0,18})';
+const PRERELEASE_PART = '(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)';
+const PRERELEASE = `(?:-${PRERELEASE_PART}(?:\\.${PRERELEASE_PART})*)`;
+const BUILD = '(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)';
+const WILDCARD = '[*xX]';
+const COMPARATOR_SOURCE = `(?:=|>=|<=|>|<|~|\\^)?\\s*${NUMBER}(?:\\.(?:${WILDCARD}(?:\\.${WILDCARD})?|${NUMBER}(?:\\.(?:${WILDCARD}|${NUMBER}${PRERELEASE}?${BUILD}?))?))?`;
+const COMPARATOR = new RegExp(`^${COMPARATOR_SOURCE}$`);
+
+const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f]*';
+/** A character of a path, except `%`, and `.` and `:`, which are restricted by position. */
+const PATH_CHARACTER = '[^\\u0000-\\u001f\\u007f-\\u009f\\s/?#{}*\\\\%.:]';
+const HEX = '[0-9A-Fa-f]';
+const MORE = `%[89ABab]${HEX}`;
+/** Percent-encoded UTF-8 without control characters, slashes and dots: sequences of one, two, three and four bytes. */
+const ENCODED = [
+  `%2[0-9A-Da-d]|%[346]${HEX}|%5[0-9ABD-Fabd-f]|%7[0-9A-Ea-e]`,
+  `%[Cc]2%[ABab]${HEX}|%([Cc][3-9A-Fa-f]|[Dd]${HEX})${MORE}`,
+  `%[Ee]0%[ABab]${HEX}${MORE}|%[Ee][1-9A-CEFa-cef](${MORE}){2}|%[Ee][Dd]%[89]${HEX}${MORE}`,
+  `%[Ff]0%[9ABab]${HEX}(${MORE}){2}|%[Ff][1-3](${MORE}){3}|%[Ff]4%8${HEX}(${MORE}){2}`,
+].join('|');
+const DOT = '(\\.|%2[Ee])';
+const SLASH = '%(2[Ff]|5[Cc])';
+const CHARACTER = `(${PATH_CHARACTER}|${ENCODED})`;
+const END_OF_PART = `(${CHARACTER}|${DOT}|:)*`;
+/** Neither one dot nor two. */
+const PART = `(${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}`;
+/** What follows an encoded slash may be empty, and begin with a colon. */
+const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART})?)`;
+const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+
+/** A format expressed in other JSON Schema keywords. */
+interface Keywords {
+  readonly pattern: string;
+  readonly maxLength?: number;
+}
+
+/**
+ * The formats in standard JSON Schema keywords, for the OpenAPI description of the API. An approximation for clients
+ * that generate requests from it; `FORMATS` decides what is accepted.
+ */
+export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
+  line: { pattern: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$` },
+  text: { pattern: '^[^\\u0000]*$' },
+  'hostname-or-any': { pattern: `^(\\*|${LABEL}(\\.${LABEL})*)$`, maxLength: 253 },
+  // Their length limit counts the percent-encoded form, which no keyword can express.
+  'route-path': { pattern: `^(/|(/${SEGMENT})+/?)$` },
+  'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
+  'pool-id': { pattern: POOL_ID.source },
+  email: { pattern: EMAIL.source, maxLength: 254 },
+  'crate-name': { pattern: CRATE_NAME.source },
+  'version-requirement': {
+    pattern: `^ *(${WILDCARD}|${COMPARATOR_SOURCE}( *, *${COMPARATOR_SOURCE}){0,31}) *$`
+      .replaceAll('\\s', ' ')
+      .replaceAll('\\d', '[0-9]'),
+    maxLength: 200,
+  },
+  feature: { pattern: FEATURE.source, maxLength: 128 },
+};
+
+/** Why PostgreSQL cannot store a text unchanged; undefined when it can. */
+export function textProblem(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not have NUL characters';
+  return /\p{Surrogate}/u.test(text) ? 'must be Unicode text without lone surrogates' : undefined;
+}
+
+function hostnameProblem(text: string): string | undefined {
+  if (!isAscii(text)) {
+    return 'must be a hostname in ASCII; write an international name in its "xn--" form';
+  }
+  const fits = text.length <= 253 && text.split('.').every((label) => HOST_LABEL.test(label));
+  return fits ? undefined : 'must be a hostname such as api.example.com, without scheme, port or path';
+}
+
+function crateNameProblem(name: string): string | undefined {
+  if (!CRATE_NAME.test(name)) {
+    return 'is not a crate name: a letter, then up to 63 letters, digits, "-" and "_"';
+  }
+  return RESERVED_CRATES.includes(name.replaceAll('-', '_').toLowerCase())
+    ? 'must not be listed: every handler has it already'
+    : undefined;
+}
+
+/** Comma-separated comparators as the `semver` crate reads them: `1`, `^1.2`, `~1.2.3-rc.1`, `>=1, <2`, `1.*`, `*`. */
+function isVersionRequirement(text: string): boolean {
+  if (text.length > 200 || CONTROL_CHARACTER.test(text)) return false;
+  const comparators = text.split(',').map((part) => part.trim());
+  // A lone `*` matches everything; the semver crate does not allow it beside others.
+  if (comparators.length === 1 && /^[*xX]$/.test(comparators[0] ?? '')) return true;
+  return comparators.length <= 32 && comparators.every((comparator) => COMPARATOR.test(comparator));
+}

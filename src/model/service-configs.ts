@@ -1,0 +1,219 @@
+/**
+ * The configs of services: one schema per type, with types, defaults and required keys. A key that is not known is
+ * refused: a typo in a config would otherwise show only when the backend is used.
+ */
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { AppError } from '../errors.js';
+import { type Check, checkOf, describeProblem } from './schema-check.js';
+
+/**
+ * The mark of a secret: its value is hidden in responses (`REDACT_SECRETS`), and the description of the API shows the
+ * mark. Its name is also in `secret-settings.ts`, for the log.
+ */
+const SECRET = 'x-secret';
+/** The mark of a setting that does not decide where secrets are sent: it may change while they stay hidden. */
+const HARMLESS = 'x-harmless';
+
+const Line = Type.String({ format: 'line', maxLength: 1024 });
+const HarmlessLine = Type.String({ ...Line, [HARMLESS]: true });
+const Text = Type.String({ format: 'text', maxLength: 65_536 });
+const Secret = Type.String({ ...Text, [SECRET]: true });
+const OptionalText = Type.Optional(Type.Unsafe<string | null>({ ...Text, type: ['string', 'null'] }));
+const OptionalSecret = Type.Optional(
+  Type.Unsafe<string | null>({ ...Secret, type: ['string', 'null'], [HARMLESS]: true }),
+);
+const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
+const PoolSize = Type.Integer({ minimum: 1, maximum: 100, default: 10, [HARMLESS]: true });
+
+function object<P extends TProperties>(title: string, properties: P, options: Record<string, unknown> = {}) {
+  return Type.Object(properties, { title, additionalProperties: false, ...options });
+}
+
+/** A boolean that has a value whether or not it was given. */
+function flag(fallback: boolean) {
+  return Type.Boolean({ default: fallback });
+}
+
+function choice<const T extends readonly string[]>(values: T, fallback: T[number]) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: values, default: fallback });
+}
+
+function withDefault<T extends TSchema>(schema: T, fallback: Static<T>) {
+  return Type.Unsafe<Static<T>>({ ...schema, default: fallback });
+}
+
+/**
+ * By service type. Members with a default are required here, because they are there once it is filled in; for who
+ * sends a config they are optional.
+ */
+export const SERVICE_CONFIGS = {
+  sqlite: object('SqliteConfig', { path: Line, create_if_missing: flag(true) }),
+  postgres: object('PostgresConfig', {
+    host: Line,
+    port: withDefault(Port, 5432),
+    database: HarmlessLine,
+    username: Line,
+    password: OptionalSecret,
+    ssl_mode: choice(['disable', 'prefer', 'require', 'verify-ca', 'verify-full'], 'prefer'),
+    /** PEM; whom to trust instead of the authorities of the system. */
+    ssl_root_cert: OptionalText,
+    pool_size: PoolSize,
+  }),
+  mysql: object('MysqlConfig', {
+    host: Line,
+    port: withDefault(Port, 3306),
+    database: HarmlessLine,
+    username: Line,
+    password: OptionalSecret,
+    use_ssl: flag(false),
+    /** PEM; whom to trust instead of the public authorities. */
+    ssl_root_cert: OptionalText,
+    /** Whether the server's certificate has to be issued by who is trusted, for this host; true when left out. */
+    ssl_verify: Type.Optional(Type.Boolean()),
+    pool_size: PoolSize,
+  }),
+  redis: object('RedisConfig', {
+    host: Line,
+    port: withDefault(Port, 6379),
+    password: OptionalSecret,
+    database: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, [HARMLESS]: true }),
+    use_tls: flag(false),
+    ssl_root_cert: Type.Optional(Text),
+    pool_size: PoolSize,
+  }),
+  mongodb: object(
+    'MongodbConfig',
+    {
+      uri: Type.Optional(Secret),
+      host: Type.Optional(Line),
+      /** 27017 when `host` is given. */
+      port: Type.Optional(Port),
+      database: Type.Optional(HarmlessLine),
+      username: Type.Optional(Line),
+      password: OptionalSecret,
+      pool_size: PoolSize,
+    },
+    { anyOf: [{ required: ['uri'] }, { required: ['host'] }] },
+  ),
+  objstore: object('ObjstoreConfig', {
+    endpoint: Line,
+    access_key: Line,
+    secret_key: Secret,
+    bucket: HarmlessLine,
+    use_ssl: flag(false),
+    region: Type.Optional(Line),
+    ssl_root_cert: Type.Optional(Text),
+  }),
+  memcached: object(
+    'MemcachedConfig',
+    {
+      /** `host:port` each; one text with commas is accepted and split. */
+      servers: Type.Optional(
+        Type.Unsafe<string[]>({
+          type: ['array', 'string'],
+          items: { type: 'string', format: 'line', maxLength: 1024 },
+          minItems: 1,
+          format: 'line',
+        }),
+      ),
+      host: Type.Optional(Line),
+      /** 11211 when `host` is given. */
+      port: Type.Optional(Port),
+    },
+    { anyOf: [{ required: ['servers'] }, { required: ['host'] }] },
+  ),
+  ftp: object('FtpConfig', {
+    host: Line,
+    /** By protocol: 21 for ftp and ftps, 22 for sftp. */
+    port: Type.Optional(Port),
+    username: Type.Optional(Line),
+    password: OptionalSecret,
+    private_key: OptionalSecret,
+    protocol: choice(['ftp', 'ftps', 'sftp'], 'ftp'),
+    base_path: withDefault(HarmlessLine, '/'),
+    timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30, [HARMLESS]: true }),
+    /** True for ftp and ftps; sftp knows no such modes. */
+    passive: flag(true),
+    /** For ftps. */
+    ssl_root_cert: Type.Optional(Text),
+    /** For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it. */
+    host_key: Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
+  }),
+  email: object('EmailConfig', {
+    host: Line,
+    /** By encryption: 25 for none, 587 for starttls, 465 for tls. */
+    port: Type.Optional(Port),
+    username: Type.Optional(Line),
+    password: OptionalSecret,
+    encryption: choice(['none', 'starttls', 'tls'], 'starttls'),
+    ssl_root_cert: Type.Optional(Text),
+    from_address: Type.String({ format: 'email', [HARMLESS]: true }),
+    from_name: Type.Optional(HarmlessLine),
+  }),
+} as const satisfies Record<string, TObject>;
+
+export type ServiceType = keyof typeof SERVICE_CONFIGS;
+/** A complete config of one type. */
+export type ServiceConfig<T extends ServiceType = ServiceType> = {
+  [K in T]: Static<(typeof SERVICE_CONFIGS)[K]>;
+}[T];
+
+export const SERVICE_TYPES = Object.keys(SERVICE_CONFIGS) as ServiceType[];
+
+/** Names of the secret settings of a type. */
+export function secretSettings(type: ServiceType): ReadonlySet<string> {
+  return settingsMarked(SECRET, type);
+}
+
+/** Names of the settings of a type that may change while its secrets stay hidden. */
+export function harmlessSettings(type: ServiceType): ReadonlySet<string> {
+  return settingsMarked(HARMLESS, type);
+}
+
+function settingsMarked(mark: string, type: ServiceType): ReadonlySet<string> {
+  const settings = Object.entries<TSchema>(SERVICE_CONFIGS[type].properties);
+  return new Set(settings.flatMap(([name, schema]) => (schema[mark] === true ? [name] : [])));
+}
+
+/** Defaults and rules that depend on other keys. */
+const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig<K>) => ServiceConfig<K> } = {
+  mongodb: (config) => (config.host === undefined ? config : { port: 27_017, ...config }),
+  memcached: ({ servers, ...config }) => ({
+    ...(config.host !== undefined && { port: 11_211 }),
+    ...config,
+    ...(servers !== undefined && { servers: [servers].flat().flatMap(splitServers) }),
+  }),
+  ftp: (config) => {
+    if (!config.passive && config.protocol !== 'sftp') {
+      throw new AppError(
+        'invalid_config',
+        'config.passive: must be true: active mode, in which the server connects back, is not supported',
+      );
+    }
+    return { port: { ftp: 21, ftps: 21, sftp: 22 }[config.protocol], ...config };
+  },
+  email: (config) => ({ port: { none: 25, starttls: 587, tls: 465 }[config.encryption], ...config }),
+};
+
+const checks = Object.fromEntries(
+  SERVICE_TYPES.map((type) => [type, checkOf(SERVICE_CONFIGS[type])]),
+) as Readonly<Record<ServiceType, Check>>;
+
+/**
+ * Checks a config that came from outside and fills in its defaults.
+ * @throws AppError invalid_config naming the key
+ */
+export function parseServiceConfig<T extends ServiceType>(type: T, value: unknown): ServiceConfig<T> {
+  const config = structuredClone(value);
+  const problem = checks[type](config);
+  if (problem) throw new AppError('invalid_config', describeProblem('config', problem));
+  const complete = DEPENDENT_DEFAULTS[type];
+  return complete ? complete(config as ServiceConfig<T>) : (config as ServiceConfig<T>);
+}
+
+function splitServers(text: string): string[] {
+  return text
+    .split(',')
+    .map((server) => server.trim())
+    .filter((server) => server !== '');
+}

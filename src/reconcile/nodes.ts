@@ -1,0 +1,92 @@
+/** The registration of this process as a node, and the other live nodes. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Store } from '../store/database.js';
+import {
+  areHeartbeatsMissing,
+  heartbeat,
+  liveNodes,
+  type Node,
+  type NodeKind,
+  nodesOfMachine,
+  registerNode,
+  removeExpiredNodes,
+  removeNode,
+  updateNodeInfo,
+} from '../store/nodes.js';
+import type { Logger } from '../util/log.js';
+import { PeriodicTask } from '../util/periodic-task.js';
+import { isAlive } from '../util/process-liveness.js';
+
+const HEARTBEAT_MS = 2_000;
+/** One heartbeat renews all nodes, so one arrives within this time. */
+const LONGEST_WAIT_MS = HEARTBEAT_MS + 1_000;
+const POLL_MS = 100;
+
+/** A registered node. */
+export interface NodeRegistration {
+  readonly id: string;
+  /** Replaces its data for other processes. */
+  update(info: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Stops the heartbeat and removes the node. */
+  leave(): Promise<void>;
+}
+
+/**
+ * Registers this process and keeps it registered.
+ * @param info data for other processes
+ * @param onExpired called when the node had expired and was registered again: its observations were deleted
+ */
+export async function joinNodes(
+  store: Store,
+  kind: NodeKind,
+  info: Readonly<Record<string, unknown>>,
+  log: Logger,
+  onExpired: () => void = () => undefined,
+): Promise<NodeRegistration> {
+  let node = { id: randomUUID(), kind, hostname: hostname(), pid: process.pid, info };
+  await removeDeadNeighbours(store, kind);
+  await registerNode(store, node);
+  const beating = new PeriodicTask(
+    HEARTBEAT_MS,
+    async () => {
+      if (!(await heartbeat(store, node.id))) {
+        await registerNode(store, node);
+        onExpired();
+      }
+      await removeExpiredNodes(store);
+    },
+    (error) => log.warn({ err: error }, 'heartbeat failed'),
+  );
+  return {
+    id: node.id,
+    update: async (changed) => {
+      node = { ...node, info: changed };
+      await updateNodeInfo(store, node);
+    },
+    leave: async () => {
+      await beating.stop();
+      await removeNode(store, node.id).catch((error: unknown) =>
+        log.warn({ err: error }, 'node could not be removed; it expires by itself'),
+      );
+    },
+  };
+}
+
+/**
+ * The live nodes of a kind. After an outage of PostgreSQL no node has a recent heartbeat: then this waits for the first
+ * one, which renews all nodes that were alive before.
+ */
+export async function awaitLiveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
+  const deadline = performance.now() + LONGEST_WAIT_MS;
+  while ((await areHeartbeatsMissing(store)) && performance.now() < deadline) await delay(POLL_MS);
+  return liveNodes(store, kind);
+}
+
+/** Removes nodes of killed processes of this machine, so that no request waits until they expire. */
+async function removeDeadNeighbours(store: Store, kind: NodeKind): Promise<void> {
+  for (const { id, pid } of await nodesOfMachine(store, kind, hostname())) {
+    if (pid === process.pid || !isAlive(pid)) await removeNode(store, id);
+  }
+}

@@ -1,0 +1,97 @@
+/** Kills programs with all their processes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isErrno } from '../util/errno.js';
+import { isOutOfDescriptors } from '../util/file-descriptors.js';
+import { readProcesses } from './process-table.js';
+
+/** Consecutive rounds without a process before it is done: a process may fork while the table is read. */
+const EMPTY_ROUNDS = 2;
+const ROUND_MS = 5;
+/** A process in an uninterruptible wait, as for a disk that does not answer, does not end when it is killed. */
+const LIMIT_MS = 10_000;
+
+/**
+ * Kills the processes that `find` returns until there are none.
+ * @param find returns the ids of running processes
+ * @returns false when some have not ended after `limitMs`, which is logged as a warning
+ */
+export async function killAll(find: () => number[], limitMs = LIMIT_MS): Promise<boolean> {
+  const deadline = performance.now() + limitMs;
+  for (let empty = 0; empty < EMPTY_ROUNDS; empty++) {
+    const found = tryToFind(find);
+    if (found?.length !== 0) empty = -1;
+    for (const pid of found ?? []) killProcess(pid);
+    if (found?.length !== 0 && performance.now() > deadline) {
+      process.emitWarning(`processes were killed and have not ended: ${found?.join(', ') ?? 'unknown'}`);
+      return false;
+    }
+    await delay(ROUND_MS);
+  }
+  return true;
+}
+
+/** Undefined when no file descriptor is left to read the process table. */
+function tryToFind(find: () => number[]): number[] | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (isOutOfDescriptors(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The running processes of a session, without those that have started a new session. */
+export function processesOfSession(leader: number): number[] {
+  return [...readProcesses()]
+    .filter(([, { session, hasEnded }]) => session === leader && !hasEnded)
+    .map(([pid]) => pid);
+}
+
+/** The running processes of a user, including those of set-user-ID programs. */
+export function processesOfUser(user: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      const status = readStatus(pid);
+      return userIn(status) === user && !hasEnded(status);
+    });
+}
+
+/** The real user of a process; undefined when it has ended. */
+export function userOf(pid: number): number | undefined {
+  return userIn(readStatus(pid));
+}
+
+function userIn(status: string): number | undefined {
+  const user = /^Uid:\s+(\d+)/m.exec(status)?.[1];
+  return user === undefined ? undefined : Number(user);
+}
+
+/** Not ended while other threads run, even if the first thread has ended. */
+function hasEnded(status: string): boolean {
+  return /^State:\s+[ZX]/m.test(status) && !/^Threads:\s+([2-9]|\d{2,})$/m.test(status);
+}
+
+function readStatus(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'latin1');
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
+    return ''; // it has ended
+  }
+}
+
+/** Kills the process group of a child; processes that have left the group are not killed. */
+export function killGroup(leader: number | undefined): void {
+  if (leader !== undefined) killProcess(-leader);
+}
+
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!isErrno(error, 'ESRCH')) throw error;
+  }
+}

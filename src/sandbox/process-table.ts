@@ -1,0 +1,137 @@
+/** A snapshot of the processes of this machine with their parents and resource usage. */
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { endianness } from 'node:os';
+import { isErrno } from '../util/errno.js';
+import { isOutOfDescriptors } from '../util/file-descriptors.js';
+
+export interface ProcessEntry {
+  /** The id for reading its /proc entry: its own, or that of a running thread when the first has ended. */
+  readonly thread: number;
+  readonly parent: number;
+  readonly session: number;
+  /** Resident memory, bytes; shared memory counts in full. */
+  readonly residentBytes: number;
+  /** Whether it is a zombie. */
+  readonly hasEnded: boolean;
+  /** CPU time of it and of its children that it has waited for, seconds. */
+  readonly cpuSeconds: number;
+}
+
+/** USER_HZ: the unit of times in /proc. */
+const TICKS_PER_SECOND = 100;
+const AT_PAGESZ = 6n;
+const PAGE_BYTES = pageBytes();
+
+const line = Buffer.allocUnsafe(4096);
+
+/** Reads synchronously, some microseconds per process. @throws when this process has no file descriptor left */
+export function readProcesses(): Map<number, ProcessEntry> {
+  const processes = new Map<number, ProcessEntry>();
+  for (const name of readdirSync('/proc')) {
+    const first = name.charCodeAt(0);
+    if (first < 48 || first > 57) continue;
+    const entry = readEntry(name);
+    if (entry) processes.set(Number(name), entry);
+  }
+  return processes;
+}
+
+/** A process can continue after its first thread has ended, but /proc then shows no usage under its own id. */
+function readEntry(pid: string): ProcessEntry | undefined {
+  const first = parseStat(pid, readStat(pid));
+  if (!first?.hasEnded || first.threads <= 1) return first;
+  const others = threadsOf(pid).map((thread) => parseStat(thread, readStat(thread)));
+  return others.find((other) => other && !other.hasEnded) ?? first;
+}
+
+function threadsOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
+    return []; // it has ended
+  }
+}
+
+/**
+ * Total memory of processes, bytes, if it exceeds `limit`. Shared memory counts once.
+ * @returns undefined when it does not
+ * @throws when this process has no file descriptor left
+ */
+export function memoryOver(
+  pids: readonly number[],
+  processes: ReadonlyMap<number, ProcessEntry>,
+  limit: number,
+): number | undefined {
+  const residentOf = (pid: number) => processes.get(pid)?.residentBytes ?? 0;
+  if (pids.reduce((sum, pid) => sum + residentOf(pid), 0) <= limit) return undefined;
+  // Only in this case, because computing the shared memory takes the kernel longer.
+  const bytes = pids.reduce(
+    (sum, pid) => sum + (proportionalBytes(processes.get(pid)?.thread ?? pid) ?? residentOf(pid)),
+    0,
+  );
+  return bytes > limit ? bytes : undefined;
+}
+
+/**
+ * Proportional set size of a process, bytes. 0 when it has ended; undefined when it cannot be read, because the process
+ * is not dumpable (`PR_SET_DUMPABLE`) or belongs to another user.
+ */
+function proportionalBytes(pid: number): number | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1');
+    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESRCH')) return 0;
+    if (isErrno(error, 'EACCES', 'EPERM')) return undefined;
+    throw error;
+  }
+}
+
+function readStat(pid: string): string {
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/stat`, 'r');
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
+    return ''; // it has ended
+  }
+  try {
+    return line.toString('latin1', 0, readSync(file, line));
+  } catch {
+    return '';
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The fields of /proc/[pid]/stat of a thread. */
+interface Stat extends ProcessEntry {
+  readonly threads: number;
+}
+
+/** proc(5): pid (command) state parent group session ...; the command may contain spaces and parentheses. */
+function parseStat(id: string, text: string): Stat | undefined {
+  if (text === '') return undefined;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const number = (at: number) => Number(fields[at - 3]);
+  return {
+    thread: Number(id),
+    hasEnded: fields[0] === 'Z',
+    threads: number(20),
+    parent: number(4),
+    session: number(6),
+    cpuSeconds: (number(14) + number(15) + number(16) + number(17)) / TICKS_PER_SECOND,
+    residentBytes: number(24) * PAGE_BYTES,
+  };
+}
+
+/** From the auxiliary vector: pairs of type and value. */
+function pageBytes(): number {
+  const pairs = readFileSync('/proc/self/auxv');
+  const read = endianness() === 'LE' ? 'readBigUInt64LE' : 'readBigUInt64BE';
+  for (let at = 0; at + 16 <= pairs.length; at += 16) {
+    if (pairs[read](at) === AT_PAGESZ) return Number(pairs[read](at + 8));
+  }
+  return 4096;
+}

@@ -1,0 +1,353 @@
+/**
+ * Every environment variable the product reads: default, description and validation. `npm run docs` writes the tables
+ * of docs/CONFIGURATION.md from here; `config.ts` reads the environment.
+ */
+import { availableParallelism, totalmem } from 'node:os';
+
+/** Values of `SANDBOX`. */
+export const SANDBOX_MODES = ['auto', 'required', 'off'] as const;
+const HANDLER_NETWORKS = ['none', 'host'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** One environment variable. */
+export interface Setting<T> {
+  /** The default as the documentation shows it. */
+  readonly shown: string;
+  /** What it does, units included. */
+  readonly description: string;
+  /** Parses the text of the variable, undefined when it is unset or empty; throws with a reason. */
+  readonly read: (text: string | undefined) => T;
+}
+
+/** By the headings of the documentation. */
+export const SETTING_GROUPS = {
+  'Connections and files': {
+    DATABASE_URL: text(
+      'embedded server',
+      'PostgreSQL connection URL. Without it `npm run up` starts an embedded server in `DATA_DIR`.',
+    ),
+    REDIS_URL: text(
+      'none',
+      'Redis connection URL for the job queues. Without it the queues live in PostgreSQL.',
+    ),
+    HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
+    PORT: integer(8081, 0, 65535, 'Port of the management API.'),
+    GATEWAY_PORT: integer(8080, 0, 65535, 'Port of the gateway: the public HTTP traffic.'),
+    DATA_DIR: textWithDefault('./data', 'Folder for all state of this machine.'),
+    LOG_LEVEL: oneOf(LOG_LEVELS, 'info', 'Lowest level that is logged.'),
+    METRICS_PORT: optionalInteger(
+      0,
+      65535,
+      'When set, the process also serves its own `/metrics` on this port of `HOST`. `npm run up` leaves it out: `/metrics` of the management API has all processes of a machine.',
+    ),
+  },
+  'Artifact store': {
+    ARTIFACTS_URL: text(
+      '`DATA_DIR/artifacts`',
+      'Where compiled handlers are stored: a folder, or `s3://bucket/prefix` for several machines. Each database needs its own: artifacts that no endpoint and no build of the last month refers to are deleted.',
+    ),
+    S3_ENDPOINT: text('AWS', 'URL of the S3 server behind an `s3://` `ARTIFACTS_URL`.'),
+    S3_REGION: textWithDefault('us-east-1', 'Region of the artifact bucket.'),
+    S3_ACCESS_KEY: text('none', 'Access key of the artifact bucket.'),
+    S3_SECRET_KEY: text('none', 'Secret key of the artifact bucket.'),
+  },
+  'Access and confinement': {
+    API_KEY: text(
+      'none',
+      'When set, every path of the management API but `/api/health` needs `Authorization: Bearer <key>`.',
+    ),
+    ALLOWED_HOSTS: text(
+      'none',
+      'Comma-separated host names, besides IP addresses and localhost, under which browsers may reach the API.',
+    ),
+    SECRET_KEY: text(
+      '`DATA_DIR/secret.key`',
+      'Key that encrypts service configs at rest, 16 characters or more. Generated in `DATA_DIR` when unset. Must be the same on all machines.',
+    ),
+    REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
+    SANDBOX: oneOf(
+      SANDBOX_MODES,
+      'auto',
+      'What confines handlers and compilers: `auto` takes bubblewrap where it works, `required` does not start without it, `off` leaves resource limits, and as root separate users.',
+    ),
+  },
+  Compiling: {
+    // One more than there are cores: while one compiler waits for its files or its linker, another has work.
+    WORKER_CONCURRENCY: integer(
+      availableParallelism() + 1,
+      1,
+      256,
+      'Compilers that one worker process runs concurrently.',
+      'cores + 1',
+    ),
+    COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
+    COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),
+    COMPILE_TOTAL_MEMORY_MB: integer(
+      Math.floor(totalmem() / 2 / 1024 / 1024),
+      256,
+      1_048_576,
+      'Memory of all processes of one build together, MiB. Checked periodically; a build over it is killed.',
+      'half of the machine',
+    ),
+    COMPILE_CPU_SECONDS: integer(600, 1, 86_400, 'CPU time of one compiler process, seconds.'),
+    COMPILE_DISK_MB: integer(
+      4096,
+      16,
+      1_048_576,
+      'Disk space of one build, MiB. Checked periodically; a build over it is killed.',
+    ),
+    COMPILE_PROCESSES: integer(
+      1024,
+      16,
+      1_048_576,
+      'Processes and threads of one build. In force with bubblewrap, and when started by root.',
+    ),
+    COMPILE_WAIT_MS: integer(
+      180_000,
+      1,
+      3_600_000,
+      'How long a compile request waits for its build before it answers 504, milliseconds.',
+    ),
+  },
+  Handlers: {
+    START_TIMEOUT_MS: integer(
+      10_000,
+      100,
+      600_000,
+      'Time for a handler to become ready, and for a start or stop to be observed on all gateways, milliseconds.',
+    ),
+    REQUEST_TIMEOUT_MS: integer(
+      30_000,
+      1,
+      3_600_000,
+      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next five in its `limits`.',
+    ),
+    HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Memory of all processes of one handler, MiB.'),
+    HANDLER_PROCESSES: integer(
+      512,
+      16,
+      1_000_000,
+      'Processes and threads of one handler. In force with bubblewrap, and when started by root.',
+    ),
+    HANDLER_OPEN_FILES: integer(1024, 32, 1_048_576, 'Open files and connections of one handler process.'),
+    HANDLER_CPU_PERCENT: optionalInteger(
+      1,
+      102_400,
+      'CPU time of one handler, percent of one core, averaged over ten seconds. A handler over it is killed.',
+    ),
+    HANDLER_CONCURRENT_REQUESTS: integer(
+      4096,
+      1,
+      65_536,
+      'Concurrent requests in one handler, divided among the fronts of a gateway. More get 429.',
+    ),
+    HANDLER_NETWORK: oneOf(
+      HANDLER_NETWORKS,
+      'none',
+      'What handlers in a sandbox can connect to: `none` allows only services bound to them, `host` everything this machine can reach.',
+    ),
+    HANDLER_THREADS: integer(64, 1, 4096, 'Requests that one handler process handles concurrently.'),
+  },
+  Services: {
+    SERVICE_TIMEOUT_MS: integer(
+      10_000,
+      1,
+      3_600_000,
+      'Deadline of a service call for which the handler sets none, milliseconds.',
+    ),
+    SERVICE_QUEUE_LIMIT: integer(
+      1_000,
+      0,
+      1_000_000,
+      'Calls that may wait for a free connection of one service. More are refused.',
+    ),
+    SERVICE_MEMORY_MB: integer(
+      512,
+      64,
+      1_048_576,
+      'Memory of an actor host for payloads of service calls and unread answers, MiB. More calls are refused.',
+    ),
+    SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
+    ACTOR_HOST_PORT: optionalInteger(
+      1,
+      65535,
+      'When set, the actor host also serves the management API of other machines on this port of `HOST`.',
+    ),
+    UPLOAD_LIMIT_BYTES: integer(
+      5 * 1024 ** 3,
+      1,
+      Number.MAX_SAFE_INTEGER,
+      'Largest file for an upload to an object storage, bytes.',
+      '5 GiB',
+    ),
+  },
+  Imports: {
+    SPEC_LIMIT_BYTES: integer(
+      32 * 1024 * 1024,
+      1024,
+      268_435_456,
+      'Largest OpenAPI document that can be imported, bytes.',
+      '32 MiB',
+    ),
+    BUNDLE_LIMIT_BYTES: integer(
+      64 * 1024 * 1024,
+      1024,
+      4_294_967_295,
+      'Largest ZIP bundle that can be imported, bytes.',
+      '64 MiB',
+    ),
+    BUNDLE_UNPACKED_LIMIT_BYTES: integer(
+      256 * 1024 * 1024,
+      1024,
+      4_294_967_295,
+      'Largest uncompressed size of a bundle, bytes.',
+      '256 MiB',
+    ),
+    BUNDLE_ENTRIES_LIMIT: integer(10_000, 1, 65_535, 'Most files and folders in a bundle.'),
+    IMPORT_OPERATIONS_LIMIT: integer(5_000, 1, 100_000, 'Most operations in one import.'),
+    IMPORT_READ_TIMEOUT_MS: integer(
+      30_000,
+      100,
+      3_600_000,
+      'Time limit for reading one document or bundle, milliseconds.',
+    ),
+    IMPORT_READ_MEMORY_MB: integer(
+      1024,
+      64,
+      1_048_576,
+      'Heap of the process that reads one document or bundle, MiB.',
+    ),
+    IMPORT_WAIT_MS: integer(
+      600_000,
+      1,
+      3_600_000,
+      'How long an import request waits until its handlers are compiled and started before it answers 504, milliseconds.',
+    ),
+  },
+  HTTP: {
+    API_BODY_LIMIT_BYTES: integer(
+      4 * 1024 * 1024,
+      1024,
+      67_108_864,
+      'Largest JSON body the management API accepts, bytes.',
+      '4 MiB',
+    ),
+    GATEWAY_BODY_LIMIT_BYTES: integer(
+      10 * 1024 * 1024,
+      0,
+      67_108_864,
+      'Largest request body the gateway passes to a handler, bytes.',
+      '10 MiB',
+    ),
+    // For each front, so much that the largest answer can arrive and be sent.
+    GATEWAY_MEMORY_MB: integer(
+      256 * availableParallelism(),
+      16,
+      1_048_576,
+      'Memory of a gateway for request bodies and unsent answers, MiB, divided among its fronts. More requests get 503.',
+      '256 for each core',
+    ),
+    API_CONNECTIONS_LIMIT: integer(16_384, 1, 1_000_000, 'The same for one process of the management API.'),
+    GATEWAY_CONNECTIONS_LIMIT: integer(
+      16_384,
+      1,
+      1_000_000,
+      'Client connections of one front process of the gateway, at most 80 % of its file descriptors. More are refused.',
+    ),
+    GATEWAY_CONCURRENCY: integer(
+      availableParallelism(),
+      1,
+      256,
+      'Front processes of a gateway that share its port.',
+      'cores',
+    ),
+    HTTP_HEAD_TIMEOUT_MS: integer(
+      20_000,
+      100,
+      3_600_000,
+      'Time limit for the head of a request on both servers, milliseconds.',
+    ),
+    HTTP_IDLE_TIMEOUT_MS: integer(
+      75_000,
+      100,
+      3_600_000,
+      'How long an idle connection stays open, milliseconds. Must be longer than the idle timeout of a load balancer in front.',
+    ),
+    HTTP_STALL_TIMEOUT_MS: integer(
+      20_000,
+      100,
+      3_600_000,
+      'How long a client may send a body, or receive an answer, below HTTP_MIN_BYTES_PER_SECOND before its connection is closed, milliseconds.',
+    ),
+    HTTP_MIN_BYTES_PER_SECOND: integer(
+      1_024,
+      1,
+      1_073_741_824,
+      'The slowest rate of a body or an answer, bytes a second on average over HTTP_STALL_TIMEOUT_MS.',
+    ),
+  },
+} as const satisfies Record<string, Record<string, Setting<unknown>>>;
+
+type Groups = typeof SETTING_GROUPS;
+type Union<T> = (T extends unknown ? (value: T) => void : never) extends (value: infer U) => void ? U : never;
+
+/** All settings by name. */
+export const SETTINGS = Object.assign({}, ...Object.values(SETTING_GROUPS)) as Union<Groups[keyof Groups]>;
+
+function text(shown: string, description: string): Setting<string | undefined> {
+  return { shown, description, read: (value) => value };
+}
+
+function textWithDefault(fallback: string, description: string): Setting<string> {
+  return { shown: `\`${fallback}\``, description, read: (value) => value ?? fallback };
+}
+
+function integer(
+  fallback: number,
+  min: number,
+  max: number,
+  description: string,
+  shown = String(fallback),
+): Setting<number> {
+  return {
+    shown,
+    description,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= min && number <= max))
+        throw new Error(`must be a whole number from ${min} to ${max}, not "${value}"`);
+      return number;
+    },
+  };
+}
+
+function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
+  const { read } = integer(min, min, max, description);
+  return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
+}
+
+function flag(description: string): Setting<boolean> {
+  return {
+    shown: '`false`',
+    description,
+    read: (value) => {
+      if (value === undefined || value === 'false' || value === '0') return false;
+      if (value === 'true' || value === '1') return true;
+      throw new Error(`must be true or false, not "${value}"`);
+    },
+  };
+}
+
+function oneOf<T extends string>(choices: readonly T[], fallback: T, description: string): Setting<T> {
+  return {
+    shown: `\`${fallback}\``,
+    description: `${description} One of ${choices.join(', ')}.`,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const choice = choices.find((candidate) => candidate === value);
+      if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}, not "${value}"`);
+      return choice;
+    },
+  };
+}

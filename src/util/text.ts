@@ -1,0 +1,12 @@
+/** Properties of text. */
+
+/** Whether text is ASCII only, and so identical in UTF-8 and Latin-1. */
+export function isAscii(text: string): boolean {
+  // On the hot path of requests: faster than a search for a character beyond ASCII.
+  return Buffer.byteLength(text) === text.length;
+}
+
+/** Makes the output of an untrusted program storable in PostgreSQL: removes NUL and lone surrogates. */
+export function printable(text: string): string {
+  return Buffer.from(text).toString().replaceAll('\0', '\ufffd');
+}

@@ -1,0 +1,77 @@
+/** The user ids of untrusted programs, when this process is root: each run has one that no other program runs as. */
+import { readFileSync } from 'node:fs';
+import { chmod, chown, mkdir } from 'node:fs/promises';
+
+/** A range of ids; `first` is the group, the others are users. */
+interface IdRange {
+  readonly first: number;
+  readonly count: number;
+}
+
+/**
+ * What others take among the first 65,536 ids: the dynamic users of systemd, `nobody`, and -1, which no process can
+ * have.
+ */
+const RESERVED = { first: 61_184, end: 65_536 };
+
+/** Far above the ids that systems assign to people, services and containers. */
+const PREFERRED: IdRange = { first: 1_900_000_000, count: 2 ** 24 };
+const RANGE = mappedRange(readFileSync('/proc/self/uid_map', 'latin1'), PREFERRED);
+
+/** Capabilities to give files to other users, access these, and start and kill programs as them. */
+const NEEDED_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7 };
+const effective = BigInt(
+  `0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0'}`,
+);
+
+/** Whether this process can run programs as other users: as root, unless a container restricts it. */
+export const HAS_UNTRUSTED_USERS =
+  process.getuid?.() === 0 &&
+  RANGE.count > 1 &&
+  Object.values(NEEDED_CAPABILITIES).every((bit) => ((effective >> BigInt(bit)) & 1n) === 1n);
+
+/** The group of all untrusted programs, which may traverse the folders above their files. */
+export const UNTRUSTED_GROUP = RANGE.first;
+
+/** Any of the ids; it may be in use: `RunUser` claims one that is not. */
+export function randomUntrustedUser(): number {
+  return RANGE.first + 1 + Math.floor(Math.random() * (RANGE.count - 1));
+}
+
+/** Whether it is the user id of an untrusted program. */
+export function isUntrustedUser(uid: number): boolean {
+  return uid > RANGE.first && uid < RANGE.first + RANGE.count;
+}
+
+/**
+ * The range to use where only some ids exist, as in a container without full privileges: the upper half of the largest
+ * range that is not reserved, when the preferred ids are not there.
+ * @param map `/proc/self/uid_map`: first id, the same outside, count, on each line
+ */
+export function mappedRange(map: string, preferred: IdRange): IdRange {
+  const ranges = map
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .map(([first = 0, , count = 0]) => ({ first, count }));
+  const end = preferred.first + preferred.count;
+  if (ranges.some(({ first, count }) => first <= preferred.first && end <= first + count)) return preferred;
+  const usable = ranges.flatMap(withoutReserved);
+  const largest = usable.reduce((a, b) => (b.count > a.count ? b : a), { first: 0, count: 0 });
+  const lower = Math.ceil(largest.count / 2);
+  return { first: largest.first + lower, count: largest.count - lower };
+}
+
+function withoutReserved({ first, count }: IdRange): IdRange[] {
+  const end = first + count;
+  const below = { first, count: Math.min(end, RESERVED.first) - first };
+  const above = Math.max(first, RESERVED.end);
+  return [below, { first: above, count: end - above }].filter((range) => range.count > 0);
+}
+
+/** Creates a folder that untrusted programs can traverse but not list, and other users cannot traverse. */
+export async function makePassable(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (HAS_UNTRUSTED_USERS) await chown(folder, 0, UNTRUSTED_GROUP);
+  await chmod(folder, HAS_UNTRUSTED_USERS ? 0o710 : 0o700);
+}

@@ -1,0 +1,100 @@
+/** Where files for programs of other users are when DATA_DIR is in a folder that only root may enter. */
+import { chmod, chown, mkdir, rm, stat, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { makeFolderOfRoot, REACHABLE_BASE, reachableFolder } from '../../src/bootstrap/reachable-folder.js';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
+import { makePassable, mappedRange, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const isRoot = process.getuid?.() === 0;
+
+describe('folders that other users have to reach', () => {
+  let folder: TempDir;
+  beforeEach(async () => {
+    folder = await tempDir('reachable');
+  });
+  afterEach(() => folder.remove());
+
+  it('are in DATA_DIR where everybody can enter it', async () => {
+    expect(await reachableFolder(folder.path, 'run')).to.equal(join(folder.path, 'run'));
+  });
+
+  it('are outside, always in the same place, where a folder above is closed to others', async () => {
+    const dataDir = join(folder.path, 'data');
+    await mkdir(dataDir, { mode: 0o755 });
+    await chmod(folder.path, 0o700);
+    const place = await reachableFolder(dataDir, 'run');
+    if (!isRoot) {
+      expect(place).to.equal(join(dataDir, 'run'));
+      return;
+    }
+    try {
+      expect(place).to.match(new RegExp(`^${REACHABLE_BASE}/[0-9a-f]{12}/run$`));
+      expect(await reachableFolder(dataDir, 'run')).to.equal(place);
+      expect((await stat(dirname(place))).mode & 0o777).to.equal(0o755);
+    } finally {
+      await rm(dirname(place), { recursive: true });
+    }
+  });
+
+  it('are refused where another user may have made them', async () => {
+    const path = (name: string) => join(folder.path, name);
+    for (const name of ['good', 'writable', 'foreign']) await mkdir(path(name));
+    await symlink(path('good'), path('link'));
+    await chmod(path('writable'), 0o777);
+    if (isRoot) {
+      await chown(path('foreign'), 1, 1);
+      await makeFolderOfRoot(path('good'));
+    }
+    for (const name of ['writable', 'foreign', 'link']) {
+      const thrown = await makeFolderOfRoot(path(name)).catch(String);
+      expect(thrown).to.include(`${path(name)} is not a folder that belongs to root`);
+    }
+  });
+
+  it('have a short path for sockets, which nobody else can have made', async () => {
+    const dataDir = join(folder.path, 'x'.repeat(100));
+    const run = await runDirectory(dataDir);
+    try {
+      expect(run).to.match(isRoot ? new RegExp(`^${REACHABLE_BASE}/[0-9a-f]{12}/run$`) : /edge-gateway-\w+$/);
+      expect(await runDirectory(dataDir)).to.equal(run);
+      if (isRoot) return;
+      await rm(run, { recursive: true });
+      await symlink(folder.path, run);
+      const thrown = await runDirectory(dataDir).catch(String);
+      expect(thrown).to.include(`${run}, for the sockets of ${dataDir}, is not a private folder`);
+    } finally {
+      await rm(isRoot ? dirname(run) : run, { recursive: true });
+    }
+  });
+
+  it('can be passed through by untrusted programs, and by nobody else', async () => {
+    const path = join(folder.path, 'run');
+    await makePassable(path);
+    const { mode, gid } = await stat(path);
+    expect(mode & 0o777).to.equal(isRoot ? 0o710 : 0o700);
+    if (isRoot) expect(gid).to.equal(UNTRUSTED_GROUP);
+  });
+});
+
+describe('the ids of untrusted programs', () => {
+  const preferred = { first: 1_900_000_000, count: 1000 };
+
+  it('are the preferred ones where all exist', () => {
+    expect(mappedRange('         0          0 4294967295\n', preferred)).to.deep.equal(preferred);
+  });
+
+  it('are the upper half of those that a container has', () => {
+    const map = '         0       1000          1\n         1     100000      65536\n';
+    expect(mappedRange(map, preferred)).to.deep.equal({ first: 30_593, count: 30_591 });
+  });
+
+  it('are none that systemd gives to its own, nor nobody', () => {
+    for (const count of [65_536, 100_000, 150_000]) {
+      const { first, count: usable } = mappedRange(`0 100000 ${count}`, preferred);
+      expect(first + usable <= 61_184 || first >= 65_536, `${first} ${usable}`).to.equal(true);
+      expect(first + usable).to.be.at.most(count);
+    }
+  });
+});

@@ -1,0 +1,323 @@
+/** The source of generated handlers: its text, and that it compiles without warnings. */
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { generateHandler } from '../../../src/import/codegen/generate-handler.js';
+import type { Operation } from '../../../src/import/openapi/document.js';
+import { field, formBody, jsonBody, MULTIPART, member, URLENCODED } from './bodies.js';
+import { type CheckHandlers, openCompiler } from './check-handlers.js';
+import { HOSTILE_TEXTS, hostileOperation, operation, parameter } from './operations.js';
+
+const UPDATE_PET = operation({
+  operationId: 'updatePet',
+  method: 'PUT',
+  path: '/pets/{petId}',
+  description: 'Changes a pet.\n\nIts kind stays.',
+  parameters: [
+    parameter('petId', { in: 'path', required: true, type: 'integer' }),
+    parameter('dryRun', { type: 'boolean' }),
+    parameter('reason'),
+    parameter('fields', { type: 'array', itemType: 'string' }),
+    parameter('If-Match', { in: 'header', required: true }),
+  ],
+  body: jsonBody([
+    member('name'),
+    member('type'),
+    member('bornOn', { required: false }),
+    member('owner', { nullable: true, type: 'object' }),
+    member('weight', { type: 'number' }),
+    member('tags', { type: 'array', required: false }),
+  ]),
+});
+
+const UPDATE_PET_SOURCE = `// PUT /pets/{petId}: Changes a pet. Its kind stays.
+//
+// updatePet of Pet store
+
+use rust_edge_gateway_sdk::prelude::*;
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// The JSON request body.
+#[derive(Deserialize, Serialize)]
+struct Body {
+    name: String,
+    #[serde(rename = "type")]
+    type_: String,
+    #[serde(rename = "bornOn")]
+    born_on: Option<String>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    owner: Option<HashMap<String, JsonValue>>,
+    weight: f64,
+    tags: Option<Vec<JsonValue>>,
+}
+
+fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
+    let invalid = |_| HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
+    text.parse().map_err(invalid)
+}
+
+/// Parses a value if it is present.
+fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, HandlerError> {
+    text.map(|text| parse(name, text)).transpose()
+}
+
+/// Parses a list such as \`1,2,3\`. If a query repeats the parameter, this is its last value.
+fn list<T: FromStr>(name: &str, text: &str, separator: char) -> Result<Vec<T>, HandlerError> {
+    text.split(separator).map(|item| parse(name, item.trim())).collect()
+}
+
+fn handle(req: Request) -> Result<Response, HandlerError> {
+    let pet_id: i64 = req.require_path_param("petId")?;
+    let dry_run: Option<bool> = optional("dryRun", req.query_param("dryRun"))?;
+    let reason = req.query_param("reason");
+    let fields: Option<Vec<String>> =
+        req.query_param("fields").map(|text| list("fields", text, ',')).transpose()?;
+    let if_match = req.require_header("If-Match")?;
+    let body: Body = req.json()?;
+
+    // TODO: implement updatePet. The request has been parsed and validated.
+    let answer = json!({
+        "error": "updatePet is not implemented yet",
+        "operation": "PUT /pets/{petId}",
+        "description": "Changes a pet. Its kind stays.",
+        "received": {
+            "path": {
+                "petId": pet_id,
+            },
+            "query": {
+                "dryRun": dry_run,
+                "reason": reason,
+                "fields": fields,
+            },
+            "header": {
+                "If-Match": if_match,
+            },
+            "body": body,
+        },
+    });
+    Ok(Response::json(501, answer))
+}
+
+handler_loop_result!(handle);
+`;
+
+const LIST_PETS_SOURCE = `// GET /pets
+//
+// listPets of Pet store
+
+use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_: Request) -> Result<Response, HandlerError> {
+    // TODO: implement listPets. The request has been parsed and validated.
+    let answer = json!({
+        "error": "listPets is not implemented yet",
+        "operation": "GET /pets",
+    });
+    Ok(Response::json(501, answer))
+}
+
+handler_loop_result!(handle);
+`;
+
+const MANY = Array.from({ length: 1_000 }, (_, at) => `name-${at}`);
+
+describe('generated handlers', () => {
+  let check: CheckHandlers;
+
+  before(async function () {
+    // Builds the SDK unless it is cached.
+    this.timeout(300_000);
+    check = await openCompiler();
+  });
+
+  const generated = (of: Operation) => generateHandler(of, 'Pet store');
+  const variables = (of: Operation) =>
+    [...generated(of).matchAll(/^ {4}let (\w+)/gm)].map(([, name]) => name);
+
+  it('has the expected source', () => {
+    expect(generated(UPDATE_PET)).to.equal(UPDATE_PET_SOURCE);
+    expect(generated(operation())).to.equal(LIST_PETS_SOURCE);
+  });
+
+  it('names variables in unique snake_case, without keywords and names in scope', () => {
+    const names = [
+      'petId',
+      'pet_id',
+      'HTTPStatus',
+      'X-Rate-Limit',
+      'ids[]',
+      '2fa',
+      '_',
+      'größe',
+      'Self',
+      'list',
+    ];
+    expect(variables(operation({ parameters: names.map((name) => parameter(name)) }))).to.deep.equal([
+      'pet_id',
+      'pet_id_2',
+      'http_status',
+      'x_rate_limit',
+      'ids',
+      'value_2fa',
+      'value',
+      'gr_e',
+      'self_',
+      'list_2',
+      'answer',
+    ]);
+  });
+
+  it('uses the route when the name of an operation is invisible', () => {
+    const source = generateHandler(operation({ operationId: '\u202e', description: '\u200b' }), ' \n ');
+    expect(source).to.match(/^\/\/ GET \/pets\n\nuse /);
+    expect(source).to.include('"error": "GET /pets is not implemented yet"');
+  });
+
+  it('keeps values in unsupported styles as raw text, required or not', () => {
+    const raw = { required: true, type: 'integer', unsupportedStyle: 'matrix' } as const;
+    const source = generated(
+      operation({
+        path: '/{id}',
+        parameters: [parameter('id', { ...raw, in: 'path' }), parameter('filter', raw)],
+      }),
+    );
+    expect(source).to.include('let id: String = req.require_path_param("id")?;');
+    expect(source).to.include('    // The raw text.\n    let filter = req.query_param("filter");\n');
+  });
+
+  it('parses a form into a struct', () => {
+    const fields = [
+      field('title'),
+      field('takenAt', { required: false, type: 'integer' }),
+      field('photo', { isFile: true }),
+    ];
+    const source = generated(operation({ method: 'POST', body: formBody(MULTIPART, fields) }));
+    expect(source).to.include(`/// The fields of the form.
+#[derive(Serialize)]
+struct Body {
+    title: String,
+    #[serde(rename = "takenAt")]
+    taken_at: Option<i64>,
+    #[serde(serialize_with = "file_info")]
+    photo: MultipartFile,
+}
+
+impl Body {
+    fn read(req: &Request) -> Result<Body, HandlerError> {
+        let form = req.multipart()?;
+        let fields = text_fields(&form);
+        Ok(Body {
+            title: require("title", form_value(&fields, "title")?)?,
+            taken_at: form_value(&fields, "takenAt")?,
+            photo: form.require_file("photo")?.clone(),
+        })
+    }
+}
+`);
+    expect(source).to.include('    let body = Body::read(&req)?;\n');
+  });
+
+  it('truncates long text, and says how many parameters and fields are omitted', async () => {
+    const parameters = MANY.map((name) => parameter(name));
+    const body = jsonBody(MANY.map((name) => member(name)));
+    const source = generated(operation({ description: 'word '.repeat(10_000), parameters, body }));
+    expect(source)
+      .to.include('// Omitted: 900 more parameters.')
+      .and.to.include('// Omitted: 800 more fields.');
+    expect(source.length).to.be.below(50_000);
+    expect(await check([source])).to.deep.equal([]);
+  });
+
+  it('the check of this suite reports compiler warnings', async () => {
+    const unused = LIST_PETS_SOURCE.replace('(_: Request)', '(req: Request)');
+    expect((await check([LIST_PETS_SOURCE, unused])).join()).to.include('unused variable');
+  });
+
+  it('compiles without warnings for all combinations of types and styles', async function () {
+    this.timeout(120_000);
+    const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
+    const locations = ['path', 'query', 'header', 'cookie'] as const;
+    const media = ['application/json', 'application/problem+json', MULTIPART, URLENCODED, 'text/plain'];
+    const styles = [
+      {},
+      { unsupportedStyle: 'matrix' },
+      ...(['spaceDelimited', 'pipeDelimited', 'repeated', 'deepObject'] as const).map((style) => ({ style })),
+    ];
+    const flags = [true, false];
+    const parameters = types.flatMap((type) =>
+      locations.flatMap((location) =>
+        flags.flatMap((required) =>
+          styles.map((style) =>
+            parameter('a', { type, in: location, required, itemType: 'integer', ...style }),
+          ),
+        ),
+      ),
+    );
+    // Each alone, as its helpers depend on it, and many in one form.
+    const fields = types.flatMap((type) =>
+      styles.flatMap((style) =>
+        flags.map((isFile) => field('a', { type, isFile, itemType: 'integer', ...style })),
+      ),
+    );
+    const many = [...fields, ...fields.map((one) => ({ ...one, itemType: 'object' as const }))].map(
+      (one, at) => ({ ...one, name: `a${at}` }),
+    );
+    const forms = [MULTIPART, URLENCODED].flatMap((mediaType) => [
+      ...fields.map((one) => formBody(mediaType, [one])),
+      ...flags.map((required) =>
+        formBody(
+          mediaType,
+          many.map((one) => ({ ...one, required })),
+          { required },
+        ),
+      ),
+    ]);
+    const bodies = types.flatMap((type) =>
+      media.flatMap((mediaType) =>
+        flags.map((required) => ({ type, mediaType, required, members: [] as const })),
+      ),
+    );
+    const members = types.flatMap((type) =>
+      flags.flatMap((required) =>
+        flags.map((nullable) => member(`${type}-${required}-${nullable}`, { type, required, nullable })),
+      ),
+    );
+    const sources = [
+      UPDATE_PET,
+      ...parameters.map((one) => operation({ path: one.in === 'path' ? '/{a}' : '/', parameters: [one] })),
+      ...[...bodies, ...forms, jsonBody(members), jsonBody(members, { required: false })].map((body) =>
+        operation({ body }),
+      ),
+    ].map(generated);
+    expect(await check(sources)).to.deep.equal([]);
+  });
+
+  it('compiles without warnings for untrusted documents', async function () {
+    this.timeout(180_000);
+    const everywhere = HOSTILE_TEXTS.map((text) =>
+      generateHandler(
+        operation({
+          operationId: text,
+          description: text,
+          parameters: [
+            parameter(text, { required: true }),
+            parameter(text, { in: 'cookie', required: true }),
+          ],
+          body: jsonBody([member(text), member('pet_id'), member(text)]),
+        }),
+        text,
+      ),
+    );
+    expect(await check(everywhere)).to.deep.equal([]);
+
+    const operations = fc.array(hostileOperation, { minLength: 200, maxLength: 200, size: 'max' });
+    await fc.assert(
+      fc.asyncProperty(operations, async (drawn) => {
+        const reported = await check(drawn.map((one) => generateHandler(one, one.name)));
+        expect(reported).to.deep.equal([]);
+      }),
+      // Shrinking would run the compiler for each step.
+      { numRuns: 3, endOnFailure: true },
+    );
+  });
+});

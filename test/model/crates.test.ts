@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../src/model/crates.js';
+import { checkOf, describeProblem } from '../../src/model/schema-check.js';
+import { sourceKey } from '../../src/model/source-key.js';
+
+const check = checkOf(DEPENDENCIES_SCHEMA);
+
+/** What is wrong with dependencies, or undefined. */
+function problemOf(value: unknown): string | undefined {
+  const problem = check(value);
+  return problem && describeProblem('dependencies', problem);
+}
+
+describe('dependencies', () => {
+  for (const requirement of [
+    '1',
+    '1.2',
+    '1.2.3',
+    '^1.2.3',
+    '~1.2',
+    '=1.0.0',
+    '>=1.2, <2',
+    '> 1',
+    '*',
+    '1.*',
+    '1.2.*',
+    '1.x',
+    '0.0.1-alpha.1',
+    '1.0.0-rc.1+build.5',
+    '<=0.9.0',
+  ]) {
+    it(`accept the version "${requirement}"`, () => {
+      expect(problemOf({ serde: requirement })).to.equal(undefined);
+    });
+  }
+
+  for (const requirement of [
+    '',
+    ' ',
+    'v1',
+    '1.2.3.4',
+    '01.2',
+    '1..2',
+    '*, 1',
+    '1.*.2',
+    '==1',
+    '1 || 2',
+    '1.2-alpha',
+    'latest',
+    '1,',
+    '"1"',
+    '1\n',
+    '$x',
+  ]) {
+    it(`refuse the version ${JSON.stringify(requirement)}`, () => {
+      expect(problemOf({ serde: requirement })).to.match(/^dependencies\.serde: must be a Cargo/);
+    });
+  }
+
+  it('accept all keys a dependency may have', () => {
+    const value = {
+      tokio: { version: '1', features: ['rt', 'io-util', '2d'], optional: true, 'default-features': false },
+    };
+    expect(problemOf(value)).to.equal(undefined);
+  });
+
+  it('name the crate and the key', () => {
+    expect(problemOf({ a: { version: '1', git: 'x' } })).to.match(
+      /^dependencies\.a\.git: is not accepted; possible are version, features, optional, default-features$/,
+    );
+    expect(problemOf({ a: { path: '/tmp' } })).to.match(/^dependencies\.a\.path: is not accepted/);
+    for (const value of [null, undefined, [], 'serde', 7]) {
+      expect(problemOf(value)).to.match(/^dependencies: must be an object/);
+    }
+  });
+
+  it('never let through what a manifest would read as something else', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, version) => {
+        if (check({ [name]: version })) return;
+        expect(name).to.match(/^[A-Za-z][A-Za-z0-9_-]*$/);
+        expect(version).to.match(/^[0-9A-Za-z.*^~<>=+, -]+$/);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('the source key', () => {
+  it('does not depend on the order of keys', () => {
+    const one: Dependencies = { a: '1', b: { version: '2', optional: true } };
+    const other: Dependencies = { b: { optional: true, version: '2' }, a: '1' };
+    expect(sourceKey('x', one)).to.equal(sourceKey('x', other));
+    expect(sourceKey('x', null)).to.equal(sourceKey('x', {}));
+  });
+
+  it('depends on everything else', () => {
+    const keys = [
+      sourceKey(null, null),
+      sourceKey('', null),
+      sourceKey('x', null),
+      sourceKey('x', { a: '1' }),
+      sourceKey('x', { a: '2' }),
+      sourceKey('x', { b: '1' }),
+      sourceKey('x', { a: { version: '1' } }),
+      sourceKey('x', { a: { version: '1', features: ['f', 'g'] } }),
+      sourceKey('x', { a: { version: '1', features: ['g', 'f'] } }),
+    ];
+    expect(new Set(keys).size).to.equal(keys.length);
+    for (const key of keys) expect(key).to.match(/^[0-9a-f]{64}$/);
+  });
+});

@@ -1,0 +1,77 @@
+/** User ids of untrusted programs: no two programs have one, and what killed processes have left is ended by it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { killAll } from '../../src/sandbox/kill.js';
+import { killAbandoned, RunUser } from '../../src/sandbox/run-user.js';
+import { HAS_UNTRUSTED_USERS, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('the users of untrusted programs', () => {
+  let records: TempDir;
+  const programs: ChildProcess[] = [];
+
+  before(function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
+  });
+  beforeEach(async () => {
+    records = await tempDir('users');
+  });
+  afterEach(async () => {
+    for (const program of programs.splice(0)) program.kill('SIGKILL');
+    await records.remove();
+  });
+
+  const claimed = () => {
+    const user = new RunUser(records.path);
+    user.claim();
+    return user;
+  };
+  const runAs = async (uid: number) => {
+    const program = spawn('/bin/sleep', ['1000'], { uid, gid: UNTRUSTED_GROUP, stdio: 'ignore' });
+    programs.push(program);
+    await once(program, 'spawn');
+    return program;
+  };
+  const endedPid = async () => {
+    const program = spawn('/bin/true');
+    await once(program, 'exit');
+    return program.pid;
+  };
+
+  it('are claimed until they are released', async () => {
+    const user = claimed();
+    const same = new RunUser(records.path, user.id);
+    expect(() => same.claim()).to.throw(`the user ${user.id} is in use`);
+    same.release(); // it is not its own
+    expect(() => same.claim()).to.throw('in use');
+    user.release();
+    same.claim();
+    same.release();
+    expect(await readdir(records.path)).to.deep.equal([]);
+  });
+
+  it('are ended with the programs of a process that was killed, and with no others', async () => {
+    const [own, abandoned] = [claimed(), claimed()];
+    abandoned.release();
+    await symlink(String(await endedPid()), join(records.path, `user-${abandoned.id}`));
+    const [kept, killed] = [await runAs(own.id), await runAs(abandoned.id)];
+    const exit = once(killed, 'exit');
+    await killAbandoned(records.path);
+    expect(await exit).to.deep.equal([null, 'SIGKILL']);
+    expect(kept.exitCode ?? kept.signalCode).to.equal(null);
+    expect(await readdir(records.path)).to.deep.equal([`user-${own.id}`]);
+  });
+});
+
+describe('killing processes', () => {
+  it('gives up on those that do not end, with a warning', async () => {
+    const warned = once(process, 'warning');
+    // Of a process that has ended: killing it changes nothing.
+    expect(await killAll(() => [2 ** 22 + 1], 0)).to.equal(false);
+    const [warning] = (await warned) as [Error];
+    expect(warning.message).to.equal(`processes were killed and have not ended: ${2 ** 22 + 1}`);
+  });
+});

@@ -1,0 +1,64 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { tempDir } from '../support/temp.js';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+interface ImportRules {
+  importProblems(root: string): string[];
+  orderProblems(table?: Readonly<Record<string, readonly string[]>>): string[];
+}
+
+describe('import rules', () => {
+  let rules: ImportRules;
+
+  before(async () => {
+    rules = (await import(join(ROOT, 'scripts', 'import-rules.mjs'))) as ImportRules;
+  });
+
+  it('are kept', () => {
+    expect(rules.importProblems(ROOT)).to.deep.equal([]);
+  });
+
+  it('are a table in the order of the layers', () => {
+    expect(rules.orderProblems()).to.deep.equal([]);
+    const table = { wire: ['wire'], util: ['wire', 'store'], store: ['util'] };
+    expect(rules.orderProblems(table)).to.deep.equal([
+      '  wire names wire, which is not above it in the table',
+      '  util names store, which is not above it in the table',
+    ]);
+  });
+
+  it('name each import that violates them', async () => {
+    const root = await tempDir('import-rules');
+    try {
+      const files = {
+        'src/errors.ts': '',
+        'src/store/domains.ts': "import { AppError } from '../errors.js';\nimport knex from 'knex';\n",
+        'src/store/routes.ts': "import { routes } from '../api/domains/routes.js';\n",
+        'src/api/domains/routes.ts':
+          "import type { Pool } from 'pg';\nexport * from '../builds/routes.js';\n",
+        'src/api/builds/routes.ts': "const { x } = await import('../../gateway/front.js');\n",
+        'src/gateway/front.ts': "import './front-server.js';\n",
+        'jobs/worker.ts': "import { front } from '../src/gateway/front.js';\n",
+        'src/new/one.ts': "import '../errors.js';\n",
+      };
+      for (const [path, text] of Object.entries(files)) {
+        await mkdir(dirname(join(root.path, path)), { recursive: true });
+        await writeFile(join(root.path, path), text);
+      }
+      expect(rules.importProblems(root.path).sort()).to.deep.equal([
+        '  jobs/worker.ts imports ../src/gateway/front.js: jobs may not import gateway',
+        '  src/api/builds/routes.ts imports ../../gateway/front.js: api may not import gateway',
+        '  src/api/domains/routes.ts imports ../builds/routes.js: resources do not import each other',
+        '  src/api/domains/routes.ts imports pg: only store and actors/drivers may',
+        '  src/new/one.ts imports ../errors.js: new may not import src',
+        '  src/store/routes.ts imports ../api/domains/routes.js: store may not import api',
+      ]);
+    } finally {
+      await root.remove();
+    }
+  });
+});

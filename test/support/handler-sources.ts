@@ -1,0 +1,97 @@
+/** Handlers that several suites deploy. Few different sources: each costs a run of the compiler. */
+
+/** Does the action in the query parameter `do`; without it, returns the request as the handler sees it. */
+export const ANYTHING = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::{process, sync::OnceLock, thread, time::{Duration, SystemTime}};
+
+/// Tells processes apart: in a sandbox, each is the first one.
+fn instance() -> u64 {
+    static STARTED: OnceLock<u64> = OnceLock::new();
+    *STARTED.get_or_init(|| SystemTime::UNIX_EPOCH.elapsed().expect("a time").as_micros() as u64)
+}
+
+fn handle(req: Request) -> Response {
+    match req.query_param("do").map(String::as_str) {
+        Some("echo") => Response::binary(200, req.body_bytes(), "application/octet-stream"),
+        Some("bytes") => Response::binary(200, (0..=255u8).collect::<Vec<_>>(), "application/octet-stream"),
+        Some("sleep") => {
+            thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
+            Response::json(200, json!({"instance": instance()}))
+        }
+        Some("wait") => {
+            while !std::path::Path::new(req.query_param("file").expect("a file")).exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Response::json(200, json!({"instance": instance()}))
+        }
+        Some("spin") => loop {
+            thread::sleep(Duration::from_millis(1));
+        },
+        Some("panic") => panic!("on purpose"),
+        Some("exit") => process::exit(3),
+        Some("abort") => process::abort(),
+        Some("print") => {
+            println!("said on stdout");
+            eprintln!("said on stderr");
+            Response::no_content()
+        }
+        Some("child") => {
+            process::Command::new("/bin/sleep").arg("1000").spawn().expect("a child");
+            Response::no_content()
+        }
+        Some("status") => Response::new(req.query_param_as("code").unwrap_or(200)).with_body("a body"),
+        Some("headers") => {
+            let mut response = Response::text(200, "headers")
+                .with_header("X-Own", "kept")
+                .with_header("Keep-Alive", "timeout=1")
+                .with_header("Transfer-Encoding", "chunked")
+                .with_header("Connection", "X-Own, close")
+                .with_header("Content-Length", "999");
+            // A map holds several headers of one name only in different spellings.
+            response.headers.insert("Set-Cookie".into(), "a=1".into());
+            response.headers.insert("set-cookie".into(), "b=2".into());
+            response
+        }
+        _ => Response::ok(json!({
+            "method": req.method, "path": req.path, "query": req.query, "headers": req.headers, "params": req.params,
+            "body": req.body, "client_ip": req.client_ip, "request_id": req.request_id, "instance": instance(),
+        })),
+    }
+}
+handler_loop!(handle);
+`;
+
+/** Answers with its number. */
+export function numbered(number: number): string {
+  return `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    std::thread::sleep(std::time::Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
+    Response::text(200, format!("${number} {}", req.body.unwrap_or_default()))
+}
+handler_loop!(handle);
+`;
+}
+
+/** Takes about as many seconds to compile as it has millions of steps. */
+export function slowToCompile(steps: number, number: number): string {
+  return `#![allow(long_running_const_eval)]
+const X: u64 = { let mut i = 0u64; while i < ${steps} { i += 1; } i + ${number} };
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::text(200, X.to_string()) }
+handler_loop!(handle);
+`;
+}
+
+/** Never ready. */
+export const DIES_AT_START = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::ok("ready") }
+mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
+fn main() {
+    if std::env::var("NO_SUCH_VARIABLE").is_ok() { real::run() }
+    eprintln!("the config is missing");
+    std::process::exit(9)
+}
+`;

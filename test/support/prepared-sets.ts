@@ -1,0 +1,10 @@
+/** Dependencies of handlers in tests whose sets are prepared before the tests run. */
+
+/** Two crates, one with features. */
+export const TWO_CRATES = {
+  regex: '1',
+  chrono: { version: '0.4', features: ['serde'], 'default-features': false },
+};
+
+/** A crate that is not built. */
+export const OPTIONAL_CRATE = { itoa: { version: '1', optional: true } };

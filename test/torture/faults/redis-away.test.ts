@@ -1,0 +1,78 @@
+/** The Redis of the queues is away while handlers are compiled: it comes back empty, or it hangs. */
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { startProbe } from '../../support/faults/probe.js';
+import { numbered } from '../../support/handler-sources.js';
+import { must, type Stack, startStack } from '../../support/processes.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+
+/** Compile requests at a time. */
+const CLIENTS = 3;
+/** So many of each client are refused before Redis is back. */
+const REFUSED = 4;
+
+interface Compiled {
+  /** Status and code of the answer. */
+  readonly outcome: string;
+  /** Of a build that was accepted, but not awaited. */
+  readonly buildId: string | undefined;
+}
+
+describe('an outage of Redis under load', function () {
+  this.timeout(120_000);
+  let redis: TestRedis;
+  let stack: Stack;
+  let created = 0;
+  before(async () => {
+    redis = await startRedis();
+    stack = await startStack({ processes: ['web', 'worker'], env: { REDIS_URL: redis.url } });
+  });
+  after(async () => {
+    redis?.wake();
+    await stack?.close();
+    await redis?.remove();
+  });
+
+  /** Compiles source that nobody has compiled before; half of the calls do not wait for it. */
+  async function compileNew(): Promise<Compiled> {
+    const number = ++created;
+    const path = `/away/${number}`;
+    const code = numbered(10_000 + number);
+    const { id } = (await must(
+      stack.api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*', code }),
+    )) as { id: string };
+    const headers: Record<string, string> = number % 2 === 0 ? { prefer: 'respond-async' } : {};
+    const { status, body } = await stack.api.post(`/api/endpoints/${id}/compile`, undefined, { headers });
+    const { code: error, data } = body as { code?: string; data?: { build_id: string } };
+    return { outcome: `${status} ${error}`, buildId: status === 202 ? data?.build_id : undefined };
+  }
+
+  const faults = [
+    ['stopped, and empty when it is back', () => redis.stop(), () => redis.start()],
+    ['hanging', async () => redis.hang(), async () => redis.wake()],
+  ] as const;
+  for (const [what, takeAway, release] of faults) {
+    it(`(${what}) refuses compile requests with 503, and loses nothing that was accepted`, async () => {
+      const clients = Array.from({ length: CLIENTS }, () => startProbe(compileNew));
+      await Promise.all(clients.map((client) => client.more(2)));
+      await takeAway();
+      const meanwhile = await Promise.all(clients.map((client) => client.more(REFUSED)));
+      await release();
+      await Promise.all(clients.map((client) => client.until(({ outcome }) => outcome.startsWith('200'))));
+      const answers = (await Promise.all(clients.map((client) => client.stop()))).flat();
+
+      for (const { outcome } of meanwhile.flat()) expect(outcome).to.equal('503 queue_unavailable');
+      for (const { outcome } of answers) expect(outcome).to.be.oneOf(DOCUMENTED);
+      // Accepted means that it is built.
+      const accepted = answers.flatMap(({ buildId }) => buildId ?? []);
+      expect(accepted.length).to.be.greaterThan(0);
+      for (const buildId of accepted)
+        await eventually(async () =>
+          expect(await must(stack.api.get(`/api/builds/${buildId}`))).to.include({ state: 'succeeded' }),
+        );
+    });
+  }
+});
+
+/** What a compile request may be answered with here. */
+const DOCUMENTED = ['200 undefined', '202 undefined', '503 queue_unavailable'];

@@ -1,0 +1,111 @@
+/** Two machines at work on the same endpoints: whoever is asked, both act, and both serve. Their clocks differ. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Build } from '../../../src/store/builds.js';
+import { eventually } from '../../support/eventually.js';
+import { ANYTHING, numbered } from '../../support/handler-sources.js';
+import { call } from '../../support/http.js';
+import { type Machine, type Machines, startMachines } from '../../support/machines.js';
+import { must } from '../../support/processes.js';
+
+describe('two machines', function () {
+  this.timeout(120_000);
+  let machines: Machines;
+  let both: readonly Machine[];
+  before(async () => {
+    machines = await startMachines();
+    both = [machines.a, machines.b];
+  });
+  after(() => machines?.close());
+
+  const at = (machine: Machine, path: string) => call(`${machine.gatewayUrl}${path}`);
+  const statuses = async (path: string) =>
+    Promise.all(both.map(async (machine) => (await at(machine, path)).status));
+  const instances = async (path: string) =>
+    Promise.all(
+      both.map(
+        async (machine) => (JSON.parse((await at(machine, path)).text) as { instance: number }).instance,
+      ),
+    );
+  const executables = async ({ dataDir }: Machine) => readdir(join(dataDir, 'handlers'));
+
+  for (const [asked, other] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    it(`both serve, or stop serving, when the answer of machine ${asked} is there`, async () => {
+      const path = `/asked-${asked}`;
+      const id = await machines[asked].deploy({ path, code: ANYTHING });
+      expect(new Set(await instances(path)).size).to.equal(2);
+      for (const { api } of both)
+        expect(await must(api.get(`/api/endpoints/${id}`))).to.include({ status: 'running', running: true });
+      await must(machines[asked].api.post(`/api/endpoints/${id}/stop`));
+      expect(await statuses(path)).to.deep.equal([503, 503]);
+      await must(machines[other].api.post(`/api/endpoints/${id}/start`));
+      expect(new Set(await instances(path)).size).to.equal(2);
+      await must(machines[asked].api.delete(`/api/endpoints/${id}`));
+      await eventually(async () => expect(await statuses(path)).to.deep.equal([404, 404]));
+    });
+  }
+
+  it('either compiles for both, which fetch the executable from the store', async () => {
+    const [{ a, b }, source] = [machines, { method: 'GET', domain: '*' }];
+    for (const [asked, worker, number] of [
+      [a, b, 7001],
+      [b, a, 7002],
+    ] as const) {
+      await asked.processes.get('worker')?.end();
+      const path = `/compiled-${number}`;
+      const { id } = (await must(
+        asked.api.post('/api/endpoints', { ...source, name: path, path, code: numbered(number) }),
+      )) as { id: string };
+      const compiled = await must(asked.api.post(`/api/endpoints/${id}/compile`));
+      const { build_id } = compiled as { build_id: string };
+      const { artifact } = (await must(asked.api.get(`/api/builds/${build_id}`))) as Build;
+      expect(worker.processes.get('worker')?.printed()).to.include(build_id);
+      await must(asked.api.post(`/api/endpoints/${id}/start`));
+      for (const machine of both) {
+        expect((await at(machine, path)).text).to.equal(`${number} `);
+        expect(await executables(machine)).to.include(artifact);
+      }
+      await asked.start('worker');
+      // What one has compiled the other knows.
+      const again = (await must(
+        worker.api.post('/api/endpoints', {
+          ...source,
+          name: 'x',
+          path: `${path}/2`,
+          code: numbered(number),
+        }),
+      )) as { id: string };
+      expect(await must(asked.api.post(`/api/endpoints/${again.id}/compile`))).to.include({ cached: true });
+    }
+  });
+
+  it('a gateway that starts later runs the desired handlers before it accepts connections', async () => {
+    const { a, b } = machines;
+    await b.processes.get('gateway')?.end();
+    const paths = ['/late-1', '/late-2', '/late-3'];
+    for (const path of paths) await a.deploy({ path, code: ANYTHING });
+    const started = b.start('gateway');
+    for (const path of paths) {
+      const first = await eventually(() => at(b, path));
+      expect(first.status, first.text).to.equal(200);
+    }
+    await started;
+  });
+
+  it('show the same dashboard of the queues', async () => {
+    const jobs = await Promise.all(
+      both.map(async ({ apiUrl }) => {
+        const query = 'activeQueue=compile&status=completed&page=1&jobsPerPage=100';
+        const { text } = await call(`${apiUrl}/queues/api/queues?${query}`);
+        const { queues } = JSON.parse(text) as { queues: { name: string; jobs: { id: string }[] }[] };
+        return queues.map(({ name, jobs: shown }) => [name, shown.map(({ id }) => id)]);
+      }),
+    );
+    expect(jobs[0]).to.deep.equal(jobs[1]);
+    expect(jobs[0]?.[0]?.[1]).to.have.length.above(2);
+  });
+});

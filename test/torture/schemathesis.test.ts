@@ -1,0 +1,143 @@
+/**
+ * Schemathesis puts the management API to the test by its own description, with every check it has: what fits the
+ * description has to be accepted and what does not refused, every answer has to be described, and none may be a failure
+ * of the service.
+ */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { execa } from 'execa';
+import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
+import { ANYTHING } from '../support/handler-sources.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { SERVER_CACHE } from '../support/server-cache.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const PACKAGES = join(SERVER_CACHE, 'schemathesis-4.32.5');
+const KEY = 'a-key-for-schemathesis';
+
+/**
+ * The most an endpoint may ask for by the description; an operator can allow less, which the description cannot know.
+ */
+const MOST = {
+  HANDLER_MEMORY_MB: '1048576',
+  HANDLER_PROCESSES: '1000000',
+  HANDLER_OPEN_FILES: '1048576',
+  HANDLER_CPU_PERCENT: '102400',
+  HANDLER_CONCURRENT_REQUESTS: '65536',
+  REQUEST_TIMEOUT_MS: '3600000',
+};
+
+/** Those of the endpoint that is started: what this machine can give. */
+const LIMITS = { memory_mb: 512, processes: 64, open_files: 256, cpu_percent: 400, timeout_ms: 10_000 };
+
+describe('Schemathesis finds no fault', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let s3: S3Backend;
+  let folder: TempDir;
+  let config: string;
+
+  before(async () => {
+    folder = await tempDir('schemathesis');
+    s3 = await startS3Backend();
+    // Made-up crates are not looked for.
+    stack = await startStack({ env: { ...MOST, API_KEY: KEY, CARGO_NET_OFFLINE: 'true' } });
+    const headers = { authorization: `Bearer ${KEY}` };
+    const post = async (path: string, body?: object) =>
+      (await must(stack.api.post(path, body, { headers }))) as { id: string; build_id: string };
+    const storage = await post('/api/services', {
+      name: 'files',
+      service_type: 'objstore',
+      config: s3.config,
+    });
+    const activated = await stack.api.post(`/api/services/${storage.id}/activate`, undefined, { headers });
+    expect(activated.status).to.equal(200);
+    const endpoint = { name: 'a', path: '/a', method: 'GET', domain: '*', code: ANYTHING, limits: LIMITS };
+    const { id } = await post('/api/endpoints', endpoint);
+    const { build_id } = await post(`/api/endpoints/${id}/compile`);
+    const description = await stack.api.get('/api/openapi.json', { headers });
+    await writeFile(join(folder.path, 'openapi.json'), JSON.stringify(description.body));
+    config = join(folder.path, 'schemathesis.toml');
+    await writeFile(config, configure({ endpoint: id, build: build_id, service: storage.id }));
+  });
+  after(async () => {
+    await stack?.close();
+    await s3?.remove();
+    await folder?.remove();
+  });
+
+  // While the object storage is active, which the other routes may end.
+  it('with object files', () => runs(['--include-path-regex', '^/api/minio/'], 100));
+  it('with all other routes', () => runs(['--exclude-path-regex', '^/api/minio/'], 1_000));
+
+  async function runs(args: readonly string[], leastCases: number): Promise<void> {
+    const { code, output } = await schemathesis(
+      ['--config-file', config, 'run', 'openapi.json', '--url', stack.apiUrl, ...args],
+      folder.path,
+    );
+    expect(code, output).to.equal(0);
+    const [, cases] = /^ *(\d+) generated/m.exec(output) ?? [];
+    expect(Number(cases), output).to.be.above(leastCases);
+  }
+});
+
+/** With a seed: the same description makes for the same requests. */
+function configure(ids: { endpoint: string; build: string; service: string }): string {
+  return `
+continue-on-failure = true
+color = false
+request-timeout = 60
+seed = 1
+
+[generation]
+database = "none"
+max-examples = 10
+
+[phases.stateful]
+max-steps = 10
+generation.max-examples = 250
+
+# It knows nothing of deletions that take other things with them (a domain its collections, with their endpoints), and takes
+# the 404 for something that a body names for one about the path.
+[checks]
+ensure_resource_availability.enabled = false
+
+[auth.openapi.apiKey]
+bearer = "${KEY}"
+
+# What is there; most of what is made up is not.
+[[operations]]
+include-path-regex = "^/api/endpoints/{id}/(compile|start|stop)$"
+parameters = { "path.id" = "${ids.endpoint}" }
+
+[[operations]]
+include-path = "/api/builds/{id}"
+parameters = { "path.id" = "${ids.build}" }
+
+[[operations]]
+include-path-regex = "^/api/services/{id}/(test|activate|deactivate)$"
+parameters = { "path.id" = "${ids.service}" }
+
+# The content of a document, or of a ZIP file, is no matter of a schema: 400 for what cannot be imported.
+[[operations]]
+include-path-regex = "^/api/import/"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
+
+# What a config has to be like depends on the type of the service: 400 for one of another type.
+[[operations]]
+include-path-regex = "^/api/services(/{id})?$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
+`;
+}
+
+/** Runs it; resolves with all it has printed. */
+async function schemathesis(args: readonly string[], cwd: string): Promise<{ code: number; output: string }> {
+  const { exitCode, all } = await execa('python3', ['-m', 'schemathesis.cli', ...args], {
+    cwd,
+    env: { PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: '1' },
+    all: true,
+    reject: false,
+  });
+  return { code: exitCode ?? 1, output: all };
+}
