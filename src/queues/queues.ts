@@ -1,6 +1,6 @@
 /** The job queues, for producers and consumers. */
-import { type Processor, type Queue, runMigrations } from 'bullmq';
-import { AppError } from '../errors.js';
+import { type Job, type Processor, type Queue, runMigrations } from 'bullmq';
+import { AppError, toError } from '../errors.js';
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
 import { openQueuePool } from '../store/queue-pool.js';
@@ -125,11 +125,26 @@ export function consume<T>(
   log: Logger,
 ): Consumer {
   const backend = openBackend(config, { failFast: false });
-  const worker = backend.worker(queueName, processor, concurrency);
+  const logFailed = (job: Job | undefined, error: unknown) =>
+    log.error({ err: error, queue: queueName, job_id: job?.id }, 'job failed');
+  const failures = new WeakSet<Error>();
+  // Logged at once: BullMQ reports a failure after recording it, which an outage of its server delays.
+  const logged: Processor<T, void> = async (job, ...rest) => {
+    try {
+      await processor(job, ...rest);
+    } catch (thrown) {
+      const error = toError(thrown);
+      failures.add(error);
+      logFailed(job, error);
+      throw error;
+    }
+  };
+  const worker = backend.worker(queueName, logged, concurrency);
   worker.on('error', rateLimited(warnFailed(log, queueName)));
-  worker.on('failed', (job, error) =>
-    log.error({ err: error, queue: queueName, job_id: job?.id }, 'job failed'),
-  );
+  // Others are BullMQ's own, such as those of stalled jobs.
+  worker.on('failed', (job, error) => {
+    if (!failures.has(error)) logFailed(job, error);
+  });
   backend.onError(rateLimited((error) => log.warn({ err: error }, 'queue connection failed')));
   return {
     close: async () => {

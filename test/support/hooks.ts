@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { takeUnexpectedErrors } from './log.js';
 import { shareServer, stopServer } from './postgres.js';
+import { descendantsOf } from './process-state.js';
 import { leftTempDirs } from './temp.js';
 
 /** Time for resources that close asynchronously, such as sockets. */
@@ -13,6 +14,7 @@ const GRACE_MS = 3_000;
 
 /** Resources at one moment that a suite has to release. */
 interface Belongings {
+  /** Direct children of this process, as `pid command`. */
   readonly children: readonly string[];
   readonly servers: number;
   readonly sockets: number;
@@ -50,7 +52,10 @@ async function checkSuite(): Promise<void> {
   if (errors.length > 0) throw new Error(`Errors were logged that no test expected:\n${errors.join('\n')}`);
 }
 
-/** @throws Error when there are more than allowed, even after a while */
+/**
+ * @throws Error when there are more than allowed, even after a while. Processes among them are killed: they would keep
+ * mocha from exiting, and disturb later suites.
+ */
 async function checkLeft(allowed: Belongings): Promise<void> {
   const deadline = Date.now() + GRACE_MS;
   for (;;) {
@@ -60,6 +65,7 @@ async function checkLeft(allowed: Belongings): Promise<void> {
     if (Date.now() > deadline) {
       // Not counted as leaks of later suites.
       known = now;
+      killAll(now.children.filter((child) => !allowed.children.includes(child)));
       throw new Error(`Left behind: ${left.join('; ')}`);
     }
     await delay(50);
@@ -85,7 +91,19 @@ function belongings(): Belongings {
   };
 }
 
-/** The direct children of this process, as `pid command`. */
+/** Kills children of this process, and theirs. */
+function killAll(children: readonly string[]): void {
+  for (const child of children.map((text) => Number.parseInt(text, 10))) {
+    for (const pid of [child, ...descendantsOf(child).map((found) => found.pid)]) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has just exited.
+      }
+    }
+  }
+}
+
 function childProcesses(): string[] {
   const children: string[] = [];
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {

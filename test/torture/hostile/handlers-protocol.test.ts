@@ -75,14 +75,14 @@ describe('handlers that violate the protocol', () => {
     }));
 
   const violations: [string, RegExp][] = [
-    ['twice', /not asked for, or sent it twice/],
-    ['unasked', /not asked for, or sent it twice/],
-    ['flood', /not asked for, or sent it twice/],
+    ['twice', /sent a response to no request, or a second one/],
+    ['unasked', /sent a response to no request, or a second one/],
+    ['flood', /sent a response to no request, or a second one/],
     ['request', /sent a request/],
     ['garbage', /Unknown protocol version 165/],
     ['huge', /Body length 1073741824 is over the limit/],
     ['4-gigabytes', /Head length 4294967295 is over the limit/],
-    ['close', /closed its connection with the gateway/],
+    ['close', /closed its connection to the gateway/],
     ['close-all', /exit code 4/],
   ];
   for (const [action, reason] of violations) {
@@ -135,11 +135,11 @@ describe('handlers that violate the protocol', () => {
 
   const starts: [string, string, RegExp][] = [
     ['there is nothing', '', /it cannot be reached: ENOENT/],
-    ['is a file', 'std::fs::write(&path, "no socket").expect("a file");', /something else/],
+    ['is a file', 'std::fs::write(&path, "no socket").expect("a file");', /its socket is not a socket/],
     [
       'is a link to the socket of somebody else',
       'std::os::unix::fs::symlink("/run/services/services.sock", &path).expect("a link");',
-      /something else/,
+      /its socket is not a socket/,
     ],
     [
       'is a socket on which nobody listens',
