@@ -1,6 +1,6 @@
 /** The client of the process `web` for the actor hosts: it finds a live one and sends it requests (`web-server.ts`). */
 import { access } from 'node:fs/promises';
-import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
@@ -10,6 +10,7 @@ import type { ConnectionTest } from '../model/connection-test.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
+import { LargeReadsAgent } from './large-reads-agent.js';
 import type { WebFailure } from './web-server.js';
 
 export interface ActorHostClientOptions {
@@ -40,7 +41,7 @@ const RESPONSE_TIMEOUT_MS = 150_000;
 export class ActorHostClient {
   readonly #options: ActorHostClientOptions;
   /** Not limited: the actor hosts limit concurrent transfers. */
-  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
+  readonly #agent = new LargeReadsAgent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
 
   constructor(options: ActorHostClientOptions) {
     this.#options = options;

@@ -3,12 +3,12 @@
 /** Does the action in the query parameter `do`; without it, returns the request as the handler sees it. */
 export const ANYTHING = `
 use rust_edge_gateway_sdk::prelude::*;
-use std::{process, sync::OnceLock, thread, time::{Duration, SystemTime}};
+use std::{collections::hash_map::RandomState, hash::{BuildHasher, Hasher}, process, sync::OnceLock, thread, time::Duration};
 
-/// Tells processes apart: in a sandbox, each is the first one.
-fn instance() -> u64 {
-    static STARTED: OnceLock<u64> = OnceLock::new();
-    *STARTED.get_or_init(|| SystemTime::UNIX_EPOCH.elapsed().expect("a time").as_micros() as u64)
+/// A random number that tells processes apart: in a sandbox, each has the process id 1.
+fn instance() -> u32 {
+    static NUMBER: OnceLock<u32> = OnceLock::new();
+    *NUMBER.get_or_init(|| RandomState::new().build_hasher().finish() as u32)
 }
 
 fn handle(req: Request) -> Response {

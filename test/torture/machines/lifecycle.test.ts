@@ -24,9 +24,11 @@ describe('two machines', function () {
     Promise.all(both.map(async (machine) => (await at(machine, path)).status));
   const instances = async (path: string) =>
     Promise.all(
-      both.map(
-        async (machine) => (JSON.parse((await at(machine, path)).text) as { instance: number }).instance,
-      ),
+      both.map(async (machine) => {
+        const { status, text } = await at(machine, path);
+        expect(status, text).to.equal(200);
+        return (JSON.parse(text) as { instance: number }).instance;
+      }),
     );
   const executables = async ({ dataDir }: Machine) => readdir(join(dataDir, 'handlers'));
 

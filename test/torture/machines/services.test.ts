@@ -5,7 +5,7 @@ import type { TestBackend } from '../../support/backend.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { type S3Backend, startS3Backend } from '../../support/backends/s3.js';
 import { multipart } from '../../support/form.js';
-import { numbered } from '../../support/handler-sources.js';
+import { slowToCompile } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
 import { type Machine, type Machines, startMachines } from '../../support/machines.js';
 import { withClient } from '../../support/postgres.js';
@@ -13,7 +13,11 @@ import { must } from '../../support/processes.js';
 import { activeService, bind } from '../../support/test-services.js';
 import { zipOf } from '../../support/zip.js';
 
-const HANDLERS = 12;
+/** Each compiles for seconds, one at a time per worker: one worker alone would be busy while the other has none. */
+const HANDLERS = 4;
+const STEPS = 2_000_000;
+/** The number of the first handler's source, which no other test compiles. */
+const FIRST = 7_200;
 
 describe('services and imports of two machines', function () {
   this.timeout(120_000);
@@ -24,7 +28,7 @@ describe('services and imports of two machines', function () {
   before(async () => {
     redis = await startRedisBackend();
     files = await startS3Backend();
-    machines = await startMachines();
+    machines = await startMachines({ WORKER_CONCURRENCY: '1' });
     both = [machines.a, machines.b];
   });
   after(async () => {
@@ -86,7 +90,7 @@ describe('services and imports of two machines', function () {
       info: { title: 'spread', version: '1' },
       paths: Object.fromEntries(paths),
     };
-    const sources = names.map((name, at) => [`handlers/${name}.rs`, numbered(7200 + at)]);
+    const sources = names.map((name, at) => [`handlers/${name}.rs`, slowToCompile(STEPS, FIRST + at)]);
     const bundle = zipOf({ 'openapi.json': JSON.stringify(spec), ...Object.fromEntries(sources) });
     const form = multipart([{ name: 'bundle', filename: 'api.zip', content: bundle }]);
     const imported = await must(
@@ -97,7 +101,7 @@ describe('services and imports of two machines', function () {
     expect(imported).to.deep.include({ compiled: HANDLERS, started: HANDLERS, errors: [] });
     for (const machine of both)
       for (const [at, name] of names.entries())
-        expect(await textAt(machine, `/${name}`)).to.equal(`${7200 + at} `);
+        expect(await textAt(machine, `/${name}`)).to.equal(`${STEPS + FIRST + at}`);
     const workers = await withClient(machines.database.url, async (client) => {
       const sql = 'SELECT DISTINCT builds.worker_id FROM builds JOIN import_handlers ON build_id = builds.id';
       return (await client.query(sql)).rows;

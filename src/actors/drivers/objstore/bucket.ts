@@ -1,6 +1,6 @@
 /** A bucket on an S3 server: signed requests over a limited number of keep-alive connections, and their errors. */
 import {
-  Agent,
+  type Agent,
   type ClientRequest,
   request as httpRequest,
   type IncomingHttpHeaders,
@@ -12,6 +12,7 @@ import { Client, type ClientOptions, S3Error } from 'minio';
 import { toError } from '../../../errors.js';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { errorCode, REASONS, unavailable } from '../../failures.js';
+import { LargeReadsAgent } from '../../large-reads-agent.js';
 import { ServiceError } from '../../service-error.js';
 import { decodeEntities } from './listing.js';
 
@@ -60,7 +61,7 @@ export class Bucket {
     this.where = `${hostname}:${port}`;
     this.#agent = config.use_ssl
       ? new HttpsAgent({ ...agentOptions, ...(config.ssl_root_cert && { ca: config.ssl_root_cert }) })
-      : new Agent(agentOptions);
+      : new LargeReadsAgent(agentOptions);
     this.#options = {
       endPoint: hostname.replace(/^\[|\]$/g, ''),
       port,
