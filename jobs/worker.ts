@@ -35,7 +35,7 @@ import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
-import { makePassable } from '../src/util/untrusted-users.js';
+import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { ActiveJobs } from './active-jobs.js';
 import { compile } from './compile.js';
 import { ArtifactSweep } from './forget-artifacts.js';
@@ -103,7 +103,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     const seconds = Math.floor((performance.now() - copyStarted) / 1000);
     return { what: TOOLCHAIN, crates: 0, of: null, seconds, problem: null };
   };
-  let preparing = () => (sandbox.needsReachablePaths ? [copying()] : []);
+  let preparing = () => (HAS_UNTRUSTED_USERS ? [copying()] : []);
   const facts = { toolchain: installed.fingerprint, rustc: installed.version, sandbox: sandbox.level };
   const node = await joinNodes(store, 'worker', { ...facts, preparing: preparing() }, log);
   shutdown.add('node', () => node.leave());
@@ -112,8 +112,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('progress', () => reporting.stop());
 
   const folder = await makeBuildFolder(config.DATA_DIR, sandbox);
-  const toolchain = sandbox.needsReachablePaths
-    ? await reachableToolchain(installed, folder, log)
+  const toolchain = HAS_UNTRUSTED_USERS
+    ? await reachableToolchain(installed, sandbox.needsReachablePaths, folder, log)
     : installed;
   const scratch = await makeScratch(folder, log);
   shutdown.add('scratch folder', () => removeTree(scratch));

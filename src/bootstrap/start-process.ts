@@ -1,7 +1,6 @@
 /** Common start of all processes: closes inherited files, reads the configuration, opens the log, sets up shutdown. */
 import { type Config, ConfigError, loadProcessConfig } from '../config.js';
 import { toError } from '../errors.js';
-import { SECRET_SETTINGS } from '../model/secret-settings.js';
 import { createLogger, type Logger } from '../util/log.js';
 import { makeDataDirectory } from './data-directory.js';
 import { closeInheritedFiles } from './inherited-files.js';
@@ -17,14 +16,17 @@ export interface ProcessContext<C extends Config = ReturnType<typeof loadProcess
 /**
  * Closes inherited files, reads the configuration and opens the log. Exits with a message when the configuration is
  * invalid.
+ * @param secrets names of members whose values are never logged
  */
 export function openProcess<C extends Config>(
   name: string,
   load: () => C,
+  secrets: Iterable<string> = [],
 ): Pick<ProcessContext<C>, 'config' | 'log'> {
   closeInheritedFiles();
-  // Write permission on a socket allows connecting to it.
-  process.umask(process.umask() | 0o022);
+  // Write permission on a socket allows connecting to it. As root, other users run programs and need their files;
+  // private files have modes of their own.
+  process.umask(process.getuid?.() === 0 ? 0o022 : process.umask() | 0o022);
   let config: C;
   try {
     config = load();
@@ -33,7 +35,7 @@ export function openProcess<C extends Config>(
     sayUnusable(name, thrown);
     process.exit(1);
   }
-  const log = createLogger(name, config.LOG_LEVEL, SECRET_SETTINGS);
+  const log = createLogger(name, config.LOG_LEVEL, secrets);
   process
     .removeAllListeners('warning')
     .on('warning', (warning) => log.warn({ err: warning }, warning.message));
@@ -44,15 +46,20 @@ function sayUnusable(name: string, error: ConfigError): void {
   process.stderr.write(`${name}: the configuration cannot be used.\n${error.message}\n`);
 }
 
-/** Runs an entry. On failure, logs the error, runs the shutdown steps, and exits with code 1. */
+/**
+ * Runs an entry. On failure, logs the error, runs the shutdown steps, and exits with code 1.
+ * @param secrets names of members whose values are never logged
+ */
 export async function startProcess(
   name: string,
   start: (context: ProcessContext) => Promise<void>,
+  secrets: Iterable<string> = [],
 ): Promise<void> {
-  await startProcessWith(name, loadProcessConfig, async (context) => {
+  const run = async (context: ProcessContext) => {
     await start(context);
     return {};
-  });
+  };
+  await startProcessWith(name, loadProcessConfig, run, secrets);
 }
 
 /** Like `startProcess`, with another configuration; the result of `start` is sent to the parent process. */
@@ -60,8 +67,9 @@ export async function startProcessWith<C extends Config>(
   name: string,
   load: () => C,
   start: (context: ProcessContext<C>) => Promise<object>,
+  secrets: Iterable<string> = [],
 ): Promise<void> {
-  const { config, log } = openProcess(name, load);
+  const { config, log } = openProcess(name, load, secrets);
   const shutdown = new Shutdown(log);
   try {
     await makeDataDirectory(config.DATA_DIR);

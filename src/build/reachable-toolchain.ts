@@ -1,6 +1,6 @@
 /**
- * Copies of the toolchain and the SDK for builds that run as other users without a sandbox, which cannot read folders
- * that only root may enter, such as `/root/.rustup`.
+ * Copies of the toolchain and the SDK for builds that run as other users, which cannot read files that are closed to
+ * others, nor, without a sandbox, folders that only root may enter, such as `/root/.rustup`.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,23 +27,42 @@ const KEEP_UNUSED_MS = 30 * 24 * 3600 * 1000;
 /**
  * The same toolchain at paths that every user can read. Copies it to `folder` where needed, once for each version. The
  * files of Rust are hard links where possible; those of the SDK are not, because they may be edited in place.
+ * @param realPaths whether builds use the paths of this machine, so that they must be able to enter the folders above
  */
 export async function reachableToolchain(
   toolchain: Toolchain,
+  realPaths: boolean,
   folder: string,
   log: Logger,
 ): Promise<Toolchain> {
+  const isReadable = async (source: string, parts: readonly string[]) =>
+    (!realPaths || (await isOpenToAll(source))) && (await areReadableByAll(parts));
   await removeAbandoned(folder, /^\.copy-(\d+)-/, log);
   const { version, host, sysroot, sdk, fingerprint } = toolchain;
+  const reachable = async (
+    source: string,
+    parts: readonly string[],
+    target: string,
+    copyParts: CopyParts,
+  ) => {
+    const sources = parts.map((name) => join(source, name)).filter(existsSync);
+    if (await isReadable(source, sources)) return source;
+    if (!existsSync(target)) {
+      log.info({ source, target }, 'copying for builds, which run as users that cannot read it');
+      await copy(sources, target, copyParts);
+    }
+    const now = new Date();
+    await utimes(target, now, now);
+    return target;
+  };
   const copies = {
     sysroot: await reachable(
       sysroot,
       PARTS_OF_RUST,
       join(folder, `rust-${digest(version, host, sysroot)}`),
       linkInto,
-      log,
     ),
-    sdk: await reachable(sdk, await sdkParts(sdk), join(folder, `sdk-${digest(fingerprint)}`), copyInto, log),
+    sdk: await reachable(sdk, await sdkParts(sdk), join(folder, `sdk-${digest(fingerprint)}`), copyInto),
   };
   await removeOutdated(folder, Object.values(copies));
   const inCopy = (program: string) =>
@@ -60,28 +79,10 @@ async function sdkParts(sdk: string): Promise<string[]> {
 }
 
 /** Copies files and folders to a new folder, replacing what is there. */
-type CopyInto = (folder: string, sources: readonly string[]) => Promise<void>;
-
-/** The folder, or a copy of parts of it. */
-async function reachable(
-  source: string,
-  parts: readonly string[],
-  target: string,
-  copyParts: CopyInto,
-  log: Logger,
-): Promise<string> {
-  if (await isOpenToAll(source)) return source;
-  if (!existsSync(target)) {
-    log.info({ source, target }, 'copying for builds, which run as users that cannot enter the folder');
-    await copy(parts.map((name) => join(source, name)).filter(existsSync), target, copyParts);
-  }
-  const now = new Date();
-  await utimes(target, now, now);
-  return target;
-}
+type CopyParts = (folder: string, sources: readonly string[]) => Promise<void>;
 
 /** Copies atomically. */
-async function copy(sources: readonly string[], target: string, copyParts: CopyInto): Promise<void> {
+async function copy(sources: readonly string[], target: string, copyParts: CopyParts): Promise<void> {
   const making = join(target, '..', `.copy-${process.pid}-${digest(target)}`);
   try {
     await copyParts(making, sources);
@@ -96,8 +97,7 @@ async function copy(sources: readonly string[], target: string, copyParts: CopyI
 
 /** By hard links, which share modes with the sources: only if these are open to all, and on the same file system. */
 async function linkInto(folder: string, sources: readonly string[]): Promise<void> {
-  const areOpen = await Promise.all(sources.map(isReadableByAll));
-  if (!areOpen.every(Boolean)) return copyInto(folder, sources);
+  if (!(await areReadableByAll(sources))) return copyInto(folder, sources);
   await makeEmpty(folder);
   await run('cp', ['-al', '--', ...sources, folder]).catch(() => copyInto(folder, sources));
 }
@@ -114,13 +114,16 @@ async function makeEmpty(folder: string): Promise<void> {
   await chmod(folder, 0o755);
 }
 
-/** Whether every user can read all files below a folder, and execute those that its owner can. */
-async function isReadableByAll(folder: string): Promise<boolean> {
-  for (const entry of [folder, ...(await readdir(folder, { recursive: true }))]) {
-    const status = await lstat(resolve(folder, entry));
-    const isExecutable = status.isDirectory() || (status.mode & constants.S_IXUSR) !== 0;
-    const needed = isExecutable ? constants.S_IROTH | constants.S_IXOTH : constants.S_IROTH;
-    if (!status.isSymbolicLink() && (status.mode & needed) !== needed) return false;
+/** Whether every user can read all these files and those below, and execute what their owner can. */
+async function areReadableByAll(sources: readonly string[]): Promise<boolean> {
+  for (const source of sources) {
+    const below = (await lstat(source)).isDirectory() ? await readdir(source, { recursive: true }) : [];
+    for (const entry of [source, ...below]) {
+      const status = await lstat(resolve(source, entry));
+      const isExecutable = status.isDirectory() || (status.mode & constants.S_IXUSR) !== 0;
+      const needed = isExecutable ? constants.S_IROTH | constants.S_IXOTH : constants.S_IROTH;
+      if (!status.isSymbolicLink() && (status.mode & needed) !== needed) return false;
+    }
   }
   return true;
 }

@@ -7,8 +7,8 @@ import { AppError } from '../errors.js';
 import { type Check, checkOf, describeProblem } from './schema-check.js';
 
 /**
- * The mark of a secret: its value is hidden in responses (`REDACT_SECRETS`), and the description of the API shows the
- * mark. Its name is also in `secret-settings.ts`, for the log.
+ * The mark of a secret: its value is hidden in responses (`REDACT_SECRETS`) and logs, and the description of the API
+ * shows the mark.
  */
 const SECRET = 'x-secret';
 /** The mark of a setting that does not decide where secrets are sent: it may change while they stay hidden. */
@@ -164,6 +164,11 @@ export const SERVICE_TYPES = Object.keys(SERVICE_CONFIGS) as ServiceType[];
 export function secretSettings(type: ServiceType): ReadonlySet<string> {
   return settingsMarked(SECRET, type);
 }
+
+/** Names of the secret settings of all types. */
+export const SECRET_SETTINGS: ReadonlySet<string> = new Set(
+  SERVICE_TYPES.flatMap((type) => [...secretSettings(type)]),
+);
 
 /** Names of the settings of a type that may change while its secrets stay hidden. */
 export function harmlessSettings(type: ServiceType): ReadonlySet<string> {

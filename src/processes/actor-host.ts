@@ -13,6 +13,7 @@ import { ServiceMetrics } from '../actors/service-metrics.js';
 import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
+import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
@@ -24,7 +25,7 @@ const POOL_SIZE = 4;
 /** Calls have deadlines; transfers have none, and are aborted after this when the process ends. */
 const DRAIN_LIMIT_MS = 20_000;
 
-await startProcess('actor-host', start);
+await startProcess('actor-host', start, SECRET_SETTINGS);
 
 async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);

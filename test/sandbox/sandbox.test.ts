@@ -380,19 +380,32 @@ describe('opening the sandbox', () => {
     expect(error?.message).to.match(/^SANDBOX is "required", but bubblewrap is not there: install it/);
   });
 
-  it('notices when this process cannot access its files', async () => {
-    // Without root, the creator of the user namespace has access.
-    if (process.getuid?.() !== 0) return;
+  /** Opens the sandbox in a process of root without a capability. Returns its log, or the error. */
+  const openedWithout = async (capability: string) => {
     const module = `
       import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';
       const say = (_, text) => console.log(text);
-      await openSandbox('auto', process.env.PATH, { info: say, warn: say });`;
-    const withoutRight = ['--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace', process.execPath];
+      await openSandbox('auto', process.env.PATH, { info: say, warn: say }).catch((error) => console.log(error.message));`;
+    const withoutRight = [`--bounding-set=-${capability}`, `--inh-caps=-${capability}`, process.execPath];
     const { stdout } = await promisify(execFile)('setpriv', [
       ...withoutRight,
       ...['--input-type=module', '-e', module],
     ]);
-    expect(stdout).to.match(/bubblewrap does not work here: its \/tmp cannot be reached .*CAP_SYS_PTRACE/);
+    return stdout;
+  };
+
+  it('notices when this process cannot access its files', async function () {
+    // Without root, the creator of the user namespace has access.
+    if (process.getuid?.() !== 0) this.skip();
+    expect(await openedWithout('sys_ptrace')).to.match(
+      /bubblewrap does not work here: its \/tmp cannot be reached .*CAP_SYS_PTRACE/,
+    );
+  });
+
+  it('refuses to run programs as root, where root may not start them as other users', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    for (const capability of ['kill', 'fowner', 'setuid'])
+      expect(await openedWithout(capability)).to.match(/^Untrusted programs would run as root: /);
   });
 
   it('notices a bubblewrap that does not confine', async () => {

@@ -1,23 +1,24 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { SERVICE_TYPES, secretSettings } from '../../src/model/service-configs.js';
+import { SECRET_SETTINGS } from '../../src/model/service-configs.js';
 
+const CONFIGS = new URL('../../src/model/service-configs.js', import.meta.url).href;
 const START = new URL('../../src/bootstrap/start-process.js', import.meta.url).href;
 
 /** The output of a process that logs these values. */
 async function logged(values: readonly unknown[]): Promise<string[]> {
   const program = `
     import { openProcess } from ${JSON.stringify(START)};
-    const { log } = openProcess('test', () => ({ LOG_LEVEL: 'info' }));
+    import { SECRET_SETTINGS } from ${JSON.stringify(CONFIGS)};
+    const { log } = openProcess('test', () => ({ LOG_LEVEL: 'info' }), SECRET_SETTINGS);
     for (const value of ${JSON.stringify(values)}) log.info(value, 'message');`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
   return stdout.trim().split('\n');
 }
 
 describe('the log of a process', () => {
-  const secrets = new Set(SERVICE_TYPES.flatMap((type) => [...secretSettings(type)]));
-  const hidden = [...secrets, 'access_key', 'config', 'authorization', 'cookie'];
+  const hidden = [...SECRET_SETTINGS, 'access_key', 'config', 'authorization', 'cookie'];
 
   it('hides secrets in what is logged, and in objects up to two levels within', async () => {
     const values = hidden.flatMap((name) => [
