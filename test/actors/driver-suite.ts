@@ -48,7 +48,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     it('tests a connection, with its latency', async () => {
       const tested = await tryConnection(driver, backend.config);
       expect(tested, JSON.stringify(tested)).to.have.property('connected', true);
-      if (!tested.connected) return;
+      if (!tested.connected) throw new Error('not connected');
       expect(tested.latency_ms).to.be.a('number').and.to.satisfy(Number.isInteger);
       expect(tested.message).to.match(/^Connected to .{3}/);
     });

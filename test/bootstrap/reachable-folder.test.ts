@@ -1,6 +1,10 @@
 /** Where files for programs of other users are when DATA_DIR is in a folder that only root may enter. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { makeFolderOfRoot, REACHABLE_BASE, reachableFolder } from '../../src/bootstrap/reachable-folder.js';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
@@ -8,6 +12,8 @@ import { makePassable, mappedRange, UNTRUSTED_GROUP } from '../../src/util/untru
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const isRoot = process.getuid?.() === 0;
+/** A user without rights, when this process is root. */
+const OTHER_USER = 65_534;
 
 describe('folders that other users have to reach', () => {
   let folder: TempDir;
@@ -53,19 +59,29 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('have a short path for sockets, which nobody else can have made', async () => {
+  it('have a path that is short enough for sockets', async () => {
     const dataDir = join(folder.path, 'x'.repeat(100));
     const run = await runDirectory(dataDir);
     try {
       expect(run).to.match(isRoot ? new RegExp(`^${REACHABLE_BASE}/[0-9a-f]{12}/run$`) : /edge-gateway-\w+$/);
       expect(await runDirectory(dataDir)).to.equal(run);
-      if (isRoot) return;
-      await rm(run, { recursive: true });
-      await symlink(folder.path, run);
-      const thrown = await runDirectory(dataDir).catch(String);
-      expect(thrown).to.include(`${run}, for the sockets of ${dataDir}, is not a private folder`);
     } finally {
       await rm(isRoot ? dirname(run) : run, { recursive: true });
+    }
+  });
+
+  it('are refused for sockets of another user than root where somebody else may have made them', async () => {
+    const dataDir = join(folder.path, 'x'.repeat(100));
+    await mkdir(dataDir, { mode: 0o777 });
+    if (isRoot) await chown(dataDir, OTHER_USER, OTHER_USER);
+    const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+    const run = join(tmpdir(), `edge-gateway-${digest}`);
+    await symlink(folder.path, run);
+    try {
+      const refusal = await runDirectoryOfOther(dataDir);
+      expect(refusal).to.include(`${run}, for the sockets of ${dataDir}, is not a private folder`);
+    } finally {
+      await rm(run);
     }
   });
 
@@ -77,6 +93,23 @@ describe('folders that other users have to reach', () => {
     if (isRoot) expect(gid).to.equal(UNTRUSTED_GROUP);
   });
 });
+
+/**
+ * Calls `runDirectory` as another user than root.
+ * @returns what it returns, or its error
+ */
+async function runDirectoryOfOther(dataDir: string): Promise<string> {
+  // Root loads the modules first, because the other user may not be able to read them.
+  const module = `
+    import { runDirectory } from '${new URL('../../src/bootstrap/run-directory.js', import.meta.url).href}';
+    if (${isRoot}) { process.setgroups([]); process.setgid(${OTHER_USER}); process.setuid(${OTHER_USER}); }
+    console.log(await runDirectory('${dataDir}').catch(String));`;
+  const run = [process.execPath, '--input-type=module', '-e', module];
+  // Without this capability, root runs no programs as other users either.
+  const asRoot = ['setpriv', '--bounding-set=-chown', '--inh-caps=-chown'];
+  const [file = '', ...args] = isRoot ? [...asRoot, ...run] : run;
+  return (await promisify(execFile)(file, args)).stdout;
+}
 
 describe('the ids of untrusted programs', () => {
   const preferred = { first: 1_900_000_000, count: 1000 };

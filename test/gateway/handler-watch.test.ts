@@ -25,8 +25,8 @@ describe('watching handlers without a sandbox', () => {
     await folder.remove();
   });
 
-  it('counts orphaned processes that have left the session', async () => {
-    if (!HAS_UNTRUSTED_USERS) return;
+  it('counts orphaned processes that have left the session', async function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
     const confinement = confinedByUser(new RunUser(undefined));
     await confinement.handOver(folder.path);
     const started = join(folder.path, 'started');

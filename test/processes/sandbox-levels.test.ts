@@ -84,18 +84,22 @@ describe('the level of the sandbox', () => {
     }).timeout(180_000);
   }
 
-  it('gives each handler and each build a user of its own, as root without bubblewrap', async () => {
-    if (!HAS_UNTRUSTED_USERS) return;
+  it('gives each handler and each build a user of its own, as root without bubblewrap', async function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
     const env = { SANDBOX: 'off' };
     const [, gateway] = [await stack.start('worker', env), await stack.start('gateway', env)];
     const runDir = await runDirectory(stack.dataDir);
-    for (const path of ['/shell/a', '/shell/b']) await stack.deploy({ path, method: 'POST', code: SHELL });
+    for (const path of ['/shell/a', '/shell/b']) {
+      await stack.deploy({ path, method: 'POST', code: `${SHELL}\n// ${path}` });
+    }
     const [a, b] = [await shell('/shell/a', 'id -u; id -G'), await shell('/shell/b', 'id -u; id -G')];
-    for (const [user, groups] of [a, b]) {
+    const builds = [await shell('/shell/a', BUILD_USER), await shell('/shell/b', BUILD_USER)];
+    const users = [a, b, ...builds];
+    for (const [user, groups] of users) {
       expect(isUntrustedUser(Number(user)), user).to.equal(true);
       expect(groups).to.equal(String(UNTRUSTED_GROUP));
     }
-    expect(a[0]).not.to.equal(b[0]);
+    expect(new Set(users.map(([user]) => user)).size, 'distinct users').to.equal(users.length);
     expect(await shell('/shell/a', "awk '/^NoNewPrivs/ { print $2 }' /proc/self/status")).to.deep.equal([
       '1',
     ]);
@@ -138,14 +142,18 @@ describe('the level of the sandbox', () => {
   });
 });
 
-/** Runs the request's body. */
+/** Runs the request's body. The variable BUILD is the state of the compiler that read this source. */
 const SHELL = `
 use rust_edge_gateway_sdk::prelude::*;
+const BUILD: &str = include_str!("/proc/self/status");
 fn handle(req: Request) -> Response {
-    let run = std::process::Command::new("/bin/sh").arg("-c").arg(req.body.unwrap_or_default()).output();
+    let script = req.body.unwrap_or_default();
+    let run = std::process::Command::new("/bin/sh").arg("-c").arg(script).env("BUILD", BUILD).output();
     Response::text(200, String::from_utf8_lossy(&run.expect("a shell").stdout).to_string())
 }
 handler_loop!(handle);`;
+/** Prints user and group of the compiler, which are the same as real, effective, saved and file system ids. */
+const BUILD_USER = `echo "$BUILD" | awk '/^[UG]id:/ { print ($2 == $3 && $3 == $4 && $4 == $5) ? $2 : $0 }'`;
 
 /** Root's folders for programs of other users are elsewhere then. */
 async function closeToOthers(dataDir: string): Promise<() => Promise<void>> {
