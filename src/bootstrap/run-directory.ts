@@ -8,7 +8,7 @@ import { makePassable } from '../util/untrusted-users.js';
 import { makeDataDirectory } from './data-directory.js';
 import { folderOutside, reachableFolder } from './reachable-folder.js';
 
-/** Socket paths are limited to 107 bytes; the longest file name is well under 50. */
+/** Socket paths are limited to 107 bytes; the longest file name is under 50. */
 const MAX_FOLDER_BYTES = 55;
 
 /**

@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import { removeAbandoned } from '../sandbox/abandoned.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
-import { startOf } from '../util/process-liveness.js';
+import { isRunning, PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
 
 /** `.making-<process id>-<start of the process>-<key of the set>` */
-const PREFIX = '.making-';
-const NAME = /^\.making-(\d+)-(\d+)-(.+)$/;
+const NAME = /^\.making-(\d+-\d+)-(.+)$/;
 
 /**
  * Claims the folder of an unfinished set for this process: one of an ended process if there is one, else a new one. Two
@@ -21,12 +20,12 @@ const NAME = /^\.making-(\d+)-(\d+)-(.+)$/;
  * @returns undefined while another process builds the set
  */
 export async function claimUnfinished(root: string, key: string): Promise<string | undefined> {
-  const own = join(root, `${PREFIX}${process.pid}-${startOf(process.pid)}-${key}`);
+  const own = join(root, `.making-${THIS_PROCESS}-${key}`);
   if (existsSync(own)) return own;
   for (const name of await readdir(root)) {
-    const [, pid = '', start, ofKey] = NAME.exec(name) ?? [];
+    const [, owner = '', ofKey] = NAME.exec(name) ?? [];
     if (ofKey !== key) continue;
-    if (startOf(pid) === start) return undefined;
+    if (isRunning(owner)) return undefined;
     try {
       await rename(join(root, name), own);
       return own;
@@ -41,9 +40,10 @@ export async function claimUnfinished(root: string, key: string): Promise<string
 }
 
 /**
- * Removes the unfinished sets of processes that were killed. Call it before this process builds its first set.
+ * Removes the unfinished sets of processes that were killed.
  * @param kept keys of sets to continue
  */
 export function removeUnfinished(root: string, kept: readonly string[], log: Logger): Promise<void> {
-  return removeAbandoned(root, new RegExp(`^\\.making-(\\d+)-(?!\\d+-(?:${kept.join('|')})$)`), log);
+  const isKept = `\\d+-\\d+-(?:${kept.join('|')})$`;
+  return removeAbandoned(root, new RegExp(`^\\.making-(?!${isKept})(${PROCESS_PATTERN})-`), log);
 }

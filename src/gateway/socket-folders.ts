@@ -4,10 +4,13 @@ import { toError } from '../errors.js';
 import { removeAbandoned } from '../sandbox/abandoned.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Logger } from '../util/log.js';
+import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
+
+const NAME = new RegExp(`^handler-(${PROCESS_PATTERN})-\\d+(?:\\.sock)?$`);
 
 /** Where an instance has its socket, alone in its folder. */
 export function socketOf(runDir: string, instanceId: number): string {
-  return join(runDir, `handler-${process.pid}-${instanceId}`, 'handler.sock');
+  return join(runDir, `handler-${THIS_PROCESS}-${instanceId}`, 'handler.sock');
 }
 
 /** Removes a folder when its handler has ended. */
@@ -19,7 +22,7 @@ export async function removeSocketFolder(folder: string, log: Logger): Promise<v
   }
 }
 
-/** Removes folders of killed gateways. To be called before the first handler is started. */
+/** Removes folders of killed gateways. */
 export function removeStaleSockets(runDir: string, log: Logger): Promise<void> {
-  return removeAbandoned(runDir, /^handler-(\d+)-\d+(\.sock)?$/, log);
+  return removeAbandoned(runDir, NAME, log);
 }

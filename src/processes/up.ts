@@ -32,7 +32,7 @@ const children: Child[] = [];
 let ending: Promise<void> | undefined;
 let endingSince = 0;
 const isEnding = () => ending !== undefined;
-let unlock: () => Promise<void> = async () => undefined;
+let unlock: () => void = () => undefined;
 let runDir: string | undefined;
 
 closeInheritedFiles();
@@ -60,7 +60,7 @@ function onSignal(): void {
 
 async function up(config: Config): Promise<void> {
   await makeDataDirectory(config.DATA_DIR);
-  unlock = await lockDataDir(config.DATA_DIR);
+  unlock = lockDataDir(config.DATA_DIR);
   terminal.openLog(config.DATA_DIR);
   runDir = await runDirectory(config.DATA_DIR);
   await requireFreePort('PORT', config.HOST, config.PORT);

@@ -6,20 +6,17 @@ import { readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
-import { isAlive } from '../util/process-liveness.js';
+import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
 import { isUntrustedUser, randomUntrustedUser, UNTRUSTED_GROUP } from '../util/untrusted-users.js';
 import { killAll, processesOfUser } from './kill.js';
 
 /**
- * The name of the record of a user that is in use. It is a symbolic link, whose target is the id of the process that
- * runs programs as it: unlike a file, a link is made together with its content.
+ * The name of the record of a user that is in use. It is a symbolic link, whose target identifies the process
+ * that runs programs as it: unlike a file, a link is made together with its content.
  */
 const RECORD = /^user-(\d+)$/;
 /** Some random ids can be in use, more often in a container with few ids. */
 const ATTEMPTS = 1_000;
-
-/** Records of this process; others with its id are of an earlier process, as in a restarted container. */
-const inUse = new Set<string>();
 
 /** Used by one program at a time. */
 export class RunUser {
@@ -69,9 +66,7 @@ export class RunUser {
     if (!this.#isClaimed) return;
     this.#isClaimed = false;
     if (this.#records === undefined) return;
-    const record = recordOf(this.#records, this.id);
-    rmSync(record, { force: true });
-    inUse.delete(record);
+    rmSync(recordOf(this.#records, this.id), { force: true });
   }
 }
 
@@ -87,14 +82,12 @@ function claimUnused(records: string | undefined): number {
 /** @returns false when it is claimed already */
 function claim(records: string | undefined, id: number): boolean {
   if (records === undefined) return true;
-  const record = recordOf(records, id);
   try {
-    symlinkSync(String(process.pid), record);
+    symlinkSync(THIS_PROCESS, recordOf(records, id));
   } catch (error) {
     if (isErrno(error, 'EEXIST')) return false;
     throw error;
   }
-  inUse.add(record);
   return true;
 }
 
@@ -112,15 +105,15 @@ export async function killAbandoned(records: string): Promise<void> {
     const user = Number(RECORD.exec(name)?.[1]);
     if (!isUntrustedUser(user)) continue;
     const owner = ownerOf(record);
-    if (owner === undefined || (owner === process.pid ? inUse.has(record) : isAlive(owner))) continue;
+    if (owner === undefined || isRunning(owner)) continue;
     if (await killAll(() => processesOfUser(user))) rmSync(record, { force: true });
   }
 }
 
 /** Undefined when the record was removed meanwhile. */
-function ownerOf(record: string): number | undefined {
+function ownerOf(record: string): string | undefined {
   try {
-    return Number(readlinkSync(record));
+    return readlinkSync(record);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;

@@ -13,10 +13,27 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * When a process was started, in clock ticks since boot; undefined when it has ended. Together with its id, which can
- * be reused, it identifies a process.
+ * Identifies this process, for the names of what it creates: `<process id>-<start>`. Process ids repeat, after a reboot
+ * and in each container.
  */
-export function startOf(pid: number | string): string | undefined {
+export const THIS_PROCESS = `${process.pid}-${startOf(process.pid)}`;
+
+/** A regular expression for such an identity, or for the process id alone, which earlier versions used. */
+export const PROCESS_PATTERN = '\\d+(?:-\\d+)?';
+
+/**
+ * Whether a process is running.
+ * @param identity of a process id alone, any process with it is meant, except this one
+ */
+export function isRunning(identity: string): boolean {
+  const [pid = '', start] = identity.split('-');
+  if (start !== undefined) return startOf(pid) === start;
+  const id = Number(pid);
+  return id > 0 && id !== process.pid && isAlive(id);
+}
+
+/** When a process was started, in clock ticks since boot; undefined when it has ended. */
+function startOf(pid: number | string): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name of the program, in parentheses, can contain anything.

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { isAlive } from './process-liveness.js';
+import { isRunning, PROCESS_PATTERN, THIS_PROCESS } from './process-liveness.js';
 
 /**
  * Folders of other hosts, whose processes are not visible here, are removed when unused for this long. Containers that
@@ -10,9 +10,11 @@ import { isAlive } from './process-liveness.js';
  */
 const FOREIGN_UNUSED_MS = 24 * 3600 * 1000;
 
+const NAME = new RegExp(`^(.+)\\.(${PROCESS_PATTERN})$`);
+
 /** Creates the folder of this process and returns its path. */
 export async function uploadsFolder(dataDir: string): Promise<string> {
-  const folder = join(dataDir, 'uploads', `${hostname()}.${process.pid}`);
+  const folder = join(dataDir, 'uploads', `${hostname()}.${THIS_PROCESS}`);
   await mkdir(folder, { recursive: true });
   // Marks the folder as used even while it is empty.
   const now = new Date();
@@ -24,12 +26,9 @@ export async function uploadsFolder(dataDir: string): Promise<string> {
 export async function removeStaleUploads(dataDir: string): Promise<void> {
   const folder = join(dataDir, 'uploads');
   for (const name of await readdir(folder).catch(() => [])) {
-    const [, host, pid] = /^(.+)\.(\d+)$/.exec(name) ?? [];
-    if (host === undefined) continue;
-    const isStale =
-      host === hostname()
-        ? Number(pid) === process.pid || !isAlive(Number(pid))
-        : await isOld(join(folder, name));
+    const [, host, owner] = NAME.exec(name) ?? [];
+    if (host === undefined || owner === undefined) continue;
+    const isStale = host === hostname() ? !isRunning(owner) : await isOld(join(folder, name));
     if (isStale) await rm(join(folder, name), { recursive: true, force: true });
   }
 }

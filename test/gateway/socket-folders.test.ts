@@ -13,12 +13,15 @@ describe('socket folders of handlers', () => {
   });
   after(() => folder.remove());
 
-  it('of ended gateways, and of an earlier one with the same process id, are removed at the start', async () => {
+  it('of ended gateways, and of earlier ones with the id of a running process, are removed at the start', async () => {
     const own = dirname(socketOf(folder.path, 1));
+    const earlier = [`${process.pid}-1`, `${process.ppid}-1`, `${2 ** 22 + 1}-1`];
+    // Earlier versions used the process id alone.
+    const ofEarlierVersions = [process.pid, 2 ** 22 + 1];
+    const dead = [...earlier, ...ofEarlierVersions].map((owner) => join(folder.path, `handler-${owner}-1`));
     const alive = join(folder.path, `handler-${process.ppid}-1`);
-    const dead = join(folder.path, `handler-${2 ** 22 + 1}-1`);
-    for (const path of [own, alive, dead, join(own, 'below')]) await mkdir(path);
+    for (const path of [own, alive, ...dead, join(dead[0] ?? '', 'below')]) await mkdir(path);
     await removeStaleSockets(folder.path, createTestLog().log);
-    expect(await readdir(folder.path)).to.deep.equal([basename(alive)]);
+    expect(await readdir(folder.path)).to.have.members([basename(own), basename(alive)]);
   });
 });

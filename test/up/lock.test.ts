@@ -1,25 +1,74 @@
 /** The lock of `npm run up` on DATA_DIR. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { lockDataDir } from '../../src/up/lock.js';
-import { tempDir } from '../support/temp.js';
+import { THIS_PROCESS } from '../../src/util/process-liveness.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+/** An earlier process with the id of this one, as in a restarted container. */
+const EARLIER = `${process.pid}-1`;
 
 describe('the lock of DATA_DIR', () => {
-  it('is held by a process, and not by a later one with the same id', async () => {
-    const folder = await tempDir('lock');
+  let folder: TempDir;
+  let file: string;
+  beforeEach(async () => {
+    folder = await tempDir('lock');
+    file = join(folder.path, 'up.pid');
+  });
+  afterEach(() => folder.remove());
+
+  it('is held by one process, and left by none', async () => {
+    const unlock = lockDataDir(folder.path);
+    expect(() => lockDataDir(folder.path)).to.throw(
+      `already runs in ${folder.path} (process ${process.pid})`,
+    );
+    unlock();
+    expect(await readdir(folder.path)).to.deep.equal([]);
+    lockDataDir(folder.path)();
+  });
+
+  it('is taken over from a process that was killed, also in the middle of taking it over', async () => {
+    await symlink(EARLIER, file);
+    await symlink(EARLIER, `${file}.next`);
+    const unlock = lockDataDir(folder.path);
+    expect(await readlink(file)).to.equal(THIS_PROCESS);
+    expect(await readdir(folder.path)).to.deep.equal(['up.pid']);
+    unlock();
+  });
+
+  it('is understood when an earlier version has made it', async () => {
+    await writeFile(file, THIS_PROCESS.replace('-', ' '));
+    expect(() => lockDataDir(folder.path)).to.throw('already runs');
+    for (const left of [EARLIER.replace('-', ' '), '']) {
+      await writeFile(file, left);
+      lockDataDir(folder.path)();
+    }
+  });
+
+  it('is given to one of several processes that take it over at once', async () => {
+    const contender = fileURLToPath(new URL('../support/lock-contender.js', import.meta.url));
+    const contenders = Array.from({ length: 4 }, () => fork(contender, [folder.path]));
+    const answers = (question: string) =>
+      Promise.all(
+        contenders.map(async (child: ChildProcess) => {
+          const answered = once(child, 'message');
+          child.send(question);
+          return (await answered)[0] as boolean;
+        }),
+      );
     try {
-      const unlock = await lockDataDir(folder.path);
-      const thrown = await lockDataDir(folder.path).catch(String);
-      expect(thrown).to.include(`already runs in ${folder.path} (process ${process.pid})`);
-      // A container that is restarted gives the same ids to new processes.
-      const file = join(folder.path, 'up.pid');
-      const earlier = (await readFile(file, 'utf8')).replace(/ \d+$/, ' 1');
-      await writeFile(file, earlier);
-      await (await lockDataDir(folder.path))();
-      await unlock();
+      for (let round = 0; round < 300; round++) {
+        await symlink(EARLIER, file);
+        expect((await answers('lock')).filter((isHeld) => isHeld)).to.have.length(1);
+        await answers('unlock');
+        await rm(file, { force: true });
+      }
     } finally {
-      await folder.remove();
+      for (const child of contenders) child.kill();
     }
   });
 });

@@ -2,6 +2,7 @@ import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { THIS_PROCESS } from '../../src/util/process-liveness.js';
 import { removeStaleUploads, uploadsFolder } from '../../src/util/uploads.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -30,7 +31,11 @@ describe('abandoned uploads', () => {
   it('are removed when their process has ended, or on other hosts after a day, and others are kept', async () => {
     await removeStaleUploads(data.path);
     await left(`${hostname()}.${NO_PID}`, 0);
+    await left(`${hostname()}.${process.ppid}-1`, 0);
+    await left(`${hostname()}.${process.pid}-1`, 0);
+    await left(`${hostname()}.${process.pid}`, 0);
     await left(`${hostname()}.${process.ppid}`, 50);
+    await left(`${hostname()}.${THIS_PROCESS}`, 50);
     await left(`b4c0ffee.${NO_PID}`, 25);
     await left(`b4c0ffee.${process.ppid}`, 25);
     await left('web-2.example.1', 23);
@@ -38,6 +43,7 @@ describe('abandoned uploads', () => {
     await removeStaleUploads(data.path);
     expect(await readdir(join(data.path, 'uploads'))).to.have.members([
       `${hostname()}.${process.ppid}`,
+      `${hostname()}.${THIS_PROCESS}`,
       'web-2.example.1',
       'something else',
     ]);
