@@ -21,9 +21,9 @@ process.stdout.on('error', endQuietly);
 /** Runs a program in the root folder with inherited streams; resolves with its exit code. */
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', ...options });
-    // The program must not outlive this process. Ctrl-C reaches both.
-    const kill = () => child.kill();
+    const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', detached: true, ...options });
+    // The program must not outlive this process, nor must what it has started: it has a process group of its own.
+    const kill = () => killGroup(child.pid);
     process.once('exit', kill);
     for (const signal of END_SIGNALS) process.once(signal, exitBySignal);
     const done = () => {
@@ -41,7 +41,15 @@ export function run(command, args, options = {}) {
   });
 }
 
-const END_SIGNALS = ['SIGTERM', 'SIGHUP'];
+function killGroup(leader) {
+  try {
+    process.kill(-leader);
+  } catch {
+    // It has ended.
+  }
+}
+
+const END_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 function exitBySignal(_signal, number) {
   process.exit(128 + number);

@@ -182,14 +182,19 @@ async function endAll(exitCode: number): Promise<void> {
     terminal.say('\nStopping (requests in flight are finished first; Ctrl-C again ends it at once) ...');
   }
   const [postgres] = children.filter(({ name }) => name === POSTGRES);
-  await Promise.all(children.filter((child) => child !== postgres).map((child) => child.stop()));
-  // The other processes need it until they have ended.
-  await postgres?.stop();
-  // A killed gateway or worker leaves handlers and compilers running.
-  if (runDir !== undefined) await killAbandoned(runDir);
-  await unlock();
-  if (hasStarted) terminal.say('Stopped.');
-  process.exit(exitCode);
+  try {
+    await Promise.all(children.filter((child) => child !== postgres).map((child) => child.stop()));
+    // The other processes need it until they have ended.
+    await postgres?.stop();
+    // A killed gateway or worker leaves handlers and compilers running.
+    if (runDir !== undefined) await killAbandoned(runDir);
+    if (hasStarted) terminal.say('Stopped.');
+  } catch (thrown) {
+    terminal.say(`Not everything could be stopped: ${toError(thrown).message}`);
+    process.exitCode = 1;
+  }
+  unlock();
+  process.exit(exitCode || process.exitCode);
 }
 
 /** The sandbox levels in use, in words. */

@@ -12,8 +12,8 @@ export interface Child {
   readonly ready: Promise<Readonly<Record<string, unknown>>>;
   /** Resolves with the exit reason if it ends unexpectedly. */
   readonly failed: Promise<string>;
-  /** Asks it to end, and resolves when it has ended. */
-  stop(): Promise<void>;
+  /** Asks it to end, kills it and its process group after the limit, and resolves when it has ended. */
+  stop(limitMs?: number): Promise<void>;
   /** Kills it and its process group; `stop` then resolves at once. */
   kill(): void;
 }
@@ -48,9 +48,9 @@ export function startChild(
         if (!stopping) resolve(how);
       });
     }),
-    stop: async () => {
+    stop: async (limitMs = STOP_LIMIT_MS) => {
       stopping = true;
-      await stopChild(child, ended);
+      await stopChild(child, ended, limitMs);
     },
     kill: () => {
       if (isRunning(child)) killGroup(child.pid);
@@ -110,10 +110,10 @@ function launch(
   return { child, ended };
 }
 
-async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {
+async function stopChild(child: ChildProcess, ended: Promise<string>, limitMs: number): Promise<void> {
   if (!isRunning(child)) return;
   child.kill('SIGTERM');
-  const force = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+  const force = setTimeout(() => killGroup(child.pid), limitMs);
   await ended;
   clearTimeout(force);
 }

@@ -1,8 +1,10 @@
 /** `npm run up`, as somebody who has just got the product uses it. */
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
+import { UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
@@ -74,6 +76,22 @@ describe('npm run up', function () {
       await site.expectNothingLeft([]);
     } finally {
       await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  it('releases its lock when it cannot end what killed processes have left', async () => {
+    const record = join(await runDirectory(site.dataDir), `user-${UNTRUSTED_GROUP + 1}`);
+    await mkdir(record); // instead of a link
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(site.port, '127.0.0.1', resolve));
+    try {
+      const up = run(BUILT_UP);
+      expect(await up.ended).to.deep.equal({ code: 1, signal: null });
+      expect(up.output()).to.include('Not everything could be stopped: EINVAL');
+      await site.expectNothingLeft([]);
+    } finally {
+      await new Promise((resolve) => taken.close(resolve));
+      await rmdir(record);
     }
   });
 
@@ -235,17 +253,22 @@ describe('npm run up', function () {
     await third.ended;
   });
 
-  it('ends the compiler when it is ended while it builds', async () => {
-    const up = run('scripts/up.mjs');
-    const compiler = await eventually(() => {
-      const found = descendantsOf(up.pid).find(({ command }) => command.includes('bin/tsc'));
-      expect(found, up.output()).to.be.an('object');
-      return found;
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    it(`ends the compiler when it is ended by ${signal} while it builds`, async () => {
+      const up = run('scripts/up.mjs');
+      const compiler = await eventually(() => {
+        const all = descendantsOf(up.pid);
+        expect(all.map(({ command }) => command).join(), up.output()).to.include('bin/tsc');
+        return all;
+      });
+      process.kill(up.pid, signal);
+      expect(await up.ended, up.output()).to.deep.equal({ code, signal: null });
+      await eventually(() => expect(compiler.filter(({ pid }) => isRunning(pid))).to.deep.equal([]));
     });
-    process.kill(up.pid, 'SIGTERM');
-    expect(await up.ended, up.output()).to.deep.equal({ code: 143, signal: null });
-    await eventually(() => expect(isRunning(compiler?.pid ?? 0)).to.equal(false));
-  });
+  }
 
   it('prints how it is used, and starts nothing, when it does not know an argument', async () => {
     for (const argument of ['--hepl', 'now']) {
