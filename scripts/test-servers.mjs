@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { fail, ROOT, run, step } from './prepare.mjs';
+import { fail, isOlder, ROOT, run, step } from './prepare.mjs';
 
 /**
  * The folder of servers that are not system packages. Tests locate it in the same way: `test/support/server-cache.ts`.
@@ -50,6 +50,9 @@ const PACKAGED = [
     version: ['dpkg-query', '-W', 'slowhttptest'],
   },
 ];
+
+/** The version of Go that servers are built with, or a newer one. */
+const GO = '1.24';
 
 /** The S3 server, built from source; `test/support/backends/s3.ts` starts it. */
 const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', version: 'v1.8.0' };
@@ -125,13 +128,23 @@ async function installS3Server() {
   const executable = join(SERVER_CACHE, `versitygw-${version}`);
   if (existsSync(executable)) return;
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/local/go/bin` };
-  if (spawnSync('go', ['version'], { env }).error) await installPackages([{ package: 'golang-go' }]);
+  await ensureGo(env);
   step(`Building ${module} ${version}`);
   const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
   const code = await run('go', ['install', `${module}@${version}`], { env: { ...env, GOBIN: folder } });
   if (code === 0) renameSync(join(folder, 'versitygw'), executable);
   rmSync(folder, { recursive: true, force: true });
-  if (code !== 0) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+  if (code !== 0) fail(`${module} could not be built; go said why above.`);
+}
+
+/** Installs Go unless it exists, and fails if it is older than needed, as that of Debian 12. */
+async function ensureGo(env) {
+  const version = () => spawnSync('go', ['version'], { env, encoding: 'utf8' }).stdout?.trim();
+  if (version() === undefined) await installPackages([{ package: 'golang-go' }]);
+  const found = version() ?? 'no `go` on the PATH';
+  const [, number] = / go(\d+\.\d+)/.exec(found) ?? [];
+  if (number === undefined || isOlder(number, GO))
+    fail(`The tests need Go ${GO} or newer (https://go.dev/dl), to build servers. Found: ${found}.`);
 }
 
 /** Builds the MongoDB server unless it exists. */
@@ -147,12 +160,12 @@ async function installMongodbServer() {
     GOMODCACHE: join(folder, 'modules'),
     GOFLAGS: '-modcacherw',
   };
-  if (spawnSync('go', ['version'], { env }).error) await installPackages([{ package: 'golang-go' }]);
+  await ensureGo(env);
   step(`Building ${module} ${version}`);
   const isBuilt = await buildFerretdb(`${module}@${version}`, version, folder, env);
   if (isBuilt) renameSync(join(folder, 'ferretdb'), executable);
   rmSync(folder, { recursive: true, force: true });
-  if (!isBuilt) fail(`${module} could not be built; go said why above. It needs a current Go (go.dev/dl).`);
+  if (!isBuilt) fail(`${module} could not be built; go said why above.`);
 }
 
 /**

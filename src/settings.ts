@@ -247,7 +247,12 @@ export const SETTING_GROUPS = {
       'Memory of a gateway for request bodies and unsent answers, MiB, divided among its fronts. More requests get 503.',
       '256 for each core',
     ),
-    API_CONNECTIONS_LIMIT: integer(16_384, 1, 1_000_000, 'The same for one process of the management API.'),
+    API_CONNECTIONS_LIMIT: integer(
+      16_384,
+      1,
+      1_000_000,
+      'Client connections of one process of the management API, at most 80 % of its file descriptors. More are refused.',
+    ),
     GATEWAY_CONNECTIONS_LIMIT: integer(
       16_384,
       1,
