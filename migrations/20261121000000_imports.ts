@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.alterTable('endpoints', (table) => {
-    // Title of the API an import has it from: what tells the next import which endpoints its document has lost.
+    // Title of the imported API. The next import of it finds endpoints that its document no longer has.
     table.text('imported_from').index();
-    // sha256 of the code an import generated: while the code is still that, nobody has written any.
+    // sha256 of the code that an import generated: while the code has it, no user has changed it.
     table.text('generated_digest');
-    // sha256 of the handler a bundle brought: code that is neither is somebody's, and is not replaced without a word.
+    // sha256 of the handler in a bundle. Code with neither digest is a user's: replacing it is a warning.
     table.text('handler_digest');
   });
 

@@ -158,7 +158,7 @@ fn handler_errors() {
 fn errors_of_services_tell_clients_no_more_than_their_kind() {
     use HandlerError::*;
     let text = "the pool \"db\": table users has no column secret";
-    for (error, status, whole, told) in [
+    for (error, status, whole, shown) in [
         (DatabaseError(text.into()), 500, "Database error", "Database error"),
         (RedisError(text.into()), 500, "Redis error", "Redis error"),
         (StorageError(text.into()), 500, "Storage error", "Storage error"),
@@ -172,7 +172,7 @@ fn errors_of_services_tell_clients_no_more_than_their_kind() {
     ] {
         assert_eq!(error.status_code(), status);
         assert_eq!(error.to_string(), format!("{whole}: {text}"));
-        assert_sent(error.to_response(), status, JSON, json!({"error": told}).to_string().as_bytes());
-        assert_sent(error.into(), status, JSON, json!({"error": told}).to_string().as_bytes());
+        assert_sent(error.to_response(), status, JSON, json!({"error": shown}).to_string().as_bytes());
+        assert_sent(error.into(), status, JSON, json!({"error": shown}).to_string().as_bytes());
     }
 }

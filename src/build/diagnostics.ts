@@ -1,7 +1,7 @@
 /** Converts the JSON output of rustc and cargo to text for people and data for tools. */
 
 import type { Diagnostic, SourceRange, Suggestion } from '../model/diagnostic.js';
-import { printable } from '../util/text.js';
+import { storable } from '../util/text.js';
 import type { ToolLimits, ToolResult } from './run-tool.js';
 
 /** Why a tool failed. */
@@ -59,7 +59,7 @@ const NOWHERE = { line: null, column: null, end_line: null, end_column: null };
 
 /** A message without a position or code. */
 export function plain(text: string, level = 'error'): Diagnostic {
-  const message = printable(shortened(text));
+  const message = storable(shortened(text));
   return { level, code: null, message, ...NOWHERE, labels: [], suggestions: [], rendered: message };
 }
 
@@ -150,18 +150,18 @@ function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagno
   const { line, column, end_line, end_column } =
     labels.find(({ is_primary }) => is_primary) ?? labels[0] ?? NOWHERE;
   return {
-    level: printable(shortened(level)),
+    level: storable(shortened(level)),
     code:
       typeof code === 'object' && code !== null && 'code' in code
-        ? printable(shortened(String(code.code)))
+        ? storable(shortened(String(code.code)))
         : null,
-    message: printable(shortened(text)),
+    message: storable(shortened(text)),
     ...{ line, column, end_line, end_column },
     labels: labels.slice(0, MAX_PARTS),
     suggestions: objects<Record<string, unknown>>(children)
       .flatMap((child) => suggestionsOf(child, sourceFile))
       .slice(0, MAX_PARTS),
-    rendered: printable(shortened(typeof rendered === 'string' ? rendered : text)),
+    rendered: storable(shortened(typeof rendered === 'string' ? rendered : text)),
   };
 }
 
@@ -174,7 +174,7 @@ function labelOf(span: Span, sourceFile: string): Diagnostic['labels'][number] |
   for (let at: Span | null | undefined = span; at; at = at.expansion?.span) {
     const range = at.file_name === sourceFile ? rangeOf(at) : undefined;
     if (!range) continue;
-    const text = typeof span.label === 'string' ? printable(span.label.slice(0, MAX_PART_CHARACTERS)) : null;
+    const text = typeof span.label === 'string' ? storable(span.label.slice(0, MAX_PART_CHARACTERS)) : null;
     return { ...range, text, is_primary: span.is_primary === true };
   }
   return undefined;
@@ -192,7 +192,7 @@ function suggestionsOf({ message, spans }: Record<string, unknown>, sourceFile: 
   const suggested = objects<Span>(spans).filter((span) => typeof span.suggested_replacement === 'string');
   const edits = suggested.flatMap((span) => {
     const range = span.file_name === sourceFile ? rangeOf(span) : undefined;
-    const replacement = printable(String(span.suggested_replacement));
+    const replacement = storable(String(span.suggested_replacement));
     return range && replacement.length <= MAX_PART_CHARACTERS ? [{ ...range, replacement }] : [];
   });
   // An incomplete edit would break the source.
@@ -200,8 +200,8 @@ function suggestionsOf({ message, spans }: Record<string, unknown>, sourceFile: 
   const places = new Set(edits.map(({ line, column }) => `${line}:${column}`));
   const applicability = suggested[0]?.suggestion_applicability;
   const facts = {
-    message: printable(String(message).slice(0, MAX_PART_CHARACTERS)),
-    applicability: typeof applicability === 'string' ? printable(applicability.slice(0, 100)) : null,
+    message: storable(String(message).slice(0, MAX_PART_CHARACTERS)),
+    applicability: typeof applicability === 'string' ? storable(applicability.slice(0, 100)) : null,
   };
   if (places.size === edits.length) return [{ ...facts, edits }];
   return places.size === 1 ? edits.map((edit) => ({ ...facts, edits: [edit] })) : [];

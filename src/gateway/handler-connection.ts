@@ -28,7 +28,7 @@ export interface Exchange {
 export interface ConnectionEvents {
   /** A request exceeded its deadline. */
   deadlineExceeded(): void;
-  /** The connection is closed; its requests have been told before. */
+  /** The connection is closed; its requests have been aborted before. */
   connectionLost(reason: string): void;
 }
 

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
-import { printable } from '../util/text.js';
+import { storable } from '../util/text.js';
 
 const KEPT_LINES = 20;
 /** Longer lines are truncated. */
@@ -81,5 +81,5 @@ async function* lines(stream: Readable, throttle: ReadThrottle): AsyncGenerator<
 
 function shorten(line: string): string {
   const text = line.endsWith('\r') ? line.slice(0, -1) : line;
-  return printable(text.length > MAX_LINE_CHARACTERS ? `${text.slice(0, MAX_LINE_CHARACTERS)}...` : text);
+  return storable(text.length > MAX_LINE_CHARACTERS ? `${text.slice(0, MAX_LINE_CHARACTERS)}...` : text);
 }

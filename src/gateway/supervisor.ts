@@ -147,8 +147,8 @@ export class Supervisor {
     const runner = runners.get(id);
     const desired = { artifact, version, limits: this.#limitsOf(endpoint) };
     if (runner) runner.setDesired(desired);
-    // Who has stopped it waits until it is observed here, too, that nothing runs. Not for all that were ever stopped
-    // when a gateway starts: somebody who still waits then announces the endpoint again.
+    // The request that stopped it waits until this gateway observes, too, that nothing runs. Not for all endpoints that
+    // were ever stopped when a gateway starts: a request that still waits then announces the endpoint again.
     else if (artifact !== null || (stopped && isSynced))
       runners.set(id, new EndpointRunner(this.#hostOf(id), desired));
   }

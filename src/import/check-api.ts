@@ -1,6 +1,7 @@
 /** Final validation of an imported API: that it can be stored. */
 import { AppError } from '../errors.js';
 import { textProblem } from '../model/formats.js';
+import { storable } from '../util/text.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
 /** Source code of one import, characters: the parent process holds it in memory. */
@@ -49,8 +50,4 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
 /** Characters of an endpoint's long texts. */
 export function codeLength({ generatedCode, handler, description }: ImportedEndpoint): number {
   return generatedCode.length + (handler?.code.length ?? 0) + (description?.length ?? 0);
-}
-
-function storable(text: string): string {
-  return text.replace(/[\0\p{Surrogate}]/gu, '\ufffd');
 }

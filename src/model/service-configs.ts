@@ -55,7 +55,7 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     ssl_mode: choice(['disable', 'prefer', 'require', 'verify-ca', 'verify-full'], 'prefer'),
-    /** PEM; whom to trust instead of the authorities of the system. */
+    /** PEM; the certificates to trust instead of those of the system. */
     ssl_root_cert: OptionalText,
     pool_size: PoolSize,
   }),
@@ -66,9 +66,9 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     use_ssl: flag(false),
-    /** PEM; whom to trust instead of the public authorities. */
+    /** PEM; the certificates to trust instead of the public authorities. */
     ssl_root_cert: OptionalText,
-    /** Whether the server's certificate has to be issued by who is trusted, for this host; true when left out. */
+    /** Whether the server's certificate is verified, with its host name; true when left out. */
     ssl_verify: Type.Optional(Type.Boolean()),
     pool_size: PoolSize,
   }),

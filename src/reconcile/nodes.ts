@@ -46,7 +46,7 @@ export async function joinNodes(
   onExpired: () => void = () => undefined,
 ): Promise<NodeRegistration> {
   let node = { id: randomUUID(), kind, hostname: hostname(), pid: process.pid, info };
-  await removeDeadNeighbours(store, kind);
+  await removeKilledNodes(store, kind);
   await registerNode(store, node);
   const beating = new PeriodicTask(
     HEARTBEAT_MS,
@@ -85,7 +85,7 @@ export async function awaitLiveNodes(store: Store, kind: NodeKind): Promise<Node
 }
 
 /** Removes nodes of killed processes of this machine, so that no request waits until they expire. */
-async function removeDeadNeighbours(store: Store, kind: NodeKind): Promise<void> {
+async function removeKilledNodes(store: Store, kind: NodeKind): Promise<void> {
   for (const { id, pid } of await nodesOfMachine(store, kind, hostname())) {
     if (pid === process.pid || !isAlive(pid)) await removeNode(store, id);
   }

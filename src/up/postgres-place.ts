@@ -28,8 +28,8 @@ const execute = promisify(execFile);
 
 /** Prefix of the folders that data is moved to. */
 const NEW_PLACE = join(REACHABLE_BASE, 'database-');
-/** Where version 0.1 put data that the user of the server could not reach. */
-const BASE_OF_0_1 = '/var/lib/edge-gateway';
+/** Where an earlier version put data that the user of the server could not reach. */
+const EARLIER_BASE = '/var/lib/edge-gateway';
 
 /**
  * The location of the data of `folder/postgres`, existing or new. If the server of root cannot enter `folder`, the data
@@ -70,12 +70,12 @@ async function resolved(path: string): Promise<string | undefined> {
   }
 }
 
-/** Version 0.1 wrote the location to a file instead of creating a link. */
+/** An earlier version wrote the location to a file instead of creating a link. */
 async function movedByEarlierVersion(folder: string): Promise<string | undefined> {
   const note = join(folder, 'postgres.moved');
   if ((await readFile(note).catch(() => undefined)) === undefined) return undefined;
   const digest = createHash('sha256').update(folder).digest('hex').slice(0, 12);
-  const data = await resolved(join(BASE_OF_0_1, digest, 'postgres'));
+  const data = await resolved(join(EARLIER_BASE, digest, 'postgres'));
   if (data !== undefined) await symlink(data, join(folder, 'postgres'));
   await rm(note);
   return data;

@@ -6,7 +6,7 @@ export function isAscii(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
 }
 
-/** Makes the output of an untrusted program storable in PostgreSQL: removes NUL and lone surrogates. */
-export function printable(text: string): string {
+/** Makes untrusted text storable in PostgreSQL: replaces NUL and lone surrogates. */
+export function storable(text: string): string {
   return Buffer.from(text).toString().replaceAll('\0', '\ufffd');
 }

@@ -105,7 +105,7 @@ export class FrameEncoder {
   }
 
   /**
-   * Gives back what `take` handed over, once it is written: new memory for each turn would be work for the collector.
+   * Returns the memory that `take` handed over, once it is written. New memory for each turn would be more garbage.
    */
   recycle(taken: readonly Uint8Array[]): void {
     const { buffer } = taken[0] ?? {};

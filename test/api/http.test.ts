@@ -56,7 +56,7 @@ describe('HTTP', () => {
 
     it('of another type', async () => {
       const text = JSON.stringify(fine);
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'nonsense']) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'invalid']) {
         expectFailure(
           await post(text, { 'content-type': type }),
           'unsupported_media_type',
@@ -255,7 +255,7 @@ describe('/metrics', () => {
   it('has the available metrics while Redis is down and a process sends an invalid response', async () => {
     const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
     const process = createServer((_request, response) => response.end('{'));
-    const socket = join(await runDirectory(api.config.DATA_DIR), 'metrics-nonsense-1.sock');
+    const socket = join(await runDirectory(api.config.DATA_DIR), 'metrics-invalid-1.sock');
     await new Promise<void>((resolve) => process.listen(socket, resolve));
     try {
       for (let time = 0; time < 3; time++) {
@@ -359,7 +359,7 @@ describe('requests of web pages', () => {
       'http://127.0.0.1',
       `http://localhost:${port}`,
       'file://',
-      'nonsense',
+      'invalid',
       `http://${host}.evil.example`,
     ]) {
       const headers = { origin };

@@ -232,7 +232,7 @@ describe('services', () => {
 
       for (const [config, message] of [
         ...wrong,
-        [{ ...least, nonsense: 1 }, /^config\.nonsense: is not accepted/] as const,
+        [{ ...least, unknown: 1 }, /^config\.unknown: is not accepted/] as const,
       ]) {
         it(`refuses ${JSON.stringify(config)}`, async () => {
           const existing = await create({ service_type, config: least });
@@ -422,7 +422,7 @@ describe('services', () => {
       expectData(await redacting.put(path, changed));
 
       const { config_encrypted } = (await findService(redacting.store, created.id)) ?? {};
-      // Elsewhere, the secret would be told to whoever listens there.
+      // Elsewhere, the secret would be sent to another server.
       const moved = { config: { ...shown.config, port: 6666 } };
       expectFailure(
         await redacting.put(path, moved),

@@ -37,7 +37,7 @@ describe('artifacts in a folder', () => {
     );
   const inStore = (digest: string) => join(folder.path, 'store', digest.slice(0, 2), digest);
 
-  it('has what was put, and gives it back', async () => {
+  it('has what was put, and returns it', async () => {
     const { file, digest } = await make('one');
     expect(await store.has(digest)).to.equal(false);
     await store.put(digest, file);
@@ -100,7 +100,7 @@ describe('artifacts in a folder', () => {
       expect(await readFile(await cache.get(digest), 'utf8')).to.equal('good');
     });
 
-    it('keeps only what it is told to', async () => {
+    it('keeps only the given artifacts', async () => {
       const [first, second] = [await put('first'), await put('second')];
       const path = await cache.get(first);
       const unused = await cache.get(second);

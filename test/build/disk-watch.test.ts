@@ -35,13 +35,13 @@ describe('the watch over what a tool writes', () => {
   });
 
   it('reports when there is too much', async () => {
-    let told = 0;
-    const watch = watchDisk([folder.path], 2, () => told++);
+    let reports = 0;
+    const watch = watchDisk([folder.path], 2, () => reports++);
     try {
       await file('one', 1);
       expect(await watch.isOver()).to.equal(false);
       await file('two', 2);
-      await eventually(() => expect(told).to.equal(1));
+      await eventually(() => expect(reports).to.equal(1));
       expect(await watch.isOver()).to.equal(true);
     } finally {
       watch.stop();

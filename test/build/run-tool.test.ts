@@ -50,7 +50,7 @@ describe('running a tool', () => {
    * A child, a double-forked one with children, and one that holds no stream of ours; as root in sessions of their own.
    */
   const setsid = HAS_UNTRUSTED_USERS ? 'setsid' : '';
-  const BROOD = `
+  const DESCENDANTS = `
     ${setsid} sleep 1000 &
     ( ${setsid} sh -c 'sleep 1000 & sleep 1000 & wait' & ) &
     ${setsid} sleep 1000 > /dev/null 2>&1 < /dev/null &
@@ -81,14 +81,14 @@ describe('running a tool', () => {
   });
 
   it('ends it and all it has started at the time limit', async () => {
-    const result = await sh(`${BROOD} sleep 1000`, { timeoutMs: 500 });
+    const result = await sh(`${DESCENDANTS} sleep 1000`, { timeoutMs: 500 });
     expect(result.outcome).to.equal('timed-out');
     expect(running()).to.deep.equal([]);
   });
 
   it('ends it and all it has started when it is aborted', async () => {
     const controller = new AbortController();
-    const result = sh(`${BROOD} touch ready-1; sleep 1000`, { signal: controller.signal });
+    const result = sh(`${DESCENDANTS} touch ready-1; sleep 1000`, { signal: controller.signal });
     await eventually(async () => expect(await exists('ready-1')).to.equal(true));
     expect(running().length).to.be.greaterThan(3);
     controller.abort();
@@ -102,7 +102,7 @@ describe('running a tool', () => {
   });
 
   it('does not wait for the processes that it leaves, and ends them', async () => {
-    const result = await sh(`${BROOD} echo done`);
+    const result = await sh(`${DESCENDANTS} echo done`);
     expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
     await eventually(() => expect(running()).to.deep.equal([]));
   });

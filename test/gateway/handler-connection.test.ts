@@ -101,7 +101,7 @@ describe('connection to a handler', () => {
       ['{"status":"200","headers":[]}', /200 is not a status/],
       ['{"status":200}', /needs status and headers/],
       ['{"status":200,"headers":["a"]}', /names and values in turn/],
-      ['nonsense', /JSON/],
+      ['not JSON', /JSON/],
       [JSON.stringify({ status: 200, headers: ['a', 'b'.repeat(70_000)] }), /longer than 65536/],
     ] as const) {
       open();

@@ -115,7 +115,7 @@ describe('gateway over HTTP', () => {
       const answers = {
         noHost: await send(['GET /r/1 HTTP/1.1', close]),
         twoHosts: await send(['GET /r/1 HTTP/1.1', 'Host: one.test', 'Host: other.test', close]),
-        nonsense: await send(['nonsense']),
+        invalid: await send(['garbage']),
         twoLengths: await send([
           'GET /r/1 HTTP/1.1',
           'Host: a',

@@ -1,4 +1,4 @@
-/** Handler processes: started, replaced under load, crashing, stuck, printing, ended. */
+/** Handler processes: started, replaced under load, crashing, over their deadline, printing, ended. */
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -262,7 +262,7 @@ describe('handler processes', () => {
     const instance = instanceOf(await call(at('/looping')));
     const looping = call(at('/looping?do=spin'));
     await eventually(async () => expect(await inFlight(stack)).to.equal(1));
-    // The next has a later deadline, and is told to end when the other has run over its own.
+    // The next has a later deadline, and gets the SIGTERM when the other has exceeded its own.
     await must(stack.api.put(`/api/endpoints/${id}`, { limits: { timeout_ms: 30_000 } }));
     const faster = call(at('/looping?do=wait&file=/tmp/go-on'));
     const late = await looping;

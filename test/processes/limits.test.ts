@@ -2,6 +2,7 @@
  * Limits of endpoints in force: on requests in the fronts, on processes on the gateways, and what bodies may take in
  * all.
  */
+import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -45,26 +46,32 @@ describe('limits of endpoints', () => {
     const { body } = await stack.api.get('/metrics');
     return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
   };
+  /** Ends the action `wait` of a handler process. */
+  const release = (pid: number | null) => writeFile(`/proc/${pid}/root/tmp/go-on`, '');
   const countOf = (answers: readonly Answer[], status: number) =>
     answers.filter((answer) => answer.status === status).length;
 
   describe('concurrent requests', () => {
     it('over the limit are 429, with Retry-After, and active ones continue', async () => {
-      await deploy('/crowded', { concurrent_requests: 3 });
-      const answers = await Promise.all(Array.from({ length: 20 }, () => at('/crowded', 'sleep&ms=500')));
-      expect(countOf(answers, 200)).to.equal(3);
+      const id = await deploy('/overloaded', { concurrent_requests: 3 });
+      const answers: Answer[] = [];
+      const calls = Array.from({ length: 20 }, async () => answers.push(await at('/overloaded', 'wait')));
+      await eventually(() => expect(answers).to.have.lengthOf(17));
       expect(countOf(answers, 429)).to.equal(17);
-      const refused = answers.find(({ status }) => status === 429);
+      await release((await view(id)).pid);
+      await Promise.all(calls);
+      expect(countOf(answers, 200)).to.equal(3);
+      const [refused] = answers;
       expect(refused?.headers).to.include({ 'retry-after': '1', 'content-type': 'application/json' });
       expect(JSON.parse(refused?.text ?? '')).to.deep.equal({
         error: 'This endpoint has reached its limit of 3 concurrent requests.',
       });
-      expect((await at('/crowded', 'nothing')).status).to.equal(200);
+      expect((await at('/overloaded', 'nothing')).status).to.equal(200);
     });
 
     it('count while their handler is being replaced, and have a new limit at once', async () => {
       const id = await deploy('/swapped', { concurrent_requests: 2 });
-      const slow = [at('/swapped', 'sleep&ms=1500'), at('/swapped', 'sleep&ms=1500')];
+      const active = [at('/swapped', 'wait'), at('/swapped', 'wait')];
       await eventually(async () => expect(await inFlight()).to.equal(2));
       const { pid } = await view(id);
       await limit(id, { concurrent_requests: 2, memory_mb: 300 });
@@ -72,7 +79,8 @@ describe('limits of endpoints', () => {
       expect((await at('/swapped', 'nothing')).status).to.equal(429);
       await limit(id, { concurrent_requests: 3, memory_mb: 300 });
       await eventually(async () => expect((await at('/swapped', 'nothing')).status).to.equal(200));
-      expect(countOf(await Promise.all(slow), 200)).to.equal(2);
+      await release(pid);
+      expect(countOf(await Promise.all(active), 200)).to.equal(2);
     });
   });
 

@@ -168,7 +168,7 @@ describe('restarts', () => {
   });
 
   describe('ends cleanly on SIGTERM while it starts', () => {
-    /** Told at once, and after so many lines of its log; at debug level, these are spread over the start. */
+    /** SIGTERM comes at once, or after so many lines of its log; at debug level, these are spread over the start. */
     const MOMENTS = [0, 1, 2, 3, 4];
     for (const name of ['gateway', 'worker', 'web', 'actor-host'] as const) {
       it(name, async () => {

@@ -1,5 +1,6 @@
 /**
- * Handlers that open as many connections with the actor host as they can, or say nonsense on them: who else suffers.
+ * Handlers that open as many connections with the actor host as they can, or send garbage bytes on them, and the
+ * effect on others.
  */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

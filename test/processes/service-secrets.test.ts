@@ -67,7 +67,7 @@ describe('secrets of services', function () {
         await bind(stack.api, endpointId, id, `pool-${at}`);
         await post(`/api/services/${id}/test`);
         await post(`/api/services/${id}/activate`);
-        for (const op of ['get', 'query', 'send', 'begin', 'nonsense']) {
+        for (const op of ['get', 'query', 'send', 'begin', 'unknown']) {
           const { payload, ...head } = await client.send({ pool: `pool-${at}`, op }, '{}');
           answers.push(head, String(payload));
         }

@@ -261,9 +261,9 @@ describe('services', function () {
     it('that violates the protocol loses its connection only', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { endpointId, client } = await bound(id);
-      for (const nonsense of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64, 0xff)]) {
+      for (const garbage of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64, 0xff)]) {
         const bad = await clientOf(endpointId);
-        bad.write(nonsense);
+        bad.write(garbage);
         await bad.closed;
       }
       for (const head of [[], 1, { pool: 1, op: 'get' }, { pool: 'cache', op: 'get', deadline_ms: -1 }]) {

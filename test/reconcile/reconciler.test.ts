@@ -10,7 +10,7 @@ interface Row extends Versioned {
   readonly name: string;
 }
 
-/** Notes what it is told. */
+/** Records its calls. */
 class NotingRunner implements Runner {
   readonly notes: string[] = [];
   /** Its `stop` without a limit waits for this. */

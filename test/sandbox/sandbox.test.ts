@@ -203,14 +203,15 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
   it('is gone with everything in it when it ends, is killed, or runs over its time', async () => {
     const before = descendantsOf(process.pid).map(({ pid }) => pid);
     const left = () => descendantsOf(process.pid).filter(({ pid }) => !before.includes(pid));
-    const brood = 'for i in 1 2 3; do env -i sleep 1000 & (env -i sleep 1000 > /dev/null 2>&1 &); done;';
-    expect(await sh(`${brood} echo done`)).to.deep.include({
+    const descendants =
+      'for i in 1 2 3; do env -i sleep 1000 & (env -i sleep 1000 > /dev/null 2>&1 &); done;';
+    expect(await sh(`${descendants} echo done`)).to.deep.include({
       outcome: 'exited',
       exitCode: 0,
       stdout: 'done\n',
     });
     expect(left()).to.deep.equal([]);
-    expect((await sh(`${brood} sleep 1000`, { timeoutMs: 500 })).outcome).to.equal('timed-out');
+    expect((await sh(`${descendants} sleep 1000`, { timeoutMs: 500 })).outcome).to.equal('timed-out');
     expect(left()).to.deep.equal([]);
   });
 

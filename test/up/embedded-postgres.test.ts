@@ -189,7 +189,7 @@ describe('the embedded PostgreSQL', () => {
       expect(await readlink(join(dataDir, 'postgres'))).to.match(/^\/var\/lib\/edge-gateway-root\//);
     });
 
-    /** Moves the data, and gives back the state of an interruption of that. @returns where the data was moved to */
+    /** Moves the data, and leaves it as an interruption does. @returns where the data was moved to */
     const interrupted = async (state: 'copying' | 'before the link') => {
       await makePrivate();
       await query(keep);
@@ -226,7 +226,7 @@ describe('the embedded PostgreSQL', () => {
       await expectKept();
     });
 
-    it('finds data that version 0.1 has put elsewhere', async () => {
+    it('finds data that an earlier version has put elsewhere', async () => {
       await query(keep);
       const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
       const moved = join('/var/lib/edge-gateway', digest);

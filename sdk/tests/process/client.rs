@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Long enough for the slowest machine: only a test that would never end runs into it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A handler process. Killed when dropped.
 pub struct Handler {
@@ -42,7 +42,7 @@ impl Handler {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        control.set_read_timeout(Some(PATIENCE)).unwrap();
+        control.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut ready = [0; 6];
         control.read_exact(&mut ready).unwrap();
         assert_eq!(&ready, b"ready\n");
@@ -56,7 +56,7 @@ impl Handler {
 
     pub fn connect(&self) -> Connection {
         let stream = UnixStream::connect(self.folder.join("socket")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Connection { stream, received: Buffer::new() }
     }
 

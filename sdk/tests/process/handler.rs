@@ -1,26 +1,26 @@
-//! The handler that the process tests talk to. Gates and barriers instead of sleeps: the tests order events, and never
+//! The handler that the process tests talk to. Latches and barriers instead of sleeps: the tests order events, and never
 //! depend on how long something takes.
 
 use rust_edge_gateway_sdk::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex};
 
-static GATES: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
+static LATCHES: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
 static CHANGED: Condvar = Condvar::new();
 
 /// Adds one to the counter `name`, and waits until it has reached `target`.
 fn arrive_and_wait(name: &str, target: usize) {
-    let mut gates = GATES.lock().unwrap();
-    *gates.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default() += 1;
+    let mut latches = LATCHES.lock().unwrap();
+    *latches.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default() += 1;
     CHANGED.notify_all();
-    while gates.as_ref().unwrap()[name] < target {
-        gates = CHANGED.wait(gates).unwrap();
+    while latches.as_ref().unwrap()[name] < target {
+        latches = CHANGED.wait(latches).unwrap();
     }
 }
 
 fn handle(req: Request) -> Response {
     let count = req.query_param_as("n").unwrap_or(0);
-    let name = req.query_param("gate").cloned().unwrap_or_default();
+    let name = req.query_param("latch").cloned().unwrap_or_default();
     match req.path.as_str() {
         "/quick" => Response::ok(json!({"n": count})),
         "/echo" => Response::binary(200, req.body_bytes(), "application/octet-stream"),

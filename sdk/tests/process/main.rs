@@ -45,12 +45,12 @@ fn a_waiting_request_holds_up_no_other() {
         let mut connection = handler.connect();
         // In one write, so that one read of the handler sees all of it.
         let mut all = Connection::frame(1, "/quick", b"");
-        all.extend(Connection::frame(2, &format!("{path}?gate=a&n=2"), b""));
+        all.extend(Connection::frame(2, &format!("{path}?latch=a&n=2"), b""));
         (3..103).for_each(|n| all.extend(Connection::frame(n, "/quick", b"")));
         connection.send_raw(&all);
         let others: BTreeSet<u32> = (0..101).map(|_| connection.receive().number).collect();
-        assert!(!others.contains(&2), "answered before its gate was opened");
-        connection.send(200, "/wait?gate=a&n=2", b"");
+        assert!(!others.contains(&2), "answered before its latch was open");
+        connection.send(200, "/wait?latch=a&n=2", b"");
         let last: BTreeSet<u32> = (0..2).map(|_| connection.receive().number).collect();
         assert_eq!(last, BTreeSet::from([2, 200]));
     }
@@ -95,7 +95,7 @@ fn sixty_four_waiting_requests_overlap() {
     let handler = Handler::start(HANDLER);
     let mut connection = handler.connect();
     // None can end before all are inside the handler at once.
-    let all: Vec<u8> = (0..64).flat_map(|n| Connection::frame(n, "/wait?gate=a&n=64", b"")).collect();
+    let all: Vec<u8> = (0..64).flat_map(|n| Connection::frame(n, "/wait?latch=a&n=64", b"")).collect();
     connection.send_raw(&all);
     let numbers: BTreeSet<u32> = (0..64).map(|_| connection.receive().number).collect();
     assert_eq!(numbers.len(), 64);
@@ -106,7 +106,7 @@ fn waiting_requests_of_several_connections_overlap() {
     let handler = Handler::start(HANDLER);
     let mut connections: Vec<Connection> = (0..4).map(|_| handler.connect()).collect();
     for connection in &mut connections {
-        (0..8).for_each(|n| connection.send(n, "/wait?gate=a&n=32", b""));
+        (0..8).for_each(|n| connection.send(n, "/wait?latch=a&n=32", b""));
     }
     for connection in &mut connections {
         (0..8).for_each(|_| assert_eq!(connection.receive().status, 200));
@@ -123,8 +123,8 @@ fn one_thread_serves_its_connection_in_order() {
     assert_eq!(numbers, (0..50).collect::<Vec<u32>>());
     // Each further connection still gets a thread of its own.
     let mut other = handler.connect();
-    connection.send(1, "/wait?gate=a&n=2", b"");
-    other.send(1, "/wait?gate=a&n=2", b"");
+    connection.send(1, "/wait?latch=a&n=2", b"");
+    other.send(1, "/wait?latch=a&n=2", b"");
     assert_eq!(connection.receive().status, 200);
     assert_eq!(other.receive().status, 200);
 }
@@ -243,8 +243,8 @@ fn a_connection_may_come_and_go() {
 fn the_end_of_the_control_stream_ends_the_process() {
     let mut handler = Handler::start(HANDLER);
     let mut connection = handler.connect();
-    // Even one that is stuck in a handler.
-    connection.send(1, "/wait?gate=a&n=2", b"");
+    // Even while a request is active.
+    connection.send(1, "/wait?latch=a&n=2", b"");
     assert_eq!(handler.close_control(), Some(0));
 }
 

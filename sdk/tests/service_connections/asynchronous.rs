@@ -7,21 +7,21 @@ use tokio::runtime::Builder;
 #[test]
 fn a_waiting_call_does_not_hold_up_other_tasks() {
     let _turn = alone();
-    let gate: Arc<Gate> = Arc::default();
-    let waits = gate.clone();
-    on("gated", move |_| {
-        waits.pass();
+    let latch: Arc<Latch> = Arc::default();
+    let waits = latch.clone();
+    on("waits", move |_| {
+        waits.wait();
         value()
     });
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let found = runtime.block_on(async {
-        let call = tokio::spawn(async { get("gated") });
+        let call = tokio::spawn(async { get("waits") });
         // The only worker waits for the answer, which comes when this one has run on it.
         let other = tokio::spawn(async move {
-            while calls("gated").is_empty() {
+            while calls("waits").is_empty() {
                 tokio::task::yield_now().await;
             }
-            gate.open();
+            latch.open();
         });
         other.await.unwrap();
         call.await.unwrap()

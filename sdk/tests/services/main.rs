@@ -10,7 +10,7 @@ mod storage;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes a call of a pool of its own, answered as told; what was sent, and what came of it.
+/// Makes a call to a separate pool, with the given answer. Returns head and payload that were sent, and the result.
 fn exchange<T>(answer: fn() -> server::Answer, call: impl FnOnce(String) -> T) -> (Value, Vec<u8>, T) {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let pool = format!("pool {}", COUNT.fetch_add(1, Ordering::SeqCst));

@@ -1,5 +1,5 @@
-//! The other end of the protocol, as a thread per connection: it answers as a test tells it to, and remembers what
-//! came.
+//! The other end of the protocol, as a thread per connection: it answers as tests set, and records the
+//! calls.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
 use rust_edge_gateway_sdk::wire::frame::{header, Kind};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What handlers are told to say.
+/// The token in the environment of this process, which connections begin with.
 pub const TOKEN: &str = "token of \"this\" test";
 
 /// A call that came.
@@ -73,7 +73,7 @@ pub struct Server {
     pub greeting: Mutex<Option<Value>>,
 }
 
-/// Started at the first use, and told to this process's SDK by the environment.
+/// Started at the first use, which also sets its address in the environment of this process.
 pub static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let socket = std::env::temp_dir().join(format!("edge-sdk-services-{}", std::process::id()));
     let _ = std::fs::remove_file(&socket);

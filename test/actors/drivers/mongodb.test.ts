@@ -185,7 +185,7 @@ describe('mongodb driver', () => {
 
   it('names the wrong member of a call', async () => {
     for (const [operation, payload, message] of [
-      ['find', 'nonsense', /payload: must be Extended JSON/],
+      ['find', 'not JSON', /payload: must be Extended JSON/],
       ['find', '[]', /payload: must be an object/],
       ['find', '{"filter":5}', /payload\.filter: must be an object, not a number/],
       ['find', '{"filter":{"$oid":"507f1f77bcf86cd799439011"}}', /payload\.filter: must be a document/],
@@ -317,7 +317,7 @@ describe('mongodb driver', () => {
     }
     for (const [broken, message] of [
       [uri('se&cret-1', 'test?authSource=admin'), /did not accept the username or the password/],
-      [uri('secret-1', 'test?nonsense=1'), /uri: cannot be used/],
+      [uri('secret-1', 'test?unknown=1'), /uri: cannot be used/],
       [`mongodb://${MONGODB_USER}:secret-1:@127.0.0.1/`, /uri: cannot be used/],
       [`mongodb://${MONGODB_USER}@x:secret-1@127.0.0.1/`, /uri: cannot be used/],
       [`http://${MONGODB_USER}:secret-1@127.0.0.1/`, /uri: cannot be used/],

@@ -240,6 +240,7 @@ fn handle(req: Request) -> Response {
         "remove-socket" => return Response::text(200, fs::remove_file(std::env::var("EDGE_SOCKET").expect("a socket")).is_ok().to_string()),
         "read-body" => return Response::text(200, req.body_bytes().len().to_string()),
         "sleep" => thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0))),
+        "wait" => while fs::metadata("/tmp/go-on").is_err() { thread::sleep(Duration::from_millis(1)) },
         "nothing" => {}
         _ => return Response::text(400, format!("no such action: {name}")),
     }

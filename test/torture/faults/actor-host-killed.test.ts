@@ -8,7 +8,7 @@ import { startRedis, type TestRedis } from '../../support/redis.js';
 import { activeService, bind, createService } from '../../support/test-services.js';
 
 const CLIENTS = 6;
-/** What a handler is told of a call that the fault has cut off, or that came while there was no actor host. */
+/** The error of a call that the fault has interrupted, or that was made while there was no actor host. */
 const CLEAR =
   /^Backend unavailable: the pool "cache": the (actor host of this machine cannot be reached: .+|actor host closed the connection, what the call did is not known|connection with the actor host broke.+)$/;
 

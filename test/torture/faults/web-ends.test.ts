@@ -1,4 +1,4 @@
-/** A web process that is told to end while somebody waits for a build that nobody carries out at the moment. */
+/** A web process that gets SIGTERM while a request waits for a build that no worker executes at the moment. */
 import { expect } from 'chai';
 import type { Build } from '../../../src/store/builds.js';
 import { eventually } from '../../support/eventually.js';

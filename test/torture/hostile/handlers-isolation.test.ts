@@ -49,13 +49,13 @@ describe('what handlers can see and reach', function () {
   });
 
   const attack = (run: (attacker: Attacker) => Promise<void>) => neighbourhood.attack(ATTACKS, LIMITS, run);
-  const told = async (attacker: Attacker, action: string, places?: readonly string[]) => {
+  const answerTo = async (attacker: Attacker, action: string, places?: readonly string[]) => {
     const { status, text } = await attacker.do(action, places && { body: places.join('\n') });
     expect(status, text).to.equal(200);
     return text;
   };
   const those = async (attacker: Attacker, action: string, places: readonly string[]) =>
-    JSON.parse(await told(attacker, action, places)) as string[];
+    JSON.parse(await answerTo(attacker, action, places)) as string[];
 
   /** Files of the product, and of the machine, that exist. */
   async function files(): Promise<string[]> {
@@ -124,8 +124,8 @@ describe('what handlers can see and reach', function () {
         '/handler',
         '/usr',
       ]);
-      expect(JSON.parse(await told(attacker, 'list&at=/run'))).to.have.members(['/run/services']);
-      expect(JSON.parse(await told(attacker, 'list&at=/run/services'))).to.deep.equal([
+      expect(JSON.parse(await answerTo(attacker, 'list&at=/run'))).to.have.members(['/run/services']);
+      expect(JSON.parse(await answerTo(attacker, 'list&at=/run/services'))).to.deep.equal([
         '/run/services/services.sock',
       ]);
     }));
@@ -168,8 +168,8 @@ describe('what handlers can see and reach', function () {
 
   it('sees no process, environment or memory of others, and cannot signal or trace any', () =>
     attack(async (attacker) => {
-      expect(JSON.parse(await told(attacker, 'processes'))).to.deep.equal([]);
-      expect(JSON.parse(await told(attacker, 'environment'))).to.have.members([
+      expect(JSON.parse(await answerTo(attacker, 'processes'))).to.deep.equal([]);
+      expect(JSON.parse(await answerTo(attacker, 'environment'))).to.have.members([
         'EDGE_SOCKET',
         'EDGE_CONTROL_FD',
         'EDGE_MAX_THREADS',
@@ -180,11 +180,11 @@ describe('what handlers can see and reach', function () {
         'MALLOC_ARENA_MAX',
         'PWD',
       ]);
-      await told(attacker, 'kill-all');
-      expect(await told(attacker, 'kill-parent')).to.equal('0');
-      expect(await told(attacker, 'ptrace')).to.equal('0');
-      expect(await told(attacker, 'root')).to.equal('false');
-      expect(await told(attacker, 'mount')).to.match(/not permitted|not implemented/);
+      await answerTo(attacker, 'kill-all');
+      expect(await answerTo(attacker, 'kill-parent')).to.equal('0');
+      expect(await answerTo(attacker, 'ptrace')).to.equal('0');
+      expect(await answerTo(attacker, 'root')).to.equal('false');
+      expect(await answerTo(attacker, 'mount')).to.match(/not permitted|not implemented/);
     }));
 
   it('connects to nothing but the actor host', () =>
@@ -193,8 +193,8 @@ describe('what handlers can see and reach', function () {
       const own = '/run/services/services.sock';
       expect(await those(attacker, 'connect', [...tcp, ...unix, own])).to.deep.equal([own]);
       // As a handler's author gets to see it.
-      expect(await told(attacker, 'why-not&at=192.0.2.1:80')).to.match(/Network is unreachable/);
-      expect(await told(attacker, 'why-not&at=db.example:80')).to.match(/failed to lookup address/);
+      expect(await answerTo(attacker, 'why-not&at=192.0.2.1:80')).to.match(/Network is unreachable/);
+      expect(await answerTo(attacker, 'why-not&at=db.example:80')).to.match(/failed to lookup address/);
     }));
 
   it('finds the socket of an actor host that was started again', () =>

@@ -57,7 +57,7 @@ describe('many connections', function () {
       expect(opened.counts().open).to.equal(IDLE);
       expect(used / IDLE, `bytes for a connection to ${url}`).to.be.below(BYTES_FOR_ONE);
       const { answered } = await opened.until(({ open }) => open === 0, 60_000);
-      // Those that have sent nothing are told so.
+      // Those that have sent nothing get a response.
       expect(answered).to.deep.equal({ 200: IDLE / 2, 408: IDLE / 2 });
     };
     await Promise.all([

@@ -2,7 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::reply::{found, text, Deleted};
+use super::reply::{optional_payload, text, Deleted};
 use crate::HandlerError;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl FtpPool {
     /// # Errors
     /// See [`FtpPool`].
     pub fn get(&self, path: &str) -> Result<Option<Vec<u8>>, HandlerError> {
-        self.call("get", &[("path", Arg::Text(path))], &[]).read(found)
+        self.call("get", &[("path", Arg::Text(path))], &[]).read(optional_payload)
     }
 
     /// The content of a file as text, if there is one.

@@ -2,7 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::reply::{found, text, Reply};
+use super::reply::{optional_payload, text, Reply};
 use crate::HandlerError;
 
 /// A memcached server that is bound to the endpoint.
@@ -52,7 +52,7 @@ impl MemcachedPool {
     /// # Errors
     /// See [`MemcachedPool`].
     pub fn get_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, HandlerError> {
-        self.call("get", &[("key", Arg::Text(key))], &[]).read(found)
+        self.call("get", &[("key", Arg::Text(key))], &[]).read(optional_payload)
     }
 
     /// Stores a value, whatever was there before, for as long as there is room for it.

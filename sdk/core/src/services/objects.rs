@@ -2,7 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::reply::{found, result, text, Deleted, Reply};
+use super::reply::{optional_payload, result, text, Deleted, Reply};
 use crate::HandlerError;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ impl ObjectStore {
     /// # Errors
     /// See [`ObjectStore`].
     pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, HandlerError> {
-        self.call("get", &[("key", Arg::Text(key))], &[]).read(found)
+        self.call("get", &[("key", Arg::Text(key))], &[]).read(optional_payload)
     }
 
     /// The content of an object as text, if there is one.

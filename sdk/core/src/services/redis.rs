@@ -3,7 +3,7 @@
 use super::call::{Arg, Call};
 use super::failure::Family;
 use super::params::Params;
-use super::reply::{found, text};
+use super::reply::{optional_payload, text};
 use super::IntoParams;
 use crate::HandlerError;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
@@ -55,7 +55,7 @@ impl RedisPool {
     /// # Errors
     /// See [`RedisPool`].
     pub fn get_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, HandlerError> {
-        self.call("get", &[("key", Arg::Text(key))], &[]).read(found)
+        self.call("get", &[("key", Arg::Text(key))], &[]).read(optional_payload)
     }
 
     /// Stores a value, whatever was there before, until it is deleted.

@@ -57,7 +57,7 @@ pub struct Deleted {
 }
 
 /// The payload, if there is one.
-pub fn found(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, String> {
+pub fn optional_payload(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, String> {
     match reply.result {
         Some(Found { found: true }) => Ok(Some(reply.body.into_vec())),
         Some(Found { found: false }) => Ok(None),

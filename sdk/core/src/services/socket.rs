@@ -57,7 +57,6 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixListener;
-    use std::time::Instant;
 
     #[test]
     fn only_an_open_and_silent_connection_is_quiet() {
@@ -80,11 +79,9 @@ mod tests {
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let connect = || connect(path.to_str().unwrap(), Duration::from_millis(50));
         let _accepted = connect().unwrap();
-        let start = Instant::now();
         let refused = connect();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::WouldBlock);
-        assert!(start.elapsed() >= Duration::from_millis(50));
         assert_eq!(connect().unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(super::connect(&"x".repeat(108), Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidInput);
     }

@@ -1,4 +1,4 @@
-/** Every process is told to end (SIGTERM) while it has work: it finishes that and ends with exit code 0. */
+/** Graceful shutdown: each process gets SIGTERM while it has work, finishes that, and exits with code 0. */
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { REDIS_READER } from '../../support/faults/service-handlers.js';
@@ -12,7 +12,7 @@ import { activeService, bind } from '../../support/test-services.js';
 
 const CLEANLY = { code: 0, signal: null };
 const CLIENTS = 8;
-/** What handlers are told while the actor host ends, and when it has. */
+/** The errors of handlers' calls while the actor host ends, and after that. */
 const GONE =
   /^(Service inactive: the pool "cache": the service "redis" is not active|Backend unavailable: the pool "cache": the actor host of this machine cannot be reached: .+)/;
 
