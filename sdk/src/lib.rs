@@ -18,7 +18,9 @@
 //! | [`handler_loop!`] | `fn(Request) -> Response` |
 //! | [`handler_loop_result!`] | `fn(Request) -> Result<Response, HandlerError>` |
 //! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
-//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async`; also `handler_loop_result_async!` |
+//! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
+//!
+//! `handler_loop_result_async!` is another name of the last one.
 //!
 //! One process serves many requests at once, on several threads: a handler that waits delays no other. A panic is a
 //! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.

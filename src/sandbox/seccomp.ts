@@ -1,6 +1,7 @@
 /**
  * The system call filter of the sandbox. It refuses calls that create namespaces or mounts, inspect other processes,
- * use kernel interfaces that no handler or compiler needs, allocate memory that no limit counts, or raise the CPU share.
+ * use kernel interfaces that no handler or compiler needs, allocate memory that no limit counts, or raise the share of
+ * CPU time.
  *
  * It is a classic BPF program: https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html
  */

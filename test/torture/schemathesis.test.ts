@@ -98,8 +98,8 @@ max-examples = 10
 max-steps = 10
 generation.max-examples = 250
 
-# It knows nothing of deletions that take other things with them (a domain its collections, with their endpoints), and takes
-# the 404 for something that a body names for one about the path.
+# It does not know of cascading deletions (of a domain with its collections and their endpoints), and takes the 404 for
+# a resource that a body names for one about the path.
 [checks]
 ensure_resource_availability.enabled = false
 

@@ -1,6 +1,6 @@
 // POST /pets and PUT /pets/{id}: both take a pet, so one handler checks it. bundle.yaml names it for the two routes.
-// Needs a database bound as "db", as the other handlers do: SQLite, PostgreSQL or MySQL. With Storage::object_storage or
-// Storage::file_storage, the same handlers keep their pets in files.
+// Needs a database bound as "db", as the other handlers do: SQLite, PostgreSQL or MySQL. With Storage::object_storage
+// or Storage::file_storage, the same handlers keep their pets in files.
 //
 //     curl -d '{"name": "Tom", "kind": "cat"}' http://localhost:8080/pets
 //     {"id":"5c9f...","kind":"cat","name":"Tom","tags":[]}

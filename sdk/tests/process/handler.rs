@@ -1,5 +1,5 @@
-//! The handler that the process tests talk to. Latches and barriers instead of sleeps: the tests order events, and never
-//! depend on how long something takes.
+//! The handler of the process tests. Latches and barriers instead of sleeps: the tests order events, and never depend
+//! on how long something takes.
 
 use rust_edge_gateway_sdk::prelude::*;
 use std::collections::HashMap;

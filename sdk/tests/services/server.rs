@@ -1,5 +1,4 @@
-//! The other end of the protocol, as a thread per connection: it answers as tests set, and records the
-//! calls.
+//! The other end of the protocol, as a thread per connection: it sends the answers that tests set, and records calls.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
 use rust_edge_gateway_sdk::wire::frame::{header, Kind};

@@ -1,5 +1,5 @@
-//! Reads cases from stdin with the SDK's codec, each a length of 4 bytes and so many bytes, and says what it made of each,
-//! a line of JSON: its frames, and how it ended. Frames are encoded again, so that the other side can compare.
+//! Decodes cases from stdin with the SDK's codec. Each case is a length of 4 bytes and so many bytes; its result is a
+//! line of JSON: its frames, and how it ended. Frames are encoded again, so that the other side can compare.
 
 #[path = "../../../sdk/core/src/wire/buffer.rs"]
 #[allow(dead_code)]
