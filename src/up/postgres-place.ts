@@ -34,13 +34,14 @@ const EARLIER_BASE = '/var/lib/edge-gateway';
 /**
  * The location of the data of `folder/postgres`, existing or new. If the server of root cannot enter `folder`, the data
  * is moved to `REACHABLE_BASE`, and `folder/postgres` becomes a symbolic link. The server must not be running.
- * @throws Error saying what to do when there is no such location, or no user to run as
+ * @throws Error saying what to do when there is no such location, or no user to run as, or the data is another's
  */
 export async function findPlace(folder: string): Promise<ServerPlace> {
   const own = join(await realpath(folder), 'postgres');
   const data = await existingData(folder);
   if (process.getuid?.() !== 0) return { data: data ?? own, user: undefined };
-  const user = (data === undefined ? undefined : await ownerOf(data)) ?? (await databaseUser());
+  const user = await databaseUser();
+  if (data !== undefined) await requireOwn(data, own, user);
   if (await isOpenToAll(dirname(data ?? own))) return { data: data ?? own, user };
   return { data: await move(data, own), user };
 }
@@ -81,11 +82,17 @@ async function movedByEarlierVersion(folder: string): Promise<string | undefined
   return data;
 }
 
-/** The user that owns the data, whatever its name; undefined for a copy made by root, and before there is data. */
-async function ownerOf(data: string): Promise<ServerUser | undefined> {
-  if (!(await isThere(data))) return undefined;
-  const { uid, gid } = await lstat(data);
-  return uid === 0 ? undefined : { uid, gid };
+/**
+ * Refuses data of another user, except where only this product has data: there a backup was restored, by root or with
+ * the ids of another machine. The server makes its user the owner.
+ */
+async function requireOwn(data: string, own: string, { uid }: ServerUser): Promise<void> {
+  if (data === own || data.startsWith(NEW_PLACE) || data.startsWith(`${BASE_OF_0_1}/`)) return;
+  if (!(await isThere(data)) || (await lstat(data)).uid === uid) return;
+  throw new Error(
+    `The database in ${data}, to which ${own} is a link, does not belong to the user \`${USER_NAME}\` that it is to ` +
+      `run as. If it is the database of Edge Gateway: \`chown -hR ${USER_NAME}: ${data}\`.`,
+  );
 }
 
 async function databaseUser(): Promise<ServerUser> {

@@ -147,10 +147,10 @@ export class PostgresServer {
     await rm(unfinished, { recursive: true });
   }
 
-  /** Makes the user of the server the owner: files restored by root belong to root. */
+  /** Makes the user of the server the owner: restored files belong to root, or have the ids of another machine. */
   async #takeOver(): Promise<void> {
     if (!this.#user || (await lstat(this.data)).uid === this.#user.uid) return;
-    await execute('chown', ['-R', `${this.#user.uid}:${this.#user.gid}`, '--', this.data]);
+    await execute('chown', ['-hR', `${this.#user.uid}:${this.#user.gid}`, '--', this.data]);
   }
 
   async #give(path: string): Promise<void> {

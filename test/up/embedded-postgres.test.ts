@@ -245,6 +245,32 @@ describe('the embedded PostgreSQL', () => {
       await promisify(execFile)('chown', ['-R', '0:0', join(dataDir, 'postgres')]);
       await expectKept();
     });
+
+    it('runs as the same user with data that was restored with the ids of another machine', async () => {
+      await query(keep);
+      const folder = join(dataDir, 'postgres');
+      const { uid } = await stat(folder);
+      const outside = join(data.path, 'outside');
+      await writeFile(outside, '');
+      await symlink(outside, join(folder, 'link'));
+      await promisify(execFile)('chown', ['-hR', '54321:54321', folder]);
+      await expectKept();
+      for (const path of [folder, join(folder, 'PG_VERSION')]) expect((await stat(path)).uid).to.equal(uid);
+      expect((await stat(outside)).uid).to.equal(0);
+    });
+
+    it('does not take the data of another user to which its folder is a link', async () => {
+      await query(keep);
+      const others = join(data.path, 'others');
+      await rename(join(dataDir, 'postgres'), others);
+      await promisify(execFile)('chown', ['-R', '54321:54321', others]);
+      await symlink(others, join(dataDir, 'postgres'));
+      const child = start();
+      expect(await once(child, 'close')).to.include(1);
+      expect(output).to.include(`chown -hR postgres: ${others}`);
+      expect((await stat(others)).uid).to.equal(54321);
+      await rm(join(dataDir, 'postgres'));
+    });
   }
 
   it('does not make a new password when it cannot read the one it has', async () => {
