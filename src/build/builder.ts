@@ -57,7 +57,7 @@ export class Builder {
     if (!set.ok)
       return {
         ok: false,
-        timedOut: set.timedOut,
+        timedOut: set.outcome === 'timed-out',
         diagnostics: set.diagnostics,
         timings: { dependencies_ms, compile_ms: 0, store_ms: 0 },
       };
@@ -70,7 +70,7 @@ export class Builder {
         throwIfDiskFull(compilation);
         return {
           ok: false,
-          timedOut: compilation.timedOut,
+          timedOut: compilation.outcome === 'timed-out',
           diagnostics,
           timings: { dependencies_ms, compile_ms, store_ms: 0 },
         };

@@ -247,7 +247,7 @@ export class DependencySets {
 const CANCELLED: FailedSet = {
   ok: false,
   step: 'download',
-  timedOut: false,
+  outcome: 'aborted',
   diskMayBeFull: false,
   diagnostics: [plain('The build was cancelled.')],
 };

@@ -7,7 +7,8 @@ import type { ToolLimits, ToolResult } from './run-tool.js';
 /** Why a tool failed. */
 export interface FailedTool {
   readonly ok: false;
-  readonly timedOut: boolean;
+  /** If not `exited`, the only diagnostic says why. */
+  readonly outcome: ToolResult['outcome'];
   /** Whether a report of a full disk can be true. */
   readonly diskMayBeFull: boolean;
   readonly diagnostics: readonly Diagnostic[];
@@ -107,6 +108,10 @@ export function withoutMachinePaths(
     ...diagnostic,
     message: clean(diagnostic.message),
     labels: diagnostic.labels.map((label) => ({ ...label, text: label.text && clean(label.text) })),
+    suggestions: diagnostic.suggestions.map((suggestion) => ({
+      ...suggestion,
+      message: clean(suggestion.message),
+    })),
     rendered: clean(diagnostic.rendered),
   }));
 }

@@ -9,9 +9,9 @@ const CODES = ['E0432', 'E0433', 'E0463'];
 const RUSTC_HELP =
   /^( *= help: )(?:you might be missing a crate named|use `cargo add|if you wanted to use a crate named|consider adding).*$/gm;
 
-/** The same diagnostic; for a missing crate with a line that says where to add it. */
+/** The same diagnostic; for a missing crate with a line, and a suggestion without edits, that say where to add it. */
 export function withCrateHelp(diagnostic: Diagnostic): Diagnostic {
-  const { code, labels, message, rendered } = diagnostic;
+  const { code, labels, message, rendered, suggestions } = diagnostic;
   if (code === null || !CODES.includes(code)) return diagnostic;
   const texts = [...labels.filter(({ is_primary }) => is_primary).map(({ text }) => text ?? ''), message];
   const name = texts.map((text) => MISSING.exec(text)?.[1]).find((found) => found !== undefined);
@@ -20,5 +20,9 @@ export function withCrateHelp(diagnostic: Diagnostic): Diagnostic {
   const kept = rendered.replace(RUSTC_HELP, '').trimEnd();
   const margin = `${/^ *(?=-->)/m.exec(kept)?.[0] ?? ''} `;
   const gap = kept.endsWith('|') ? '' : `${margin}|\n`;
-  return { ...diagnostic, rendered: `${kept}\n${gap}${margin}= help: ${help}\n` };
+  return {
+    ...diagnostic,
+    suggestions: [{ message: help, applicability: null, edits: [] }, ...suggestions],
+    rendered: `${kept}\n${gap}${margin}= help: ${help}\n`,
+  };
 }

@@ -127,7 +127,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
   });
   const failed = (...reasons: readonly Diagnostic[]): FailedTool => ({
     ok: false,
-    timedOut: result.outcome === 'timed-out',
+    outcome: result.outcome,
     diskMayBeFull: result.diskMayBeFull,
     diagnostics: reasons,
   });

@@ -1,7 +1,7 @@
 /** Builds the SDK without a time limit, retries until it succeeds, and reports progress. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
-import type { Preparation } from '../model/preparation.js';
+import { type Preparation, WORKER_LOG } from '../model/preparation.js';
 import { isDiskFull, reportsDiskFull } from '../util/disk-full.js';
 import type { Logger } from '../util/log.js';
 import { renderDiagnostics } from './diagnostics.js';
@@ -46,7 +46,7 @@ export class SdkPreparation {
         return result;
       }
       if (signal?.aborted) return undefined;
-      this.#problem = `${reasonOf(result)} It is tried again; the log of the worker has the details.`;
+      this.#problem = `${reasonOf(result)} It is tried again; ${WORKER_LOG} has the details.`;
       const details = 'ok' in result ? { output: renderDiagnostics(result.diagnostics) } : { err: result };
       this.#log.warn(
         { ...details, again_in_ms: pauseMs },
@@ -65,6 +65,7 @@ export class SdkPreparation {
 
 /** A sentence without tool output: it is visible to every client. */
 function reasonOf(failure: FailedSet | Error): string {
+  if ('ok' in failure && failure.outcome !== 'exited') return renderDiagnostics(failure.diagnostics);
   const isFull =
     'ok' in failure
       ? failure.diskMayBeFull && failure.diagnostics.some(({ rendered }) => reportsDiskFull(rendered))

@@ -214,7 +214,7 @@ class SetBuild {
     const ended = whyEnded(result.outcome, this.#options.limits);
     return {
       ok: false,
-      timedOut: result.outcome === 'timed-out',
+      outcome: result.outcome,
       diskMayBeFull: result.diskMayBeFull,
       diagnostics: ended ? [ended] : withoutMachinePaths(cargoDiagnostics(result), await this.#names()),
     };

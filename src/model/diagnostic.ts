@@ -28,7 +28,7 @@ const Suggestion = Type.Object({
     '`MachineApplicable`: certainly what was meant; `MaybeIncorrect`; `HasPlaceholders`: to be filled in; `Unspecified`',
   ),
   edits: Type.Array(Type.Object({ ...SourceRange.properties, replacement: Type.String() }), {
-    description: 'All of them together',
+    description: 'All of them together; none where something else than the source has to be changed',
   }),
 });
 export type Suggestion = Static<typeof Suggestion>;
@@ -46,7 +46,9 @@ export const Diagnostic = Type.Object(
     end_line: orNull(Type.Integer(), 'Where it ends'),
     end_column: orNull(Type.Integer(), 'Of the first character behind it'),
     labels: Type.Array(Label, { description: "Parts of the handler's own source that the message is about" }),
-    suggestions: Type.Array(Suggestion, { description: "Changes of the handler's own source" }),
+    suggestions: Type.Array(Suggestion, {
+      description: "Changes of the handler's own source, or of its dependencies",
+    }),
     rendered: Type.String({ description: 'As a terminal shows it, without colour' }),
   },
   { title: 'Diagnostic' },

@@ -8,6 +8,9 @@ export const SDK = 'Rust SDK';
 /** The SDK with tokio: handlers with the async macros are linked against it. */
 export const ASYNC_SDK = 'Rust SDK with async support';
 
+/** Where the details of a problem are, for clients that cannot know the file. */
+export const WORKER_LOG = 'the log of the worker';
+
 /** Something that a worker is preparing. */
 export const Preparation = Type.Object(
   {

@@ -1,5 +1,6 @@
 /** The output of `npm run up`: its steps while it starts, then the log of the processes. */
 import { toError } from '../errors.js';
+import { WORKER_LOG } from '../model/preparation.js';
 import { LogFile } from './log-file.js';
 import { FATAL, type LogEntry, parseLogLine, printable } from './log-line.js';
 
@@ -42,7 +43,7 @@ export class Terminal {
     this.#keep(line);
     if (entry === undefined) this.#write(printable(line));
     // A fatal error is shown together with the end of its process.
-    else if (entry.level >= WARN && entry.level < FATAL) this.#write(sentence(entry));
+    else if (entry.level >= WARN && entry.level < FATAL) this.#write(sentence(entry, this.logFile));
   };
 
   /** Ends the quiet phase: without a terminal, the whole log is shown from now on. */
@@ -63,7 +64,9 @@ export class Terminal {
   /** Shows the progress of a step: on a terminal in one line that is rewritten, otherwise a line every few seconds. */
   progress(text: string): void {
     if (this.#isTerminal) {
-      process.stdout.write(`${CLEAR_LINE}${`  ${printable(text)}`.slice(0, process.stdout.columns - 1)}`);
+      process.stdout.write(
+        `${CLEAR_LINE}${`  ${printable(withLogFile(text, this.logFile))}`.slice(0, process.stdout.columns - 1)}`,
+      );
       this.#hasProgress = true;
     } else if (performance.now() - this.#progressAt >= PROGRESS_EVERY_MS) {
       this.#progressAt = performance.now();
@@ -91,8 +94,14 @@ export class Terminal {
   }
 }
 
-export function sentence({ level, time, name, message }: LogEntry): string {
+/** @param logFile the path of the log file, if there is one */
+export function sentence({ level, time, name, message }: LogEntry, logFile?: string): string {
   const clock = new Date(time).toTimeString().slice(0, 8);
   const firstLine = message.split('\n', 1)[0]?.slice(0, MAX_MESSAGE_CHARACTERS);
-  return `${clock} ${level >= ERROR ? 'ERROR' : 'warning'} (${name}) ${firstLine}`;
+  return withLogFile(`${clock} ${level >= ERROR ? 'ERROR' : 'warning'} (${name}) ${firstLine}`, logFile);
+}
+
+/** The log of the worker is in the log file too. */
+function withLogFile(text: string, logFile: string | undefined): string {
+  return logFile === undefined ? text : text.replace(WORKER_LOG, logFile);
 }

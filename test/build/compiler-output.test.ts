@@ -63,10 +63,17 @@ describe('output of the compiler', () => {
       const [error] = await errorsOf(code);
       expect(error?.rendered, code).to.match(HELP);
       expect(error?.rendered.match(/help:/g), code).to.have.length(1);
+      const [advice, ...others] = error?.suggestions ?? [];
+      expect(advice, code).to.deep.equal({
+        message: 'if `regex` is a crate, add it to the endpoint\'s "dependencies": {"regex": "<version>"}',
+        applicability: null,
+        edits: [],
+      });
+      expect(others, code).to.deep.equal([]);
     }
     for (const code of ['use std::foo::Bar;\nfn main() {}', 'fn main() { Regex::new(1); }']) {
       const [error] = await errorsOf(code);
-      expect(error?.rendered, code).not.to.include('dependencies');
+      expect(JSON.stringify(error), code).not.to.include('dependencies');
     }
   });
 });

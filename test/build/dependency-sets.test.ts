@@ -189,7 +189,7 @@ describe('dependency sets', () => {
     await script('#!/bin/sh\necho "error: no matching package named nope found" >&2\nexit 101\n');
     const sets = open();
     const failed = await sets.prepare({ dependencies: { nope: '1' }, async: false });
-    expect(failed).to.deep.include({ ok: false, timedOut: false });
+    expect(failed).to.deep.include({ ok: false, outcome: 'exited' });
     expect(failed.ok ? '' : failed.diagnostics[0]?.message).to.match(/no matching package named nope/);
     await script(CARGO);
     expect((await sets.prepare({ dependencies: { nope: '1' }, async: false })).ok).to.equal(true);
@@ -198,7 +198,7 @@ describe('dependency sets', () => {
   it('reports the time limit of cargo', async () => {
     await script('#!/bin/sh\nsleep 1000\n');
     const result = await open('sets', undefined, 100).prepare({ dependencies: { regex: '1' }, async: false });
-    expect(result).to.deep.include({ ok: false, timedOut: true });
+    expect(result).to.deep.include({ ok: false, outcome: 'timed-out' });
     expect(result.ok ? '' : result.diagnostics[0]?.message).to.match(/COMPILE_TIMEOUT_MS/);
   });
 
@@ -208,7 +208,7 @@ describe('dependency sets', () => {
     const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();
-    expect(await preparing).to.deep.include({ ok: false, timedOut: false });
+    expect(await preparing).to.deep.include({ ok: false, outcome: 'aborted' });
     expect(await readdir(join(folder.path, 'sets'))).to.deep.equal([]);
   });
 
@@ -276,6 +276,20 @@ describe('dependency sets', () => {
       const preparing = sets.prepare(spec);
       await eventually(() =>
         expect(sets.preparing()[0]?.problem).to.match(/^Its crates cannot be downloaded.* tried again/),
+      );
+      await script(CARGO);
+      expect((await preparing).ok).to.equal(true);
+    });
+
+    it('name the setting whose limit has ended the compiler', async () => {
+      const large = 'for file in a b; do head -c 80M /dev/zero > "$CARGO_TARGET_DIR/$file"; done; sleep 1000';
+      await script(CARGO.replace('  build)\n', `  build)\n    ${large}\n`));
+      const sets = open();
+      const preparing = sets.prepare(spec);
+      await eventually(() =>
+        expect(sets.preparing()[0]?.problem).to.match(
+          /^The build wrote more than 100 MiB and was stopped \(COMPILE_DISK_MB\)\. It is tried again/,
+        ),
       );
       await script(CARGO);
       expect((await preparing).ok).to.equal(true);

@@ -149,6 +149,18 @@ describe('compiler diagnostics', () => {
       expect(clean(text)).to.deep.equal({ ...plain(cleaned) });
   });
 
+  it('replaces folders in each text of a diagnostic', () => {
+    const at = { line: 1, column: 1, end_line: 1, end_column: 2 };
+    const withText = (text: string) => ({
+      ...plain(text),
+      labels: [{ ...at, text, is_primary: true }],
+      suggestions: [{ message: text, applicability: null, edits: [{ ...at, replacement: 'x' }] }],
+    });
+    expect(withoutMachinePaths([withText('in /srv/a')], [['/srv/a', 'sets']])).to.deep.equal([
+      withText('in sets'),
+    ]);
+  });
+
   it('takes time in proportion to the length of words', () => {
     // The square of it would run over mocha's limit.
     const text = `${'x/'.repeat(60_000)} ${'/registry/src/a'.repeat(8_000)}`;
