@@ -87,7 +87,7 @@ async function movedByEarlierVersion(folder: string): Promise<string | undefined
  * the ids of another machine. The server makes its user the owner.
  */
 async function requireOwn(data: string, own: string, { uid }: ServerUser): Promise<void> {
-  if (data === own || data.startsWith(NEW_PLACE) || data.startsWith(`${BASE_OF_0_1}/`)) return;
+  if (data === own || data.startsWith(NEW_PLACE)) return;
   if (!(await isThere(data)) || (await lstat(data)).uid === uid) return;
   throw new Error(
     `The database in ${data}, to which ${own} is a link, does not belong to the user \`${USER_NAME}\` that it is to ` +
