@@ -19,7 +19,7 @@ import type { ThisWorker } from './active-jobs.js';
 const LOST_AFTER_MS = 5_000;
 /** Handlers checked in one run; the others wait for the next one. */
 const BATCH_SIZE = 200;
-/** A handler that crashes its worker must not be retried for ever. */
+/** A handler that crashes its worker must not be retried without a limit. */
 const MAX_ATTEMPTS = 5;
 const KEEP_IMPORTS_MS = 30 * 24 * 3600 * 1000;
 

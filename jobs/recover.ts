@@ -17,9 +17,9 @@ import type { ThisWorker } from './active-jobs.js';
 
 /** Queued builds are checked when they have waited longer than this. */
 const LOST_AFTER_MS = 5_000;
-/** A build that crashes its worker must not be retried for ever. */
+/** A build that crashes its worker must not be retried without a limit. */
 const MAX_ATTEMPTS = 5;
-/** Finished builds are kept this long, and the latest of an endpoint for ever. */
+/** Finished builds are kept this long, and the latest of an endpoint without a limit. */
 export const KEEP_BUILDS_MS = 30 * 24 * 3600 * 1000;
 
 /**

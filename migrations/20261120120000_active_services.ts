@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.alterTable('services', (table) => {
-    // Desired state. Which of several object storages serves is decided by who was activated first.
+    // Desired state. Of several object storages, the one that was activated first serves.
     table.timestamp('activated_at');
     // Grows with every change an actor host has to know of, bindings included.
     table.integer('version').notNullable().defaultTo(1);

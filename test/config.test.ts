@@ -42,7 +42,7 @@ describe('configuration', () => {
     expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
   });
 
-  it('names every wrong value, what it is and what it may be', () => {
+  it('names every invalid value, and the accepted ones', () => {
     const message = problem({
       PORT: '70000',
       LOG_LEVEL: 'loud',

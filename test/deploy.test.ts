@@ -27,7 +27,7 @@ describe('the systemd units', () => {
     }
   });
 
-  it('kill nothing before it has had the time to end by itself', async () => {
+  it('kill no process before its shutdown limit', async () => {
     for (const name of ['web', 'worker', 'gateway', 'actor-host']) {
       const text = await unit(name);
       expect(Number(settingOf(text, 'TimeoutStopSec')) * 1000, name).to.be.above(FORCE_QUIT_MS);
@@ -57,7 +57,7 @@ describe('the systemd units', () => {
     });
   });
 
-  it('are units, as far as systemd is here to say so', async () => {
+  it('are accepted by systemd-analyze, where it is installed', async () => {
     const files = (await readdir(FOLDER)).filter((file) => /\.(service|target)$/.test(file));
     const hasSystemd = await access(ANALYZE).then(
       () => true,

@@ -1,4 +1,4 @@
-//! Multipart forms as browsers and tools send them, and as nobody should.
+//! Multipart forms as browsers and tools send them, and invalid ones.
 
 use rust_edge_gateway_sdk::prelude::*;
 use rust_edge_gateway_sdk::wire::frame::{Frame, Kind};

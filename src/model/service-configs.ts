@@ -43,8 +43,8 @@ function withDefault<T extends TSchema>(schema: T, fallback: Static<T>) {
 }
 
 /**
- * By service type. Members with a default are required here, because they are there once it is filled in; for who
- * sends a config they are optional.
+ * By service type. Members with a default are required here, because they exist once defaults are filled in; in a
+ * request they are optional.
  */
 export const SERVICE_CONFIGS = {
   sqlite: object('SqliteConfig', { path: Line, create_if_missing: flag(true) }),

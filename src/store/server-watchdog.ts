@@ -1,8 +1,8 @@
 /**
  * Detects a PostgreSQL server that does not respond. A server that stops closes its connections; with one that hangs,
- * or a network that drops all packets, every statement waits for ever. There is no general limit for a statement; when
- * one takes long, a second connection probes the server. If the probe fails too, all connections are closed, and new
- * ones as well, until a probe succeeds.
+ * or a network that drops all packets, statements never return. There is no general limit for a statement; when one
+ * takes long, a second connection probes the server. If the probe fails too, all connections are closed, and new ones
+ * as well, until a probe succeeds.
  */
 import pg from 'pg';
 

@@ -26,7 +26,7 @@ const KIND_BYTE = { request: 1, response: 2 } as const;
 /** Which way a frame goes: requests to the handler, responses back. */
 export type FrameKind = keyof typeof KIND_BYTE;
 
-/** A whole frame. `head` is JSON text that nobody has parsed yet. */
+/** A whole frame. `head` is JSON text, not parsed yet. */
 export interface Frame {
   readonly kind: FrameKind;
   readonly number: number;
@@ -128,7 +128,7 @@ export class FrameEncoder {
 }
 
 const DECODER_BYTES = 128 * 1024;
-/** A larger frame gets memory of its own, so that its body need not be copied: copying holds up everybody else. */
+/** A larger frame gets memory of its own, so that its body need not be copied: copying would delay all other frames. */
 const LARGE_FRAME_BYTES = 1024 * 1024;
 /**
  * That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing.
@@ -159,7 +159,7 @@ export class FrameDecoder {
     const length = this.#end - this.#start;
     if (this.#isForOne) return this.#buffer.subarray(this.#end);
     if (length === 0) {
-      // What one large frame needed is not kept for ever.
+      // The buffer of one large frame is not kept.
       if (this.#buffer.length > this.#bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
     } else if (length > this.#buffer.length / 2) {
       this.#grow();

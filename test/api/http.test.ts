@@ -337,7 +337,7 @@ describe('the API key', () => {
     }
   });
 
-  it('makes every host name acceptable', async () => {
+  it('makes every host name accepted', async () => {
     const headers = { host: 'gateway.internal', authorization: 'Bearer the-right-key' };
     expectData(await api.get('/api/domains', { headers }));
   });

@@ -112,7 +112,7 @@ describe('importing again', () => {
     const dependenciesOf = async (id: string | undefined) =>
       (await findEndpoint(store, id ?? ''))?.dependencies;
 
-    it('as the manifest says, when it says something', async () => {
+    it('as in the manifest, if it has any', async () => {
       const first = await importBundle({ a: '// 1', b: null }, { dependencies: { ...serde, rand: '0.8' } });
       const [a, b] = first.endpoints.map(({ id }) => id);
       expect(await dependenciesOf(a)).to.deep.equal({ ...serde, rand: '0.8' });

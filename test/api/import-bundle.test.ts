@@ -147,7 +147,7 @@ describe('importing bundles over HTTP', () => {
   });
 
   for (const name of ['bundle', 'file', 'zip']) {
-    it(`takes the archive as ${name}`, async () => {
+    it(`accepts the archive as ${name}`, async () => {
       const answer = await sendForm([{ name, filename: 'a.zip', content: zipOf(FILES) }]);
       expect(expectData<Imported>(answer).endpoints_created).to.equal(2);
     });

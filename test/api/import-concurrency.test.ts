@@ -114,7 +114,7 @@ describe('imports and other changes at the same time', () => {
     }
   }
 
-  it('take one connection while they wait, however many they are', async () => {
+  it('use one connection while they wait, whatever their number', async () => {
     const small = openDatabase(
       opened.databaseUrl,
       (error) => {
@@ -151,7 +151,7 @@ describe('imports and other changes at the same time', () => {
     expect(await applyImport(store, alone, apiOf('D', [900], '// d'))).to.include({ created: 1 });
   });
 
-  it('make one collection, whether they come under the host or under any', async () => {
+  it('create one collection, with the host or with any', async () => {
     const api = apiOf('One', [], '');
     const target = { domain: host, domainId, collectionId: null, createCollection: true };
     const open = (domain: string) =>

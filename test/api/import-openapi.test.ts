@@ -173,7 +173,7 @@ paths:
       expect(imported.endpoints[0]?.path).to.equal('/v1/items');
     });
 
-    it('keeps the base path of the collection, and says so', async () => {
+    it('keeps the base path of the collection, with a warning', async () => {
       const collection_id = await created('/api/collections', {
         domain_id: domainId,
         name: 'Mine',
@@ -468,7 +468,7 @@ paths:
     }
   });
 
-  it('names who took a route while the import was under way', async () => {
+  it('names the endpoint that took a route during the import', async () => {
     // Uncommitted, and therefore not to be seen by the import, until its own row runs into it.
     const transaction = await api.store.knex.transaction();
     const id = randomUUID();

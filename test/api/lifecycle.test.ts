@@ -78,7 +78,7 @@ describe('start and stop with several gateways', () => {
     expect((await row(id)).status).to.equal('running');
   });
 
-  it('does not take earlier observations for the result', async () => {
+  it('ignores earlier observations', async () => {
     const node = await join();
     const id = await create();
     const { version: before } = await row(id);
@@ -119,7 +119,7 @@ describe('start and stop with several gateways', () => {
     expect(await row(id)).to.include({ desired_artifact: 'a', status: 'error', last_error });
   });
 
-  it('fails when the last gateway ends while it waits', async () => {
+  it('fails when the last gateway exits while it waits', async () => {
     const node = await join();
     const id = await create();
     const answer = start(id);

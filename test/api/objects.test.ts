@@ -329,7 +329,7 @@ describe('object files', () => {
     expect((await api.get('/api/minio/objects')).body).to.include({ prefix: '' });
   });
 
-  it('deletes, and says when there was nothing to delete', async () => {
+  it('deletes, and reports when there was nothing to delete', async () => {
     await upload('gone.txt', 'x');
     const answer = { key: 'gone.txt', bucket: 'files' };
     expect((await api.delete(pathOf('gone.txt'))).body).to.deep.equal({ ...answer, deleted: true });

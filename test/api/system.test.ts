@@ -16,7 +16,7 @@ describe('health and statistics', () => {
   });
   after(() => api.close());
 
-  it('is healthy, and says which version it is', async () => {
+  it('is healthy, and shows its version', async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await api.get('/api/health')).body).to.deep.equal({
       ok: true,
@@ -65,7 +65,7 @@ describe('health and statistics', () => {
     }
   });
 
-  it('says what workers are preparing, in the health check and in answers to a compile', async () => {
+  it('shows what workers are preparing, in the health check and in responses to a compile', async () => {
     const preparing = [{ what: 'Rust SDK', crates: 12, of: 34, seconds: 20, problem: null }];
     const id = randomUUID();
     await registerNode(api.store, { id, kind: 'worker', hostname: 'h', pid: 1, info: { preparing } });

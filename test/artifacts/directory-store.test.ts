@@ -49,13 +49,13 @@ describe('artifacts in a folder', () => {
     expect(await readdir(join(folder.path, 'store', digest.slice(0, 2)))).to.deep.equal([digest]);
   });
 
-  it('takes the same artifact from many at once', async () => {
+  it('accepts the same artifact from concurrent callers', async () => {
     const { file, digest } = await make('many');
     await Promise.all(Array.from({ length: 10 }, () => store.put(digest, file)));
     expect(await readdir(join(folder.path, 'store', digest.slice(0, 2)))).to.deep.equal([digest]);
   });
 
-  it('fails to put what is not there, and leaves nothing half', async () => {
+  it('fails to put a missing file, and leaves no partial files', async () => {
     const digest = 'ab'.repeat(32);
     expect(await failure(store.put(digest, join(folder.path, 'missing')))).to.match(/ENOENT/);
     expect(await store.has(digest)).to.equal(false);
@@ -81,7 +81,7 @@ describe('artifacts in a folder', () => {
       cache = new ArtifactCache(join(folder.path, 'cache'), counting);
     });
 
-    it('fetches once what is asked for at once, and makes it executable', async () => {
+    it('fetches an artifact once for concurrent requests, and makes it executable', async () => {
       const digest = await put('#!/bin/sh\n');
       const paths = await Promise.all([1, 2, 3].map(() => cache.get(digest)));
       expect(new Set(paths).size).to.equal(1);
@@ -91,7 +91,7 @@ describe('artifacts in a folder', () => {
       expect(mode & 0o777).to.equal(0o555);
     });
 
-    it('refuses a damaged artifact, and takes it when it is whole again', async () => {
+    it('refuses a damaged artifact, and accepts it when it is intact again', async () => {
       const digest = await put('good');
       await writeFile(inStore(digest), 'evil');
       expect(await failure(cache.get(digest))).to.match(new RegExp(`${digest} is damaged`));

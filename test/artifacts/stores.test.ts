@@ -35,21 +35,21 @@ function storeSuite(open: (folder: string) => Promise<ArtifactStore>): void {
     expect(content.equals(await readFile(file('copy')))).to.equal(true);
   });
 
-  it('takes the same artifact again, also at the same time', async () => {
+  it('accepts the same artifact again, also concurrently', async () => {
     const digest = await write('two', randomBytes(100_000));
     await Promise.all([1, 2, 3].map(() => store.put(digest, file('two'))));
     await store.fetch(digest, file('copy'));
     expect(await digestFile(file('copy'))).to.equal(digest);
   });
 
-  it('forgets what is removed, also what is not there', async () => {
+  it('removes artifacts, also missing ones', async () => {
     const digest = await write('three', randomBytes(1_000));
     await store.put(digest, file('three'));
     for (let times = 0; times < 2; times++) await store.remove(digest);
     expect(await store.has(digest)).to.equal(false);
   });
 
-  it('fails to fetch what it does not have', async () => {
+  it('fails to fetch a missing artifact', async () => {
     const error = await store.fetch('0'.repeat(64), file('none')).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(Error);
   });

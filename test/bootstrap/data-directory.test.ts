@@ -14,14 +14,14 @@ describe('DATA_DIR', () => {
 
   const modeOf = async (...names: string[]) => (await stat(join(folder.path, ...names))).mode & 0o777;
 
-  it('is made so that others cannot look into it, nor at what it is made for', async () => {
+  it('is created so that other users can list neither it nor its private folders', async () => {
     await makeDataDirectory(join(folder.path, 'new'));
     expect((await modeOf('new')) & 0o066).to.equal(0);
     for (const name of ['artifacts', 'handlers', 'uploads'])
       expect(await modeOf('new', name), name).to.equal(0o700);
   });
 
-  it('stays as the operator has made it', async () => {
+  it('keeps the mode that the operator has set', async () => {
     const own = join(folder.path, 'own');
     await mkdir(join(own, 'artifacts'), { recursive: true });
     await chmod(own, 0o750);

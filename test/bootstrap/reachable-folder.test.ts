@@ -70,7 +70,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('are refused for sockets of another user than root where somebody else may have made them', async () => {
+  it('are refused for sockets, without root, where another user may have made them', async () => {
     const dataDir = join(folder.path, 'x'.repeat(100));
     await mkdir(dataDir, { mode: 0o777 });
     if (isRoot) await chown(dataDir, OTHER_USER, OTHER_USER);
@@ -85,7 +85,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('can be passed through by untrusted programs, and by nobody else', async () => {
+  it('can be traversed by untrusted programs, and by no other users', async () => {
     const path = join(folder.path, 'run');
     await makePassable(path);
     const { mode, gid } = await stat(path);
@@ -123,7 +123,7 @@ describe('the ids of untrusted programs', () => {
     expect(mappedRange(map, preferred)).to.deep.equal({ first: 30_593, count: 30_591 });
   });
 
-  it('are none that systemd gives to its own, nor nobody', () => {
+  it('exclude the dynamic users of systemd, and nobody', () => {
     for (const count of [65_536, 100_000, 150_000]) {
       const { first, count: usable } = mappedRange(`0 100000 ${count}`, preferred);
       expect(first + usable <= 61_184 || first >= 65_536, `${first} ${usable}`).to.equal(true);

@@ -56,7 +56,7 @@ describe('running a tool', () => {
     ${setsid} sleep 1000 > /dev/null 2>&1 < /dev/null &
   `;
 
-  it('returns what it printed and how it ended', async () => {
+  it('returns its output, exit code and signal', async () => {
     expect(await sh('echo out; echo err >&2; exit 3')).to.deep.equal({
       outcome: 'exited',
       exitCode: 3,
@@ -80,13 +80,13 @@ describe('running a tool', () => {
     );
   });
 
-  it('ends it and all it has started at the time limit', async () => {
+  it('kills it and its descendants at the time limit', async () => {
     const result = await sh(`${DESCENDANTS} sleep 1000`, { timeoutMs: 500 });
     expect(result.outcome).to.equal('timed-out');
     expect(running()).to.deep.equal([]);
   });
 
-  it('ends it and all it has started when it is aborted', async () => {
+  it('kills it and its descendants when it is aborted', async () => {
     const controller = new AbortController();
     const result = sh(`${DESCENDANTS} touch ready-1; sleep 1000`, { signal: controller.signal });
     await eventually(async () => expect(await exists('ready-1')).to.equal(true));
@@ -119,7 +119,7 @@ describe('running a tool', () => {
     }
   });
 
-  it('keeps 16 MiB of what it prints without end', async () => {
+  it('keeps 16 MiB of endless output', async () => {
     const result = await sh('yes 0123456789 | head -c 40000000');
     expect(result.exitCode).to.equal(0);
     expect(result.stdout.length).to.equal(16 * 1024 * 1024);

@@ -94,7 +94,7 @@ describe('route table', () => {
     expect(target(routes.find('x', 'GET', '/a'))).to.equal('unknown');
   });
 
-  it('finds what a search through all routes would find, after any additions and removals', () => {
+  it('finds the same route as a linear search, after any additions and removals', () => {
     const segment = fc.constantFrom('a', 'b', '{x}', '{y}');
     const path = fc.array(segment, { maxLength: 3 }).map((segments) => `/${segments.join('/')}`);
     const route = fc.record({

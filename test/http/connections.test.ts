@@ -150,7 +150,7 @@ describe('connections', () => {
           expect(answers.map(({ status }) => status)).to.deep.equal([200, 405]);
         });
 
-        it('are answered up to the one that says it is the last', async () => {
+        it('are answered up to the one with Connection: close', async () => {
           const connection = await connectTo(url());
           const answers = await connection.send(get(slow, 'Connection: close\r\n') + get(good)).ended();
           expect(answers.map(({ status }) => status)).to.deep.equal([200]);
@@ -181,7 +181,7 @@ describe('connections', () => {
         }
       });
 
-      it('of HTTP/1.0 are kept only when that is asked for', async () => {
+      it('of HTTP/1.0 are kept open only on request', async () => {
         const old = (headers: string) => `GET ${good} HTTP/1.0\r\n${HOST}${headers}\r\n`;
         const once = await connectTo(url());
         expect(await once.send(old('')).ended()).to.have.length(1);

@@ -101,7 +101,7 @@ describe('hostile requests', () => {
     }
   });
 
-  it('get what docs/HTTP.md says', async () => {
+  it('are answered as docs/HTTP.md documents', async () => {
     const documented = await readFile('docs/HTTP.md', 'utf8');
     for (const { title, rows } of SECTIONS) {
       expect(documented).to.include(`### ${title}\n`);

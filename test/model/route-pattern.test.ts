@@ -65,7 +65,7 @@ describe('route patterns', () => {
     ]);
   });
 
-  it('come back from parsing as they were put together', () => {
+  it('are parsed into the parts they were composed of', () => {
     fc.assert(
       fc.property(segments, fc.boolean(), (list, slash) => {
         const source = sourceOf(list) + (slash && list.length > 0 ? '/' : '');
@@ -89,7 +89,7 @@ describe('route patterns', () => {
     expect(routeKey('/A')).to.not.equal(routeKey('/a'));
   });
 
-  it('never make anything but a route or a RouteSyntaxError of a text', () => {
+  it('are either valid or a RouteSyntaxError, for any text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[/{}%.*:a-z?#]{0,20}$/));
     fc.assert(
       fc.property(text, (path) => {
@@ -161,7 +161,7 @@ describe('joining base path and path', () => {
     });
   }
 
-  it('refuses what makes no route together', () => {
+  it('refuses parts that make no valid route', () => {
     expect(() => joinRoute('/{id}', '/x/{id}')).to.throw(RouteSyntaxError, /twice/);
     expect(() => joinRoute(`/${'a'.repeat(1500)}`, `/${'b'.repeat(1500)}`)).to.throw(
       RouteSyntaxError,

@@ -80,7 +80,7 @@ const finished = (id: string) =>
 
 /** What compiling has to do wherever the queue lives. */
 function compileSuite(): void {
-  it('compiles, and reuses what it has compiled', async () => {
+  it('compiles, and reuses artifacts', async () => {
     const { id } = await create(numbered(1));
     const first = await compiled(id);
     expect(first).to.include({ status: 'compiled', cached: false, warnings: 0 });
@@ -297,7 +297,7 @@ describe('compiling', () => {
     }
   }).timeout(180_000);
 
-  it('gives the compiler none of our secrets', async () => {
+  it('passes no secrets to the compiler', async () => {
     for (const name of ['DATABASE_URL', 'API_KEY', 'SECRET_KEY']) {
       const { id } = await create(numbered(1).replace('"1 {}"', `concat!(env!("${name}"), "{}")`));
       expectFailure(
@@ -380,7 +380,7 @@ handler_loop_result!(handle);
       await stack.start('worker');
     });
 
-    it('ends a build that runs into the time limit, with all its processes', async () => {
+    it('kills a build that exceeds the time limit, with all its processes', async () => {
       await stack.processes.get('worker')?.end();
       await stack.start('worker', { COMPILE_TIMEOUT_MS: '10000' });
       const { id } = await create(ENDLESS);

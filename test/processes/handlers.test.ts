@@ -170,7 +170,7 @@ describe('handler processes', () => {
       expect(await restarts(id, 'crash')).to.equal(3);
     });
 
-    it('ends what a handler has started together with it', async () => {
+    it('kills the processes that a handler has started together with it', async () => {
       const id = await stack.deploy({ path: '/parent', code: ANYTHING });
       const child = async () => {
         expect((await call(at('/parent?do=child'))).status).to.equal(204);
@@ -186,7 +186,7 @@ describe('handler processes', () => {
       await eventually(() => expect(isRunning(second), 'after a stop').to.equal(false));
     });
 
-    it('sets an endpoint to error that keeps crashing, and serves its next good build', async () => {
+    it('sets an endpoint to error that keeps crashing, and serves its next working build', async () => {
       const id = await stack.deploy({ path: '/loop', code: DIES_AT_REQUESTS });
       await eventually(async () => {
         await call(at('/loop'));
@@ -202,7 +202,7 @@ describe('handler processes', () => {
       expect((await call(at('/loop'))).text).to.equal('1 ');
     });
 
-    it('says why a handler did not start, with its last output', async () => {
+    it('reports why a handler did not start, with its last output', async () => {
       for (const [path, code, message] of [
         ['/dies', DIES_AT_START, /exit code 9[\s\S]*the config is missing/],
         ['/no-handler', NOT_A_HANDLER, /exit code 0[\s\S]*hello, world/],
@@ -256,7 +256,7 @@ describe('handler processes', () => {
     });
   });
 
-  it('replaces a handler that runs over its deadline, and lets its other requests finish', async () => {
+  it('replaces a handler that exceeds its deadline, and lets its other requests finish', async () => {
     const id = await stack.deploy({ path: '/looping', code: ANYTHING, limits: { timeout_ms: 3_000 } });
     const { pid } = await view(id);
     const instance = instanceOf(await call(at('/looping')));

@@ -232,7 +232,7 @@ describe('importing bundles', () => {
     ['compile=true', 'compile'],
     ['compile=true&start=true', 'start'],
   ] as const) {
-    it(`says when an endpoint is deleted before its handler is done, and continues (${query})`, async () => {
+    it(`reports an endpoint that is deleted before its handler is done, and continues (${query})`, async () => {
       const slowly = slowToCompile(1_500_000, 4 + stage.length);
       const id = await accepted(bundle(prefix(), { slow: slowly, other: numbered(9101) }), query);
       // Under way: its endpoint was there when its build began.
@@ -370,7 +370,7 @@ describe('importing bundles with the queue on Redis', () => {
     expect(await ended(id)).to.deep.include({ state: 'succeeded' });
   }).timeout(120_000);
 
-  it('refuses to wait when there is nobody to do the work', async () => {
+  it('refuses to wait when there is no worker', async () => {
     await stack.processes.get('gateway')?.end();
     const zip = bundle(prefix(), { one: numbered(9101) });
     expectFailure(await send(zip), 'no_gateway');

@@ -137,7 +137,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await at('/tight', 'nothing')).status).to.equal(200));
     });
 
-    it('above those of a gateway, which may be configured otherwise, are cut there', async () => {
+    it('above the limits of a gateway with another configuration are reduced to those', async () => {
       const id = await deploy('/cut', { open_files: 900 });
       await stack.processes.get('gateway')?.end();
       const gateway = await stack.start('gateway', { HANDLER_OPEN_FILES: '64' });
@@ -211,7 +211,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await at('/unread', 'megabytes&mb=12')).status).to.equal(200));
     });
 
-    it('that slow readers leave no room for are not held against the handler that sends them', async () => {
+    it('that wait for memory that slow readers hold do not get their handler replaced', async () => {
       const innocent = await deploy('/innocent');
       // One endpoint alone cannot have all the memory.
       const hogs = ['/hog', '/other-hog'];

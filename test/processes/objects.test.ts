@@ -113,7 +113,7 @@ describe('object files through the processes', function () {
     expectFailure(await stack.api.get('/api/minio/objects/killed.bin'), 'not_found');
   });
 
-  it('says when no storage is active, and when there is no actor host', async () => {
+  it('reports when no storage is active, and when there is no actor host', async () => {
     await stack.api.post(`/api/services/${service}/deactivate`);
     expectFailure(await stack.api.get('/api/minio/objects'), 'no_object_storage');
     expectFailure(

@@ -202,7 +202,7 @@ describe('operating', () => {
       });
     });
 
-    it('of a process that was killed are gone, and do no harm', async () => {
+    it('of a killed process are left out', async () => {
       await stack.processes.get('actor-host')?.end('SIGKILL');
       expect(find(await series(), 'edge_gateway_requests_total')).not.to.deep.equal([]);
       await stack.start('actor-host');

@@ -71,7 +71,7 @@ describe('the level of the sandbox', () => {
     'when it is switched off': [() => ({ SANDBOX: 'off' }), /sandbox switched off/],
   };
   for (const [when, [env, warning]] of Object.entries(without)) {
-    it(`is that of resource limits ${when}, with a warning`, async () => {
+    it(`is resource limits only ${when}, with a warning`, async () => {
       for (const line of await run(env())) {
         expect(line).to.include({ level: 40, sandbox: 'limits' });
         expect(line?.msg).to.match(warning);
@@ -84,7 +84,7 @@ describe('the level of the sandbox', () => {
     }).timeout(180_000);
   }
 
-  it('gives each handler and each build a user of its own, as root without bubblewrap', async function () {
+  it('assigns each handler and each build a separate user, as root without bubblewrap', async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
     const env = { SANDBOX: 'off' };
     const [, gateway] = [await stack.start('worker', env), await stack.start('gateway', env)];
@@ -128,7 +128,7 @@ describe('the level of the sandbox', () => {
     expect(processesOfUser(user)).to.deep.equal([]);
   }).timeout(180_000);
 
-  it('is a reason not to start when bubblewrap is required and not there', async () => {
+  it('refuses to start when bubblewrap is required and missing', async () => {
     for (const name of ['worker', 'gateway'] as const satisfies readonly ProcessName[]) {
       const launched = stack.launch(name, { SANDBOX: 'required', PATH: programs.path });
       launched.logged.expectErrors(/SANDBOX is \\"required\\", but bubblewrap is not there: install it/);

@@ -1,4 +1,4 @@
-/** Calls and transactions as handlers make them: deadlines, queues, drains, and what happens when somebody dies. */
+/** Calls and transactions as handlers make them: deadlines, queues, drains, and processes that exit. */
 import { expect } from 'chai';
 import pg from 'pg';
 import { eventually } from '../support/eventually.js';

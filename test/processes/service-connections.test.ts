@@ -69,7 +69,7 @@ describe('connections with the actor host', function () {
     expect(body).to.have.nested.property('data.connected', true);
   }
 
-  it('are so many for each endpoint, and more are refused', async () => {
+  it('are limited for each endpoint, and more are refused', async () => {
     const token = makeServiceToken(createSecretBox(SECRET_KEY), hostile);
     let taken = 0;
     for (let count = 0; count < OPEN_FILES; count++) {
@@ -95,7 +95,7 @@ describe('connections with the actor host', function () {
     });
   });
 
-  it('without a token are few, make room for new ones, and do not last', async () => {
+  it('without a token are limited, are replaced by new ones, and expire', async () => {
     for (let round = 0; round < 3; round++) {
       await Promise.all(Array.from({ length: OPEN_FILES }, () => open()));
       expect(descriptors()).to.be.below(WITHOUT_TOKEN + 100);
@@ -131,7 +131,7 @@ describe('connections with the actor host', function () {
     await innocentIsServed();
   });
 
-  it('of all endpoints together leave the actor host the descriptors it needs', async () => {
+  it('of all endpoints together are limited, so that the actor host keeps the descriptors it needs', async () => {
     const box = createSecretBox(SECRET_KEY);
     const tokens = Array.from({ length: 12 }, (_, at) =>
       makeServiceToken(box, `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),

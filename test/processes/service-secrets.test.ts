@@ -1,6 +1,4 @@
-/**
- * Secrets of services stay where they belong: nobody but their backend and, unless hidden, the API's user sees them.
- */
+/** Secrets of services are visible to their backend only, and, unless hidden, to users of the API. */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import pg from 'pg';
@@ -13,9 +11,7 @@ import { bind, connectAs, createEndpoint, createService, SECRET_KEY } from '../s
 
 /** In every secret of these tests, and nowhere else. Letters and digits stay what they are in URLs and JSON. */
 const MARK = 'Zq7secret';
-/**
- * Around it in every secret: what escaping changes, so that nobody hides a secret by looking for it as it was given.
- */
+/** Around it in every secret: characters that escaping changes. Redaction has to find secrets in escaped form too. */
 const ESCAPED = '"\\%/+? &ü:@';
 
 /**

@@ -180,7 +180,7 @@ describe('services', function () {
     ][] = [
       ['a wrong password', async () => ({ password: 'wrong' }), /password/],
       ['an unknown host', async () => ({ host: 'no-such-host.invalid' }), /unknown host/],
-      ['a port nobody listens on', async () => ({ port: await freePort() }), /refused/],
+      ['a port without a listener', async () => ({ port: await freePort() }), /refused/],
     ];
     for (const [what, change, message] of failures) {
       it(`says ${what}`, async () => {

@@ -1,4 +1,4 @@
-/** `npm run up`, as somebody who has just got the product uses it. */
+/** `npm run up`, as a new user runs it. */
 import { mkdir, readFile, rmdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';

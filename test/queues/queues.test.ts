@@ -54,7 +54,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
   });
   after(() => closeLocation());
 
-  it('hands a job to a consumer, with its ids', async () => {
+  it('delivers a job to a consumer, with its ids', async () => {
     const build = attempt();
     await queues.enqueueCompile(build, 'request-1');
     expect(await queues.hasCompileJob(build)).to.equal(true);
@@ -150,7 +150,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       return seen;
     };
 
-    it('comes after its handlers', async () => {
+    it('runs after its handlers', async () => {
       const importId = randomUUID();
       const handlers = handlersOf(importId, 12);
       await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
@@ -164,7 +164,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       await eventually(async () => expect(await queues.hasHandlerJob(first)).to.equal(false));
     });
 
-    it('comes although some of them, or all, fail', async () => {
+    it('runs even if some or all of them fail', async () => {
       logged.expectErrors(/job failed/);
       const importId = randomUUID();
       const handlers = handlersOf(importId, 3);
@@ -177,7 +177,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       expect(seen).to.have.length(7);
     });
 
-    it('needs not wait for a handler that was queued again', async () => {
+    it('does not wait for a handler that was queued again', async () => {
       const importId = randomUUID();
       const [handler] = handlersOf(importId, 1);
       if (!handler) throw new Error('no handler');

@@ -1,4 +1,4 @@
-/** What becomes of handlers whose job or worker is gone: looked at one look at a time, with nobody who works. */
+/** Recovery of handlers whose job or worker is lost, one check at a time, without a running worker. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';

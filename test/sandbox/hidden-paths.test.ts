@@ -60,7 +60,7 @@ describe('an installation below /usr/local', () => {
     });
   }
 
-  it('is not seen by programs in the sandbox, but for what they are given', async () => {
+  it('is hidden from programs in the sandbox, except for the files they need', async () => {
     const result = await sh(
       'cat /handler; echo mine > /work/file; cat /work/file; cd "$1"; ls data; cat data/given/file',
     );

@@ -35,7 +35,7 @@ describe('the table of processes', () => {
     expect(counted).to.equal(resident);
   });
 
-  it('that cannot be read for want of file descriptors ends no handler: it is logged once, and read again later', () => {
+  it('ends no handler when it cannot be read without file descriptors: logs that once, and reads it again later', () => {
     const seen = run(
       `import { closeSync, openSync } from 'node:fs';
        import { HandlerWatch } from '${WATCH}';

@@ -105,7 +105,7 @@ describe('the sandbox', () => {
       expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
-  it('runs it without privileges and without a way to any', async () => {
+  it('runs it without privileges, and prevents gaining any', async () => {
     const { stdout } = await sh('id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:|Groups)" /proc/self/status');
     const lines = stdout.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
     expect(lines[0]).not.to.equal('0');
@@ -114,7 +114,7 @@ describe('the sandbox', () => {
     expect(lines).to.include('NoNewPrivs: 1');
   });
 
-  it('gives it the lowest priority, which it cannot change', async () => {
+  it('sets the lowest priority, which it cannot change', async () => {
     const nice = Math.min(19, getPriority() + 10);
     const { stdout } = await sh(`
       for f in oom_score_adj autogroup; do echo 0 > /proc/self/$f && echo "changed $f"; done
@@ -200,7 +200,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       expect({ stdout, stderr }).to.deep.equal({ stdout: 'all\n', stderr: '' });
   });
 
-  it('is gone with everything in it when it ends, is killed, or runs over its time', async () => {
+  it('leaves no process when it ends, is killed, or exceeds its time limit', async () => {
     const before = descendantsOf(process.pid).map(({ pid }) => pid);
     const left = () => descendantsOf(process.pid).filter(({ pid }) => !before.includes(pid));
     const descendants =
@@ -259,7 +259,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     await eventually(() => expect(isRunning(pid)).to.equal(false));
   });
 
-  it('refuses system calls that lead out, or that no untrusted program needs', async () => {
+  it('refuses system calls that break the isolation, or that no untrusted program needs', async () => {
     const numbers = REFUSED_CALLS.flatMap((name) => callNumber(name) ?? []);
     const CLONE_NEWUSER = 0x1000_0000;
     const tries = `
@@ -290,7 +290,7 @@ print(os.waitstatus_to_exitcode(os.system('true')))
     expect(status.stdout.trim()).to.equal('Seccomp:\t2');
   });
 
-  it('gives it no memory that belongs to no process, nor such of the kernel', async () => {
+  it('refuses it memory that belongs to no process, and memory of the kernel', async () => {
     const tries = `
 import ctypes, errno, mmap
 libc = ctypes.CDLL(None, use_errno=True)
@@ -360,7 +360,7 @@ describe('the filter of system calls', () => {
 describe('opening the sandbox', () => {
   const EMPTY = '/nonexistent';
 
-  it('goes without it and says so when it is not there, or switched off', async () => {
+  it('logs a warning and continues without it when it is missing or switched off', async () => {
     for (const mode of ['auto', 'off'] as const) {
       const { log, lines } = createTestLog();
       const sandbox = await openSandbox(mode, EMPTY, log);

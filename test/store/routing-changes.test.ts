@@ -11,7 +11,7 @@ import {
 } from '../../src/store/endpoints.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
-/** What gateways are told, and what they find when they look: announcements and versions. */
+/** Announcements that gateways receive, and the versions that they find in a resync. */
 describe('changes that gateways have to see', () => {
   let opened: TestStore;
   let store: Store;

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { isRunning } from '../support/process-state.js';
 
 describe('a process of `npm run up`', () => {
-  it('that does not end when it is asked to is killed with what it has started', async () => {
+  it('that does not exit on SIGTERM is killed with its descendants', async () => {
     const child = startChild('test', 'test/support/ignores-sigterm', process.env, () => undefined);
     const { pid } = await child.ready;
     await child.stop(0);

@@ -129,7 +129,7 @@ describe('the embedded PostgreSQL', () => {
     expect(isRunning(initdb)).to.equal(false);
   });
 
-  it('says why the server does not start', async () => {
+  it('reports why the server does not start', async () => {
     await expectWorking();
     const folder = join(dataDir, 'postgres');
     await appendFile(join(folder, 'postgresql.conf'), 'no_such_setting = 1\n');

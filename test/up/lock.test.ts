@@ -21,7 +21,7 @@ describe('the lock of DATA_DIR', () => {
   });
   afterEach(() => folder.remove());
 
-  it('is held by one process, and left by none', async () => {
+  it('is held by one process at a time, and removed at its end', async () => {
     const unlock = lockDataDir(folder.path);
     expect(() => lockDataDir(folder.path)).to.throw(
       `already runs in ${folder.path} (process ${process.pid})`,
@@ -40,7 +40,7 @@ describe('the lock of DATA_DIR', () => {
     unlock();
   });
 
-  it('is understood when an earlier version has made it', async () => {
+  it('is understood in the format of an earlier version', async () => {
     await writeFile(file, THIS_PROCESS.replace('-', ' '));
     expect(() => lockDataDir(folder.path)).to.throw('already runs');
     for (const left of [EARLIER.replace('-', ' '), '']) {
@@ -49,7 +49,7 @@ describe('the lock of DATA_DIR', () => {
     }
   });
 
-  it('is given to one of several processes that take it over at once', async () => {
+  it('is taken over by one of several concurrent processes', async () => {
     const contender = fileURLToPath(new URL('../support/lock-contender.js', import.meta.url));
     const contenders = Array.from({ length: 4 }, () => fork(contender, [folder.path]));
     const answers = (question: string) =>

@@ -111,7 +111,7 @@ describe('frame codec', () => {
     expect(got[0]?.body.equals(body)).to.equal(true);
   });
 
-  it('gives large frames memory of their own, once they are in earnest, and keeps reading beside it', () => {
+  it('allocates separate memory for a large frame once enough of it has arrived, and reads on', () => {
     const large = encodeFrame('response', 1, '{}', Buffer.alloc(8 * 1024 * 1024, 'x'));
     const small = encodeFrame('response', 2, '{}', Buffer.from('y'));
     const decoder = new FrameDecoder();
@@ -128,7 +128,7 @@ describe('frame codec', () => {
     expect(Math.max(...most)).to.equal(large.length);
   });
 
-  it('never takes a length over its limit, however little of the frame has arrived', () => {
+  it('rejects a length over its limit, however little of the frame has arrived', () => {
     for (const [at, limit] of [
       [8, MAX_HEAD_BYTES],
       [12, MAX_BODY_BYTES],

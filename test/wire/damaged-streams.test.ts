@@ -1,4 +1,4 @@
-/** Streams of frames that somebody has damaged on purpose, read by both codecs. */
+/** Damaged streams of frames, read by both codecs. */
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,7 @@ describe('damaged streams of frames', () => {
     );
   });
 
-  it('give what came before the damage', () => {
+  it('decode the frames before the damage', () => {
     fc.assert(
       fc.property(wholeStream, fc.integer({ min: 2, max: 255 }), sizes, (stream, version, pieces) => {
         const whole = readStream(stream, pieces);
@@ -43,7 +43,7 @@ describe('damaged streams of frames', () => {
     );
   });
 
-  it('cannot make a decoder reserve what they only announce', () => {
+  it('cannot make a decoder reserve memory for an announced length', () => {
     const lengths = fc.record({
       head: fc.oneof(
         fc.integer({ min: 0, max: 0xffff_ffff }),

@@ -45,7 +45,7 @@ fn rows_become_structs() {
     let second = Pet { n: 0, name: None, big: i64::MIN, sold: false, price: 3.0 };
     assert_eq!(result.rows_as::<Pet>().unwrap(), [first, second]);
     assert_eq!(result.first_as::<Pet>().unwrap().unwrap().n, 1);
-    // 0 and 1 are still integers for whoever wants them.
+    // 0 and 1 can still be read as integers.
     assert_eq!(result.value::<i64>().unwrap(), Some(1));
     assert_eq!(result.value::<f64>().unwrap(), Some(1.0));
     assert_eq!(result.value::<bool>().unwrap(), Some(true));

@@ -14,7 +14,7 @@ describe('the process of a SQLite database', () => {
   });
   after(() => folder.remove());
 
-  it('that cannot be started for want of file descriptors is said to be unavailable', async () => {
+  it('reports that it is unavailable when it cannot be started without file descriptors', async () => {
     const lost: ServiceError[] = [];
     const channel = withoutDescriptors(() => new SqliteChannel((error) => lost.push(error)));
     const request = { path: join(folder.path, 'a.db'), createIfMissing: true };

@@ -48,7 +48,7 @@ describe('a front that is killed under load', () => {
         msg === 'front listening' && !before.includes(Number(front)) && fronts().includes(Number(front)),
     );
 
-  it('costs its own connections only, and is replaced; handlers run on', async () => {
+  it('closes only its own connections, and is replaced; handlers keep running', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     const handler = await pid();
     const before = fronts();
@@ -83,7 +83,7 @@ describe('a front that is killed under load', () => {
     await Promise.all(requests);
   });
 
-  it('knows all that has changed since it was started', async () => {
+  it('is replaced by one that knows all changes since its start', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     const before = fronts();
     await stack.deploy({ path: '/later', code: numbered(2) });

@@ -61,7 +61,7 @@ describe('a gateway that is killed under load', () => {
   for (const [what, find] of Object.entries(victims)) {
     it(`(${what}) serves every running endpoint after its restart, and leaks no handler`, async () => {
       const load = await putOnLoad();
-      // One of the handlers loops for ever, and does not notice by itself that its gateway is gone.
+      // One of the handlers is in an endless loop, and does not notice that its gateway is gone.
       const busy = call(`${stack.gatewayUrl}/looping?do=spin`).catch(() => undefined);
       const before = descendants();
       expect(before).to.have.length.at.least(ENDPOINTS + 1);

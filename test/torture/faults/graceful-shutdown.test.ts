@@ -131,8 +131,7 @@ describe('SIGTERM under load', function () {
     await eventually(() => expect(load.served()).to.be.greaterThan(served + CLIENTS * 10));
     const failures = await load.stop();
     expect(ended).to.deep.equal(CLEANLY);
-    // A call may come in the very moment in which its connection is closed: nobody can tell its handler what became of
-    // it.
+    // A call can arrive at the moment at which its connection is closed: its outcome is unknown.
     const isCut = ({ what }: LoadFailure) => what.includes('what the call did is not known');
     expect(failures.filter(isCut).length).to.be.at.most(CLIENTS);
     for (const failure of failures) {

@@ -1,7 +1,4 @@
-/**
- * A backend stops answering while handlers call it: its callers wait until their deadline, and nobody else waits at
- * all.
- */
+/** A backend stops answering while handlers call it: its callers wait until their deadline, and no others wait. */
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { type DatabaseServer, startDatabaseServer } from '../../support/faults/database-server.js';
@@ -60,7 +57,7 @@ describe('a backend that hangs', function () {
     ['/postgres', '/redis', () => postgres.hang(), () => postgres.wake()],
   ];
   for (const [path, unaffected, hang, wake] of backends) {
-    it(`(${path}) keeps its own callers until their deadline, and no others`, async () => {
+    it(`(${path}) delays its own callers until their deadline, and no others`, async () => {
       const others: Record<string, Load> = {
         'another endpoint': await putOnLoad('/plain', '1 '),
         'another service of the same type': await putOnLoad('/other', 'value'),

@@ -33,7 +33,7 @@ describe('an outage of Redis under load', function () {
     await redis?.remove();
   });
 
-  /** Compiles source that nobody has compiled before; half of the calls do not wait for it. */
+  /** Compiles new source; half of the calls do not wait for it. */
   async function compileNew(): Promise<Compiled> {
     const number = ++created;
     const path = `/away/${number}`;

@@ -19,7 +19,7 @@ use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response { Response::text(200, "served") }
 handler_loop!(handle);
 `;
-/** Stands in files that nobody may read. */
+/** Content of files that must not be read. */
 const SECRET = 'a-secret-of-this-machine';
 
 describe('hostile sources', () => {

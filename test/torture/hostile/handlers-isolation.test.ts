@@ -152,7 +152,7 @@ describe('what handlers can see and reach', function () {
       ).to.deep.equal([]);
     }));
 
-  it('has no disk of this machine to write to, not even through a file that is open', () =>
+  it('cannot write to a disk of this machine, not even through an open file', () =>
     attack(async (attacker) => {
       const { pid } = await attacker.view();
       const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).trim().split('\n');
@@ -197,7 +197,7 @@ describe('what handlers can see and reach', function () {
       expect(await answerTo(attacker, 'why-not&at=db.example:80')).to.match(/failed to lookup address/);
     }));
 
-  it('finds the socket of an actor host that was started again', () =>
+  it('finds the socket of a restarted actor host', () =>
     attack(async (attacker) => {
       await neighbourhood.stack.processes.get('actor-host')?.end();
       const own = '/run/services/services.sock';
@@ -215,7 +215,7 @@ describe('what handlers can reach with HANDLER_NETWORK=host', function () {
   });
   after(() => neighbourhood.close());
 
-  it('is the network of the machine, and no file or process more', () =>
+  it('is the network of the machine, without more files or processes', () =>
     neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
       const { apiUrl, databaseUrl, dataDir } = neighbourhood.stack;
       const tcp = [apiUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
@@ -232,7 +232,7 @@ describe('what handlers can reach with HANDLER_NETWORK=host', function () {
 describe('what these tests see without a sandbox', function () {
   this.timeout(90_000);
 
-  it('is much, so they would fail', async () => {
+  it('is much, so that these tests can fail', async () => {
     const neighbourhood = await startNeighbourhood({ sandbox: 'off' });
     try {
       const { apiUrl, dataDir } = neighbourhood.stack;

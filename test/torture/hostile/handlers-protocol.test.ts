@@ -95,14 +95,14 @@ describe('handlers that violate the protocol', () => {
       }));
   }
 
-  it('a head that is larger than any', () =>
+  it('a head over the size limit', () =>
     attack(async (attacker) => {
       expect((await attacker.do('large-head')).status).to.equal(502);
       await attacker.recovered();
     }));
 
   for (const action of ['unfinished', 'stop-reading']) {
-    it(`${action}: its request runs over the deadline`, () =>
+    it(`${action}: its request exceeds its deadline`, () =>
       attack(async (attacker) => {
         const [answer, other] = await Promise.all([
           attacker.do(action),
@@ -113,7 +113,7 @@ describe('handlers that violate the protocol', () => {
       }));
   }
 
-  it('byte by byte is slow, and nothing more', () =>
+  it('byte by byte is slow, and has no other effect', () =>
     attack(async (attacker) => {
       expect(await attacker.do('byte-by-byte')).to.include({ status: 200, text: 'raw' });
       expect(attacker.crashes()).to.deep.equal([]);
@@ -137,12 +137,12 @@ describe('handlers that violate the protocol', () => {
     ['there is nothing', '', /it cannot be reached: ENOENT/],
     ['is a file', 'std::fs::write(&path, "no socket").expect("a file");', /its socket is not a socket/],
     [
-      'is a link to the socket of somebody else',
+      'is a link to a socket of another process',
       'std::os::unix::fs::symlink("/run/services/services.sock", &path).expect("a link");',
       /its socket is not a socket/,
     ],
     [
-      'is a socket on which nobody listens',
+      'is a socket without a listener',
       'std::mem::forget(std::os::unix::net::UnixDatagram::bind(&path).expect("a socket"));',
       /it cannot be reached: /,
     ],

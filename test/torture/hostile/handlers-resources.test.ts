@@ -44,7 +44,7 @@ describe('handlers that exhaust resources', () => {
   };
 
   describe('time', () => {
-    it('an endless loop runs over its deadline, and the process is replaced', () =>
+    it('an endless loop exceeds its deadline, and the process is replaced', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
         expect((await attacker.do('spin')).status).to.equal(504);
@@ -105,7 +105,7 @@ describe('handlers that exhaust resources', () => {
     it('an endless recursion', () =>
       attack((attacker) => expectCrash(attacker, 'recurse', /SIGSEGV.*exhausted stack/)));
 
-    it('a gigabyte at once is not given to it', () =>
+    it('allocating a gigabyte at once fails', () =>
       attack((attacker) => expectCrash(attacker, 'memory-at-once', /SIGSEGV, as by abort/)));
 
     it('a gigabyte, little by little', () =>
@@ -197,10 +197,10 @@ describe('handlers that exhaust resources', () => {
   });
 
   describe('answers', () => {
-    it('a gigabyte for which it has no memory', () =>
+    it('a response of a gigabyte over its memory limit', () =>
       attack((attacker) => expectCrash(attacker, 'megabytes&mb=1024', /SIGSEGV, as by abort/)));
 
-    it('a gigabyte for which it has the memory: more than an answer may have is a 500', () =>
+    it('a response of a gigabyte within its memory limit is a 500, because it exceeds the limit of responses', () =>
       attack(
         async (attacker) => {
           const { status, text } = await attacker.do('megabytes&mb=1024');
@@ -226,7 +226,7 @@ describe('handlers that exhaust resources', () => {
     it('exit(0)', () => attack((attacker) => expectCrash(attacker, 'exit', /exit code 0/)));
     it('abort()', () => attack((attacker) => expectCrash(attacker, 'abort', /SIGSEGV, as by abort/)));
 
-    it('again and again: it goes to error, with the reason', () =>
+    it('repeated crashes set it to error, with the reason', () =>
       attack(async (attacker) => {
         await eventually(async () => {
           await attacker.do('memory-at-once');

@@ -61,7 +61,7 @@ describe('hostile handlers', function () {
     expect(String(answer.payload)).to.equal('value');
   }
 
-  it('that send nothing, or much, before their token are disconnected', async () => {
+  it('that send nothing, or too much, before their token are disconnected', async () => {
     const silent = rawConnection();
     const large = rawConnection();
     large.resume();
@@ -94,7 +94,7 @@ describe('hostile handlers', function () {
     await eventually(expectServed);
   });
 
-  it('that send incomplete calls do not fill the memory, and are not waited for', async () => {
+  it('that send incomplete calls do not fill the memory, and are disconnected at a timeout', async () => {
     const before = await memoryMb();
     const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
     const head = JSON.stringify({ pool: 'cache', op: 'set', args: { key: 'x' } });

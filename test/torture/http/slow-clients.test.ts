@@ -1,4 +1,4 @@
-/** Clients that send or read so slowly that they would hold a connection for ever, one by one and many at a time. */
+/** Clients that send or read too slowly, which would hold connections without a limit: one by one, and many at once. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Two machines at work on the same endpoints: whoever is asked, both act, and both serve. Their clocks differ. */
+/** Two machines with the same endpoints: whichever gets a request, both act on it, and both serve. Their clocks differ. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -36,7 +36,7 @@ describe('two machines', function () {
     ['a', 'b'],
     ['b', 'a'],
   ] as const) {
-    it(`both serve, or stop serving, when the answer of machine ${asked} is there`, async () => {
+    it(`both serve, or stop serving, when machine ${asked} has answered`, async () => {
       const path = `/asked-${asked}`;
       const id = await machines[asked].deploy({ path, code: ANYTHING });
       expect(new Set(await instances(path)).size).to.equal(2);
@@ -51,7 +51,7 @@ describe('two machines', function () {
     });
   }
 
-  it('either compiles for both, which fetch the executable from the store', async () => {
+  it('either one compiles for both, which fetch the executable from the store', async () => {
     const [{ a, b }, source] = [machines, { method: 'GET', domain: '*' }];
     for (const [asked, worker, number] of [
       [a, b, 7001],
