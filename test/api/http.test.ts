@@ -181,7 +181,7 @@ describe('HTTP', () => {
       [
         'with a body whose pieces are broken',
         'POST /api/domains HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
-          'Transfer-Encoding: chunked\r\n\r\nnonsense\r\n',
+          'Transfer-Encoding: chunked\r\n\r\ngarbage\r\n',
         'malformed_request',
       ],
     ] as const) {

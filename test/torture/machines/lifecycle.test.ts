@@ -1,4 +1,4 @@
-/** Two machines with the same endpoints: whichever gets a request, both act on it, and both serve. Their clocks differ. */
+/** Two machines with the same endpoints: whichever gets a request, both act and serve. Their clocks differ. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
