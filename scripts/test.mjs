@@ -1,7 +1,7 @@
 /**
- * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, both, or single files
- * (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need, and ends with one line
- * `N passed, N failed` for all. With CI=true, a skipped test is a failure.
+ * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `check` (`npm run check` as one
+ * test), several of these, or single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need,
+ * and ends with one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 
-const GROUPS = { everyday, torture };
+const GROUPS = { check, everyday, torture };
 /** Tests that need the whole machine, or take long. */
 const TORTURE = 'dist/test/torture/';
 /** Tests that start all processes take longest. */
@@ -46,6 +46,11 @@ async function fillBuildCache() {
   step('Preparing what handlers are compiled against');
   const code = await run(process.execPath, [`${ROOT}dist/test/support/fill-build-cache.js`]);
   if (code !== 0) fail('No handler can be compiled; see the error above.');
+}
+
+async function check() {
+  const code = await run(process.execPath, [`${ROOT}scripts/check.mjs`]);
+  total[code === 0 ? 'passed' : 'failed']++;
 }
 
 /** The tests of the SDK, concurrently with those of the service, several files at a time. */
