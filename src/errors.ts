@@ -11,135 +11,96 @@ interface ErrorKind {
 }
 
 const kinds = {
-  invalid_input: {
-    status: 400,
-    meaning: 'A field, parameter or id of the request is missing or wrong; the message names it.',
-  },
-  invalid_json: { status: 400, meaning: 'The body is not well-formed JSON.' },
-  invalid_dependency: {
-    status: 400,
-    meaning: 'A crate name, version, feature or key in `dependencies` is not accepted.',
-  },
-  invalid_spec: {
-    status: 400,
-    meaning: 'The OpenAPI document cannot be imported; the message names the location and the reason.',
-  },
-  invalid_bundle: {
-    status: 400,
-    meaning: 'The ZIP bundle cannot be imported; the message names the file and the reason.',
-  },
-  invalid_config: {
-    status: 400,
-    meaning: 'The `config` of a service is invalid for its type; the message names the key.',
-  },
-  malformed_request: {
-    status: 400,
-    meaning: 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.',
-  },
-  unauthorized: { status: 401, meaning: 'API_KEY is set and the request carries no valid key.' },
-  foreign_origin: {
-    status: 403,
-    meaning:
-      'The request comes from a web page of another origin, or is for a host name that this API does not serve.',
-  },
-  not_found: { status: 404, meaning: 'The path or the resource does not exist.' },
-  method_not_allowed: {
-    status: 405,
-    meaning: 'The path exists, but not with this method; `Allow` lists those it has.',
-  },
-  request_timeout: { status: 408, meaning: 'The request did not arrive in time.' },
-  host_taken: { status: 409, meaning: 'Another domain already has this host.' },
-  route_taken: {
-    status: 409,
-    meaning: 'Another endpoint already serves this method and route on this domain; the message names it.',
-  },
-  domain_mismatch: {
-    status: 409,
-    meaning: "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
-  },
-  pool_id_taken: { status: 409, meaning: 'The endpoint already has a service bound under this pool_id.' },
-  service_disabled: { status: 409, meaning: 'The service cannot be activated: it is disabled.' },
-  endpoint_has_no_code: { status: 409, meaning: 'The endpoint cannot be compiled: it has no code.' },
-  endpoint_not_compiled: {
-    status: 409,
-    meaning: 'The endpoint cannot be started: it has no successful build.',
-  },
-  endpoint_not_running: { status: 409, meaning: 'The endpoint cannot be stopped: it is not running.' },
-  start_overtaken: {
-    status: 409,
-    meaning: 'During the start, the endpoint was stopped or another start replaced this one.',
-  },
-  body_too_large: { status: 413, meaning: 'The body is larger than the configured limit.' },
-  unsupported_media_type: {
-    status: 415,
-    meaning: 'The media type or the encoding of the body is not supported; the message names those that are.',
-  },
-  expectation_failed: {
-    status: 417,
-    meaning: 'The request has an `Expect` header other than `100-continue`.',
-  },
-  compile_failed: {
-    status: 422,
-    meaning: 'The compiler rejected the handler; `error` is its output, `diagnostics` the same as data.',
-  },
-  compile_timeout: { status: 422, meaning: 'The build exceeded its time limit and was aborted.' },
-  handler_start_failed: {
-    status: 422,
-    meaning: 'The handler was started but did not become ready; the message has its last output.',
-  },
-  headers_too_large: { status: 431, meaning: 'The headers are larger than the server accepts.' },
-  internal_error: {
-    status: 500,
-    meaning: 'An internal error of the service; the log has the details under the request id.',
-  },
-  secret_key_mismatch: {
-    status: 500,
-    meaning: 'A stored service config cannot be decrypted: SECRET_KEY is not the one it was saved with.',
-  },
-  backend_failed: {
-    status: 502,
-    meaning:
-      'The backend of a service cannot be reached or rejected the operation; the message has the reason.',
-  },
-  too_many_connections: {
-    status: 503,
-    meaning: 'The server has reached its connection limit; this connection was closed.',
-  },
-  database_unavailable: { status: 503, meaning: 'PostgreSQL cannot be reached at the moment.' },
-  queue_unavailable: { status: 503, meaning: 'The job queue cannot be reached at the moment.' },
-  artifact_store_unavailable: {
-    status: 503,
-    meaning: 'The store of compiled handlers cannot be reached at the moment, or rejects requests.',
-  },
-  no_gateway: { status: 503, meaning: 'No gateway process is alive, so nothing can be started or stopped.' },
-  no_worker: { status: 503, meaning: 'No worker process is alive, so nothing can be compiled.' },
-  no_actor_host: {
-    status: 503,
-    meaning: 'No actor-host process is alive, or none can be reached, so services cannot be used or tested.',
-  },
-  no_object_storage: {
-    status: 503,
-    meaning: 'No object-storage service is active, or the requested one is not.',
-  },
-  import_busy: {
-    status: 503,
-    meaning: 'Other changes of the same domain blocked the import for too long; nothing was imported.',
-  },
-  wait_timeout: {
-    status: 504,
-    meaning: 'The request timed out, but its work continues; `details` names the build or the import.',
-  },
-  no_disk_space: {
-    status: 507,
-    meaning: 'A disk of the service is full; the message names it. Stored data is intact.',
-  },
-} as const satisfies Record<string, ErrorKind>;
+  invalid_input: [400, 'A field, parameter or id of the request is missing or wrong; the message names it.'],
+  invalid_json: [400, 'The body is not well-formed JSON.'],
+  invalid_dependency: [400, 'A crate name, version, feature or key in `dependencies` is not accepted.'],
+  invalid_spec: [
+    400,
+    'The OpenAPI document cannot be imported; the message names the location and the reason.',
+  ],
+  invalid_bundle: [400, 'The ZIP bundle cannot be imported; the message names the file and the reason.'],
+  invalid_config: [400, 'The `config` of a service is invalid for its type; the message names the key.'],
+  malformed_request: [400, 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.'],
+  unauthorized: [401, 'API_KEY is set and the request carries no valid key.'],
+  foreign_origin: [
+    403,
+    'The request comes from a web page of another origin, or is for a host name that this API does not serve.',
+  ],
+  not_found: [404, 'The path or the resource does not exist.'],
+  method_not_allowed: [405, 'The path exists, but not with this method; `Allow` lists those it has.'],
+  request_timeout: [408, 'The request did not arrive in time.'],
+  host_taken: [409, 'Another domain already has this host.'],
+  route_taken: [
+    409,
+    'Another endpoint already serves this method and route on this domain; the message names it.',
+  ],
+  domain_mismatch: [
+    409,
+    "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
+  ],
+  pool_id_taken: [409, 'The endpoint already has a service bound under this pool_id.'],
+  service_disabled: [409, 'The service cannot be activated: it is disabled.'],
+  endpoint_has_no_code: [409, 'The endpoint cannot be compiled: it has no code.'],
+  endpoint_not_compiled: [409, 'The endpoint cannot be started: it has no successful build.'],
+  endpoint_not_running: [409, 'The endpoint cannot be stopped: it is not running.'],
+  start_overtaken: [409, 'During the start, the endpoint was stopped or another start replaced this one.'],
+  body_too_large: [413, 'The body is larger than the configured limit.'],
+  unsupported_media_type: [
+    415,
+    'The media type or the encoding of the body is not supported; the message names those that are.',
+  ],
+  expectation_failed: [417, 'The request has an `Expect` header other than `100-continue`.'],
+  compile_failed: [
+    422,
+    'The compiler rejected the handler; `error` is its output, `diagnostics` the same as data.',
+  ],
+  compile_timeout: [422, 'The build exceeded its time limit and was aborted.'],
+  handler_start_failed: [
+    422,
+    'The handler was started but did not become ready; the message has its last output.',
+  ],
+  headers_too_large: [431, 'The headers are larger than the server accepts.'],
+  internal_error: [500, 'An internal error of the service; the log has the details under the request id.'],
+  secret_key_mismatch: [
+    500,
+    'A stored service config cannot be decrypted: SECRET_KEY is not the one it was saved with.',
+  ],
+  backend_failed: [
+    502,
+    'The backend of a service cannot be reached or rejected the operation; the message has the reason.',
+  ],
+  too_many_connections: [503, 'The server has reached its connection limit; this connection was closed.'],
+  database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
+  queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
+  artifact_store_unavailable: [
+    503,
+    'The store of compiled handlers cannot be reached at the moment, or rejects requests.',
+  ],
+  no_gateway: [503, 'No gateway process is alive, so nothing can be started or stopped.'],
+  no_worker: [503, 'No worker process is alive, so nothing can be compiled.'],
+  no_actor_host: [
+    503,
+    'No actor-host process is alive, or none can be reached, so services cannot be used or tested.',
+  ],
+  no_object_storage: [503, 'No object-storage service is active, or the requested one is not.'],
+  import_busy: [
+    503,
+    'Other changes of the same domain blocked the import for too long; nothing was imported.',
+  ],
+  wait_timeout: [
+    504,
+    'The request timed out, but its work continues; `details` names the build or the import.',
+  ],
+  no_disk_space: [507, 'A disk of the service is full; the message names it. Stored data is intact.'],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>;
 
 /** A stable, documented error code. */
 export type ErrorCode = keyof typeof kinds;
 
 /** All codes with their status and meaning, in the order of the documentation. */
-export const ERROR_CATALOGUE: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
+export const ERROR_CATALOGUE = Object.fromEntries(
+  Object.entries(kinds).map(([code, [status, meaning]]) => [code, { status, meaning }]),
+) as Readonly<Record<ErrorCode, ErrorKind>>;
 
 /** Further members of an error response. */
 export interface ErrorExtras {
