@@ -92,12 +92,9 @@ export async function requireRust() {
     );
 }
 
-/** Whether a version is lower than the required one, which has two or three numbers. */
+/** Whether a version is lower than the required one, which may have fewer numbers. */
 export function isOlder(version, needed) {
-  const numbers = (text) => text.split('.').map(Number);
-  const [found, least] = [numbers(version), numbers(needed)];
-  const at = least.findIndex((number, index) => number !== found[index]);
-  return at >= 0 && found[at] < least[at];
+  return version.localeCompare(needed, 'en', { numeric: true }) < 0;
 }
 
 /** Installs missing packages needed for running. Other packages stay. */

@@ -2,12 +2,13 @@
  * Finds the Rust toolchain and the SDK, and computes their fingerprint: artifacts are reused for the same fingerprint
  * only.
  */
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
+import { promisify } from 'node:util';
 
 /** The tools that compile handlers on this machine. */
 export interface Toolchain {
@@ -31,6 +32,7 @@ export class ToolchainError extends Error {
   override readonly name = 'ToolchainError';
 }
 
+const execute = promisify(execFile);
 const SDK_FOLDER = fileURLToPath(new URL('../../../sdk', import.meta.url));
 
 /**
@@ -68,7 +70,7 @@ function inSysroot(sysroot: string, tool: string): string {
 /** Runs a tool in the folder of the SDK: rustup can select toolchains per folder. */
 async function toolOutput(tool: string, args: string[]): Promise<string> {
   try {
-    return (await execa(tool, args, { cwd: SDK_FOLDER })).stdout.trim();
+    return (await execute(tool, args, { cwd: SDK_FOLDER })).stdout.trim();
   } catch (cause) {
     throw await toolchainError(`\`${tool} ${args.join(' ')}\` does not work`, cause);
   }

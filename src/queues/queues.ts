@@ -1,5 +1,6 @@
 /** The job queues, for producers and consumers. */
 import { type Job, type Processor, type Queue, runMigrations } from 'bullmq';
+import pTimeout from 'p-timeout';
 import { AppError, toError } from '../errors.js';
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
@@ -170,10 +171,9 @@ async function hasJob(queue: Queue, id: string): Promise<boolean> {
 }
 
 async function depthsOf(queue: Queue): Promise<QueueDepth[]> {
-  const counts = await withTimeout(
-    queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
-    ANSWER_TIMEOUT_MS,
-  );
+  const counts = await pTimeout(queue.getJobCounts('waiting', 'active', 'delayed', 'failed'), {
+    milliseconds: ANSWER_TIMEOUT_MS,
+  });
   return Object.entries(counts).map(([state, jobs]) => ({ queue: queue.name, state, jobs }));
 }
 
@@ -183,7 +183,7 @@ const ANSWER_TIMEOUT_OF_CHILD_MS = 10;
 /** @throws AppError queue_unavailable */
 async function reaching(work: Promise<unknown>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<void> {
   try {
-    await withTimeout(work, timeoutMs);
+    await pTimeout(work, { milliseconds: timeoutMs });
   } catch (cause) {
     throw new AppError(
       'queue_unavailable',
@@ -191,18 +191,6 @@ async function reaching(work: Promise<unknown>, timeoutMs = ANSWER_TIMEOUT_MS): 
       {},
       { cause },
     );
-  }
-}
-
-async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
