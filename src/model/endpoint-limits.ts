@@ -1,95 +1,77 @@
 /**
- * Limits of an endpoint: what its author may set, and what is in force. The configuration has a value for each, which
- * is both the default and the most an endpoint may ask for: its author is not the operator of the machine.
+ * Limits of an endpoint: those that its author may set, and those that apply. The configuration has a value for each,
+ * which is both the default and the maximum: the author is not the operator of the machine.
  */
 import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
 
-/** What an author has set; what is left out is as the configuration says. */
-export interface EndpointLimits {
-  /** Memory of all its processes together, MiB. */
-  readonly memory_mb?: number;
-  /** Processes and threads. */
-  readonly processes?: number;
-  /** Open files and connections of each process. */
-  readonly open_files?: number;
-  /** CPU time of all its processes, percent of one core, averaged over ten seconds. */
-  readonly cpu_percent?: number;
-  /** Deadline of one request, milliseconds. */
-  readonly timeout_ms?: number;
-  /** Requests in it at the same time on one gateway. */
-  readonly concurrent_requests?: number;
-}
-
-/** What is in force: all of them, but for CPU time, which may have no limit. */
-export type LimitsInForce = Required<Omit<EndpointLimits, 'cpu_percent'>> &
-  Pick<EndpointLimits, 'cpu_percent'>;
-
+/** A limit of the configuration that an endpoint can lower. */
 interface LimitKind {
-  /** Its default, and the most it may be. */
-  readonly setting:
-    | 'HANDLER_MEMORY_MB'
-    | 'HANDLER_PROCESSES'
-    | 'HANDLER_OPEN_FILES'
-    | 'HANDLER_CPU_PERCENT'
-    | 'REQUEST_TIMEOUT_MS'
-    | 'HANDLER_CONCURRENT_REQUESTS';
-  /** The least with which a handler works. */
+  /** Default and maximum. */
+  readonly setting: keyof Config;
+  /** The lowest value with which a handler works. */
   readonly minimum: number;
   readonly maximum: number;
   readonly description: string;
 }
 
-type LimitName = keyof EndpointLimits;
-
-const KINDS: Readonly<Record<LimitName, LimitKind>> = {
+const KINDS = {
   memory_mb: {
     setting: 'HANDLER_MEMORY_MB',
     minimum: 16,
     maximum: 1_048_576,
-    description: 'Memory of all its processes together, MiB. Over it they are ended',
+    description: 'Memory of all its processes together, MiB. Beyond it, they are ended',
   },
   processes: {
     setting: 'HANDLER_PROCESSES',
     minimum: 16,
     maximum: 1_000_000,
-    description: 'Processes and threads; no more can be started',
+    description: 'Processes and threads; more cannot be started',
   },
   open_files: {
     setting: 'HANDLER_OPEN_FILES',
     minimum: 32,
     maximum: 1_048_576,
-    description: 'Open files and connections of one process; no more can be opened',
+    description: 'Open files and connections of one process; more cannot be opened',
   },
   cpu_percent: {
     setting: 'HANDLER_CPU_PERCENT',
     minimum: 1,
     maximum: 102_400,
     description:
-      'CPU time of all its processes, percent of one core, averaged over ten seconds. Over it they are ended',
+      'CPU time of all its processes, percent of one core, averaged over ten seconds. Beyond it, they are ended',
   },
   timeout_ms: {
     setting: 'REQUEST_TIMEOUT_MS',
     minimum: 1,
     maximum: 3_600_000,
-    description: 'Deadline of one request, milliseconds. Over it the answer is 504',
+    description: 'Deadline of one request, milliseconds. Beyond it, the answer is 504',
   },
   concurrent_requests: {
     setting: 'HANDLER_CONCURRENT_REQUESTS',
     minimum: 1,
     maximum: 65_536,
     description:
-      'Requests in it at the same time, on each gateway, divided among its fronts. Over it the answer is 429',
+      'Requests in it at the same time, on each gateway, divided among its fronts. Beyond it, the answer is 429',
   },
-};
+} as const satisfies Readonly<Record<string, LimitKind>>;
 
-const ENTRIES = Object.entries(KINDS) as readonly [LimitName, LimitKind][];
+type LimitName = keyof typeof KINDS;
+
+/** The limits that an author has set; the others are those of the configuration. */
+export type EndpointLimits = { readonly [Name in LimitName]?: number };
+
+/** The limits that apply: all of them, except that CPU time may be unlimited. */
+export type LimitsInForce = Required<Omit<EndpointLimits, 'cpu_percent'>> &
+  Pick<EndpointLimits, 'cpu_percent'>;
+
+const ENTRIES = Object.entries(KINDS) as readonly [LimitName, (typeof KINDS)[LimitName]][];
 
 /** JSON Schema of `EndpointLimits`. */
 export const LIMITS_SCHEMA = {
   type: 'object',
   description:
-    'Limits of its handler that are tighter than those of the configuration. They are in force at once: processes are replaced without losing a request.',
+    'Limits of its handler, tighter than those of the configuration. They apply at once: processes are replaced without losing a request.',
   properties: Object.fromEntries(
     ENTRIES.map(([name, { setting, minimum, maximum, description }]) => [
       name,
@@ -101,12 +83,12 @@ export const LIMITS_SCHEMA = {
       },
     ]),
   ),
-  // A misspelt limit would silently not be in force.
+  // A misspelt limit would silently not apply.
   additionalProperties: false,
 } as const;
 
 /** The settings that limits depend on. */
-export type LimitSettings = Pick<Config, LimitKind['setting']>;
+export type LimitSettings = Pick<Config, (typeof KINDS)[LimitName]['setting']>;
 
 /**
  * Checks limits, which fit the schema, against the configuration.
@@ -130,8 +112,8 @@ export function requireWithinSettings(
 }
 
 /**
- * What is in force on this gateway: the lower of the endpoint's limit and the gateway's configuration, which may differ
- * from that of the management API, or have changed since the limit was set.
+ * The limits that apply on this gateway: the lower of the endpoint's limit and the gateway's configuration, which may
+ * differ from that of the management API, or have changed since the limit was set.
  */
 export function limitsInForce(limits: EndpointLimits | null, settings: LimitSettings): LimitsInForce {
   const least = (name: LimitName, setting: number) => Math.min(limits?.[name] ?? setting, setting);
@@ -146,7 +128,7 @@ export function limitsInForce(limits: EndpointLimits | null, settings: LimitSett
   };
 }
 
-/** Of limits that are above what a gateway allows, their names. */
+/** The names of limits that are above those of a gateway. */
 export function limitsAbove(limits: EndpointLimits | null, inForce: LimitsInForce): string[] {
   return ENTRIES.flatMap(([name]) => ((limits?.[name] ?? 0) > (inForce[name] ?? Infinity) ? [name] : []));
 }
