@@ -138,7 +138,7 @@ function parseSegment(text: string): Segment {
     // Parameters are members of a JavaScript object, which cannot have this name.
     if (!PARAMETER_NAME.test(name) || name === '__proto__') {
       throw new RouteSyntaxError(
-        `has a parameter named "${name}"; a name begins with a letter or "_" and goes on with letters, digits, "_", "-" and "."`,
+        `has a parameter named "${name}"; a name begins with a letter or "_" and continues with letters, digits, "_", "-" and "."`,
       );
     }
     return { kind: 'param', name };

@@ -92,7 +92,7 @@ export class FrameEncoder {
     return this.#end === this.#start && this.#parts.length === 0;
   }
 
-  /** Hands over what was collected, in pieces to be written in turn, and starts anew. */
+  /** Returns the collected frames, as pieces to be written in order, and starts empty. */
   take(): Uint8Array[] {
     this.#endPart();
     const taken = this.#parts;

@@ -48,7 +48,7 @@ impl Response {
         Self::json(201, body)
     }
 
-    /// 202 with a JSON body: the work goes on after the answer.
+    /// 202 with a JSON body: the work continues after the response.
     pub fn accepted<T: Serialize>(body: T) -> Self {
         Self::json(202, body)
     }

@@ -92,7 +92,7 @@ export const endpointRoutes = [
     method: 'PUT',
     path: '/api/endpoints/{id}',
     summary:
-      'Change the given fields of an endpoint. Code that runs goes on until the next start or stop; limits are in force at once',
+      'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits apply at once',
     tag,
     params: IdParams,
     body: UpdateEndpoint,

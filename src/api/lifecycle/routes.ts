@@ -41,7 +41,7 @@ export const lifecycleRoutes = [
     tag,
     params: IdParams,
     data: Compiled,
-    alternatives: { 202: { description: 'The build goes on; `Location` shows it', data: Accepted } },
+    alternatives: { 202: { description: 'The build continues; `Location` shows it', data: Accepted } },
     errors: [
       'endpoint_has_no_code',
       'compile_failed',

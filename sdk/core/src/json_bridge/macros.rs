@@ -156,7 +156,7 @@ macro_rules! __json_members {
         $crate::__json_put!($object ($($key)+) $crate::__private::to_value(&$value));
         $($crate::__json_members!($object () $($rest)*);)?
     };
-    // The key goes on.
+    // The key continues.
     ($object:ident ($($key:tt)*) $next:tt $($rest:tt)*) => {
         $crate::__json_members!($object ($($key)* $next) $($rest)*);
     };

@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(1);
-/// It goes on polling this long after the last call, so that steady traffic does not wake it for each request.
+/// It continues polling this long after the last call, so that steady traffic does not wake it for each request.
 const IDLE_TICKS: u32 = 20;
 
 /// The monitor's shared side.

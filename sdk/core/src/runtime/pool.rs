@@ -24,7 +24,7 @@ pub struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// Connections that idle threads shall work for, at most one for each idle thread.
+    /// Connections that wait for an idle thread, at most one for each.
     assigned: VecDeque<Arc<GatewayConnection>>,
     idle: usize,
     total: usize,
@@ -91,7 +91,7 @@ impl Pool {
         }
     }
 
-    /// The next connection to work for; `None` when the thread shall end.
+    /// The next connection to work for; `None` when the thread is to end.
     fn wait(&self) -> Option<Arc<GatewayConnection>> {
         let mut state = lock(&self.state);
         state.idle += 1;

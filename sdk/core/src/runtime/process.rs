@@ -32,7 +32,7 @@ impl Process {
     pub fn from_environment() -> Self {
         die_with_parent();
         let Some(socket) = std::env::var_os("EDGE_SOCKET") else {
-            fatal("this program is an endpoint handler and is started by the gateway. To run it by hand, set EDGE_SOCKET to the path of the Unix socket it shall listen on.")
+            fatal("this program is an endpoint handler and is started by the gateway. To run it by hand, set EDGE_SOCKET to the path of the Unix socket to listen on.")
         };
         Process {
             max_threads: number("EDGE_MAX_THREADS").unwrap_or(DEFAULT_MAX_THREADS).max(1),

@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// More are closed when their call is over. As many as requests usually run at once, or busy handlers would connect
-/// anew again and again.
+/// More are closed after their call. As many as requests usually run at once, or busy handlers would connect again and
+/// again.
 const MAX_IDLE: usize = 64;
 /// A connection that was not needed for one to two of these is closed: the actor host allows a handler only so many,
 /// and a burst of calls leaves more than are needed.

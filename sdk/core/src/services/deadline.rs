@@ -31,7 +31,7 @@ pub fn with_deadline<T>(deadline: Duration, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The deadline calls on this thread shall have, in milliseconds, if any was asked for.
+/// The deadline of calls on this thread, in milliseconds, if one was set.
 pub fn current() -> Option<Duration> {
     DEADLINE.get()
 }

@@ -142,14 +142,14 @@ impl EmailMessage {
         self
     }
 
-    /// Adds a recipient of a copy whom the others do not see.
+    /// Adds a recipient of a blind copy.
     #[must_use]
     pub fn bcc(mut self, address: impl Into<String>) -> Self {
         self.bcc.push(address.into());
         self
     }
 
-    /// Where replies shall go.
+    /// The address for replies.
     #[must_use]
     pub fn reply_to(mut self, address: impl Into<String>) -> Self {
         self.reply_to = Some(address.into());
