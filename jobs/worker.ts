@@ -35,6 +35,7 @@ import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { openDatabase } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
+import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { ActiveJobs } from './active-jobs.js';
 import { compile } from './compile.js';
@@ -223,9 +224,8 @@ async function makeBuildFolder(dataDir: string, sandbox: Sandbox): Promise<strin
 
 /** Makes the folder for builds of this process, and removes those of workers that were killed. */
 async function makeScratch(folder: string, log: Logger): Promise<string> {
-  await removeAbandoned(folder, /^scratch-(\d+)$/, log);
-  const own = join(folder, `scratch-${process.pid}`);
-  // It may exist: an earlier worker with the same process id left it.
-  await mkdir(own, { recursive: true });
+  await removeAbandoned(folder, new RegExp(`^scratch-(${PROCESS_PATTERN})$`), log);
+  const own = join(folder, `scratch-${THIS_PROCESS}`);
+  await mkdir(own);
   return own;
 }

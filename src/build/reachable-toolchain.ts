@@ -12,6 +12,7 @@ import { isOpenToAll } from '../bootstrap/reachable-folder.js';
 import { removeAbandoned } from '../sandbox/abandoned.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Logger } from '../util/log.js';
+import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
 import type { Toolchain } from './toolchain.js';
 
 const run = promisify(execFile);
@@ -20,6 +21,7 @@ const run = promisify(execFile);
 const PARTS_OF_RUST = ['bin', 'lib', 'libexec'];
 /** Output of cargo in the folder of the SDK, which builds do not need. */
 const OUTPUT_OF_CARGO = 'target';
+const COPY_IN_PROGRESS = new RegExp(`^\\.copy-(${PROCESS_PATTERN})-[0-9a-f]{16}$`);
 const COPY = /^(rust|sdk)-[0-9a-f]{16}$/;
 /** Longer than a worker of this machine is expected to run with an old copy. */
 const KEEP_UNUSED_MS = 30 * 24 * 3600 * 1000;
@@ -37,7 +39,7 @@ export async function reachableToolchain(
 ): Promise<Toolchain> {
   const isReadable = async (source: string, parts: readonly string[]) =>
     (!realPaths || (await isOpenToAll(source))) && (await areReadableByAll(parts));
-  await removeAbandoned(folder, /^\.copy-(\d+)-/, log);
+  await removeAbandoned(folder, COPY_IN_PROGRESS, log);
   const { version, host, sysroot, sdk, fingerprint } = toolchain;
   const reachable = async (
     source: string,
@@ -83,7 +85,7 @@ type CopyParts = (folder: string, sources: readonly string[]) => Promise<void>;
 
 /** Copies atomically. */
 async function copy(sources: readonly string[], target: string, copyParts: CopyParts): Promise<void> {
-  const making = join(target, '..', `.copy-${process.pid}-${digest(target)}`);
+  const making = join(target, '..', `.copy-${THIS_PROCESS}-${digest(target)}`);
   try {
     await copyParts(making, sources);
     await rename(making, target);

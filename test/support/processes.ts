@@ -1,6 +1,6 @@
 /** The real processes, started separately as by the Procfile: with a separate database, ports and folder. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, readdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -90,6 +90,14 @@ export const BUILD_CACHE = join(
   'edge-gateway',
   'test-build',
 );
+
+/** The folder of a worker in `BUILD_CACHE` with what it is compiling. */
+export async function scratchOf(worker: number): Promise<string> {
+  const names = await readdir(BUILD_CACHE);
+  const [name] = names.filter((found) => found.startsWith(`scratch-${worker}-`));
+  if (name === undefined) throw new Error(`The worker ${worker} has no folder for builds.`);
+  return join(BUILD_CACHE, name);
+}
 
 /** Starts the processes; resolves when all are ready. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {

@@ -1,11 +1,12 @@
 /** Workers and web processes that are killed in the middle of a compile, wherever the queue lives. */
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { slowToCompile } from '../../support/handler-sources.js';
 import { handlerCompilersOf, isRunning } from '../../support/process-state.js';
-import { must, type ProcessName, type Stack, startStack } from '../../support/processes.js';
+import { must, type ProcessName, type Stack, scratchOf, startStack } from '../../support/processes.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 
 interface BuildView {
@@ -74,7 +75,7 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       const id = await create();
       const answer = must(stack.api.post(`/api/endpoints/${id}/compile`));
       const processes = await compilers();
-      const killed = running('worker').pid;
+      const scratch = await scratchOf(running('worker').pid);
       await running('worker').end('SIGKILL');
       await stack.start('worker');
       await eventually(() => expect(processes.filter(isRunning), 'compilers left behind').to.deep.equal([]));
@@ -86,7 +87,7 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       const added = (await artifacts()).filter((name) => !before.includes(name));
       expect(added).to.deep.equal([done.artifact]);
       // The files of the try that was cut off are gone.
-      expect(await readdir(join(stack.dataDir, 'build'))).not.to.include(`scratch-${killed}`);
+      expect(existsSync(scratch)).to.equal(false);
       const lines = running('worker').logged.lines;
       const finish = lines.find((line) => line['build_id'] === build_id && line.msg === 'build finished');
       expect(finish?.['request_id']).to.equal(done.request_id);

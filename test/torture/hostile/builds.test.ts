@@ -11,7 +11,7 @@ import { expectFailure } from '../../support/expect.js';
 import { multipart } from '../../support/form.js';
 import { numbered, slowToCompile } from '../../support/handler-sources.js';
 import { processesWith } from '../../support/process-state.js';
-import { BUILD_CACHE, must, type Stack, startStack } from '../../support/processes.js';
+import { BUILD_CACHE, must, type Stack, scratchOf, startStack } from '../../support/processes.js';
 import { zipOf } from '../../support/zip.js';
 
 const HANDLER = `
@@ -53,7 +53,7 @@ describe('hostile sources', () => {
   };
   const compile = async (code: string) => stack.api.post(`/api/endpoints/${await create(code)}/compile`);
   const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
-  const scratch = () => join(BUILD_CACHE, `scratch-${workerPid()}`);
+  const scratch = () => scratchOf(workerPid());
 
   /** The compiler refuses it, says nothing of what it should not, and the next handler compiles at once. */
   const refused = async (code: string, message: RegExp) => {
@@ -65,7 +65,7 @@ describe('hostile sources', () => {
       if (!code.includes(secret)) expect(text).not.to.include(secret);
   };
   const expectNothingLeft = async () => {
-    await eventually(async () => expect(await readdir(scratch())).to.deep.equal([]));
+    await eventually(async () => expect(await readdir(await scratch())).to.deep.equal([]));
     expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
   };
   afterEach(async () => {
@@ -109,9 +109,9 @@ describe('hostile sources', () => {
     const other = await create(slowToCompile(4_000_000, 7));
     const compiling = stack.api.post(`/api/endpoints/${other}/compile`);
     const folder = await eventually(async () => {
-      const [name] = await readdir(scratch());
+      const [name] = await readdir(await scratch());
       expect(name).to.be.a('string');
-      return join(scratch(), name ?? '');
+      return join(await scratch(), name ?? '');
     });
     const path = join(folder, 'work', 'handler.rs');
     await refused(`const X: &str = include_str!(${JSON.stringify(path)});${HANDLER}`, /couldn't read/);

@@ -15,7 +15,7 @@ import { eventually } from '../../support/eventually.js';
 import { expectFailure } from '../../support/expect.js';
 import { numbered } from '../../support/handler-sources.js';
 import { isRunning, processesWith } from '../../support/process-state.js';
-import { BUILD_CACHE, must, type Stack, startStack } from '../../support/processes.js';
+import { BUILD_CACHE, must, type Stack, scratchOf, startStack } from '../../support/processes.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 import { attempts, greedyCrates, lookingCrate, type Targets, trapCrate } from './crates.js';
 
@@ -126,7 +126,7 @@ describe('hostile crates', () => {
     return stack.api.post(`/api/endpoints/${id}/compile`);
   };
   const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
-  const scratch = () => join(BUILD_CACHE, `scratch-${workerPid()}`);
+  const scratch = () => scratchOf(workerPid());
   const textOf = ({ body }: HttpResponse) => (body as { error: string }).error;
 
   const expectNothingReached = (answer: HttpResponse) => {
@@ -147,7 +147,7 @@ describe('hostile crates', () => {
   afterEach(async () => {
     // The next handler compiles, and nothing is left.
     await must(compile(numbered(20_000 + ++count)));
-    await eventually(async () => expect(await readdir(scratch())).to.deep.equal([]));
+    await eventually(async () => expect(await readdir(await scratch())).to.deep.equal([]));
     const making = (await readdir(join(BUILD_CACHE, 'sets'))).filter((name) =>
       name.startsWith(`.making-${workerPid()}-`),
     );
