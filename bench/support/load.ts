@@ -43,8 +43,8 @@ export async function load({
     if (failed) throw new Error(`wrk saw failures at ${url}: ${failed[0]}`);
     return {
       requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
-      p50: milliseconds(/50%\s+(\S+)/.exec(stdout)?.[1]),
-      p99: milliseconds(/99%\s+(\S+)/.exec(stdout)?.[1]),
+      p50: milliseconds(/^ +50% +(\S+)/m.exec(stdout)?.[1]),
+      p99: milliseconds(/^ +99% +(\S+)/m.exec(stdout)?.[1]),
     };
   } finally {
     await folder.remove();
