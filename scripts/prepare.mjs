@@ -18,17 +18,27 @@ export function endQuietly() {
 }
 process.stdout.on('error', endQuietly);
 
-/** Runs a program in the root folder with inherited streams; resolves with its exit code. */
+/**
+ * Runs a program in the root folder with inherited streams; resolves with its exit code. The program must not outlive
+ * this process, nor must what it has started: it has a process group of its own, which gets the signals of this
+ * process. A second signal ends it at once.
+ */
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', detached: true, ...options });
-    // The program must not outlive this process, nor must what it has started: it has a process group of its own.
-    const kill = () => killGroup(child.pid);
+    let exitCode;
+    const kill = () => signalGroup(child.pid, 'SIGTERM');
+    const passOn = (signal, number) => {
+      if (exitCode !== undefined) process.exit(exitCode);
+      exitCode = 128 + number;
+      signalGroup(child.pid, signal);
+    };
     process.once('exit', kill);
-    for (const signal of END_SIGNALS) process.once(signal, exitBySignal);
+    for (const signal of END_SIGNALS) process.on(signal, passOn);
     const done = () => {
       process.off('exit', kill);
-      for (const signal of END_SIGNALS) process.off(signal, exitBySignal);
+      for (const signal of END_SIGNALS) process.off(signal, passOn);
+      if (exitCode !== undefined) process.exit(exitCode);
     };
     child.once('error', (error) => {
       done();
@@ -41,18 +51,14 @@ export function run(command, args, options = {}) {
   });
 }
 
-function killGroup(leader) {
+const END_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+function signalGroup(leader, signal) {
   try {
-    process.kill(-leader);
+    process.kill(-leader, signal);
   } catch {
     // It has ended.
   }
-}
-
-const END_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-
-function exitBySignal(_signal, number) {
-  process.exit(128 + number);
 }
 
 /** Fails when this version of Node is too old. */
