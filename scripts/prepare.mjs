@@ -36,9 +36,10 @@ export function run(command, args, options = {}) {
     process.once('exit', kill);
     for (const signal of END_SIGNALS) process.on(signal, passOn);
     const done = () => {
+      // With `kill`, because jobs of a shell in the background ignore SIGINT.
+      if (exitCode !== undefined) process.exit(exitCode);
       process.off('exit', kill);
       for (const signal of END_SIGNALS) process.off(signal, passOn);
-      if (exitCode !== undefined) process.exit(exitCode);
     };
     child.once('error', (error) => {
       done();
