@@ -212,33 +212,36 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
-  it('are waited for by every deactivation or deletion of the service', async () => {
-    const { data } = (await stack.api.get(`/api/services/${serviceId}`)).body as { data: { config: object } };
-    const id = await activeService(stack.api, 'postgres', data.config);
-    const other = await createEndpoint(stack.api, '/deleted');
-    await bind(stack.api, other, id, 'db');
-    const client = await connectAs(stack, other);
-    clients.push(client);
-    const { start, release } = await held();
-    const underWay = start(client).then(() => 'answered');
-    const first = stack.api.post(`/api/services/${id}/deactivate`);
-    await eventually(async () =>
-      expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
-    );
-    const ended = [
-      stack.api.post(`/api/services/${id}/deactivate`),
-      stack.api.delete(`/api/services/${id}`),
-      first,
-    ];
-    await release();
-    for (const answer of ended) {
-      const [{ status }, state] = await Promise.all([
-        answer,
-        answer.then(() => Promise.race([underWay, 'not yet'])),
-      ]);
-      expect({ status, state }).to.deep.equal({ status: 200, state: 'answered' });
-    }
-  });
+  for (const [what, end] of [
+    ['deactivation', (id: string) => stack.api.post(`/api/services/${id}/deactivate`)],
+    ['deletion', (id: string) => stack.api.delete(`/api/services/${id}`)],
+  ] as const) {
+    it(`are waited for by a deactivation of the service, and by a ${what} after it`, async () => {
+      const { data } = (await stack.api.get(`/api/services/${serviceId}`)).body as {
+        data: { config: object };
+      };
+      const id = await activeService(stack.api, 'postgres', data.config);
+      const other = await createEndpoint(stack.api, `/${what}`);
+      await bind(stack.api, other, id, 'db');
+      const client = await connectAs(stack, other);
+      clients.push(client);
+      const { start, release } = await held();
+      const underWay = start(client).then(() => 'answered');
+      const first = stack.api.post(`/api/services/${id}/deactivate`);
+      await eventually(async () =>
+        expect(await statement(client, 'SELECT 1')).to.include({ kind: 'inactive' }),
+      );
+      const ended = [end(id), first];
+      await release();
+      for (const answer of ended) {
+        const [{ status }, state] = await Promise.all([
+          answer,
+          answer.then(() => Promise.race([underWay, 'not yet'])),
+        ]);
+        expect({ status, state }).to.deep.equal({ status: 200, state: 'answered' });
+      }
+    });
+  }
 
   it('are served again at once when their service is activated while it still drains', async () => {
     const client = await connected();
