@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isErrno } from '../util/errno.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
-import { isUntrustedUser } from '../util/untrusted-users.js';
 import { readProcesses } from './process-table.js';
 
 /** Consecutive rounds without a process before it is done: a process may fork while the table is read. */
@@ -49,29 +48,27 @@ export function processesOfSession(leader: number): number[] {
     .map(([pid]) => pid);
 }
 
-/** The running processes of an untrusted user, including those of set-user-ID programs. */
+/**
+ * The running processes of a user, including those of set-user-ID programs, whose files can belong to anybody: so each
+ * process is read.
+ */
 export function processesOfUser(user: number): number[] {
   return processIds().filter((pid) => {
-    // Most processes are those of other untrusted programs, which need not be read.
-    const owner = ownerOf(pid);
-    if (owner === undefined || (owner !== user && isUntrustedUser(owner))) return false;
     const status = readStatus(pid);
     return userIn(status) === user && !hasEnded(status);
   });
 }
 
-/** Whether a process has this effective user; those that have made themselves unreadable are not seen. */
+/**
+ * Whether a process has this effective user. Much faster, for each start of a program; a process that has made itself
+ * unreadable is not seen.
+ */
 export function hasProcesses(user: number): boolean {
-  return processIds().some((pid) => ownerOf(pid) === user);
+  return processIds().some((pid) => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === user);
 }
 
 function processIds(): number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-}
-
-/** The effective user, or root for a process that is not dumpable; undefined when it has ended. */
-function ownerOf(pid: number): number | undefined {
-  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
 }
 
 /** The real user of a process; undefined when it has ended. */

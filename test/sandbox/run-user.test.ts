@@ -1,12 +1,13 @@
 /** User ids of untrusted programs: no two programs have one, and what killed processes have left is ended by it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, symlink } from 'node:fs/promises';
+import { chmod, chown, copyFile, readdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { killAll } from '../../src/sandbox/kill.js';
 import { killAbandoned, RunUser } from '../../src/sandbox/run-user.js';
 import { HAS_UNTRUSTED_USERS, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
+import { eventually } from '../support/eventually.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 describe('the users of untrusted programs', () => {
@@ -29,8 +30,8 @@ describe('the users of untrusted programs', () => {
     user.claim();
     return user;
   };
-  const runAs = async (uid: number) => {
-    const program = spawn('/bin/sleep', ['1000'], { uid, gid: UNTRUSTED_GROUP, stdio: 'ignore' });
+  const runAs = async (uid: number, file = '/bin/sleep') => {
+    const program = spawn(file, ['1000'], { uid, gid: UNTRUSTED_GROUP, stdio: 'ignore' });
     programs.push(program);
     await once(program, 'spawn');
     return program;
@@ -51,6 +52,22 @@ describe('the users of untrusted programs', () => {
     same.claim();
     same.release();
     expect(await readdir(records.path)).to.deep.equal([]);
+  });
+
+  it('are ended with programs that they run as the owner of a set-user-ID file', async () => {
+    const [user, owner] = [claimed(), claimed()];
+    const file = join(records.path, 'sleep');
+    await copyFile('/bin/sleep', file);
+    await chown(file, owner.id, UNTRUSTED_GROUP);
+    await chmod(file, 0o4755);
+    const program = await runAs(user.id, file);
+    await eventually(async () =>
+      expect((await stat(`/proc/${program.pid}`)).uid, 'its effective user').to.be.oneOf([owner.id, 0]),
+    );
+    const exit = once(program, 'exit');
+    await user.end();
+    expect(await exit).to.deep.equal([null, 'SIGKILL']);
+    owner.release();
   });
 
   it('are ended with the programs of a process that was killed, and with no others', async () => {
