@@ -1,6 +1,6 @@
 /**
  * mocha's spec reporter, which also names the file of each failed test and lists the slowest files. It writes its
- * counts to the file RESULT_FILE, for the last line of `scripts/test.mjs`.
+ * counts and failures to the file RESULT_FILE, for the summary of `scripts/test.mjs`.
  */
 const { writeFileSync } = require('node:fs');
 const { relative } = require('node:path');
@@ -31,9 +31,10 @@ module.exports = class extends reporters.Spec {
     super.epilogue();
     if (!process.env.RESULT_FILE) return;
     const { passes, failures, pending } = this.stats;
+    const failed = this.failures.map((test) => `${test.titlePath().join(' › ')}\n${test.err?.message ?? ''}`);
     writeFileSync(
       process.env.RESULT_FILE,
-      JSON.stringify({ passed: passes, failed: failures, skipped: pending }),
+      JSON.stringify({ counts: { passed: passes, failed: failures, skipped: pending }, failed }),
     );
   }
 

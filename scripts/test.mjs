@@ -1,7 +1,7 @@
 /**
  * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `check` (`npm run check` as one
  * test), several of these, or single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need,
- * and ends with one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
+ * and ends with what has failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -21,6 +21,8 @@ const JOBS = availableParallelism() + 1;
 const args = process.argv.slice(2);
 const files = args.filter((name) => !(name in GROUPS));
 const total = { passed: 0, failed: 0, skipped: 0 };
+/** The names of failed tests, each followed by its error. */
+const failures = [];
 
 requireNode();
 await requireRust();
@@ -37,6 +39,7 @@ if (process.env.CI === 'true' && total.skipped > 0) {
   total.failed += total.skipped;
   total.skipped = 0;
 }
+printFailures();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
@@ -51,6 +54,7 @@ async function fillBuildCache() {
 async function check() {
   const code = await run(process.execPath, [`${ROOT}scripts/check.mjs`]);
   total[code === 0 ? 'passed' : 'failed']++;
+  if (code !== 0) failures.push('npm run check');
 }
 
 /** The tests of the SDK, concurrently with those of the service, several files at a time. */
@@ -91,7 +95,10 @@ async function cargoTests() {
     // A test program that does not compile has no result line.
     if (code !== 0 && counts.failed === 0) counts.failed++;
     for (const key of Object.keys(total)) total[key] += counts[key];
-    if (counts.failed > 0) text += output;
+    if (counts.failed > 0) {
+      text += output;
+      failures.push(`SDK tests ${features.join(' ')}`);
+    }
     text += `SDK tests ${features.join(' ')}: ${counts.passed} passed, ${counts.failed} failed\n`;
   }
   return text;
@@ -122,13 +129,20 @@ async function mocha(specs, options = []) {
   );
   const failedBefore = total.failed;
   try {
-    const counts = JSON.parse(readFileSync(resultFile, 'utf8'));
+    const { counts, failed } = JSON.parse(readFileSync(resultFile, 'utf8'));
     for (const key of Object.keys(total)) total[key] += counts[key];
+    failures.push(...failed);
   } catch {
-    process.stdout.write('mocha ended without a result.\n');
+    failures.push('mocha ended without a result');
   }
   rmSync(folder, { recursive: true });
   if (code !== 0 && total.failed === failedBefore) total.failed++;
+}
+
+/** What has failed, once more at the end: its details are far above. */
+function printFailures() {
+  if (failures.length > 0) step('Failed');
+  for (const failure of failures) process.stdout.write(`${failure.trim().replaceAll('\n', '\n    ')}\n`);
 }
 
 /** The compiled form of a test file: `test/x.test.ts` is run as `dist/test/x.test.js`. */

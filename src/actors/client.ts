@@ -1,6 +1,6 @@
 /** The client of the process `web` for the actor hosts: it finds a live one and sends it requests (`web-server.ts`). */
 import { access } from 'node:fs/promises';
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
@@ -10,7 +10,7 @@ import type { ConnectionTest } from '../model/connection-test.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
-import { LargeReadsAgent } from './large-reads-agent.js';
+import { RawBodyAgent, takeBody } from './raw-body.js';
 import type { WebFailure } from './web-server.js';
 
 export interface ActorHostClientOptions {
@@ -32,6 +32,12 @@ interface Exchange {
   readonly body?: () => Readable;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly content: Readable;
+}
+
 /** Longer than the queue timeout of a transfer and the timeouts of backends together. */
 const RESPONSE_TIMEOUT_MS = 150_000;
 
@@ -41,7 +47,7 @@ const RESPONSE_TIMEOUT_MS = 150_000;
 export class ActorHostClient {
   readonly #options: ActorHostClientOptions;
   /** Not limited: the actor hosts limit concurrent transfers. */
-  readonly #agent = new LargeReadsAgent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
+  readonly #agent = new RawBodyAgent({ keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' });
 
   constructor(options: ActorHostClientOptions) {
     this.#options = options;
@@ -78,7 +84,7 @@ export class ActorHostClient {
         return typeof value === 'string' ? [[name, value] as const] : [];
       },
     );
-    return { status: answer.statusCode ?? 500, headers: Object.fromEntries(kept), content: answer };
+    return { ...answer, headers: Object.fromEntries(kept) };
   }
 
   /** Stores an object; `content` creates the stream of its bytes. */
@@ -115,10 +121,10 @@ export class ActorHostClient {
   }
 
   /** The response of the first live host that can be reached. */
-  async #request(exchange: Exchange): Promise<IncomingMessage> {
+  async #request(exchange: Exchange): Promise<Answer> {
     const addresses = await this.#addresses();
     for (const address of addresses) {
-      let answer: IncomingMessage;
+      let answer: Answer;
       try {
         answer = await this.#send(address, exchange);
       } catch (thrown) {
@@ -127,12 +133,12 @@ export class ActorHostClient {
         this.#options.log.warn({ err: toError(thrown) }, 'an actor host cannot be reached');
         continue;
       }
-      const { statusCode = 500 } = answer;
-      if (statusCode < 400 || statusCode === 416) return answer;
+      const { status, content } = answer;
+      if (status < 400 || status === 416) return answer;
       if (exchange.method === 'HEAD') {
         // Consumed, although it is empty, so that the connection is free again.
-        answer.resume();
-        throw failureWithoutBody(statusCode);
+        content.resume();
+        throw failureWithoutBody(status);
       }
       throw failure((await readJson(answer)) as WebFailure);
     }
@@ -159,7 +165,7 @@ export class ActorHostClient {
     return [...local, ...remote];
   }
 
-  async #send(address: Address, exchange: Exchange): Promise<IncomingMessage> {
+  async #send(address: Address, exchange: Exchange): Promise<Answer> {
     try {
       return await this.#exchange(address, exchange);
     } catch (thrown) {
@@ -169,10 +175,7 @@ export class ActorHostClient {
     }
   }
 
-  #exchange(
-    address: Address,
-    { method, path, query = {}, headers, body }: Exchange,
-  ): Promise<IncomingMessage> {
+  #exchange(address: Address, { method, path, query = {}, headers, body }: Exchange): Promise<Answer> {
     const parameters = Object.entries(query).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
@@ -195,7 +198,8 @@ export class ActorHostClient {
       });
       outgoing.on('response', (response) => {
         outgoing.setTimeout(0);
-        resolve(response);
+        const content = method === 'HEAD' ? response : takeBody(response);
+        resolve({ status: response.statusCode ?? 500, headers: response.headers, content });
       });
       if (!body) {
         outgoing.end();
@@ -211,9 +215,9 @@ export class ActorHostClient {
   }
 }
 
-async function readJson(answer: IncomingMessage): Promise<unknown> {
+async function readJson({ content }: Answer): Promise<unknown> {
   try {
-    return await json(answer);
+    return await json(content);
   } catch (thrown) {
     throw new AppError(
       'no_actor_host',

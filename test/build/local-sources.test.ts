@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { execa } from 'execa';
 import { DependencySets } from '../../src/build/dependency-sets.js';
 import { localSources, withLocalSources } from '../../src/build/local-sources.js';
+import { reachableToolchain } from '../../src/build/reachable-toolchain.js';
 import { HANDLER_PROFILE } from '../../src/build/rustc.js';
 import { findToolchain } from '../../src/build/toolchain.js';
 import { toolEnvironment } from '../../src/config.js';
@@ -68,10 +69,12 @@ describe('sources of crates in folders of this machine', () => {
     const config = `[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "${vendor}"\n`;
     await writeFile(join(home, 'config.toml'), config);
     const { log } = createTestLog();
+    const sandbox = await openSandbox('required', process.env['PATH'] ?? '', log);
+    const installed = await findToolchain(HANDLER_PROFILE);
     const options = {
       root: join(folder.path, 'sets'),
-      toolchain: await findToolchain(HANDLER_PROFILE),
-      sandbox: await openSandbox('required', process.env['PATH'] ?? '', log),
+      toolchain: await reachableToolchain(installed, false, join(folder.path, 'toolchain'), log),
+      sandbox,
       env: { ...toolEnvironment(), CARGO_HOME: home },
       limits: LIMITS,
     };

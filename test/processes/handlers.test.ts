@@ -257,19 +257,18 @@ describe('handler processes', () => {
   });
 
   it('replaces a handler that exceeds its deadline, and lets its other requests finish', async () => {
-    const id = await stack.deploy({ path: '/looping', code: ANYTHING, limits: { timeout_ms: 3_000 } });
+    const id = await stack.deploy({ path: '/looping', code: ANYTHING, limits: { timeout_ms: 30_000 } });
     const { pid } = await view(id);
     const instance = instanceOf(await call(at('/looping')));
-    const looping = call(at('/looping?do=spin'));
+    const waiting = call(at('/looping?do=wait&file=/tmp/go-on'));
     await eventually(async () => expect(await inFlight(stack)).to.equal(1));
-    // The next has a later deadline, and gets the SIGTERM when the other has exceeded its own.
-    await must(stack.api.put(`/api/endpoints/${id}`, { limits: { timeout_ms: 30_000 } }));
-    const faster = call(at('/looping?do=wait&file=/tmp/go-on'));
-    const late = await looping;
+    // From here on, requests have an earlier deadline than the one that waits.
+    await must(stack.api.put(`/api/endpoints/${id}`, { limits: { timeout_ms: 1_000 } }));
+    const late = await call(at('/looping?do=spin'));
     await writeFile(`/proc/${pid}/root/tmp/go-on`, '');
     expect(late.status).to.equal(504);
     expect(JSON.parse(late.text)).to.have.all.keys('error');
-    const finished = await faster;
+    const finished = await waiting;
     expect(finished.status, finished.text).to.equal(200);
     expect(instanceOf(finished)).to.equal(instance);
     await eventually(async () => expect(instanceOf(await call(at('/looping')))).not.to.equal(instance));

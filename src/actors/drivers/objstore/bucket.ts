@@ -7,12 +7,13 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Client, type ClientOptions, S3Error } from 'minio';
 import { toError } from '../../../errors.js';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { errorCode, REASONS, unavailable } from '../../failures.js';
-import { LargeReadsAgent } from '../../large-reads-agent.js';
+import { RawBodyAgent, takeBody } from '../../raw-body.js';
 import { ServiceError } from '../../service-error.js';
 import { decodeEntities } from './listing.js';
 
@@ -26,6 +27,13 @@ export interface BucketRequest {
   readonly payload?: Buffer;
   /** Status codes of success; 200 and 204 by default. */
   readonly expected?: readonly number[];
+}
+
+interface SendOptions {
+  /** Aborts the request. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the response before its body is read. */
+  readonly onResponse?: (response: IncomingMessage) => void;
 }
 
 /** Timeout of a silent server; calls of handlers have shorter deadlines. */
@@ -61,7 +69,7 @@ export class Bucket {
     this.where = `${hostname}:${port}`;
     this.#agent = config.use_ssl
       ? new HttpsAgent({ ...agentOptions, ...(config.ssl_root_cert && { ca: config.ssl_root_cert }) })
-      : new LargeReadsAgent(agentOptions);
+      : new RawBodyAgent(agentOptions);
     this.#options = {
       endPoint: hostname.replace(/^\[|\]$/g, ''),
       port,
@@ -80,7 +88,26 @@ export class Bucket {
    * Sends a request and resolves with the response, whose body the caller must read.
    * @throws ServiceError
    */
-  async send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+  send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+    return this.#send(request, { signal });
+  }
+
+  /**
+   * Like `send`, for a body that may be large.
+   * @throws ServiceError
+   */
+  async download(request: BucketRequest): Promise<{ headers: IncomingHttpHeaders; content: Readable }> {
+    const { expected = [200] } = request;
+    let content: Readable | undefined;
+    const onResponse = (response: IncomingMessage) => {
+      // The client library reads the bodies of all others.
+      if (expected.includes(response.statusCode ?? 0)) content = takeBody(response);
+    };
+    const response = await this.#send({ ...request, expected }, { onResponse });
+    return { headers: response.headers, content: content ?? response };
+  }
+
+  async #send(request: BucketRequest, options: SendOptions): Promise<IncomingMessage> {
     const { method, key, query, headers, payload, expected = [200, 204] } = request;
     const exchange = () =>
       this.use(
@@ -96,7 +123,7 @@ export class Bucket {
             payload,
             [...expected],
           ),
-        signal,
+        options,
       );
     try {
       return await exchange();
@@ -115,13 +142,13 @@ export class Bucket {
   }
 
   /**
-   * Runs work with the client library; the signal aborts it.
+   * Runs work with the client library.
    * @throws ServiceError
    */
-  async use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async use<T>(work: (client: Client) => Promise<T>, options: SendOptions = {}): Promise<T> {
     if (this.#isClosed) throw new ServiceError('unavailable', REASONS.closedHere(this.where));
     try {
-      return await work(this.#client(signal));
+      return await work(this.#client(options));
     } catch (thrown) {
       throw this.#failure(thrown);
     }
@@ -152,10 +179,13 @@ export class Bucket {
   }
 
   /** One client per request, so that each has its own signal. All share the connections. */
-  #client(signal: AbortSignal | undefined): Client {
+  #client({ signal, onResponse }: SendOptions): Client {
     const request = this.#options.useSSL ? httpsRequest : httpRequest;
-    const send = (options: object, onResponse: (response: IncomingMessage) => void) =>
-      watch(request({ ...options, agent: this.#agent, ...(signal && { signal }) }, onResponse));
+    const send = (options: object, onResult: (response: IncomingMessage) => void) => {
+      const outgoing = request({ ...options, agent: this.#agent, ...(signal && { signal }) });
+      if (onResponse) outgoing.on('response', onResponse);
+      return watch(outgoing.on('response', onResult));
+    };
     return new Client({
       ...this.#options,
       transport: { request: send } as NonNullable<ClientOptions['transport']>,

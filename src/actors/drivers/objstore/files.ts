@@ -93,8 +93,8 @@ async function readObject(
     expected: [range ? 206 : 200],
   } as const;
   try {
-    const content = await bucket.send(request);
-    if (!range || Number(content.headers['content-length']) === range.end - range.start + 1) return content;
+    const { headers, content } = await bucket.download(request);
+    if (!range || Number(headers['content-length']) === range.end - range.start + 1) return content;
     content.destroy();
   } catch (thrown) {
     if (isMissing(thrown)) throw new ServiceError('backend', `there is no object "${key}" any more`);

@@ -1,0 +1,187 @@
+/**
+ * Large response bodies that bypass the HTTP parser. Node's parser copies what it reads into new buffers: 100 MB per
+ * download, for which V8 collects garbage again and again (mark-compact, up to a third of the CPU time). Here the
+ * parser receives only the head of the response; the body goes through one buffer per connection, which is reused as
+ * soon as the chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
+ */
+import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from 'node:http';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+
+/** One read. Larger ones are not faster; smaller ones cost more turns of the event loop. */
+const BUFFER_BYTES = 512 * 1024;
+/** From this size on, a body is worth a connection of its own. */
+const MIN_BODY_BYTES = 256 * 1024;
+/** Longer heads are left to the parser, which rejects them. */
+const MAX_HEAD_BYTES = 64 * 1024;
+
+const HEAD_END = '\r\n\r\n';
+
+/** Opens connections whose response bodies `takeBody` can take; otherwise an ordinary agent. */
+export class RawBodyAgent extends Agent {
+  override createConnection(options: NetConnectOpts): Socket {
+    return new ResponseReader(options).socket;
+  }
+
+  override reuseSocket(socket: Socket, request: ClientRequest): void {
+    readers.get(socket)?.expectHead();
+    super.reuseSocket(socket, request);
+  }
+}
+
+/**
+ * The body of a response to GET. Must be called in the handler of the event `response`; later, the parser already has
+ * a part of it. Piping it into an HTTP message, also by `pipeline`, does not copy it; other ways of reading do. It
+ * closes its connection at its end.
+ * @returns the response itself if its body is small, of unknown size, or not from a `RawBodyAgent`
+ */
+export function takeBody(response: IncomingMessage): Readable {
+  const { statusCode = 0, headers } = response;
+  const length = Number(headers['content-length'] ?? 0);
+  const isPlain = [200, 206].includes(statusCode) && headers['transfer-encoding'] === undefined;
+  return (isPlain && length >= MIN_BODY_BYTES && readers.get(response.socket)?.takeBody(length)) || response;
+}
+
+const readers = new WeakMap<object, ResponseReader>();
+
+/** Reads from a connection for the parser, or for a body that was taken. */
+class ResponseReader {
+  readonly socket: Socket;
+  #isHeadExpected = true;
+  /** What has been read of the head. */
+  #head: Buffer = Buffer.alloc(0);
+  #body: RawBody | undefined;
+
+  constructor(options: NetConnectOpts) {
+    const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    const onread = { buffer, callback: (count: number) => this.#accept(buffer.subarray(0, count)) };
+    this.socket = connect({ ...options, onread });
+    this.socket.once('close', () => this.#body?.onClose());
+    readers.set(this.socket, this);
+  }
+
+  /** The connection is reused for another request. */
+  expectHead(): void {
+    this.#isHeadExpected = true;
+  }
+
+  /** @returns undefined when the parser already has a part of the body */
+  takeBody(length: number): RawBody | undefined {
+    if (!this.#isHeadExpected) return undefined;
+    this.#body = new RawBody(this.socket, length);
+    return this.#body;
+  }
+
+  /** @returns whether to go on reading into the same buffer */
+  #accept(bytes: Buffer): boolean {
+    if (this.#body) return this.#body.accept(bytes);
+    return this.#isHeadExpected ? this.#acceptHead(bytes) : this.socket.push(Buffer.from(bytes));
+  }
+
+  #acceptHead(bytes: Buffer): boolean {
+    const readBefore = this.#head.length;
+    const head = Buffer.concat([this.#head, bytes]);
+    const end = head.indexOf(HEAD_END);
+    if (end === -1 && head.length < MAX_HEAD_BYTES) {
+      this.#head = head;
+      return true;
+    }
+    this.#head = Buffer.alloc(0);
+    const length = end === -1 ? head.length : end + HEAD_END.length;
+    // During this call, the parser emits the response, whose handler may take the body.
+    const isReading = this.socket.push(head.subarray(0, length));
+    this.#isHeadExpected = false;
+    const rest = bytes.subarray(length - readBefore);
+    if (rest.length === 0) return isReading;
+    return this.#body ? this.#body.accept(rest) : this.socket.push(Buffer.from(rest));
+  }
+}
+
+/** A body of known length. It fails if the connection closes before all of it has been received. */
+class RawBody extends Readable {
+  readonly #socket: Socket;
+  readonly #length: number;
+  #received = 0;
+  /** Whether the buffer of the connection may be overwritten. */
+  #isBufferFree = true;
+  /** What is in the buffer, until somebody takes it. */
+  #chunk: Buffer | undefined;
+  /** Whether a reader waits for a chunk. */
+  #isRequested = false;
+  #destination: OutgoingMessage | undefined;
+
+  constructor(socket: Socket, length: number) {
+    super();
+    this.#socket = socket;
+    this.#length = length;
+  }
+
+  /** @returns whether the buffer is free again */
+  accept(chunk: Buffer): boolean {
+    this.#received += chunk.length;
+    if (this.#received > this.#length) {
+      this.destroy(new Error(`the response is longer than the ${this.#length} bytes it announced`));
+      return false;
+    }
+    this.#isBufferFree = false;
+    this.#chunk = chunk;
+    this.#forward();
+    return this.#isBufferFree;
+  }
+
+  onClose(): void {
+    if (this.#received === this.#length) return;
+    this.destroy(new Error(`the response ended after ${this.#received} of ${this.#length} bytes`));
+  }
+
+  /** An HTTP message gets the chunks themselves, because it reports when it has written them; others get copies. */
+  override pipe<T extends NodeJS.WritableStream>(destination: T, options?: { end?: boolean }): T {
+    if (!(destination instanceof OutgoingMessage)) return super.pipe(destination, options);
+    this.#destination = destination;
+    destination.once('close', () => {
+      if (!this.readableEnded) this.destroy();
+    });
+    if (options?.end !== false) this.once('end', () => destination.end());
+    this.#forward();
+    // Only so is the end emitted.
+    this.resume();
+    return destination;
+  }
+
+  override _read(): void {
+    this.#isRequested = true;
+    this.#forward();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    callback(error);
+  }
+
+  /** Passes the chunk on to the destination, or to a reader that waits for it. */
+  #forward(): void {
+    const chunk = this.#chunk;
+    if (!chunk || this.destroyed) return;
+    if (this.#destination) {
+      this.#chunk = undefined;
+      this.#destination.write(chunk, (error) => {
+        // The destination reports its errors itself.
+        if (error) this.destroy();
+        else this.#release();
+      });
+    } else if (this.#isRequested) {
+      this.#chunk = undefined;
+      this.#isRequested = false;
+      this.push(Buffer.from(chunk));
+      this.#release();
+    }
+  }
+
+  /** The chunk has been passed on. */
+  #release(): void {
+    this.#isBufferFree = true;
+    if (this.destroyed) return;
+    if (this.#received < this.#length) this.#socket.resume();
+    else this.push(null);
+  }
+}
