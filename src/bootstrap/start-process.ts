@@ -14,6 +14,14 @@ export interface ProcessContext<C extends Config = ReturnType<typeof loadProcess
 }
 
 /**
+ * Sets the modes of new files, whatever the umask of the shell is. Write permission on a socket allows connecting to it.
+ * As root, other users run programs and need their files; private files have modes of their own.
+ */
+export function setUmask(): void {
+  process.umask(process.getuid?.() === 0 ? 0o022 : process.umask() | 0o022);
+}
+
+/**
  * Closes inherited files, reads the configuration and opens the log. Exits with a message when the configuration is
  * invalid.
  * @param secrets names of members whose values are never logged
@@ -24,9 +32,7 @@ export function openProcess<C extends Config>(
   secrets: Iterable<string> = [],
 ): Pick<ProcessContext<C>, 'config' | 'log'> {
   closeInheritedFiles();
-  // Write permission on a socket allows connecting to it. As root, other users run programs and need their files;
-  // private files have modes of their own.
-  process.umask(process.getuid?.() === 0 ? 0o022 : process.umask() | 0o022);
+  setUmask();
   let config: C;
   try {
     config = load();
