@@ -61,6 +61,7 @@ class HttpExchange implements Outgoing {
   head = '';
   body: Uint8Array = NO_BODY;
   deadline = 0;
+  #timeoutMs = 0;
   readonly #started = performance.now();
   readonly #requestId: string;
   #endpoint: FrontEndpoint | undefined;
@@ -133,7 +134,7 @@ class HttpExchange implements Outgoing {
 
   expired(): void {
     this.#options.log.warn(this.#ids(), 'request exceeded its deadline');
-    this.#fail(504, `The handler did not answer within ${this.#endpoint?.limits.timeoutMs} ms.`);
+    this.#fail(504, `The handler did not answer within ${this.#timeoutMs} ms.`);
   }
 
   unsent(): void {
@@ -163,6 +164,7 @@ class HttpExchange implements Outgoing {
     };
     this.head = withUtf8Headers(JSON.stringify(head), head);
     this.deadline = performance.now() + timeoutMs;
+    this.#timeoutMs = timeoutMs;
     this.#endpoint = endpoint;
     try {
       endpoint.dispatch(this);

@@ -71,6 +71,7 @@ describe('sources of crates in folders of this machine', () => {
     const { log } = createTestLog();
     const sandbox = await openSandbox('required', process.env['PATH'] ?? '', log);
     const installed = await findToolchain(HANDLER_PROFILE);
+    await mkdir(join(folder.path, 'toolchain'));
     const options = {
       root: join(folder.path, 'sets'),
       toolchain: await reachableToolchain(installed, false, join(folder.path, 'toolchain'), log),

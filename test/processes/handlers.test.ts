@@ -257,21 +257,25 @@ describe('handler processes', () => {
   });
 
   it('replaces a handler that exceeds its deadline, and lets its other requests finish', async () => {
-    const id = await stack.deploy({ path: '/looping', code: ANYTHING, limits: { timeout_ms: 30_000 } });
+    const id = await stack.deploy({ path: '/late', code: ANYTHING, limits: { timeout_ms: 30_000 } });
     const { pid } = await view(id);
-    const instance = instanceOf(await call(at('/looping')));
-    const waiting = call(at('/looping?do=wait&file=/tmp/go-on'));
+    const instance = instanceOf(await call(at('/late')));
+    const waiting = call(at('/late?do=wait&file=/tmp/go-on'));
     await eventually(async () => expect(await inFlight(stack)).to.equal(1));
-    // From here on, requests have an earlier deadline than the one that waits.
     await must(stack.api.put(`/api/endpoints/${id}`, { limits: { timeout_ms: 1_000 } }));
-    const late = await call(at('/looping?do=spin'));
+    const late = await eventually(async () => {
+      const answer = await call(at('/late?do=sleep&ms=2000'));
+      // The gateway does not have the new limit yet.
+      expect(answer.status).not.to.equal(200);
+      return answer;
+    });
     await writeFile(`/proc/${pid}/root/tmp/go-on`, '');
     expect(late.status).to.equal(504);
     expect(JSON.parse(late.text)).to.have.all.keys('error');
     const finished = await waiting;
     expect(finished.status, finished.text).to.equal(200);
     expect(instanceOf(finished)).to.equal(instance);
-    await eventually(async () => expect(instanceOf(await call(at('/looping')))).not.to.equal(instance));
+    await eventually(async () => expect(instanceOf(await call(at('/late')))).not.to.equal(instance));
     await eventually(() => expect(isRunning(pid)).to.equal(false));
     expect(await restarts(id, 'deadline')).to.equal(1);
     await eventually(async () => expect(isRunning((await view(id)).pid)).to.equal(true));

@@ -85,6 +85,16 @@ describe('limits of endpoints', () => {
   });
 
   describe('deadlines', () => {
+    it('are those of the time at which the request was received', async () => {
+      const id = await deploy('/before', { timeout_ms: 1_000 });
+      const late = at('/before', 'sleep&ms=3000');
+      await eventually(async () => expect(await inFlight()).to.equal(1));
+      await limit(id, { timeout_ms: 500 });
+      expect(JSON.parse((await late).text)).to.deep.equal({
+        error: 'The handler did not answer within 1000 ms.',
+      });
+    });
+
     it('are those of the endpoint, at once when they are changed', async () => {
       const id = await deploy('/deadline', { timeout_ms: 300 });
       const { status, text } = await at('/deadline', 'sleep&ms=5000');
