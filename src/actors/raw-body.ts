@@ -1,8 +1,8 @@
 /**
  * Large response bodies that bypass the HTTP parser. Node's parser copies what it reads into new buffers: 100 MB per
  * download, for which V8 collects garbage again and again (mark-compact, up to a third of the CPU time). Here the
- * parser receives only the head of the response; the body goes through one buffer per connection, which is reused as
- * soon as the chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
+ * parser receives only the head of the response; the body goes through a few buffers, each of which is reused as soon as the
+ * chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
  */
 import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from 'node:http';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
@@ -10,6 +10,10 @@ import { Readable } from 'node:stream';
 
 /** One read. Larger ones are not faster; smaller ones cost more turns of the event loop. */
 const BUFFER_BYTES = 512 * 1024;
+/** Chunks of a body in memory; its connection has one more buffer, for the next read. */
+const MAX_CHUNKS = 3;
+/** Buffers kept for other bodies. */
+const MAX_SPARE = 8;
 /** From this size on, a body is worth a connection of its own. */
 const MIN_BODY_BYTES = 256 * 1024;
 /** Longer heads are left to the parser, which rejects them. */
@@ -51,12 +55,23 @@ class ResponseReader {
   /** What has been read of the head. */
   #head: Buffer = Buffer.alloc(0);
   #body: RawBody | undefined;
+  /** For the next read. */
+  #buffer: Buffer | undefined;
 
   constructor(options: NetConnectOpts) {
-    const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
-    const onread = { buffer, callback: (count: number) => this.#accept(buffer.subarray(0, count)) };
+    const onread = {
+      buffer: () => (this.#buffer = takeBuffer()),
+      callback: (count: number, buffer: Uint8Array) => {
+        // Released with the chunk from here on.
+        this.#buffer = undefined;
+        return this.#accept((buffer as Buffer).subarray(0, count));
+      },
+    };
     this.socket = connect({ ...options, onread });
-    this.socket.once('close', () => this.#body?.onClose());
+    this.socket.once('close', () => {
+      if (this.#buffer) releaseBuffer(this.#buffer);
+      this.#body?.onClose();
+    });
     readers.set(this.socket, this);
   }
 
@@ -72,28 +87,40 @@ class ResponseReader {
     return this.#body;
   }
 
-  /** @returns whether to go on reading into the same buffer */
-  #accept(bytes: Buffer): boolean {
-    if (this.#body) return this.#body.accept(bytes);
-    return this.#isHeadExpected ? this.#acceptHead(bytes) : this.socket.push(Buffer.from(bytes));
+  /** @returns whether to go on reading */
+  #accept(chunk: Buffer): boolean {
+    if (this.#body) return this.#body.accept(chunk);
+    if (this.#isHeadExpected) return this.#acceptHead(chunk);
+    return this.#parse(chunk);
   }
 
-  #acceptHead(bytes: Buffer): boolean {
+  #acceptHead(chunk: Buffer): boolean {
     const readBefore = this.#head.length;
-    const head = Buffer.concat([this.#head, bytes]);
+    const head = Buffer.concat([this.#head, chunk]);
     const end = head.indexOf(HEAD_END);
     if (end === -1 && head.length < MAX_HEAD_BYTES) {
+      releaseBuffer(chunk);
       this.#head = head;
       return true;
     }
     this.#head = Buffer.alloc(0);
     const length = end === -1 ? head.length : end + HEAD_END.length;
     // During this call, the parser emits the response, whose handler may take the body.
-    const isReading = this.socket.push(head.subarray(0, length));
+    this.socket.push(head.subarray(0, length));
     this.#isHeadExpected = false;
-    const rest = bytes.subarray(length - readBefore);
-    if (rest.length === 0) return isReading;
-    return this.#body ? this.#body.accept(rest) : this.socket.push(Buffer.from(rest));
+    const rest = chunk.subarray(length - readBefore);
+    if (rest.length === 0) {
+      releaseBuffer(chunk);
+      return true;
+    }
+    return this.#body ? this.#body.accept(rest) : this.#parse(rest);
+  }
+
+  /** The parser keeps what it gets, so it gets a copy. */
+  #parse(chunk: Buffer): boolean {
+    const copy = Buffer.from(chunk);
+    releaseBuffer(chunk);
+    return this.socket.push(copy);
   }
 }
 
@@ -102,10 +129,10 @@ class RawBody extends Readable {
   readonly #socket: Socket;
   readonly #length: number;
   #received = 0;
-  /** Whether the buffer of the connection may be overwritten. */
-  #isBufferFree = true;
-  /** What is in the buffer, until somebody takes it. */
-  #chunk: Buffer | undefined;
+  /** Chunks until somebody takes them. */
+  readonly #waiting: Buffer[] = [];
+  /** Those, and the ones that are being written. */
+  #chunks = 0;
   /** Whether a reader waits for a chunk. */
   #isRequested = false;
   #destination: OutgoingMessage | undefined;
@@ -116,17 +143,17 @@ class RawBody extends Readable {
     this.#length = length;
   }
 
-  /** @returns whether the buffer is free again */
+  /** @returns whether there is a buffer for another chunk */
   accept(chunk: Buffer): boolean {
     this.#received += chunk.length;
     if (this.#received > this.#length) {
       this.destroy(new Error(`the response is longer than the ${this.#length} bytes it announced`));
       return false;
     }
-    this.#isBufferFree = false;
-    this.#chunk = chunk;
+    this.#chunks++;
+    this.#waiting.push(chunk);
     this.#forward();
-    return this.#isBufferFree;
+    return this.#chunks < MAX_CHUNKS;
   }
 
   onClose(): void {
@@ -158,30 +185,48 @@ class RawBody extends Readable {
     callback(error);
   }
 
-  /** Passes the chunk on to the destination, or to a reader that waits for it. */
+  /** Passes chunks on to the destination, or one to a reader that waits for it. */
   #forward(): void {
-    const chunk = this.#chunk;
-    if (!chunk || this.destroyed) return;
-    if (this.#destination) {
-      this.#chunk = undefined;
-      this.#destination.write(chunk, (error) => {
-        // The destination reports its errors itself.
-        if (error) this.destroy();
-        else this.#release();
-      });
-    } else if (this.#isRequested) {
-      this.#chunk = undefined;
-      this.#isRequested = false;
-      this.push(Buffer.from(chunk));
-      this.#release();
+    while (this.#destination || this.#isRequested) {
+      const chunk = this.destroyed ? undefined : this.#waiting.shift();
+      if (!chunk) return;
+      if (this.#destination) this.#write(this.#destination, chunk);
+      else this.#pushCopy(chunk);
     }
   }
 
+  #write(destination: OutgoingMessage, chunk: Buffer): void {
+    destination.write(chunk, (error) => {
+      // The destination reports its errors itself.
+      if (error) this.destroy();
+      else this.#release(chunk);
+    });
+  }
+
+  #pushCopy(chunk: Buffer): void {
+    this.#isRequested = false;
+    this.push(Buffer.from(chunk));
+    this.#release(chunk);
+  }
+
   /** The chunk has been passed on. */
-  #release(): void {
-    this.#isBufferFree = true;
+  #release(chunk: Buffer): void {
+    releaseBuffer(chunk);
+    this.#chunks--;
     if (this.destroyed) return;
     if (this.#received < this.#length) this.#socket.resume();
-    else this.push(null);
+    else if (this.#chunks === 0) this.push(null);
   }
+}
+
+/** The buffer released last is reused first: it is still in the cache of the processor. */
+const spare: Buffer[] = [];
+
+function takeBuffer(): Buffer {
+  return spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES);
+}
+
+/** @param chunk a buffer of `takeBuffer`, or a part of it */
+function releaseBuffer(chunk: Buffer): void {
+  if (spare.length < MAX_SPARE) spare.push(Buffer.from(chunk.buffer));
 }
