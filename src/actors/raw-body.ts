@@ -1,8 +1,8 @@
 /**
  * Large response bodies that bypass the HTTP parser. Node's parser copies what it reads into new buffers: 100 MB per
  * download, for which V8 collects garbage again and again (mark-compact, up to a third of the CPU time). Here the
- * parser receives only the head of the response; the body goes through a few buffers, each of which is reused as soon as the
- * chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
+ * parser receives only the head of the response; the body goes through a few buffers, each of which is reused as soon
+ * as the chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
  */
 import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from 'node:http';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';

@@ -14,8 +14,8 @@ export interface ProcessContext<C extends Config = ReturnType<typeof loadProcess
 }
 
 /**
- * Sets the modes of new files, whatever the umask of the shell is. Write permission on a socket allows connecting to it.
- * As root, other users run programs and need their files; private files have modes of their own.
+ * Sets the modes of new files, whatever the umask of the shell is. Write permission on a socket allows connecting to
+ * it. As root, other users run programs and need their files; private files have modes of their own.
  */
 export function setUmask(): void {
   process.umask(process.getuid?.() === 0 ? 0o022 : process.umask() | 0o022);
