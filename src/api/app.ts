@@ -18,8 +18,10 @@ import { apiKey } from './middleware/api-key.js';
 import { errors } from './middleware/errors.js';
 import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
+import { securityHeaders } from './middleware/security-headers.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
+import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
@@ -54,6 +56,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const routes = createApiRoutes(ROUTES, deps);
   app.use(requestId(deps.log));
   app.use(accessLog(deps.log));
+  app.use(securityHeaders);
   app.use(routes.match);
   const { measure, serve: serveMetrics } = metrics(deps);
   app.use(measure);
@@ -62,6 +65,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(apiKey(deps.config.API_KEY));
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
+  app.use(queueConfirmation(deps.queues));
   app.use(dashboard(deps.queues));
   app.use(startPage(deps.config));
   app.use(routes.dispatch);

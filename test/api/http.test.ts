@@ -20,6 +20,15 @@ describe('HTTP', () => {
   });
   after(() => api.close());
 
+  it('responses are not shown in frames, nor taken for another type', async () => {
+    for (const path of ['/', '/api/', '/api/domains', '/metrics', '/queues', '/no-such-path']) {
+      const { headers } = await api.get(path);
+      expect(headers['x-frame-options'], path).to.equal('DENY');
+      expect(headers['content-security-policy'], path).to.include("frame-ancestors 'none'");
+      expect(headers['x-content-type-options'], path).to.equal('nosniff');
+    }
+  });
+
   describe('bodies', () => {
     const fine = { name: 'A', host: 'fine.example' };
     const post = (body: unknown, headers: Record<string, string> = {}) =>

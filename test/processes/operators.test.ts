@@ -120,6 +120,68 @@ describe('operating', () => {
     });
   });
 
+  describe('removing all jobs of a queue', () => {
+    const authorization = { authorization: `Bearer ${KEY}` };
+    const person = {
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-dest': 'document',
+      'sec-fetch-user': '?1',
+      'sec-fetch-site': 'same-origin',
+    };
+    const at = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
+      call(`${stack.apiUrl}/queues${path}`, { method, headers: { ...authorization, ...headers } });
+    const completed = async () => {
+      const { text } = await at('/api/queues?activeQueue=compile&status=completed&page=1&jobsPerPage=10');
+      const { queues } = JSON.parse(text) as { queues: { counts: { completed: number } }[] };
+      return queues[0]?.counts.completed;
+    };
+
+    it('is refused to the dashboard, which names the page that asks', async () => {
+      for (const removal of ['empty', 'obliterate', 'obliterate/']) {
+        const refused = await at(`/api/queues/compile/${removal}`, 'PUT');
+        expect(refused.status).to.equal(403);
+        const { error, message } = JSON.parse(refused.text) as Record<string, string>;
+        expect(error).to.equal('This needs a confirmation');
+        const path = /\/queues(\/confirm\/\S+)/.exec(message ?? '')?.[1] ?? '';
+        const page = await at(path);
+        expect([page.status, page.text]).to.satisfy(
+          ([status, text]: [number, string]) => status === 200 && text.includes('<form method="post">'),
+        );
+        expect(page.headers['content-security-policy']).to.match(
+          /default-src 'none'.*frame-ancestors 'none'/,
+        );
+      }
+      expect((await at('/api/queues/none/empty', 'PUT')).status).to.equal(404);
+      expect((await at('/confirm/none/empty')).status).to.equal(404);
+      expect((await at('/confirm/compile/empty', 'PUT')).status).to.equal(405);
+    });
+
+    it('is refused to scripts and frames', async () => {
+      for (const forged of [
+        { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+        { 'sec-fetch-user': '' },
+        { 'sec-fetch-dest': 'iframe' },
+        { 'sec-fetch-site': 'same-site' },
+        { 'sec-fetch-site': 'cross-site' },
+        { origin: 'http://127.0.0.1:1' },
+      ]) {
+        const refused = await at('/confirm/compile/obliterate', 'POST', { ...person, ...forged });
+        expect(refused.status, JSON.stringify(forged)).to.equal(403);
+      }
+      expect(await completed()).to.be.above(0);
+    });
+
+    it('is done when a person confirms it', async () => {
+      for (const removal of ['empty', 'obliterate']) {
+        const done = await at(`/confirm/compile/${removal}`, 'POST', person);
+        expect([done.status, done.headers['location']]).to.deep.equal([303, '/queues/queue/compile']);
+      }
+      expect(await completed()).to.equal(0);
+      // The queue is not left paused.
+      await must(post(`/api/endpoints/${endpoint}/compile`));
+    });
+  });
+
   describe('metrics', () => {
     it('need the key', async () => {
       expect((await call(`${stack.apiUrl}/metrics`)).status).to.equal(401);

@@ -1,0 +1,118 @@
+/**
+ * Asks before all jobs of a queue are removed. The dashboard asks too, but by a script, which another script could
+ * answer. Here the question is a page of its own, and the answer a form that a person sends from it.
+ */
+import type { Queue } from 'bullmq';
+import { AppError } from '../errors.js';
+import type { Queues } from '../queues/queues.js';
+import type { ApiContext, Next } from './context.js';
+
+interface Removal {
+  readonly question: (queue: string) => string;
+  readonly explanation: string;
+  readonly button: string;
+  run(queue: Queue): Promise<unknown>;
+}
+
+/** By the names that the API of the dashboard has for them. */
+const REMOVALS: Readonly<Record<string, Removal>> = {
+  empty: {
+    question: (queue) => `Remove all waiting jobs of the queue ${queue}?`,
+    explanation: 'Jobs that are being processed continue. Builds and imports whose jobs are removed fail.',
+    button: 'Remove the waiting jobs',
+    run: (queue) => queue.drain(),
+  },
+  obliterate: {
+    question: (queue) => `Remove all jobs of the queue ${queue}?`,
+    explanation: 'This includes finished jobs, failed ones and those being processed.',
+    button: 'Remove all jobs',
+    run: async (queue) => {
+      // Only a paused queue can be obliterated.
+      await queue.pause();
+      try {
+        await queue.obliterate({ force: true });
+      } finally {
+        await queue.resume();
+      }
+    },
+  },
+};
+
+const DASHBOARD_CALL = /^\/queues\/api\/queues\/([^/]+)\/(empty|obliterate)\/?$/;
+const CONFIRMATION = /^\/queues\/confirm\/([^/]+)\/(empty|obliterate)$/;
+
+/** Replaces calls of the dashboard that remove all jobs; mount it before the dashboard. */
+export function queueConfirmation({ all }: Queues) {
+  const find = (name: string) => {
+    const queue = all.find((each) => each.name === name);
+    if (!queue) throw new AppError('not_found', 'There is no such queue');
+    return queue;
+  };
+  return async (context: ApiContext, next: Next): Promise<void> => {
+    const [, called = '', removal = ''] = DASHBOARD_CALL.exec(context.path) ?? [];
+    if (removal !== '' && context.method === 'PUT') {
+      const path = `/queues/confirm/${find(called).name}/${removal}`;
+      context.status = 403;
+      // The members that the dashboard shows.
+      context.body = {
+        error: 'This needs a confirmation',
+        message: `Open ${path} in this browser to confirm it.`,
+      };
+      return;
+    }
+    const [, name = '', action = ''] = CONFIRMATION.exec(context.path) ?? [];
+    const confirmed = REMOVALS[action];
+    if (!confirmed) {
+      await next();
+      return;
+    }
+    const queue = find(name);
+    if (context.method === 'POST') {
+      requirePerson(context);
+      await confirmed.run(queue);
+      context.state.log.warn({ queue: queue.name, removal: action }, 'jobs of a queue removed');
+      context.redirect(`/queues/queue/${queue.name}`);
+      context.status = 303;
+      return;
+    }
+    if (!['GET', 'HEAD'].includes(context.method)) {
+      context.set('Allow', 'GET, HEAD, POST');
+      throw new AppError('method_not_allowed', `${context.path} has GET, HEAD, POST, not ${context.method}`);
+    }
+    context.set(
+      'Content-Security-Policy',
+      "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    );
+    context.type = 'html';
+    context.body = render(queue.name, confirmed);
+  };
+}
+
+/**
+ * Browsers say in headers that no script can set whether a request shows a page of its own, and whether a person has
+ * caused it (https://www.w3.org/TR/fetch-metadata/). They do so over TLS and on localhost only; elsewhere, and for
+ * programs, the check of `Origin` has to suffice.
+ */
+function requirePerson(context: ApiContext): void {
+  if (context.get('Sec-Fetch-Mode') === '') return;
+  const isPerson =
+    context.get('Sec-Fetch-Mode') === 'navigate' &&
+    context.get('Sec-Fetch-Dest') === 'document' &&
+    context.get('Sec-Fetch-User') === '?1' &&
+    context.get('Sec-Fetch-Site') === 'same-origin';
+  if (!isPerson) throw new AppError('foreign_origin', 'Confirm this on its page, in a window of its own');
+}
+
+/** Nothing of it comes from the request: the name is that of a known queue. */
+function render(queue: string, { question, explanation, button }: Removal): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${question(queue)}</title></head>
+<body>
+<h1>${question(queue)}</h1>
+<p>${explanation} This cannot be undone.</p>
+<form method="post"><button>${button}</button> <a href="/queues/queue/${queue}">Cancel</a></form>
+</body>
+</html>
+`;
+}
