@@ -4,6 +4,7 @@
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
+import { mongodbUriProblem } from './mongodb-uri.js';
 import { type Check, checkOf, describeProblem } from './schema-check.js';
 
 /**
@@ -47,7 +48,12 @@ function withDefault<T extends TSchema>(schema: T, fallback: Static<T>) {
  * request they are optional.
  */
 export const SERVICE_CONFIGS = {
-  sqlite: object('SqliteConfig', { path: Line, create_if_missing: flag(true) }),
+  sqlite: object('SqliteConfig', {
+    path: Line,
+    create_if_missing: flag(true),
+    /** Maximum size of the file and of its write-ahead log, MiB each; 1024 when left out. */
+    max_size_mb: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_048_576, [HARMLESS]: true })),
+  }),
   postgres: object('PostgresConfig', {
     host: Line,
     port: withDefault(Port, 5432),
@@ -79,6 +85,8 @@ export const SERVICE_CONFIGS = {
     database: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, [HARMLESS]: true }),
     use_tls: flag(false),
     ssl_root_cert: Type.Optional(Text),
+    /** Whether handlers may run scripts and functions, which reach all that the account may do; false when left out. */
+    allow_scripts: Type.Optional(Type.Boolean()),
     pool_size: PoolSize,
   }),
   mongodb: object(
@@ -91,6 +99,8 @@ export const SERVICE_CONFIGS = {
       database: Type.Optional(HarmlessLine),
       username: Type.Optional(Line),
       password: OptionalSecret,
+      /** PEM; the certificates to trust instead of those of the system, with `tls=true` in the `uri`. */
+      ssl_root_cert: Type.Optional(Text),
       pool_size: PoolSize,
     },
     { anyOf: [{ required: ['uri'] }, { required: ['host'] }] },
@@ -182,7 +192,18 @@ function settingsMarked(mark: string, type: ServiceType): ReadonlySet<string> {
 
 /** Defaults and rules that depend on other keys. */
 const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig<K>) => ServiceConfig<K> } = {
-  mongodb: (config) => (config.host === undefined ? config : { port: 27_017, ...config }),
+  postgres: (config) => {
+    // There, PostgreSQL may accept the operating system's user of this process instead of a password.
+    if (config.host.startsWith('/')) {
+      throw new AppError('invalid_config', 'config.host: must be a name or an address, not a Unix socket');
+    }
+    return config;
+  },
+  mongodb: (config) => {
+    const problem = config.uri === undefined ? undefined : mongodbUriProblem(config.uri);
+    if (problem !== undefined) throw new AppError('invalid_config', `config.uri: ${problem}`);
+    return config.host === undefined ? config : { port: 27_017, ...config };
+  },
   memcached: ({ servers, ...config }) => ({
     ...(config.host !== undefined && { port: 11_211 }),
     ...config,

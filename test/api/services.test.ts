@@ -24,8 +24,9 @@ const TYPES: Readonly<
   sqlite: {
     least: { path: 'a.db' },
     complete: { path: 'a.db', create_if_missing: true },
-    full: { path: '/x/a.db', create_if_missing: false },
+    full: { path: '/x/a.db', create_if_missing: false, max_size_mb: 1 },
     wrong: [
+      [{ path: 'a', max_size_mb: 0 }, /^config\.max_size_mb: must be at least 1/],
       [{}, /^config\.path: is required/],
       [{ path: '' }, /^config\.path: must not be empty/],
       [
@@ -47,6 +48,7 @@ const TYPES: Readonly<
       pool_size: 100,
     },
     wrong: [
+      [{ host: '/run/postgresql', database: 'd', username: 'u' }, /^config\.host: .*not a Unix socket/],
       [{ database: 'd', username: 'u' }, /^config\.host: is required/],
       [{ host: 'h', username: 'u' }, /^config\.database: is required/],
       [{ host: 'h', database: 'd' }, /^config\.username: is required/],
@@ -91,7 +93,10 @@ const TYPES: Readonly<
   redis: {
     least: { host: 'h' },
     complete: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },
-    full: { host: 'h', port: 6380, password: null, database: 3, use_tls: true, pool_size: 5 },
+    full: {
+      ...{ host: 'h', port: 6380, password: null, database: 3, use_tls: true, pool_size: 5 },
+      allow_scripts: true,
+    },
     wrong: [
       [{}, /^config\.host: is required/],
       [{ host: 'h', database: -1 }, /^config\.database: must be at least 0/],
@@ -105,6 +110,13 @@ const TYPES: Readonly<
     wrong: [
       [{}, /^config: needs uri or host/],
       [{ host: 'h', port: 'x' }, /^config\.port: must be an integer/],
+      [
+        { uri: 'mongodb://h/?tlsCertificateKeyFile=/etc/shadow' },
+        /^config\.uri: the option "tlsCertificateKeyFile"/,
+      ],
+      [{ uri: 'mongodb://h/?TLSCAFILE=/x' }, /^config\.uri: the option "TLSCAFILE" .* ssl_root_cert/],
+      [{ uri: 'mongodb://h/?mongodbLogPath=/x' }, /^config\.uri: the option "mongodbLogPath" is not allowed/],
+      [{ uri: 'mongodb://h/?authMechanism=MONGODB-AWS' }, /^config\.uri: this authMechanism is not allowed/],
     ],
   },
   objstore: {

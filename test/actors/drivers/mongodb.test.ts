@@ -317,7 +317,17 @@ describe('mongodb driver', () => {
     }
     for (const [broken, message] of [
       [uri('se&cret-1', 'test?authSource=admin'), /did not accept the username or the password/],
-      [uri('secret-1', 'test?unknown=1'), /uri: cannot be used/],
+      [uri('secret-1', 'test?unknown=1'), /uri: the option "unknown" is not allowed/],
+      [
+        uri('secret-1', 'test?tlsCAFile=/etc/passwd'),
+        /"tlsCAFile" is not allowed; .* ssl_root_cert\. Allowed/,
+      ],
+      [
+        uri('secret-1', 'test?w=1&TLSCertificateKeyFile=/etc/shadow'),
+        /"TLSCertificateKeyFile" is not allowed/,
+      ],
+      [uri('secret-1', 'test?authMechanism=mongodb-oidc'), /this authMechanism is not allowed/],
+      [`mongodb://u:x@secret-1?secret-1=y@127.0.0.1/`, /uri: an option is not allowed/],
       [`mongodb://${MONGODB_USER}:secret-1:@127.0.0.1/`, /uri: cannot be used/],
       [`mongodb://${MONGODB_USER}@x:secret-1@127.0.0.1/`, /uri: cannot be used/],
       [`http://${MONGODB_USER}:secret-1@127.0.0.1/`, /uri: cannot be used/],
@@ -328,6 +338,30 @@ describe('mongodb driver', () => {
         message,
       );
       expect(said).not.to.match(/cret-1/);
+    }
+  });
+
+  it('verifies the certificate of a server with TLS', async () => {
+    const tls = await startMongodbBackend({ tlsHosts: ['localhost'] });
+    try {
+      const user = `${MONGODB_USER}:${encodeURIComponent(MONGODB_PASSWORD)}`;
+      const at = (host: string) =>
+        `mongodb://${user}@${host}:${tls.config.port}/test?tls=true&authSource=admin`;
+      const trusting = { pool_size: 1, ssl_root_cert: tls.ca ?? '' };
+      const connected = await connectTo(mongodbDriver, { uri: at('localhost'), ...trusting });
+      await connected.close();
+      await expectServiceError(
+        connectTo(mongodbDriver, { uri: at('localhost'), pool_size: 1 }),
+        'unavailable',
+        /certificate/,
+      );
+      await expectServiceError(
+        connectTo(mongodbDriver, { uri: at('127.0.0.1'), ...trusting }),
+        'unavailable',
+        /certificate/,
+      );
+    } finally {
+      await tls.remove();
     }
   });
 

@@ -29,7 +29,11 @@ describe('redis driver', () => {
   let backend: Awaited<ReturnType<typeof startRedisBackend>>;
   let connection: TestConnection;
 
-  useDriver(redisDriver, startRedisBackend, (...used) => {
+  const start = async () => {
+    const started = await startRedisBackend();
+    return { ...started, config: { ...started.config, allow_scripts: true } };
+  };
+  useDriver(redisDriver, start, (...used) => {
     [backend, connection] = used;
   });
 
@@ -181,12 +185,16 @@ describe('redis driver', () => {
         [['CLIENT', 'REPLY', 'OFF'], /possible are CLIENT ID/],
         [['client', { base64: Buffer.from('kill').toString('base64') }], /possible are/],
         [['SCRIPT', 'debug', 'YES'], /shared/],
+        [['MOVE', 'key', 1], /the database is the one in the config/],
+        [['COPY', 'db', 'db', 'REPLACE', 'db', 1], /the database is the one in the config/],
+        [['FLUSHALL'], /use FLUSHDB/],
         [['XREAD', 'COUNT', 1, 'block', 0, 'STREAMS', 'a', '$'], /leave BLOCK out/],
         [['XREADGROUP', 'GROUP', 'STREAMS', 'c', 'BLOCK', 0, 'STREAMS', 'a', '>'], /leave BLOCK out/],
       ] as const) {
         await expectServiceError(command(...parts), 'invalid', message);
       }
       expect(await command('CLIENT', 'ID')).to.match(/^\d+$/);
+      expect(await command('COPY', 'db', 'db2', 'REPLACE')).to.equal('0');
       expect(await command('XREAD', 'STREAMS', 'BLOCK', '0')).to.equal('null');
     });
   });
@@ -219,6 +227,35 @@ describe('redis driver', () => {
     // The server itself refuses these commands in scripts.
     const script = "return redis.call('CONFIG', 'GET', 'requirepass')";
     await expectServiceError(command('EVAL', script, 0), 'backend', /not allowed from script/);
+  });
+
+  it('refuses scripts and functions, unless the config allows them', async () => {
+    const { allow_scripts: _allowed, ...config } = backend.config;
+    for (const closed of [config, { ...config, allow_scripts: false }]) {
+      const other = await connectTo(redisDriver, closed);
+      try {
+        for (const parts of [
+          ['EVAL', "return redis.call('SELECT', '1')", 0],
+          ['eval_ro', 'return 1', 0],
+          ['EVALSHA', 'e0e1f9fabfc9d4800c877a703b823ac0578ff8db', 0],
+          ['EVALSHA_RO', 'e0e1f9fabfc9d4800c877a703b823ac0578ff8db', 0],
+          ['SCRIPT', 'LOAD', 'return 1'],
+          ['FCALL', 'name', 0],
+          ['FCALL_RO', 'name', 0],
+          ['FUNCTION', 'LIST'],
+        ]) {
+          const refused = other.send('command', {}, JSON.stringify(parts));
+          await expectServiceError(
+            refused,
+            'invalid',
+            /is refused: scripts and functions are off, .*allow_scripts/,
+          );
+        }
+      } finally {
+        await other.close();
+      }
+    }
+    expect(await command('EVAL', 'return 1', 0)).to.equal('1');
   });
 
   it('uses all connections of its pool', async () => {

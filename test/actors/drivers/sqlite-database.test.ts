@@ -11,7 +11,7 @@ describe('an open SQLite file', () => {
 
   beforeEach(async () => {
     folder = await tempDir('sqlite');
-    database = new SqliteDatabase(join(folder.path, 'main.db'), 'create');
+    database = new SqliteDatabase(join(folder.path, 'main.db'), 'create', 1024);
     run('CREATE TABLE t (a)');
   });
   afterEach(async () => {

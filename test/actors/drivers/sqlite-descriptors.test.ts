@@ -16,9 +16,9 @@ describe('the process of a SQLite database', () => {
 
   it('reports that it is unavailable when it cannot be started without file descriptors', async () => {
     const lost: ServiceError[] = [];
-    const channel = withoutDescriptors(() => new SqliteChannel((error) => lost.push(error)));
-    const request = { path: join(folder.path, 'a.db'), createIfMissing: true };
-    const failure = await channel.open(request, new AbortSource()).catch((thrown) => thrown);
+    const file = { path: join(folder.path, 'a.db'), createIfMissing: true, maxSizeMb: 1 };
+    const channel = withoutDescriptors(() => new SqliteChannel(file, (error) => lost.push(error)));
+    const failure = await channel.open(new AbortSource()).catch((thrown) => thrown);
     expect(failure).to.be.instanceOf(ServiceError);
     expect(failure).to.include({ kind: 'unavailable' });
     expect(String(failure)).to.include('EMFILE');

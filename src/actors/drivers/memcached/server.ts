@@ -48,6 +48,8 @@ export class MemcachedServer {
       timeout: ANSWER_TIMEOUT_S,
       keepAlive: true,
     });
+    // The library takes those of the environment, which are not meant for the servers of services.
+    Object.assign(this.#server, { username: undefined, password: undefined });
   }
 
   /** Sends a request; the first one connects. @throws ServiceError unavailable */

@@ -14,6 +14,7 @@ import {
   MongoTopologyClosedError,
 } from 'mongodb';
 import { toError } from '../../../errors.js';
+import { mongodbUriProblem } from '../../../model/mongodb-uri.js';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { type Connection, type DriverContext, defineDriver } from '../../driver.js';
 import { type DriverCall, stoppedOnAbort } from '../../driver-call.js';
@@ -74,9 +75,12 @@ function operationOf({ args, perform }: MongodbOperation): Operation<MongodbConn
   };
 }
 
-/** @throws ServiceError for a config that the library refuses, without the user information of the URI */
+/** @throws ServiceError for a config that cannot be used, without the user information of the URI */
 function createClient(config: Config): MongoClient {
-  const { uri, username, password, pool_size } = config;
+  const { uri, username, password, ssl_root_cert, pool_size } = config;
+  // Those of earlier versions were stored without this check.
+  const problem = uri === undefined ? undefined : mongodbUriProblem(uri);
+  if (problem !== undefined) throw new ServiceError('unavailable', `uri: ${problem}`);
   const options: MongoClientOptions = {
     maxPoolSize: pool_size,
     serverSelectionTimeoutMS: CONNECT_TIMEOUT_MS,
@@ -86,6 +90,7 @@ function createClient(config: Config): MongoClient {
     promoteLongs: false,
     bsonRegExp: true,
     ...(username !== undefined && { auth: { username, password: password ?? '' } }),
+    ...(ssl_root_cert !== undefined && { ca: ssl_root_cert }),
     // A single server; a replica set needs a URI.
     ...(uri === undefined && { directConnection: true }),
     // The default of MongoDB: users are defined in `admin`, unless the URI names another database.

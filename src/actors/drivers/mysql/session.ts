@@ -49,8 +49,13 @@ export function poolOptions(config: MysqlConfig, sockets: Sockets): mysql.PoolOp
 const IN_TRANSACTION = 0x0001;
 const AUTOCOMMIT = 0x0002;
 
+/** Header, marker, warnings and status flags of the packet after rows. */
+const EOF_PACKET_BYTES = 4 + 1 + 2 + 2;
+
 /** The part of a packet that is read here. */
 interface Packet {
+  /** With its header. */
+  length(): number;
   isEOF(): boolean;
   eofStatusFlags(): number;
 }
@@ -85,7 +90,9 @@ const lastFlags = new WeakMap<OpenConnection, number>();
 export function watchStatus(connection: OpenConnection): void {
   const handle = connection.handlePacket.bind(connection);
   connection.handlePacket = (packet) => {
-    if (packet?.isEOF()) lastFlags.set(connection, packet.eofStatusFlags());
+    // A server may send a shorter one.
+    if (packet?.isEOF() && packet.length() >= EOF_PACKET_BYTES)
+      lastFlags.set(connection, packet.eofStatusFlags());
     handle(packet);
   };
 }

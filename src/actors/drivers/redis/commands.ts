@@ -12,10 +12,11 @@ export interface RedisCommand {
 
 const SHARED = 'the connection is shared with other calls';
 const BLOCKS = 'it would hold up all others on the shared connection';
-const TRANSACTION = `${SHARED}; use a Lua script (EVAL), which runs as one step`;
+const TRANSACTION = `${SHARED}; a Lua script (EVAL) runs as one step, if the config has allow_scripts`;
 const SUBSCRIPTION = `${SHARED}; use a stream (XADD, XRANGE) or a list, and poll it`;
 const CREDENTIALS = 'user and password are those in the config of the service';
 const SERVER = 'it is for those who run the server';
+const OTHER_DATABASE = 'the database is the one in the config of the service';
 
 /**
  * Administrative commands that show the password (CONFIG GET) or arguments of other calls (SLOWLOG), change the server,
@@ -29,7 +30,9 @@ const ADMINISTRATION = [
 
 /** Why a command is refused, with an alternative. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
-  ['SELECT', 'the database is the one in the config of the service'],
+  ['SELECT', OTHER_DATABASE],
+  ['MOVE', OTHER_DATABASE],
+  ['FLUSHALL', `${OTHER_DATABASE}; use FLUSHDB`],
   ['AUTH', CREDENTIALS],
   ['HELLO', CREDENTIALS],
   ['QUIT', SHARED],
@@ -56,6 +59,21 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ...ADMINISTRATION.map((name) => [name, SERVER] as const),
 ]);
 
+/**
+ * Scripts and functions run any command but those that Redis refuses in scripts: also SELECT, which changes the shared
+ * connection for all others, and administration.
+ */
+const SCRIPTS = new Set([
+  'EVAL',
+  'EVAL_RO',
+  'EVALSHA',
+  'EVALSHA_RO',
+  'SCRIPT',
+  'FCALL',
+  'FCALL_RO',
+  'FUNCTION',
+]);
+
 /** The subcommands of CLIENT that only read. */
 const CLIENT_QUERIES = new Set(['ID', 'INFO', 'LIST', 'GETNAME', 'HELP']);
 
@@ -66,13 +84,14 @@ const readList = payloadReader(Type.Array(Type.Unknown()), (text) =>
 
 /**
  * Parses the payload of a `command` call.
+ * @param allowsScripts whether the config allows scripts and functions
  * @throws ServiceError `invalid` for an invalid or refused command
  */
-export function readCommand(payload: Buffer): RedisCommand {
+export function readCommand(payload: Buffer, allowsScripts: boolean): RedisCommand {
   const [first, ...rest] = readList(payload);
   if (typeof first !== 'string' || first === '') throw invalid('payload[0]', 'must be the name of a command');
   const command = { name: first.toUpperCase(), args: rest.map((part, i) => readArgument(part, i + 1)) };
-  const reason = refusal(command);
+  const reason = refusal(command, allowsScripts);
   if (reason !== undefined) throw invalid('payload', `${command.name} is refused: ${reason}`);
   return command;
 }
@@ -88,8 +107,11 @@ function readArgument(value: unknown, index: number): string | Buffer {
   throw invalid(`payload[${index}]`, 'must be a string, a number or {"base64": "..."}');
 }
 
-function refusal({ name, args }: RedisCommand): string | undefined {
+function refusal({ name, args }: RedisCommand, allowsScripts: boolean): string | undefined {
   const words = () => args.map((argument) => argument.toString().toUpperCase());
+  if (SCRIPTS.has(name) && !allowsScripts) {
+    return 'scripts and functions are off, unless the config of the service has allow_scripts true';
+  }
   switch (name) {
     case 'CLIENT':
       return CLIENT_QUERIES.has(words()[0] ?? '')
@@ -97,6 +119,9 @@ function refusal({ name, args }: RedisCommand): string | undefined {
         : `${SHARED}; possible are ${[...CLIENT_QUERIES].map((word) => `CLIENT ${word}`).join(', ')}`;
     case 'SCRIPT':
       return words()[0] === 'DEBUG' ? SHARED : undefined;
+    case 'COPY':
+      // After the two keys.
+      return words().includes('DB', 2) ? OTHER_DATABASE : undefined;
     case 'XREAD':
     case 'XREADGROUP':
       return hasBlockOption(words()) ? `with BLOCK ${BLOCKS}; leave BLOCK out` : undefined;

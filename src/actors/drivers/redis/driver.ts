@@ -50,7 +50,7 @@ export const redisDriver = defineDriver({
     command: {
       args: NO_ARGS,
       run: async (redis, _args, { payload }) => {
-        const { name, args } = readCommand(payload);
+        const { name, args } = readCommand(payload, redis.allowsScripts);
         const answer = encodeReply(await redis.send(name, args));
         requireSendable(Buffer.byteLength(answer));
         return { payload: answer };
@@ -117,6 +117,10 @@ class RedisConnection implements Connection {
     this.#context = context;
     this.#where = `${config.host}:${config.port}`;
     this.#clients = Array.from({ length: config.pool_size }, () => createClient(config));
+  }
+
+  get allowsScripts(): boolean {
+    return this.#config.allow_scripts === true;
   }
 
   async open(): Promise<void> {

@@ -2,7 +2,7 @@
  * The channel to the process of a database file. Requests of one turn of the event loop are sent as one message, and
  * answers arrive in the order of the requests. An aborted statement that does not end is ended by killing the process.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Abortable, stoppedOnAbort } from '../../driver-call.js';
@@ -10,12 +10,33 @@ import { ServiceError, type ServiceErrorKind } from '../../service-error.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.js', import.meta.url));
 
+/** Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). */
+const LIMIT_SCRIPT = 'ulimit -c 0 && ulimit -d "$1" && ulimit -f "$2" && shift 2 && exec "$@"';
+/**
+ * Memory of the process, MiB. An answer of 64 MiB, the largest, needs about half. It is a limit of data instead of
+ * address space, of which Node reserves much more than it uses.
+ */
+export const MEMORY_MB = 1024;
+
 // Messages are arrays, which are fast to serialize.
 
 /** The first message to a process: the file to open. */
 export interface OpenRequest {
   readonly path: string;
   readonly createIfMissing: boolean;
+  /** Maximum size of the file, MiB; that of its WAL is `maxFileMb`. */
+  readonly maxSizeMb: number;
+}
+
+/** Changes that stay in the WAL until it is checkpointed: 1000 pages of at most 64 KiB. */
+const UNCHECKPOINTED_MB = 64;
+
+/**
+ * The maximum size of each file that the process writes, MiB. A WAL has the last changes and, in a large transaction,
+ * all pages, each with a header.
+ */
+export function maxFileMb({ maxSizeMb }: OpenRequest): number {
+  return Math.ceil(maxSizeMb * 1.02) + UNCHECKPOINTED_MB;
 }
 
 /**
@@ -66,6 +87,7 @@ interface Pending {
 }
 
 export class SqliteChannel {
+  readonly #file: OpenRequest;
   readonly #onLost: (error: ServiceError) => void;
   readonly #process: ChildProcess;
   /** In sending order: the first one is running. */
@@ -76,13 +98,14 @@ export class SqliteChannel {
   #ended: ServiceError | undefined;
 
   /** @param onLost called when the process ends without `close` */
-  constructor(onLost: (error: ServiceError) => void) {
+  constructor(file: OpenRequest, onLost: (error: ServiceError) => void) {
+    this.#file = file;
     this.#onLost = onLost;
-    this.#process = fork(PROGRAM, {
+    const limits = [MEMORY_MB * 1024, 2 * 1024 * maxFileMb(file)].map(String);
+    this.#process = spawn('/bin/sh', ['-c', LIMIT_SCRIPT, 'sh', ...limits, process.execPath, PROGRAM], {
       serialization: 'advanced',
       // Empty: the process must not get the configuration.
       env: {},
-      execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#process.on('error', (error) => this.#lose(`the process for the database failed: ${error.message}`));
@@ -93,26 +116,26 @@ export class SqliteChannel {
    * Opens the file.
    * @throws ServiceError
    */
-  async open(request: OpenRequest, opening: Abortable): Promise<void> {
+  async open(opening: Abortable): Promise<void> {
     await stoppedOnAbort(
       opening,
       () => this.#kill('the database did not open in time'),
-      () => this.#open(request),
+      () => this.#open(),
     );
     this.#process.on('message', (answers: readonly Answer[]) => this.#receive(answers));
   }
 
-  #open(request: OpenRequest): Promise<void> {
+  #open(): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       if (this.#ended) return reject(this.#ended);
       this.#pending.set(0, { resolve: () => resolve(), reject, isAborted: false });
       this.#process.once('message', (answer: { readonly opened: boolean; readonly reason?: string }) => {
         this.#pending.delete(0);
         if (answer.opened) resolve();
-        else reject(new ServiceError('unavailable', `${request.path} cannot be opened: ${answer.reason}`));
+        else reject(new ServiceError('unavailable', `${this.#file.path} cannot be opened: ${answer.reason}`));
       });
       // Not connected if the start has failed, which `error` reports.
-      if (this.#process.connected) this.#process.send(request, () => undefined);
+      if (this.#process.connected) this.#process.send(this.#file, () => undefined);
     });
   }
 

@@ -1,6 +1,7 @@
 /** An open SQLite file: runs statements and writes their rows as JSON. */
 import { pathToFileURL } from 'node:url';
 import { constants, DatabaseSync } from '@photostructure/sqlite';
+import { MAX_BODY_BYTES } from '../../../wire/codec.js';
 import { encodeJson } from '../../exact-json.js';
 import { ServiceError } from '../../service-error.js';
 import type { ScannedSql } from '../../sql/placeholders.js';
@@ -16,8 +17,13 @@ import {
 
 /** Maximum number of prepared statements; the oldest is evicted. */
 const PREPARED = 500;
+/** Maximum size of one value: no larger one fits into an answer. */
+export const MAX_VALUE_BYTES = MAX_BODY_BYTES;
 /** How long to wait for a lock of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
+
+/** Size that a WAL keeps after its content was moved to the file. */
+const KEPT_WAL_BYTES = 16 * 1024 * 1024;
 
 const CHANGES_SCHEMA = new Set(['CREATE', 'ALTER', 'DROP']);
 
@@ -49,8 +55,11 @@ export class SqliteDatabase {
   readonly #isReadOnly: boolean;
   #seenSchema: unknown;
 
-  /** @param access `create` creates a missing file; `read` is read-only */
-  constructor(path: string, access: 'create' | 'write' | 'read') {
+  /**
+   * @param access `create` creates a missing file; `read` is read-only
+   * @param maxSizeMb maximum size of the file, MiB; a larger one does not grow
+   */
+  constructor(path: string, access: 'create' | 'write' | 'read', maxSizeMb: number) {
     this.#isReadOnly = access === 'read';
     const location = pathToFileURL(path);
     location.search = { create: '?mode=rwc', write: '?mode=rw', read: '?mode=ro' }[access];
@@ -61,8 +70,16 @@ export class SqliteDatabase {
       // Keeps 64 bit integers exact.
       readBigInts: true,
       returnArrays: true,
+      limits: { length: MAX_VALUE_BYTES },
     });
-    if (!this.#isReadOnly) this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    if (!this.#isReadOnly) {
+      this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+      const [pageBytes] = this.#database.prepare('PRAGMA page_size').get() as readonly [bigint];
+      const maxPages = (BigInt(maxSizeMb) * 1024n * 1024n) / pageBytes;
+      this.#database.exec(
+        `PRAGMA max_page_count = ${maxPages}; PRAGMA journal_size_limit = ${KEPT_WAL_BYTES}`,
+      );
+    }
     // A service is one file, so ATTACH is denied. VACUUM attaches a file without a name.
     this.#database.setAuthorizer((action, file) =>
       action === constants.SQLITE_ATTACH && file !== '' ? constants.SQLITE_DENY : constants.SQLITE_OK,
@@ -161,6 +178,17 @@ export class SqliteDatabase {
   /** Runs BEGIN, COMMIT or ROLLBACK. */
   control(sql: string): void {
     this.#database.exec(sql);
+  }
+
+  /**
+   * Moves the content of the WAL to the file, as far as no other program reads it.
+   * @returns whether it was moved completely, so that the WAL begins anew
+   */
+  checkpoint(): boolean {
+    const [busy, inWal, moved] = this.#database
+      .prepare('PRAGMA wal_checkpoint(PASSIVE)')
+      .get() as readonly bigint[];
+    return busy === 0n && inWal === moved;
   }
 
   version(): string {

@@ -12,6 +12,8 @@ import { parseStatement, SQL_OPERATIONS, type SqlTarget } from '../../sql/statem
 import { type ChannelResult, SqliteChannel } from './channel.js';
 import { resolveDatabasePath } from './path.js';
 
+const DEFAULT_MAX_SIZE_MB = 1024;
+
 /** Concurrent calls; they are queued in the process, and this number keeps it busy. */
 const CONCURRENCY = 1_024;
 
@@ -20,10 +22,9 @@ export const sqliteDriver = defineDriver({
   concurrency: () => CONCURRENCY,
   connect: async (config, context) => {
     const path = await resolveDatabasePath(config, context.sqliteDir);
-    const channel = new SqliteChannel(context.onLost);
-    await openOrClose(context, channel, () =>
-      channel.open({ path, createIfMissing: config.create_if_missing }, context),
-    );
+    const { create_if_missing: createIfMissing, max_size_mb: maxSizeMb = DEFAULT_MAX_SIZE_MB } = config;
+    const channel = new SqliteChannel({ path, createIfMissing, maxSizeMb }, context.onLost);
+    await openOrClose(context, channel, () => channel.open(context));
     return new SqliteConnection(channel);
   },
   operations: SQL_OPERATIONS,

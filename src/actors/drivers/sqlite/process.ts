@@ -2,24 +2,33 @@
  * The process that opens the file of one sqlite service; `channel.ts` starts it. A process instead of a thread, because
  * SQLite cannot be interrupted here: a statement past its deadline is ended by killing its process.
  */
+import { statSync } from 'node:fs';
 import { toError } from '../../../errors.js';
 import { startParentWatchdog } from '../../../util/parent-watchdog.js';
 import { ServiceError } from '../../service-error.js';
 import { parseStatement } from '../../sql/statement.js';
-import type { Answer, OpenRequest, Operation, Request } from './channel.js';
-import { SqliteDatabase, type SqliteResult } from './database.js';
+import {
+  type Answer,
+  MEMORY_MB,
+  maxFileMb,
+  type OpenRequest,
+  type Operation,
+  type Request,
+} from './channel.js';
+import { MAX_VALUE_BYTES, SqliteDatabase, type SqliteResult } from './database.js';
 
 /** Answers are sent in batches; maximum delay of an answer by the statements after it. */
 const FLUSH_MS = 20;
 
 class Server {
-  readonly #path: string;
+  readonly #file: OpenRequest;
   readonly #database: SqliteDatabase;
   #readConnection: SqliteDatabase | undefined;
+  #hasFullWal = false;
 
-  constructor(path: string, createIfMissing: boolean) {
-    this.#path = path;
-    this.#database = new SqliteDatabase(path, createIfMissing ? 'create' : 'write');
+  constructor(file: OpenRequest) {
+    this.#file = file;
+    this.#database = new SqliteDatabase(file.path, file.createIfMissing ? 'create' : 'write', file.maxSizeMb);
   }
 
   answerAll(requests: readonly Request[]): void {
@@ -43,10 +52,13 @@ class Server {
 
   #answer([id, operation, payload]: Request): Answer {
     try {
+      // Nothing can be written until it was: only a commit would do it by itself.
+      if (this.#hasFullWal) this.#hasFullWal = !this.#database.checkpoint();
       const { text, rowsAffected, lastInsertId } = this.#run(operation, payload);
       return [id, 'ok', text, rowsAffected, lastInsertId];
     } catch (thrown) {
-      const { kind, message } = toServiceError(thrown);
+      const { kind, message } = toServiceError(thrown, this.#file);
+      this.#hasFullWal ||= isWalFull(this.#file);
       return [id, kind, message];
     }
   }
@@ -81,7 +93,7 @@ class Server {
 
   /** A second, read-only connection for reads during a transaction. */
   #reader(): SqliteDatabase {
-    this.#readConnection ??= new SqliteDatabase(this.#path, 'read');
+    this.#readConnection ??= new SqliteDatabase(this.#file.path, 'read', this.#file.maxSizeMb);
     this.#readConnection.noticeSchema();
     return this.#readConnection;
   }
@@ -113,13 +125,42 @@ interface SqliteError extends Error {
 const LOST =
   /^(?:Failed to open database|unable to open database file|disk I\/O error|file is not a database)/;
 
-function toServiceError(thrown: unknown): ServiceError {
+/** What the errors of limits mean. Some have no code, so they are known by their text. */
+const LIMITS: Readonly<Record<string, (file: OpenRequest) => ServiceError | undefined>> = {
+  'database or disk is full': ({ maxSizeMb }) =>
+    new ServiceError(
+      'backend',
+      `the file may have ${maxSizeMb} MiB (max_size_mb in the config of the service), or the disk is full`,
+    ),
+  'string or blob too big': () =>
+    new ServiceError('invalid', `a value is larger than ${MAX_VALUE_BYTES / 1024 ** 2} MiB, the maximum`),
+  'out of memory': () =>
+    new ServiceError('backend', `the statement needs too much memory: the process may use ${MEMORY_MB} MiB`),
+  'disk I/O error': (file) =>
+    isWalFull(file)
+      ? new ServiceError(
+          'backend',
+          `the write-ahead log has ${maxFileMb(file)} MiB, the maximum (max_size_mb and 64 MiB more): a large ` +
+            'transaction, or another program that reads the file, keeps it from becoming shorter',
+        )
+      : undefined,
+};
+
+function toServiceError(thrown: unknown, file: OpenRequest): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   const { message, code, sqliteCodeName }: SqliteError = toError(thrown);
   // Refused by the library, not by SQLite.
-  if (code !== 'ERR_SQLITE_ERROR') return new ServiceError('invalid', message);
+  if (code !== 'ERR_SQLITE_ERROR' && !(message in LIMITS)) return new ServiceError('invalid', message);
+  const limit = LIMITS[message]?.(file);
+  if (limit) return limit;
   const named = sqliteCodeName === undefined ? message : `${message} (${sqliteCodeName})`;
   return new ServiceError(LOST.test(message) ? 'unavailable' : 'backend', named);
+}
+
+/** Whether the last write has failed at the limit for the size of files. */
+function isWalFull(file: OpenRequest): boolean {
+  const { size } = statSync(`${file.path}-wal`, { throwIfNoEntry: false }) ?? { size: 0 };
+  return size > (maxFileMb(file) - 1) * 1024 ** 2;
 }
 
 let server: Server | undefined;
@@ -132,10 +173,10 @@ process.on('message', (message: OpenRequest | readonly Request[]) => {
     return;
   }
   try {
-    server = new Server(message.path, message.createIfMissing);
+    server = new Server(message);
     send({ opened: true });
   } catch (thrown) {
-    const { message: reason } = toServiceError(thrown);
+    const { message: reason } = toServiceError(thrown, message);
     send({ opened: false, reason });
   }
 });
