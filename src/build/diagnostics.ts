@@ -75,6 +75,11 @@ export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Di
       return plain(
         `The build did not end within ${limits.timeoutMs / 1000} s and was stopped (COMPILE_TIMEOUT_MS).`,
       );
+    case 'idle':
+      return plain(
+        'The compiler waited for something that did not come and was stopped: `include_str!` or another macro may have ' +
+          'read a pipe or a terminal.',
+      );
     case 'over-memory':
       return plain(
         `The processes of the build used more than ${limits.totalMemoryMb} MiB of memory together and were stopped ` +

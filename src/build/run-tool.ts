@@ -8,7 +8,7 @@ import { toError } from '../errors.js';
 import type { Confinement } from '../sandbox/confinement.js';
 import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../sandbox/limited-process.js';
 import { watchDisk } from './disk-watch.js';
-import { watchMemory } from './memory-watch.js';
+import { watchUsage } from './usage-watch.js';
 
 /** Limits of one run. */
 export interface ToolLimits extends ResourceLimits {
@@ -18,6 +18,8 @@ export interface ToolLimits extends ResourceLimits {
   readonly diskMb: number;
   /** Memory of all its processes together, MiB. */
   readonly totalMemoryMb: number;
+  /** How long all its processes may wait without using the processor, milliseconds; no limit when left out. */
+  readonly idleMs?: number;
 }
 
 /** One run of a tool. */
@@ -39,7 +41,7 @@ export interface ToolRun {
 
 /** How a run ended. */
 export interface ToolResult {
-  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory';
+  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory' | 'idle';
   /** null when it was killed by a signal. */
   readonly exitCode: number | null;
   /** The signal that killed it, if any. */
@@ -79,9 +81,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   const { timeoutMs } = run.limits;
   const timer = Number.isFinite(timeoutMs) ? setTimeout(() => end('timed-out'), timeoutMs) : undefined;
   const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
-  const unwatchMemory = watchMemory(tool.pid, run.confinement, run.limits.totalMemoryMb, () =>
-    end('over-memory'),
-  );
+  const unwatchUsage = watchUsage(tool.pid, run.confinement, run.limits, end);
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();
@@ -99,7 +99,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     throw new Error(`${run.file} could not be run: ${toError(cause).message}. ${stderr()}`.trim(), { cause });
   } finally {
     watch.stop();
-    unwatchMemory();
+    unwatchUsage();
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);
   }

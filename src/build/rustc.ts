@@ -44,6 +44,9 @@ const EXECUTABLE = 'handler';
 /** Executables of handlers have a few megabytes; a sparse file can have any size. */
 const MAX_EXECUTABLE_BYTES = 256 * 1024 * 1024;
 
+/** A compiler that waits this long waits for ever: it reads no network, and its own pipes when a source includes them. */
+const IDLE_MS = 5_000;
+
 /** The outcome of one rustc run, and how many milliseconds it took. */
 export type Compilation = { readonly ms: number } & Outcome;
 
@@ -121,7 +124,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
     ],
     cwd: inside(work),
     env: buildEnvironment(toolchain, request.env, inside(work), inside),
-    limits,
+    limits: { ...limits, idleMs: IDLE_MS },
     writable: [work],
     signal,
   });

@@ -73,6 +73,11 @@ export function memoryOver(
   return bytes > limit ? bytes : undefined;
 }
 
+/** Whether no thread of a process runs, is ready to, or waits for a disk. @throws when no file descriptor is left */
+export function isWaiting(pid: number): boolean {
+  return threadsOf(String(pid)).every((thread) => !['R', 'D'].includes(stateOf(readStat(thread))));
+}
+
 /**
  * Proportional set size of a process, bytes. 0 when it has ended; undefined when it cannot be read, because the process
  * is not dumpable (`PR_SET_DUMPABLE`) or belongs to another user.
@@ -117,13 +122,18 @@ function parseStat(id: string, text: string): Stat | undefined {
   const number = (at: number) => Number(fields[at - 3]);
   return {
     thread: Number(id),
-    hasEnded: fields[0] === 'Z',
+    hasEnded: stateOf(text) === 'Z',
     threads: number(20),
     parent: number(4),
     session: number(6),
     cpuSeconds: (number(14) + number(15) + number(16) + number(17)) / TICKS_PER_SECOND,
     residentBytes: number(24) * PAGE_BYTES,
   };
+}
+
+/** `R` running or ready to, `S` waiting, `D` waiting for a disk, `Z` ended, ... */
+function stateOf(stat: string): string {
+  return stat.charAt(stat.lastIndexOf(')') + 2);
 }
 
 /** From the auxiliary vector: pairs of type and value. */

@@ -25,16 +25,24 @@ describe('running a tool', () => {
 
   /** Without a sandbox: as root with a user of its own. */
   const confinement = HAS_UNTRUSTED_USERS ? confinedByUser(new RunUser(undefined)) : UNCONFINED;
-  const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number } = {}) => {
+  const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number; idleMs?: number } = {}) => {
     const [name = '', value = ''] = family.split('=');
-    const { timeoutMs = 60_000, ...more } = options;
+    const { timeoutMs = 60_000, idleMs, ...more } = options;
     return runTool({
       confinement,
       file: '/bin/sh',
       args: ['-c', script],
       cwd: folder.path,
       env: { PATH: process.env['PATH'] ?? '', [name]: value },
-      limits: { timeoutMs, memoryMb: 1024, fileMb: 1, openFiles: 64, diskMb: 1024, totalMemoryMb: 8192 },
+      limits: {
+        timeoutMs,
+        ...(idleMs !== undefined && { idleMs }),
+        memoryMb: 1024,
+        fileMb: 1,
+        openFiles: 64,
+        diskMb: 1024,
+        totalMemoryMb: 8192,
+      },
       writable: [],
       ...more,
     });
@@ -66,6 +74,17 @@ describe('running a tool', () => {
       stderr: 'err\n',
     });
     expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null, signal: 'SIGKILL' });
+  });
+
+  it('ends it when all its processes wait for something that does not come, not while one of them works', async () => {
+    expect(await sh('sleep 1000 & sleep 1000', { idleMs: 1_000 })).to.include({
+      outcome: 'idle',
+      exitCode: null,
+    });
+    expect(running()).to.deep.equal([]);
+    // Three seconds of processor time; the shell itself waits.
+    const busy = "sh -c 'ulimit -t 3; while :; do :; done'; echo done";
+    expect(await sh(busy, { idleMs: 1_000 })).to.include({ outcome: 'exited', stdout: 'done\n' });
   });
 
   it('passes the given environment, and nothing of ours', async () => {

@@ -155,6 +155,11 @@ handler_loop!(handle);
       expect(executable).not.to.include(secret);
   });
 
+  it('end when they read a pipe of the compiler, which waits for itself', async () => {
+    const reading = `const X: &str = include_str!("/proc/self/fd/3");${HANDLER}`;
+    await refused(reading, /waited for something that did not come/);
+  }).timeout(60_000);
+
   it('include no file in other ways', async () => {
     const ways: Record<string, RegExp> = {
       '#[path = "/etc/passwd"] mod passwd;': /couldn't read|file not found/,
