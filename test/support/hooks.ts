@@ -4,14 +4,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setUmask } from '../../src/bootstrap/start-process.js';
 import { takeUnexpectedErrors } from './log.js';
 import { shareServer, stopServer } from './postgres.js';
 import { descendantsOf } from './process-state.js';
 import { leftTempDirs } from './temp.js';
-
-// Tests do in this process what those of the service do.
-setUmask();
 
 /** Time for resources that close asynchronously, such as sockets. */
 const GRACE_MS = 3_000;

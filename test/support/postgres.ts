@@ -6,9 +6,13 @@
 import { randomBytes } from 'node:crypto';
 import { runMigrations } from 'bullmq';
 import pg from 'pg';
+import { setUmask } from '../../src/bootstrap/start-process.js';
 import { migrate } from '../../src/store/database.js';
 import { PostgresServer, type ServerOptions } from '../../src/up/postgres-server.js';
 import { tempDir } from './temp.js';
+
+// Tests and benchmarks do in their own process what those of the service do; both begin here.
+setUmask();
 
 /** A database of a test file. */
 export interface TestDatabase {
