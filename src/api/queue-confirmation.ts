@@ -52,7 +52,7 @@ export function queueConfirmation({ all }: Queues) {
     const [, called = '', removal = ''] = DASHBOARD_CALL.exec(context.path) ?? [];
     if (removal !== '' && context.method === 'PUT') {
       const path = `/queues/confirm/${find(called).name}/${removal}`;
-      context.status = 403;
+      context.status = 409;
       // The members that the dashboard shows.
       context.body = {
         error: 'This needs a confirmation',

@@ -25,6 +25,8 @@ const BOARD = [
   { method: 'GET', path: '/queues/static/js/main.js' },
   { method: 'PUT', path: '/queues/api/queues/compile/pause' },
   { method: 'PUT', path: '/queues/api/queues/compile/empty' },
+  { method: 'GET', path: '/queues/confirm/compile/empty' },
+  { method: 'POST', path: '/queues/confirm/compile/empty' },
   { method: 'PUT', path: '/queues/api/queues/compile/clean/completed' },
   { method: 'POST', path: '/queues/api/queues/compile/add' },
 ];

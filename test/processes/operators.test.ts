@@ -139,7 +139,7 @@ describe('operating', () => {
     it('is refused to the dashboard, which names the page that asks', async () => {
       for (const removal of ['empty', 'obliterate', 'obliterate/']) {
         const refused = await at(`/api/queues/compile/${removal}`, 'PUT');
-        expect(refused.status).to.equal(403);
+        expect(refused.status).to.equal(409);
         const { error, message } = JSON.parse(refused.text) as Record<string, string>;
         expect(error).to.equal('This needs a confirmation');
         const path = /\/queues(\/confirm\/\S+)/.exec(message ?? '')?.[1] ?? '';
