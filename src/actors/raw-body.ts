@@ -1,8 +1,8 @@
 /**
- * Large response bodies that bypass the HTTP parser. Node's parser copies what it reads into new buffers: 100 MB per
- * download, for which V8 collects garbage again and again (mark-compact, up to a third of the CPU time). Here the
- * parser receives only the head of the response; the body goes through a few buffers, each of which is reused as soon
- * as the chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
+ * Large response bodies that bypass the HTTP parser. Node's parser copies what it reads into new buffers, twice the
+ * size of the body, for which V8 collects garbage again and again (mark-compact, up to a third of the CPU time). Here
+ * the parser receives only the head of the response; the body goes through a few buffers, each of which is reused as
+ * soon as the chunk in it has been written. Only for plain HTTP: the records of TLS are small and decrypted by copying.
  */
 import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from 'node:http';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
@@ -16,10 +16,9 @@ const MAX_CHUNKS = 3;
 const MAX_SPARE = 8;
 /** From this size on, a body is worth a connection of its own. */
 const MIN_BODY_BYTES = 256 * 1024;
-/** Longer heads are left to the parser, which rejects them. */
-const MAX_HEAD_BYTES = 64 * 1024;
 
 const HEAD_END = '\r\n\r\n';
+const NOTHING = Buffer.alloc(0);
 
 /** Opens connections whose response bodies `takeBody` can take; otherwise an ordinary agent. */
 export class RawBodyAgent extends Agent {
@@ -52,8 +51,10 @@ const readers = new WeakMap<object, ResponseReader>();
 class ResponseReader {
   readonly socket: Socket;
   #isHeadExpected = true;
-  /** What has been read of the head. */
-  #head: Buffer = Buffer.alloc(0);
+  /** The last bytes of the head so far, which may be the first of its end. */
+  #tail: Buffer = NOTHING;
+  /** The parser is given the end of the head, and nothing after it. */
+  #isAtEndOfHead = false;
   #body: RawBody | undefined;
   /** For the next read. */
   #buffer: Buffer | undefined;
@@ -82,7 +83,7 @@ class ResponseReader {
 
   /** @returns undefined when the parser already has a part of the body */
   takeBody(length: number): RawBody | undefined {
-    if (!this.#isHeadExpected) return undefined;
+    if (!this.#isAtEndOfHead) return undefined;
     this.#body = new RawBody(this.socket, length);
     return this.#body;
   }
@@ -95,25 +96,32 @@ class ResponseReader {
   }
 
   #acceptHead(chunk: Buffer): boolean {
-    const readBefore = this.#head.length;
-    const head = Buffer.concat([this.#head, chunk]);
-    const end = head.indexOf(HEAD_END);
-    if (end === -1 && head.length < MAX_HEAD_BYTES) {
-      releaseBuffer(chunk);
-      this.#head = head;
-      return true;
-    }
-    this.#head = Buffer.alloc(0);
-    const length = end === -1 ? head.length : end + HEAD_END.length;
-    // During this call, the parser emits the response, whose handler may take the body.
-    this.socket.push(head.subarray(0, length));
+    const length = this.#lengthOfHead(chunk);
+    if (length === undefined) return this.#parse(chunk);
     this.#isHeadExpected = false;
-    const rest = chunk.subarray(length - readBefore);
+    // During this call, the parser emits the response, whose handler may take the body.
+    this.#isAtEndOfHead = true;
+    const isReading = this.socket.push(Buffer.from(chunk.subarray(0, length)));
+    this.#isAtEndOfHead = false;
+    const rest = chunk.subarray(length);
     if (rest.length === 0) {
       releaseBuffer(chunk);
-      return true;
+      return this.#body !== undefined || isReading;
     }
     return this.#body ? this.#body.accept(rest) : this.#parse(rest);
+  }
+
+  /** How much of a chunk belongs to the head; undefined when it does not end there. */
+  #lengthOfHead(chunk: Buffer): number | undefined {
+    const tail = this.#tail;
+    const seam = Buffer.concat([tail, chunk.subarray(0, HEAD_END.length - 1)]);
+    const inSeam = seam.indexOf(HEAD_END);
+    const at = inSeam === -1 ? chunk.indexOf(HEAD_END) : inSeam - tail.length;
+    const isEnd = inSeam !== -1 || at !== -1;
+    this.#tail = isEnd
+      ? NOTHING
+      : Buffer.concat([tail, chunk.subarray(1 - HEAD_END.length)]).subarray(1 - HEAD_END.length);
+    return isEnd ? at + HEAD_END.length : undefined;
   }
 
   /** The parser keeps what it gets, so it gets a copy. */
@@ -141,6 +149,8 @@ class RawBody extends Readable {
     super();
     this.#socket = socket;
     this.#length = length;
+    // It may fail before its reader listens, who gets the error then.
+    this.on('error', () => undefined);
   }
 
   /** @returns whether there is a buffer for another chunk */

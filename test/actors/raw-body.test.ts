@@ -154,6 +154,61 @@ describe('bodies that bypass the parser', () => {
     expect((await failure(buffer((await get()).body))).message).to.match(/longer than/);
   });
 
+  it('fail without ending the process when they are too long before anybody reads them', async () => {
+    const length = 300_000;
+    respond = (socket) => socket.end(Buffer.concat([head(length), content.subarray(0, length + 10)]));
+    const { body } = await get();
+    // Long enough for an error that nobody listens to.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect((await failure(buffer(body))).message).to.match(/longer than|Premature close|ended after/);
+  });
+
+  it('fail at once when the server does not speak HTTP', async () => {
+    for (const banner of [
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      '220 mail.example ESMTP\r\n',
+      'HTTP/1.1 200 OK\nA: b\n\n',
+    ]) {
+      respond = (socket) => socket.write(banner);
+      expect(await failure(get()), banner)
+        .to.have.property('code')
+        .that.matches(/^HPE_/);
+    }
+  });
+
+  it('are not mixed up when there are many at once, and some are aborted', async () => {
+    const lengths = Array.from({ length: 12 }, (_, i) => 1_000_000 + 100_003 * i);
+    let next = 0;
+    respond = (socket) => {
+      const length = lengths[next++ % lengths.length] ?? 0;
+      socket.write(Buffer.concat([head(length), content.subarray(length, 2 * length)]));
+    };
+    await Promise.all(
+      lengths.map(async (_, i) => {
+        const { body, response } = await get();
+        const length = Number(response.headers['content-length']);
+        if (i % 3 === 0) {
+          body.destroy();
+          return;
+        }
+        const sink = new PassThrough();
+        const received = buffer(sink);
+        const server = createHttpServer((_request, relayed) => {
+          relayed.writeHead(200, { 'content-length': length });
+          body.pipe(relayed);
+        });
+        server.listen(0, '127.0.0.1');
+        await once(server, 'listening');
+        const outgoing = request({ port: (server.address() as AddressInfo).port, agent: false }).end();
+        const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+        answer.pipe(sink);
+        expect((await received).equals(content.subarray(length, 2 * length))).to.equal(true);
+        server.close();
+        await once(server, 'close');
+      }),
+    );
+  });
+
   it('close their connection when their reader disconnects', async () => {
     respond = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
     const reader = await getFromRelay();
