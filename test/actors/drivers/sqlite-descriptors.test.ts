@@ -16,7 +16,7 @@ describe('the process of a SQLite database', () => {
 
   it('reports that it is unavailable when it cannot be started without file descriptors', async () => {
     const lost: ServiceError[] = [];
-    const file = { path: join(folder.path, 'a.db'), createIfMissing: true, maxSizeMb: 1 };
+    const file = { path: join(folder.path, 'a.db'), createIfMissing: true, maxSizeMb: 1, sizeMb: 0 };
     const channel = withoutDescriptors(() => new SqliteChannel(file, (error) => lost.push(error)));
     const failure = await channel.open(new AbortSource()).catch((thrown) => thrown);
     expect(failure).to.be.instanceOf(ServiceError);

@@ -11,6 +11,8 @@ import { type TempDir, tempDir } from '../../support/temp.js';
 
 const MEGABYTE = 1024 * 1024;
 const MAX_MB = 8;
+const LARGE = 5_000_000;
+const UPDATE = `UPDATE t SET a = randomblob(${LARGE})`;
 
 describe('driver sqlite: limits', () => {
   let folder: TempDir;
@@ -44,7 +46,7 @@ describe('driver sqlite: limits', () => {
       "SELECT length(replace(hex(zeroblob(30000000)), '0', '00')) AS v",
     ]) {
       const outcome = await sql.connection.call(sqlCall('query', statement)).then(() => 'answered', String);
-      expect(outcome, statement).to.include('a value is larger than 64 MiB');
+      expect(outcome, statement).to.include('a value or row is larger than 64 MiB');
     }
     await works();
   });
@@ -66,39 +68,93 @@ describe('driver sqlite: limits', () => {
     expect(await megabytes(config.path)).to.be.at.most(MAX_MB);
   });
 
-  it('the write-ahead log is limited, while another program keeps it from becoming shorter', async () => {
-    await execute(sql.connection, 'INSERT INTO t VALUES (randomblob(5000000))');
-    const reader = new DatabaseSync(config.path);
-    let message = '';
-    try {
+  describe('the write-ahead log, which another program keeps from becoming shorter,', () => {
+    let reader: InstanceType<typeof DatabaseSync>;
+    beforeEach(async () => {
+      await execute(sql.connection, `INSERT INTO t VALUES (randomblob(${LARGE}))`);
+      reader = new DatabaseSync(config.path);
       reader.exec('BEGIN; SELECT count(*) FROM t');
-      for (let i = 0; i < 30 && message === ''; i++) {
-        const update = sqlCall('execute', 'UPDATE t SET a = randomblob(5000000)');
-        message = await sql.connection.call(update).then(() => '', String);
-      }
-    } finally {
+    });
+    afterEach(() => reader.isOpen && reader.close());
+
+    const fill = async () => {
+      let message = '';
+      for (let i = 0; i < 30 && message === ''; i++)
+        message = await sql.connection.call(sqlCall('execute', UPDATE)).then(() => '', String);
+      return message;
+    };
+
+    it('is limited', async () => {
+      expect(await fill()).to.match(/^ServiceError: the write-ahead log has 73 MiB, the maximum/);
+      expect(await megabytes(`${config.path}-wal`)).to.be.within(72, 73);
+      await works();
       reader.close();
-    }
-    expect(message).to.match(/^ServiceError: the write-ahead log has 73 MiB, the maximum/);
-    expect(await megabytes(`${config.path}-wal`)).to.be.within(72, 73);
-    await works();
-    await execute(sql.connection, 'UPDATE t SET a = randomblob(5000000)');
-    await execute(sql.connection, 'UPDATE t SET a = 1');
-    // What it keeps after it was checkpointed.
-    expect(await megabytes(`${config.path}-wal`)).to.be.at.most(16);
+      await execute(sql.connection, UPDATE);
+      await execute(sql.connection, 'UPDATE t SET a = 1');
+      // What it keeps when it begins anew.
+      expect(await megabytes(`${config.path}-wal`)).to.be.at.most(16);
+    });
+
+    it('does not keep a transaction open', async () => {
+      await fill();
+      reader.close();
+      const transaction = await sql.begin();
+      await failsWith('backend', transaction.call(sqlCall('execute', 'no such statement')));
+      await execute(transaction, UPDATE);
+      await transaction.rollback();
+      await execute(sql.connection, UPDATE);
+      await works();
+    });
   });
 
-  it('a file that is larger already can be read, and made smaller', async () => {
+  it('a file that is much larger already can be read, changed and made smaller', async () => {
     await sql.connection.close();
-    const other = await connectSql(sqliteDriver, { ...config, max_size_mb: 64 });
-    for (let i = 0; i < 20; i++)
-      await execute(other.connection, 'INSERT INTO t VALUES (randomblob(1000000))');
-    await other.connection.close();
+    const maker = new DatabaseSync(config.path);
+    for (let i = 0; i < 90; i++) maker.exec('INSERT INTO t VALUES (randomblob(1000000))');
+    maker.close();
     sql = await connectSql(sqliteDriver, config);
-    expect(await valueText(sql.connection, 'SELECT count(*) FROM t')).to.equal('20');
     expect(await refused('INSERT INTO t VALUES (zeroblob(1000000))', 'execute')).to.include('max_size_mb');
+    for (let i = 0; i < 3; i++) await execute(sql.connection, 'UPDATE t SET a = randomblob(1000000)');
+    expect(await valueText(sql.connection, 'SELECT count(*) FROM t')).to.equal('90');
     await execute(sql.connection, 'DELETE FROM t WHERE rowid > 2');
+    await execute(sql.connection, 'VACUUM');
+    await sql.connection.close();
+    expect(await megabytes(config.path)).to.be.at.most(MAX_MB);
+    sql = await connectSql(sqliteDriver, config);
     await execute(sql.connection, 'INSERT INTO t VALUES (zeroblob(1000000))');
+  });
+
+  it('temporary files are limited, and the connection stays', async () => {
+    const rows =
+      'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) SELECT randomblob(1000000) AS v FROM c';
+    expect(await refused(`CREATE TEMP TABLE large AS ${rows}`, 'execute')).to.include(
+      'a temporary file may have',
+    );
+    expect(await refused(`SELECT length(v) FROM (${rows} ORDER BY v)`)).to.include(
+      'a temporary file may have',
+    );
+    await works();
+  });
+
+  it('many large answers at once are sent one after the other', async () => {
+    const large = () => sql.connection.call(sqlCall('query', 'SELECT hex(zeroblob(30000000)) AS v'));
+    const lengths = await Promise.all(
+      Array.from({ length: 14 }, () => large().then(({ payload }) => Buffer.byteLength(payload ?? ''))),
+    );
+    expect(new Set(lengths).size).to.equal(1);
+    await works();
+  });
+
+  it('errors that a trigger raises have its text, whatever it is', async () => {
+    for (const name of ['constructor', 'toString', '__defineGetter__', '__proto__']) {
+      await execute(
+        sql.connection,
+        `CREATE TEMP TRIGGER raise_${name} BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, '${name}'); END`,
+      );
+      expect(await refused('INSERT INTO t VALUES (1)', 'execute')).to.include(name);
+      await execute(sql.connection, `DROP TRIGGER raise_${name}`);
+    }
+    await works();
   });
 
   it('is not limited below the largest answer', async () => {

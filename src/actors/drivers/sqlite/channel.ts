@@ -10,8 +10,14 @@ import { ServiceError, type ServiceErrorKind } from '../../service-error.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.js', import.meta.url));
 
-/** Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). */
-const LIMIT_SCRIPT = 'ulimit -c 0 && ulimit -d "$1" && ulimit -f "$2" && shift 2 && exec "$@"';
+/**
+ * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). A limit
+ * that cannot be set is one that was inherited and is lower.
+ */
+const LIMIT_SCRIPT = `ulimit -c 0
+for limit in "d $1" "f $2"; do (ulimit -$limit) 2>/dev/null && ulimit -$limit; done
+shift 2
+exec "$@"`;
 /**
  * Memory of the process, MiB. An answer of 64 MiB, the largest, needs about half. It is a limit of data instead of
  * address space, of which Node reserves much more than it uses.
@@ -24,19 +30,21 @@ export const MEMORY_MB = 1024;
 export interface OpenRequest {
   readonly path: string;
   readonly createIfMissing: boolean;
-  /** Maximum size of the file, MiB; that of its WAL is `maxFileMb`. */
+  /** Maximum size of the file, MiB. */
   readonly maxSizeMb: number;
+  /** Its present size, MiB: one that is larger already has to remain writable, so that it can become smaller. */
+  readonly sizeMb: number;
 }
 
 /** Changes that stay in the WAL until it is checkpointed: 1000 pages of at most 64 KiB. */
 const UNCHECKPOINTED_MB = 64;
 
 /**
- * The maximum size of each file that the process writes, MiB. A WAL has the last changes and, in a large transaction,
- * all pages, each with a header.
+ * The maximum size of each file that the process writes, MiB: the file, its WAL and temporary files. A WAL has the last
+ * changes and, in a large transaction, all pages, each with a header of up to 5 %.
  */
-export function maxFileMb({ maxSizeMb }: OpenRequest): number {
-  return Math.ceil(maxSizeMb * 1.02) + UNCHECKPOINTED_MB;
+export function maxFileMb({ maxSizeMb, sizeMb }: OpenRequest): number {
+  return Math.ceil(Math.max(maxSizeMb, sizeMb) * 1.05) + UNCHECKPOINTED_MB;
 }
 
 /**

@@ -17,7 +17,7 @@ import {
 
 /** Maximum number of prepared statements; the oldest is evicted. */
 const PREPARED = 500;
-/** Maximum size of one value: no larger one fits into an answer. */
+/** Maximum size of a value or a row: no larger one fits into an answer. */
 export const MAX_VALUE_BYTES = MAX_BODY_BYTES;
 /** How long to wait for a lock of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -181,10 +181,11 @@ export class SqliteDatabase {
   }
 
   /**
-   * Moves the content of the WAL to the file, as far as no other program reads it.
+   * Moves the content of the WAL to the file, as far as no other program reads it. Not possible in a transaction.
    * @returns whether it was moved completely, so that the WAL begins anew
    */
   checkpoint(): boolean {
+    if (this.#database.isTransaction) return false;
     const [busy, inWal, moved] = this.#database
       .prepare('PRAGMA wal_checkpoint(PASSIVE)')
       .get() as readonly bigint[];

@@ -3,6 +3,7 @@
  * access: while it is open, statements that begin with SELECT read the state before it on a second connection, and all
  * others wait until it ends.
  */
+import { stat } from 'node:fs/promises';
 import { type Connection, defineDriver, openOrClose, type Transaction } from '../../driver.js';
 import { type Abortable, type DriverCall, stoppedOnAbort } from '../../driver-call.js';
 import type { DriverAnswer } from '../../operations.js';
@@ -23,12 +24,19 @@ export const sqliteDriver = defineDriver({
   connect: async (config, context) => {
     const path = await resolveDatabasePath(config, context.sqliteDir);
     const { create_if_missing: createIfMissing, max_size_mb: maxSizeMb = DEFAULT_MAX_SIZE_MB } = config;
-    const channel = new SqliteChannel({ path, createIfMissing, maxSizeMb }, context.onLost);
+    const sizeMb = await sizeOf(path);
+    const channel = new SqliteChannel({ path, createIfMissing, maxSizeMb, sizeMb }, context.onLost);
     await openOrClose(context, channel, () => channel.open(context));
     return new SqliteConnection(channel);
   },
   operations: SQL_OPERATIONS,
 });
+
+/** MiB; 0 when there is no file. */
+async function sizeOf(path: string): Promise<number> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  return size / 1024 ** 2;
+}
 
 /** A call that waits for the end of an open transaction. */
 interface Waiting {

@@ -3,6 +3,7 @@
  * SQLite cannot be interrupted here: a statement past its deadline is ended by killing its process.
  */
 import { statSync } from 'node:fs';
+import { constants } from 'node:os';
 import { toError } from '../../../errors.js';
 import { startParentWatchdog } from '../../../util/parent-watchdog.js';
 import { ServiceError } from '../../service-error.js';
@@ -19,30 +20,44 @@ import { MAX_VALUE_BYTES, SqliteDatabase, type SqliteResult } from './database.j
 
 /** Answers are sent in batches; maximum delay of an answer by the statements after it. */
 const FLUSH_MS = 20;
+const FLUSH_CHARACTERS = 4 * 1024 * 1024;
 
 class Server {
   readonly #file: OpenRequest;
   readonly #database: SqliteDatabase;
   #readConnection: SqliteDatabase | undefined;
   #hasFullWal = false;
+  #answered = Promise.resolve();
 
   constructor(file: OpenRequest) {
     this.#file = file;
     this.#database = new SqliteDatabase(file.path, file.createIfMissing ? 'create' : 'write', file.maxSizeMb);
   }
 
+  /** Answers after the requests before have been answered. */
   answerAll(requests: readonly Request[]): void {
+    this.#answered = this.#answered.then(() => this.#answerAll(requests));
+  }
+
+  async #answerAll(requests: readonly Request[]): Promise<void> {
     this.#database.noticeSchema();
     let answers: Answer[] = [];
+    let characters = 0;
     let began = performance.now();
     for (const request of requests) {
-      answers.push(this.#answer(request));
-      if (performance.now() - began < FLUSH_MS) continue;
-      send(answers);
+      const answer = this.#answer(request);
+      answers.push(answer);
+      characters += answer[2]?.length ?? 0;
+      const isLarge = characters > FLUSH_CHARACTERS;
+      if (!isLarge && performance.now() - began < FLUSH_MS) continue;
+      const sent = send(answers);
+      // Otherwise answers that nobody has taken yet would fill the memory.
+      if (isLarge) await sent;
       answers = [];
+      characters = 0;
       began = performance.now();
     }
-    if (answers.length > 0) send(answers);
+    if (answers.length > 0) void send(answers);
   }
 
   close(): void {
@@ -52,7 +67,7 @@ class Server {
 
   #answer([id, operation, payload]: Request): Answer {
     try {
-      // Nothing can be written until it was: only a commit would do it by itself.
+      // Otherwise only a commit does it, and nothing can be committed.
       if (this.#hasFullWal) this.#hasFullWal = !this.#database.checkpoint();
       const { text, rowsAffected, lastInsertId } = this.#run(operation, payload);
       return [id, 'ok', text, rowsAffected, lastInsertId];
@@ -111,14 +126,20 @@ class Server {
 
 const NO_ROWS: SqliteResult = { text: undefined, rowsAffected: 0, lastInsertId: null };
 
-function send(message: unknown): void {
-  process.send?.(message);
+/** Resolves when the parent process has taken it, or has ended. */
+function send(message: unknown): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send) process.send(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
 }
 
 /** Errors of the library; those raised while rows are read have no code. */
 interface SqliteError extends Error {
   readonly code?: string;
   readonly sqliteCodeName?: string;
+  /** Of the operating system. */
+  readonly systemErrno?: number;
 }
 
 /** Errors after which the file cannot be used any more. */
@@ -126,33 +147,61 @@ const LOST =
   /^(?:Failed to open database|unable to open database file|disk I\/O error|file is not a database)/;
 
 /** What the errors of limits mean. Some have no code, so they are known by their text. */
-const LIMITS: Readonly<Record<string, (file: OpenRequest) => ServiceError | undefined>> = {
-  'database or disk is full': ({ maxSizeMb }) =>
-    new ServiceError(
-      'backend',
-      `the file may have ${maxSizeMb} MiB (max_size_mb in the config of the service), or the disk is full`,
-    ),
-  'string or blob too big': () =>
-    new ServiceError('invalid', `a value is larger than ${MAX_VALUE_BYTES / 1024 ** 2} MiB, the maximum`),
-  'out of memory': () =>
-    new ServiceError('backend', `the statement needs too much memory: the process may use ${MEMORY_MB} MiB`),
-  'disk I/O error': (file) =>
-    isWalFull(file)
-      ? new ServiceError(
+const LIMITS: ReadonlyMap<string, (file: OpenRequest, error: SqliteError) => ServiceError | undefined> =
+  new Map([
+    [
+      'database or disk is full',
+      ({ maxSizeMb }: OpenRequest) =>
+        new ServiceError(
           'backend',
-          `the write-ahead log has ${maxFileMb(file)} MiB, the maximum (max_size_mb and 64 MiB more): a large ` +
-            'transaction, or another program that reads the file, keeps it from becoming shorter',
-        )
-      : undefined,
-};
+          `the file may have ${maxSizeMb} MiB (max_size_mb in the config of the service), or the disk is full`,
+        ),
+    ],
+    [
+      'string or blob too big',
+      () =>
+        new ServiceError(
+          'invalid',
+          `a value or row is larger than ${MAX_VALUE_BYTES / 1024 ** 2} MiB, the maximum`,
+        ),
+    ],
+    [
+      'out of memory',
+      () =>
+        new ServiceError(
+          'backend',
+          `the statement needs too much memory: the process may use ${MEMORY_MB} MiB`,
+        ),
+    ],
+    ['disk I/O error', writeFailure],
+  ]);
+
+function writeFailure(
+  file: OpenRequest,
+  { sqliteCodeName, systemErrno }: SqliteError,
+): ServiceError | undefined {
+  if (isWalFull(file)) {
+    const message =
+      `the write-ahead log has ${maxFileMb(file)} MiB, the maximum: a large transaction, or another program that ` +
+      'reads the file, keeps it from becoming shorter';
+    return new ServiceError('backend', message);
+  }
+  // Without a code, it failed while rows were read: the file itself is read when the statement begins.
+  if (systemErrno === constants.errno.EFBIG || sqliteCodeName === undefined) {
+    const message = `disk I/O error: a temporary file may have ${maxFileMb(file)} MiB; sort and store less at a time`;
+    return new ServiceError('backend', message);
+  }
+  return undefined;
+}
 
 function toServiceError(thrown: unknown, file: OpenRequest): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  const { message, code, sqliteCodeName }: SqliteError = toError(thrown);
-  // Refused by the library, not by SQLite.
-  if (code !== 'ERR_SQLITE_ERROR' && !(message in LIMITS)) return new ServiceError('invalid', message);
-  const limit = LIMITS[message]?.(file);
+  const error: SqliteError = toError(thrown);
+  const { message, code, sqliteCodeName } = error;
+  const limit = LIMITS.get(message)?.(file, error);
   if (limit) return limit;
+  // Refused by the library, not by SQLite.
+  if (code !== 'ERR_SQLITE_ERROR') return new ServiceError('invalid', message);
   const named = sqliteCodeName === undefined ? message : `${message} (${sqliteCodeName})`;
   return new ServiceError(LOST.test(message) ? 'unavailable' : 'backend', named);
 }
@@ -174,10 +223,10 @@ process.on('message', (message: OpenRequest | readonly Request[]) => {
   }
   try {
     server = new Server(message);
-    send({ opened: true });
+    void send({ opened: true });
   } catch (thrown) {
     const { message: reason } = toServiceError(thrown, message);
-    send({ opened: false, reason });
+    void send({ opened: false, reason });
   }
 });
 
