@@ -36,6 +36,7 @@ if (files.length > 0) await mocha(files.map(compiled));
 
 if (process.env.CI === 'true' && total.skipped > 0) {
   process.stdout.write(`\nCI=true: ${total.skipped} skipped tests count as failed.\n`);
+  failures.push(`${total.skipped} skipped tests`);
   total.failed += total.skipped;
   total.skipped = 0;
 }
@@ -136,7 +137,10 @@ async function mocha(specs, options = []) {
     failures.push('mocha ended without a result');
   }
   rmSync(folder, { recursive: true });
-  if (code !== 0 && total.failed === failedBefore) total.failed++;
+  if (code !== 0 && total.failed === failedBefore) {
+    total.failed++;
+    failures.push(`mocha, which exited with ${code}`);
+  }
 }
 
 /** What has failed, once more at the end: its details are far above. */

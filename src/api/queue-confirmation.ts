@@ -18,7 +18,9 @@ interface Removal {
 const REMOVALS: Readonly<Record<string, Removal>> = {
   empty: {
     question: (queue) => `Remove all waiting jobs of the queue ${queue}?`,
-    explanation: 'Jobs that are being processed continue. Builds and imports whose jobs are removed fail.',
+    explanation:
+      'Jobs that are being processed continue. Builds whose jobs are removed are queued again after some seconds, and ' +
+      'fail after five times.',
     button: 'Remove the waiting jobs',
     run: (queue) => queue.drain(),
   },
@@ -27,18 +29,22 @@ const REMOVALS: Readonly<Record<string, Removal>> = {
     explanation: 'This includes finished jobs, failed ones and those being processed.',
     button: 'Remove all jobs',
     run: async (queue) => {
-      // Only a paused queue can be obliterated.
-      await queue.pause();
+      const wasPaused = await queue.isPaused();
       try {
+        // Pauses the queue.
         await queue.obliterate({ force: true });
       } finally {
-        await queue.resume();
+        if (!wasPaused) await queue.resume();
       }
     },
   },
 };
 
-const DASHBOARD_CALL = /^\/queues\/api\/queues\/([^/]+)\/(empty|obliterate)\/?$/;
+/**
+ * The dashboard ignores case. Its `clean` removes the jobs of one state; only those that have ended need no question.
+ */
+const DASHBOARD_CALL =
+  /^\/queues\/api\/queues\/([^/]+)\/(empty|obliterate|clean\/(?!(?:completed|failed)\/?$).*)\/?$/i;
 const CONFIRMATION = /^\/queues\/confirm\/([^/]+)\/(empty|obliterate)$/;
 
 /** Replaces calls of the dashboard that remove all jobs; mount it before the dashboard. */
@@ -51,7 +57,8 @@ export function queueConfirmation({ all }: Queues) {
   return async (context: ApiContext, next: Next): Promise<void> => {
     const [, called = '', removal = ''] = DASHBOARD_CALL.exec(context.path) ?? [];
     if (removal !== '' && context.method === 'PUT') {
-      const path = `/queues/confirm/${find(called).name}/${removal}`;
+      const action = removal.toLowerCase() === 'obliterate' ? 'obliterate' : 'empty';
+      const path = `/queues/confirm/${find(called).name}/${action}`;
       context.status = 409;
       // The members that the dashboard shows.
       context.body = {
@@ -60,8 +67,8 @@ export function queueConfirmation({ all }: Queues) {
       };
       return;
     }
-    const [, name = '', action = ''] = CONFIRMATION.exec(context.path) ?? [];
-    const confirmed = REMOVALS[action];
+    const [, name = '', confirmedAction = ''] = CONFIRMATION.exec(context.path) ?? [];
+    const confirmed = REMOVALS[confirmedAction];
     if (!confirmed) {
       await next();
       return;
@@ -70,7 +77,7 @@ export function queueConfirmation({ all }: Queues) {
     if (context.method === 'POST') {
       requirePerson(context);
       await confirmed.run(queue);
-      context.state.log.warn({ queue: queue.name, removal: action }, 'jobs of a queue removed');
+      context.state.log.warn({ queue: queue.name, removal: confirmedAction }, 'jobs of a queue removed');
       context.redirect(`/queues/queue/${queue.name}`);
       context.status = 303;
       return;
@@ -89,9 +96,9 @@ export function queueConfirmation({ all }: Queues) {
 }
 
 /**
- * Browsers say in headers that no script can set whether a request shows a page of its own, and whether a person has
- * caused it (https://www.w3.org/TR/fetch-metadata/). They do so over TLS and on localhost only; elsewhere, and for
- * programs, the check of `Origin` has to suffice.
+ * Browsers say in headers that no script can set whether a request shows a page of its own, and whether somebody has
+ * clicked or typed (https://www.w3.org/TR/fetch-metadata/). They do so over TLS and on localhost only; elsewhere the
+ * check of `Origin` has to suffice. Programs that send none of these headers need the key alone.
  */
 function requirePerson(context: ApiContext): void {
   if (context.get('Sec-Fetch-Mode') === '') return;

@@ -78,7 +78,7 @@ export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Di
     case 'idle':
       return plain(
         'The compiler waited for something that did not come and was stopped: `include_str!` or another macro may have ' +
-          'read a pipe or a terminal.',
+          'read a pipe. If the source has no such macro, try again.',
       );
     case 'over-memory':
       return plain(

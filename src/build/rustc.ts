@@ -44,7 +44,7 @@ const EXECUTABLE = 'handler';
 /** Executables of handlers have a few megabytes; a sparse file can have any size. */
 const MAX_EXECUTABLE_BYTES = 256 * 1024 * 1024;
 
-/** A compiler that waits this long waits for ever. A source can make it read its own pipes. */
+/** A compiler that waits this long waits for ever: a source can make it read its own pipes. A slow disk is no wait. */
 const IDLE_MS = 5_000;
 
 /** The outcome of one rustc run, and how many milliseconds it took. */

@@ -80,7 +80,7 @@ class UsageWatch {
     this.#idleChecks = cpuSeconds === this.#cpuSeconds ? this.#idleChecks + 1 : 0;
     this.#cpuSeconds = cpuSeconds;
     // On a busy machine, a process can be ready to run for long.
-    return this.#idleChecks * CHECK_EVERY_MS >= idleMs && members.every(isWaiting);
+    return this.#idleChecks * CHECK_EVERY_MS >= idleMs && members.length > 0 && members.every(isWaiting);
   }
 }
 

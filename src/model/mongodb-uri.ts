@@ -30,6 +30,7 @@ const USER_INFO = /^[^/]+:\/\/(?:[^@]*@)?/;
 /** @returns why a connection string is refused, without its values; undefined if its options are allowed */
 export function mongodbUriProblem(uri: string): string | undefined {
   const rest = uri.replace(USER_INFO, '');
+  if (/\.sock(?:$|[,:/?])/i.test(rest.split('?', 1)[0] ?? '')) return 'must name hosts, not Unix sockets';
   const start = rest.indexOf('?');
   if (start === -1) return undefined;
   const query = rest.slice(start + 1);
@@ -44,4 +45,11 @@ export function mongodbUriProblem(uri: string): string | undefined {
       return `this authMechanism is not allowed. Allowed are ${[...MECHANISMS].join(', ')}`;
   }
   return undefined;
+}
+
+/** Whether a connection string asks for TLS; with `mongodb+srv` it is the default. */
+export function usesTls(uri: string): boolean {
+  const options = new URLSearchParams(uri.slice(uri.indexOf('?') + 1).toLowerCase());
+  const asked = options.get('tls') ?? options.get('ssl');
+  return asked === null ? uri.startsWith('mongodb+srv:') : asked === 'true';
 }

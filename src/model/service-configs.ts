@@ -4,7 +4,7 @@
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
-import { mongodbUriProblem } from './mongodb-uri.js';
+import { mongodbUriProblem, usesTls } from './mongodb-uri.js';
 import { type Check, checkOf, describeProblem } from './schema-check.js';
 
 /**
@@ -51,7 +51,7 @@ export const SERVICE_CONFIGS = {
   sqlite: object('SqliteConfig', {
     path: Line,
     create_if_missing: flag(true),
-    /** Maximum size of the file and of its write-ahead log, MiB each; 1024 when left out. */
+    /** Maximum size of the file, MiB; 1024 when left out. */
     max_size_mb: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_048_576, [HARMLESS]: true })),
   }),
   postgres: object('PostgresConfig', {
@@ -190,18 +190,26 @@ function settingsMarked(mark: string, type: ServiceType): ReadonlySet<string> {
   return new Set(settings.flatMap(([name, schema]) => (schema[mark] === true ? [name] : [])));
 }
 
+export const NO_UNIX_SOCKET = 'must be a name or an address, not a Unix socket';
+
+/** Through such a socket, PostgreSQL may accept the operating system's user of this process instead of a password. */
+export function isUnixSocket(host: string): boolean {
+  return host.startsWith('/');
+}
+
 /** Defaults and rules that depend on other keys. */
 const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig<K>) => ServiceConfig<K> } = {
   postgres: (config) => {
-    // There, PostgreSQL may accept the operating system's user of this process instead of a password.
-    if (config.host.startsWith('/')) {
-      throw new AppError('invalid_config', 'config.host: must be a name or an address, not a Unix socket');
-    }
+    if (isUnixSocket(config.host)) throw new AppError('invalid_config', `config.host: ${NO_UNIX_SOCKET}`);
     return config;
   },
   mongodb: (config) => {
     const problem = config.uri === undefined ? undefined : mongodbUriProblem(config.uri);
     if (problem !== undefined) throw new AppError('invalid_config', `config.uri: ${problem}`);
+    if (config.ssl_root_cert !== undefined && !usesTls(config.uri ?? '')) {
+      const message = 'config.ssl_root_cert: needs a uri with tls=true; otherwise nothing would be verified';
+      throw new AppError('invalid_config', message);
+    }
     return config.host === undefined ? config : { port: 27_017, ...config };
   },
   memcached: ({ servers, ...config }) => ({

@@ -73,9 +73,12 @@ export function memoryOver(
   return bytes > limit ? bytes : undefined;
 }
 
-/** Whether no thread of a process runs, is ready to, or waits for a disk. @throws when no file descriptor is left */
+/**
+ * Whether all threads of a process wait for an event, and none runs, is ready to, waits for a disk or is stopped. Some
+ * file systems let a thread wait in the same way. @throws when no file descriptor is left
+ */
 export function isWaiting(pid: number): boolean {
-  return threadsOf(String(pid)).every((thread) => !['R', 'D'].includes(stateOf(readStat(thread))));
+  return threadsOf(String(pid)).every((thread) => ['S', 'Z', ''].includes(stateOf(readStat(thread))));
 }
 
 /**

@@ -212,7 +212,7 @@ describe('object files', () => {
           etag: `"${createHash('md5').update(content).digest('hex')}"`,
           // Uploaded pages must not act in the name of this API.
           'x-content-type-options': 'nosniff',
-          'content-security-policy': 'sandbox',
+          'content-security-policy': "sandbox; frame-ancestors 'none'",
         });
         expect(Date.parse(String(headers['last-modified']))).to.be.closeTo(Date.now(), 60_000);
         expect(content.equals(body)).to.equal(true);

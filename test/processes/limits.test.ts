@@ -86,12 +86,14 @@ describe('limits of endpoints', () => {
 
   describe('deadlines', () => {
     it('are those of the time at which the request was received', async () => {
-      const id = await deploy('/before', { timeout_ms: 1_000 });
-      const late = at('/before', 'sleep&ms=3000');
+      const id = await deploy('/before', { timeout_ms: 3_000 });
+      const late = at('/before', 'sleep&ms=20000');
       await eventually(async () => expect(await inFlight()).to.equal(1));
-      await limit(id, { timeout_ms: 500 });
+      await limit(id, { timeout_ms: 30_000 });
+      // The gateway has the new limit.
+      await eventually(async () => expect((await at('/before', 'sleep&ms=3500')).status).to.equal(200));
       expect(JSON.parse((await late).text)).to.deep.equal({
-        error: 'The handler did not answer within 1000 ms.',
+        error: 'The handler did not answer within 3000 ms.',
       });
     });
 

@@ -137,9 +137,12 @@ describe('operating', () => {
     };
 
     it('is refused to the dashboard, which names the page that asks', async () => {
-      for (const removal of ['empty', 'obliterate', 'obliterate/']) {
+      for (const removal of [
+        ...['empty', 'obliterate', 'obliterate/', 'EMPTY', 'Obliterate', 'clean/wait', 'clean/delayed'],
+        ...['clean/active', 'CLEAN/paused/', 'clean/completed/wait', 'clean/failedx'],
+      ]) {
         const refused = await at(`/api/queues/compile/${removal}`, 'PUT');
-        expect(refused.status).to.equal(409);
+        expect(refused.status, removal).to.equal(409);
         const { error, message } = JSON.parse(refused.text) as Record<string, string>;
         expect(error).to.equal('This needs a confirmation');
         const path = /\/queues(\/confirm\/\S+)/.exec(message ?? '')?.[1] ?? '';
@@ -177,8 +180,9 @@ describe('operating', () => {
         expect([done.status, done.headers['location']]).to.deep.equal([303, '/queues/queue/compile']);
       }
       expect(await completed()).to.equal(0);
-      // The queue is not left paused.
-      await must(post(`/api/endpoints/${endpoint}/compile`));
+      const { text } = await at('/api/queues');
+      const { queues } = JSON.parse(text) as { queues: { name: string; isPaused: boolean }[] };
+      expect(queues.find(({ name }) => name === 'compile')?.isPaused).to.equal(false);
     });
   });
 

@@ -31,7 +31,7 @@ const shared = {
 /** Uploaded files are untrusted: browsers must not execute them as pages of this origin. */
 const UNTRUSTED_CONTENT_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
-  'Content-Security-Policy': 'sandbox',
+  'Content-Security-Policy': "sandbox; frame-ancestors 'none'",
 } as const;
 
 /** Request headers that are forwarded to the object storage. */

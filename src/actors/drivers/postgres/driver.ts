@@ -5,6 +5,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { toError } from '../../../errors.js';
+import { isUnixSocket, NO_UNIX_SOCKET } from '../../../model/service-configs.js';
 import type { Logger } from '../../../util/log.js';
 import { defineDriver } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
@@ -34,6 +35,8 @@ export const postgresDriver = defineDriver({
   type: 'postgres',
   concurrency: (config) => config.pool_size,
   connect: async (config, context) => {
+    // Those of earlier versions were stored without this check.
+    if (isUnixSocket(config.host)) throw new ServiceError('unavailable', `host: ${NO_UNIX_SOCKET}`);
     const ways = encryptions(config);
     for (const [index, ssl] of ways.entries()) {
       try {
