@@ -50,14 +50,14 @@ class Server {
       characters += answer[2]?.length ?? 0;
       const isLarge = characters > FLUSH_CHARACTERS;
       if (!isLarge && performance.now() - began < FLUSH_MS) continue;
-      const sent = send(answers);
       // Otherwise answers that nobody has taken yet would fill the memory.
-      if (isLarge) await sent;
+      if (isLarge) await taken(answers);
+      else send(answers);
       answers = [];
       characters = 0;
       began = performance.now();
     }
-    if (answers.length > 0) void send(answers);
+    if (answers.length > 0) send(answers);
   }
 
   close(): void {
@@ -126,8 +126,12 @@ class Server {
 
 const NO_ROWS: SqliteResult = { text: undefined, rowsAffected: 0, lastInsertId: null };
 
-/** Resolves when the parent process has taken it, or has ended. */
-function send(message: unknown): Promise<void> {
+function send(message: unknown): void {
+  process.send?.(message);
+}
+
+/** Sends, and resolves when the parent process has taken it, or has ended. */
+function taken(message: unknown): Promise<void> {
   return new Promise((resolve) => {
     if (process.send) process.send(message, undefined, undefined, () => resolve());
     else resolve();
@@ -223,10 +227,10 @@ process.on('message', (message: OpenRequest | readonly Request[]) => {
   }
   try {
     server = new Server(message);
-    void send({ opened: true });
+    send({ opened: true });
   } catch (thrown) {
     const { message: reason } = toServiceError(thrown, message);
-    void send({ opened: false, reason });
+    send({ opened: false, reason });
   }
 });
 
