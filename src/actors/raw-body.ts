@@ -8,7 +8,7 @@ import { Agent, type ClientRequest, type IncomingMessage, OutgoingMessage } from
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
-/** One read. Larger ones are not faster; smaller ones cost more turns of the event loop. */
+/** One read; each connection holds such a buffer. Larger ones are not faster, smaller ones cost more turns. */
 const BUFFER_BYTES = 512 * 1024;
 /** Chunks of a body in memory; its connection has one more buffer, for the next read. */
 const MAX_CHUNKS = 3;
