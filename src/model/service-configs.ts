@@ -86,7 +86,7 @@ export const SERVICE_CONFIGS = {
     use_tls: flag(false),
     ssl_root_cert: Type.Optional(Text),
     /** Whether handlers may run scripts and functions, which reach all that the account may do; false when left out. */
-    allow_scripts: Type.Optional(Type.Boolean()),
+    allow_scripts: Type.Optional(Type.Boolean({ [HARMLESS]: true })),
     pool_size: PoolSize,
   }),
   mongodb: object(
