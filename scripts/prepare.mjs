@@ -25,7 +25,7 @@ process.stdout.on('error', endQuietly);
  */
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', detached: true, ...options });
+    let child;
     let exitCode;
     const kill = () => signalGroup(child.pid, 'SIGTERM');
     const passOn = (signal, number) => {
@@ -33,8 +33,10 @@ export function run(command, args, options = {}) {
       exitCode = 128 + number;
       signalGroup(child.pid, signal);
     };
-    process.once('exit', kill);
+    // Before the program runs: it must not outlive a signal that comes at its start.
     for (const signal of END_SIGNALS) process.on(signal, passOn);
+    child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', detached: true, ...options });
+    process.once('exit', kill);
     const done = () => {
       // With `kill`, because jobs of a shell in the background ignore SIGINT.
       if (exitCode !== undefined) process.exit(exitCode);

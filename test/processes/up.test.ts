@@ -9,16 +9,22 @@ import { eventually } from '../support/eventually.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
-import { BUILT_UP, START_LIMIT_MS, type UpSite, upSite } from '../support/up.js';
+import type { TempDir } from '../support/temp.js';
+import { BUILT_UP, checkoutCopy, START_LIMIT_MS, type UpSite, upSite } from '../support/up.js';
 
 describe('npm run up', function () {
   this.timeout(START_LIMIT_MS + 60_000);
+  let checkout: TempDir;
   let site: UpSite;
 
   before(async () => {
-    site = await upSite();
+    checkout = await checkoutCopy();
+    site = await upSite(checkout.path);
   });
-  after(() => site.remove());
+  after(async () => {
+    await site.remove();
+    await checkout.remove();
+  });
 
   const run = (script: string, env: Record<string, string> = {}, ...args: string[]) =>
     site.run(process.execPath, [script, ...args], env);

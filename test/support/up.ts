@@ -1,7 +1,7 @@
 /** `npm run up`, as a program that is started, read and ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, readdir, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from './eventually.js';
@@ -9,7 +9,7 @@ import { call } from './http.js';
 import { freePort } from './ports.js';
 import { isRunning, processesWith } from './process-state.js';
 import { BUILD_CACHE } from './processes.js';
-import { tempDir } from './temp.js';
+import { type TempDir, tempDir } from './temp.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** What `scripts/up.mjs` runs once all is built; relative to the root. */
@@ -46,7 +46,24 @@ export interface UpSite {
   remove(): Promise<void>;
 }
 
-export async function upSite(): Promise<UpSite> {
+/**
+ * A copy of the checkout that is not built, with the same packages: a build in the checkout itself would replace files
+ * that other tests are loading.
+ */
+export async function checkoutCopy(): Promise<TempDir> {
+  const copy = await tempDir('checkout');
+  const left = new Set(['.git', 'dist', 'node_modules', join('sdk', 'target')]);
+  await cp(ROOT, copy.path, {
+    recursive: true,
+    preserveTimestamps: true,
+    filter: (source) => !left.has(relative(ROOT, source)),
+  });
+  await symlink(join(ROOT, 'node_modules'), join(copy.path, 'node_modules'));
+  return copy;
+}
+
+/** A site that runs what is in `root`, a checkout. */
+export async function upSite(root = ROOT): Promise<UpSite> {
   const data = await tempDir('up');
   await mkdir(BUILD_CACHE, { recursive: true });
   await symlink(BUILD_CACHE, join(data.path, 'build'));
@@ -65,7 +82,7 @@ export async function upSite(): Promise<UpSite> {
     run: (program, args, env = {}) => {
       const { DATABASE_URL, REDIS_URL, API_KEY, ...inherited } = process.env;
       const child = spawn(program, args, {
-        cwd: ROOT,
+        cwd: root,
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: {
