@@ -3,6 +3,7 @@
 mod databases;
 mod handles;
 mod mongo;
+mod moves;
 mod params;
 mod server;
 mod storage;

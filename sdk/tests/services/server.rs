@@ -29,6 +29,8 @@ pub struct Call {
 pub struct Answer {
     /// A head and a body.
     pub frame: Option<(Value, Vec<u8>)>,
+    /// The text of a head, without a body.
+    pub raw_head: Option<String>,
     /// Bytes after it.
     pub raw: Vec<u8>,
     /// Whether the connection is closed then.
@@ -144,8 +146,9 @@ fn serve(connection: usize, mut stream: &UnixStream) {
             let call = Call { connection, head, payload: frame.body.to_vec() };
             lock(&SERVER.calls).push(call.clone());
             let script = lock(&SERVER.scripts).get(call.head["pool"].as_str().unwrap()).cloned();
-            let Answer { frame, raw, close, deaf } = script.expect("a script for the pool")(&call);
+            let Answer { frame, raw_head, raw, close, deaf } = script.expect("a script for the pool")(&call);
             let mut bytes = frame.map(|(head, body)| encoded(number, &head, &body)).unwrap_or_default();
+            bytes.extend(raw_head.map(|head| framed(number, &head, &[])).unwrap_or_default());
             bytes.extend(raw);
             if deaf {
                 stream.shutdown(Shutdown::Read).unwrap();
@@ -163,7 +166,11 @@ fn serve(connection: usize, mut stream: &UnixStream) {
 
 /// An answer as bytes.
 pub fn encoded(number: u32, head: &Value, body: &[u8]) -> Vec<u8> {
-    let head = head.to_string();
+    framed(number, &head.to_string(), body)
+}
+
+/// An answer with the text of its head, as bytes.
+pub fn framed(number: u32, head: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = header(Kind::Response, number, head.len(), body.len()).to_vec();
     bytes.extend_from_slice(head.as_bytes());
     bytes.extend_from_slice(body);

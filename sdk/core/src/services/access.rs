@@ -20,6 +20,12 @@ pub fn get() -> Option<&'static Access> {
     ACCESS.get_or_init(read).as_ref()
 }
 
+/// The path of a socket that lies beside that of the actor host.
+pub fn beside(name: &str) -> String {
+    let folder = get().and_then(|access| access.socket.rsplit_once('/')).map_or("", |(folder, _)| folder);
+    format!("{folder}/{name}")
+}
+
 fn read() -> Option<Access> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let default_deadline = variable("EDGE_SERVICES_TIMEOUT_MS").and_then(|ms| ms.parse().ok());

@@ -1,8 +1,8 @@
-//! One connection with the actor host. One call at a time, on the thread that makes it: a write, then a read that
+//! One connection with the actor host, or the process of a service. One call at a time, on the thread that makes it: a write, then a read that
 //! waits. No thread has to be woken for an answer, which is what makes small calls fast.
 
-use super::access::Access;
 use super::call::Call;
+use super::connection_pool::Address;
 use super::failure::ConnectionError;
 use super::incoming::{Body, Incoming, Received};
 use super::{reply, socket};
@@ -10,6 +10,7 @@ use crate::runtime;
 use crate::wire::frame::{self, Kind};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A payload up to this size is copied behind its head; a larger one is written from where it is.
@@ -23,6 +24,7 @@ const TOKEN_NUMBER: u32 = 0;
 
 /// A connection, used by one call at a time.
 pub struct Connection {
+    pub address: Arc<Address>,
     stream: UnixStream,
     /// Frames to be written: that of the token is sent with the first call.
     out: Vec<u8>,
@@ -38,19 +40,20 @@ impl Connection {
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(access: &Access, limit: Duration) -> io::Result<Connection> {
+    pub fn open(address: &Arc<Address>, default_deadline: Duration, limit: Duration) -> io::Result<Connection> {
         let mut out = Vec::with_capacity(1024);
         let mut head = b"{\"token\":".to_vec();
-        serde_json::to_writer(&mut head, &access.token).expect("a string is always JSON");
+        serde_json::to_writer(&mut head, &address.token).expect("a string is always JSON");
         head.push(b'}');
         out.extend_from_slice(&frame::header(Kind::Request, TOKEN_NUMBER, head.len(), 0));
         out.extend_from_slice(&head);
         Ok(Connection {
-            stream: socket::connect(&access.socket, limit + GRACE)?,
+            address: Arc::clone(address),
+            stream: socket::connect(&address.socket, limit + GRACE)?,
             out,
             incoming: Incoming::new(),
             last_number: TOKEN_NUMBER,
-            default_deadline: access.default_deadline,
+            default_deadline,
             limit: Duration::ZERO,
         })
     }

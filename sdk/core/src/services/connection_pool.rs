@@ -1,15 +1,21 @@
 //! Makes calls, and keeps the connections of this process that no call uses for the next ones.
+//!
+//! A call first goes to the actor host. For a service that has a process of its own, the answer is its address
+//! (`moved`), to which this call and later ones for the same pool go. An address is forgotten when nobody listens there
+//! any more, or when the service is no longer answered for there: the actor host then knows more.
 
-use super::access;
+use super::access::{self, Access};
 use super::call::Call;
 use super::connection::Connection;
 use super::failure::ConnectionError;
 use super::incoming::Body;
-use super::reply::{self, Reply};
+use super::reply::{self, Moved, Reply};
 use crate::runtime::{self, lock};
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -19,21 +25,52 @@ const MAX_IDLE: usize = 64;
 /// A connection that was not needed for one to two of these is closed: the actor host allows a handler only so many,
 /// and a burst of calls leaves more than are needed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often one call may be sent elsewhere. A service that is activated again meanwhile needs two.
+const MAX_MOVES: usize = 8;
+/// Pools whose address is remembered.
+const MAX_ADDRESSES: usize = 1024;
 
-static IDLE: Mutex<Idle<Connection>> = Mutex::new(Idle::new());
+/// Where calls are answered, and the connections there that no call uses.
+pub struct Address {
+    pub socket: String,
+    pub token: String,
+    idle: Mutex<Idle<Connection>>,
+}
+
+impl Address {
+    fn new(socket: String, token: String) -> Arc<Address> {
+        Arc::new(Address { socket, token, idle: Mutex::new(Idle::new()) })
+    }
+
+    /// The connection that was used last and is still good.
+    fn take(&self) -> Option<Connection> {
+        loop {
+            let connection = lock(&self.idle).take()?;
+            if connection.is_usable() {
+                return Some(connection);
+            }
+        }
+    }
+}
+
+/// The address of the actor host.
+static ACTOR_HOST: LazyLock<Option<Arc<Address>>> =
+    LazyLock::new(|| access::get().map(|Access { socket, token, .. }| Address::new(socket.clone(), token.clone())));
+/// By pool, those of services with a process of their own.
+static ADDRESSES: LazyLock<Mutex<HashMap<String, Arc<Address>>>> = LazyLock::new(Mutex::default);
+/// Whether a thread closes connections that are not needed.
+static HAS_CLOSER: AtomicBool = AtomicBool::new(false);
 
 /// A stack: what was used last is taken first, so that what is not needed stays at the bottom.
 struct Idle<T> {
     items: Vec<T>,
     /// The fewest there were since the last check: as many were not needed since then.
     fewest: usize,
-    /// Whether a thread closes what is not needed.
-    has_closer: bool,
 }
 
 impl<T> Idle<T> {
     const fn new() -> Self {
-        Idle { items: Vec::new(), fewest: 0, has_closer: false }
+        Idle { items: Vec::new(), fewest: 0 }
     }
 
     fn take(&mut self) -> Option<T> {
@@ -90,6 +127,15 @@ impl Call<'_> {
     }
 }
 
+/// How an attempt to make a call has ended.
+enum Attempt<R> {
+    Answered(Connection, Result<R, HandlerError>),
+    /// It was not made. It has to be sent elsewhere.
+    Moved(Connection, Moved),
+    /// It was not made: nobody listens there, or does not know this process.
+    NotThere(ConnectionError),
+}
+
 /// Makes a call, and hands its answer to `read`. The connection is the caller's to keep or to release.
 ///
 /// # Errors
@@ -99,64 +145,127 @@ pub fn exchange<R>(
     read: impl FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
 ) -> Result<(Connection, Result<R, HandlerError>), HandlerError> {
     call.check_size()?;
-    if let Some(mut connection) = take() {
-        match connection.exchange(call) {
-            Ok((head, body)) => {
-                let outcome = read(head, body);
-                return Ok((connection, outcome));
+    let actor_host = ACTOR_HOST.as_ref().ok_or_else(|| call.family.no_access(call.pool))?;
+    let mut read = Some(read);
+    for _ in 0..MAX_MOVES {
+        let known = lock(&ADDRESSES).get(call.pool).cloned();
+        let address = known.as_ref().unwrap_or(actor_host);
+        match attempt(call, address, &mut read)? {
+            Attempt::Answered(connection, outcome) => return Ok((connection, outcome)),
+            Attempt::Moved(connection, to) => {
+                remember(call.pool, address, to);
+                release(connection);
             }
-            // Closed since it was checked. Nothing was written, so nothing can be done twice.
-            Err(ConnectionError::Unsent(_)) => {}
-            Err(error) => return Err(call.family.disconnected(call.pool, error)),
+            Attempt::NotThere(_) if known.is_some() => forget(call.pool, address),
+            Attempt::NotThere(error) => return Err(call.family.disconnected(call.pool, error)),
+        }
+    }
+    Err(call.family.error(call.pool, "unavailable", "the service is being moved all the time; try again later"))
+}
+
+fn attempt<R, F>(call: &Call<'_>, address: &Arc<Address>, read: &mut Option<F>) -> Result<Attempt<R>, HandlerError>
+where
+    F: FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
+{
+    if let Some(connection) = address.take() {
+        // What was not sent may have been closed since it was checked. Nothing is done twice.
+        match attempt_on(connection, call, read)? {
+            Attempt::NotThere(ConnectionError::Unsent(_)) => {}
+            other => return Ok(other),
         }
     }
     let access = access::get().ok_or_else(|| call.family.no_access(call.pool))?;
     let limit = call.deadline.unwrap_or(access.default_deadline);
-    let mut connection = Connection::open(access, limit).map_err(|error| call.family.unreachable(call.pool, &error))?;
-    match connection.exchange(call) {
-        Ok((head, body)) => {
-            let outcome = read(head, body);
-            Ok((connection, outcome))
-        }
-        Err(error) => Err(call.family.disconnected(call.pool, error)),
+    match Connection::open(address, access.default_deadline, limit) {
+        Ok(connection) => attempt_on(connection, call, read),
+        Err(error) => Ok(Attempt::NotThere(ConnectionError::Unsent(error))),
     }
 }
 
-/// The connection that was used last and is still good.
-fn take() -> Option<Connection> {
-    loop {
-        let connection = lock(&IDLE).take()?;
-        if connection.is_usable() {
-            return Some(connection);
-        }
+fn attempt_on<R, F>(
+    mut connection: Connection,
+    call: &Call<'_>,
+    read: &mut Option<F>,
+) -> Result<Attempt<R>, HandlerError>
+where
+    F: FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
+{
+    let moved = match connection.exchange(call) {
+        Ok((head, body)) => match reply::moved(head) {
+            Some(moved) => moved,
+            None => {
+                let read = read.take().expect("a call is answered once");
+                let outcome = read(head, body);
+                return Ok(Attempt::Answered(connection, outcome));
+            }
+        },
+        Err(error) if error.is_not_made() => return Ok(Attempt::NotThere(error)),
+        Err(error) => return Err(call.family.disconnected(call.pool, error)),
+    };
+    Ok(Attempt::Moved(connection, moved))
+}
+
+/// Remembers the new address of a pool; without one, the actor host is asked.
+fn remember(pool: &str, from: &Arc<Address>, Moved { to }: Moved) {
+    let Some(to) = to else { return forget(pool, from) };
+    let mut addresses = lock(&ADDRESSES);
+    // Another call may have been told the same, and its connections are there.
+    if addresses.get(pool).is_some_and(|known| known.socket == to.socket) {
+        return;
+    }
+    if addresses.len() >= MAX_ADDRESSES {
+        addresses.clear();
+    }
+    let replaced = addresses.insert(pool.to_owned(), Address::new(access::beside(&to.socket), to.token));
+    // Its connections are closed without holding the lock.
+    drop(addresses);
+    drop(replaced);
+}
+
+/// Forgets the address of a pool, unless it is another one by now.
+fn forget(pool: &str, address: &Arc<Address>) {
+    let mut addresses = lock(&ADDRESSES);
+    if addresses.get(pool).is_some_and(|known| Arc::ptr_eq(known, address)) {
+        let forgotten = addresses.remove(pool);
+        drop(addresses);
+        drop(forgotten);
     }
 }
 
 /// Keeps a connection for the next call.
 pub fn release(connection: Connection) {
-    let mut idle = lock(&IDLE);
-    let surplus = idle.put(connection);
-    if !idle.has_closer {
-        // If no thread can be started now, the next connection to be released tries again.
-        idle.has_closer = runtime::spawn_small("idle", close_unneeded).is_ok();
-    }
+    let address = Arc::clone(&connection.address);
+    let surplus = lock(&address.idle).put(connection);
     // Closed without holding the lock.
-    drop(idle);
     drop(surplus);
+    // If no thread can be started now, the next connection to be released tries again.
+    if !HAS_CLOSER.swap(true, Ordering::SeqCst) && runtime::spawn_small("idle", close_unneeded).is_err() {
+        HAS_CLOSER.store(false, Ordering::SeqCst);
+    }
 }
 
 /// Closes connections that are not needed, for as long as any are idle.
 fn close_unneeded() {
     loop {
         thread::sleep(CHECK_INTERVAL);
-        let mut idle = lock(&IDLE);
-        let unneeded = idle.unneeded();
-        idle.has_closer = !idle.items.is_empty();
-        let is_done = !idle.has_closer;
-        // Closed without holding the lock.
-        drop(idle);
-        drop(unneeded);
-        if is_done {
+        let addresses: Vec<_> = ACTOR_HOST.iter().cloned().chain(lock(&ADDRESSES).values().cloned()).collect();
+        let mut is_done = true;
+        for address in addresses {
+            let mut idle = lock(&address.idle);
+            let unneeded = idle.unneeded();
+            is_done &= idle.items.is_empty();
+            // Closed without holding the lock.
+            drop(idle);
+            drop(unneeded);
+        }
+        if !is_done {
+            continue;
+        }
+        HAS_CLOSER.store(false, Ordering::SeqCst);
+        // One may have been released since it was looked at, which took this thread to go on.
+        let none_left = ACTOR_HOST.iter().all(|address| lock(&address.idle).items.is_empty())
+            && lock(&ADDRESSES).values().all(|address| lock(&address.idle).items.is_empty());
+        if none_left || HAS_CLOSER.swap(true, Ordering::SeqCst) {
             return;
         }
     }

@@ -23,6 +23,15 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// Whether nothing has been done because the other side does not take the connection: it may be made elsewhere.
+    pub fn is_not_made(&self) -> bool {
+        match self {
+            ConnectionError::Unsent(_) => true,
+            ConnectionError::Refused { kind, .. } => kind == "unauthenticated",
+            _ => false,
+        }
+    }
+
     /// Reading failed.
     pub fn reading(error: io::Error) -> ConnectionError {
         match error.kind() {

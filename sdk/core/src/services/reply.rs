@@ -23,6 +23,32 @@ fn none<T>() -> Option<T> {
     None
 }
 
+/// The answer to a call that was not made, because another process answers for the service.
+#[derive(Deserialize)]
+pub struct Moved {
+    /// None: the actor host knows.
+    pub to: Option<MovedTo>,
+}
+
+/// The socket, which lies beside that of the actor host, and the token for it.
+#[derive(Deserialize)]
+pub struct MovedTo {
+    pub socket: String,
+    pub token: String,
+}
+
+/// Whether a call has to be sent elsewhere.
+pub fn moved(head: &[u8]) -> Option<Moved> {
+    // The usual case, without parsing it.
+    if !head.starts_with(MOVED) {
+        return None;
+    }
+    serde_json::from_slice(head).ok()
+}
+
+/// How such an answer begins.
+const MOVED: &[u8] = b"{\"ok\":false,\"kind\":\"moved\"";
+
 /// A successful answer.
 pub struct Reply<'a, T> {
     pub result: Option<T>,
