@@ -75,3 +75,12 @@ export function inheritedEnvironment(
 ): Record<string, string | undefined> {
   return { ...environment };
 }
+
+// Which certificates the operator trusts, and the local time.
+const COMMON_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'TZ'];
+
+/** The environment of processes that must not get the configuration. */
+export function isolatedEnvironment(environment: Environment = process.env): Record<string, string> {
+  const entries = COMMON_VARIABLES.map((name) => [name, environment[name]] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

@@ -6,7 +6,7 @@
 import pTimeout from 'p-timeout';
 import { toError } from '../errors.js';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import { type ActorTransaction, openTransaction, type RunCall } from './actor-transaction.js';
 import { BoundedSemaphore } from './bounded-semaphore.js';
 import { type Connection, type Driver, type ObjectFiles, requireOperation } from './driver.js';
@@ -34,7 +34,7 @@ export interface ActorOptions<T extends ServiceType = ServiceType> {
   readonly connectTimeoutMs?: number | undefined;
   readonly metrics: ActorMetrics;
   /** Adds the service id to each line. */
-  readonly log: Logger;
+  readonly log: Log;
   readonly onState: (state: ConnectionState) => void;
 }
 

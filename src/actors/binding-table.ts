@@ -15,6 +15,11 @@ export class BindingTable {
     return [...(this.#byEndpoint.get(endpointId)?.values() ?? [])];
   }
 
+  /** All bindings of a service. */
+  of(serviceId: string): readonly HostedBinding[] {
+    return this.#byService.get(serviceId) ?? [];
+  }
+
   /** Replaces all bindings of a service. */
   replace(serviceId: string, bindings: readonly HostedBinding[]): void {
     for (const { endpoint_id, pool_id } of this.#byService.get(serviceId) ?? []) {

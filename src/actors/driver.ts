@@ -5,7 +5,7 @@
 import type { Readable } from 'node:stream';
 import type { TObject } from '@sinclair/typebox';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import type { Abortable, DriverCall } from './driver-call.js';
 import { type CheckedOperation, checkedOperation, type Operation } from './operations.js';
 import { ServiceError } from './service-error.js';
@@ -65,7 +65,7 @@ export interface Connection {
 
 /** The context of a connection. It is aborted when opening takes too long. */
 export interface DriverContext extends Abortable {
-  readonly log: Logger;
+  readonly log: Log;
   /** To be called when the connection is lost while no call is in progress. */
   readonly onLost: (error: Error) => void;
   /** Folder that sqlite files must be in; undefined when they may be anywhere. */

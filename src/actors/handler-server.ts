@@ -1,7 +1,7 @@
 /** The Unix socket on which handlers call services. */
-import { chmod } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
 import {
@@ -17,6 +17,8 @@ const MAX_WARNINGS_PER_SECOND = 20;
 
 /** A running server. */
 export interface HandlerServer {
+  /** Asks handlers to leave; resolves when they have closed all connections. */
+  retire(): Promise<void>;
   /** Stops accepting connections. Existing ones stay open. */
   stopListening(): void;
   /** Closes the remaining connections. */
@@ -32,7 +34,7 @@ export async function serveHandlers(
   host: SessionHost,
   limits: SessionLimits,
   maximums: ConnectionMaximums,
-  log: Logger,
+  log: Log,
 ): Promise<HandlerServer> {
   const sessions = new Set<HandlerSession>();
   const shared: SessionServer = {
@@ -53,6 +55,13 @@ export async function serveHandlers(
   // Handlers in a sandbox run as other users; they are authorised by their token.
   await chmod(path, 0o666);
   return {
+    retire: async () => {
+      // It goes on listening, because connections may wait to be accepted.
+      await rm(path, { force: true });
+      for (const session of sessions) session.retire();
+      while (sessions.size > 0) await Promise.all([...sessions].map((session) => session.closed));
+      server.close();
+    },
     stopListening: () => {
       server.close();
     },

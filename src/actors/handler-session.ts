@@ -1,7 +1,7 @@
 /** One connection of a handler: its authentication, its calls in progress, and its transaction. */
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import type { LogRateLimiter } from '../util/log-rate-limiter.js';
 import type { MemoryBudget } from '../util/memory-budget.js';
 import {
@@ -26,8 +26,34 @@ import { ServiceError } from './service-error.js';
 export interface SessionHost {
   /** The endpoint that a token was issued for; undefined when the token is not valid. */
   authenticate(token: string): string | undefined;
-  /** @throws ServiceError unbound, or inactive */
-  actorFor(endpointId: string, poolId: string): Actor;
+  /**
+   * Who answers the calls of a pool.
+   * @throws ServiceError unbound, or inactive
+   * @throws Moved
+   */
+  actorFor(endpointId: string, poolId: string): Actor | RemoteActor;
+}
+
+/** The actor of a service that has a process of its own. */
+export interface RemoteActor {
+  /** Where it is reached. Rejects with a ServiceError. */
+  address(endpointId: string, timeoutMs: number): Promise<ServiceAddress>;
+}
+
+/** Where the actor of a service is reached. */
+export interface ServiceAddress {
+  /** The name of a socket in the folder of that of the actor host. */
+  readonly socket: string;
+  readonly token: string;
+}
+
+/** The answer to a call that belongs elsewhere: to this address, or, without one, to the actor host. */
+export class Moved extends Error {
+  override readonly name = 'Moved';
+
+  constructor(readonly to?: ServiceAddress) {
+    super('the call belongs elsewhere');
+  }
 }
 
 /** Limits of one session. */
@@ -47,7 +73,7 @@ export interface SessionServer {
   readonly connections: ConnectionLimits;
   /** Limits warnings about handlers. */
   readonly warningLimiter: LogRateLimiter;
-  readonly log: Logger;
+  readonly log: Log;
 }
 
 /** Concurrent calls on one connection; the SDK makes one at a time. */
@@ -60,6 +86,9 @@ const BUFFER_BYTES = 4 * 1024;
 const MAX_TOKEN_BYTES = 4 * 1024;
 const TOKEN_TIMEOUT_MS = 1_000;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
+
+/** The number of the frame with the token. */
+const TOKEN_NUMBER = 0;
 
 const EMPTY_BODY = Buffer.alloc(0);
 
@@ -88,6 +117,8 @@ export class HandlerSession {
   #unsentBytes = 0;
   #isFlushing = false;
   #isClosed = false;
+  /** Resolves when the connection is closed. */
+  readonly closed: Promise<void>;
 
   constructor(socket: Socket, server: SessionServer) {
     this.#socket = socket;
@@ -98,7 +129,20 @@ export class HandlerSession {
     socket.on('data', (chunk) => this.#receive(chunk));
     socket.on('drain', () => this.#resume());
     socket.on('error', () => undefined); // 'close' follows
-    socket.on('close', () => this.#onClose());
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#onClose();
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * Asks the client to use the connection no more. The SDK uses none on which something has come that it did not ask
+   * for; a call that is on its way is still answered.
+   */
+  retire(): void {
+    if (this.#endpointId !== undefined) this.#send(TOKEN_NUMBER, '{"ok":true}', EMPTY_BODY);
   }
 
   /** Sends the answers that are ready, and closes the connection. */
@@ -204,7 +248,8 @@ export class HandlerSession {
         },
         (thrown: unknown) => {
           release();
-          this.#fail(number, asServiceError(thrown));
+          if (thrown instanceof Moved) this.#sendElsewhere(number, thrown);
+          else this.#fail(number, asServiceError(thrown));
         },
       )
       .catch((thrown: unknown) => {
@@ -247,7 +292,8 @@ export class HandlerSession {
     const call: ActorCall = { operation: head.op, args: head.args, payload, timeoutMs };
     if (head.tx) return this.#inTransaction(head.pool, async ({ transaction }) => transaction.call(call));
     try {
-      return this.#server.host.actorFor(endpointId, head.pool).call(call);
+      const actor = this.#server.host.actorFor(endpointId, head.pool);
+      return 'call' in actor ? actor.call(call) : moveTo(actor, endpointId, timeoutMs);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -256,9 +302,9 @@ export class HandlerSession {
   async #begin(pool: string, endpointId: string, timeoutMs: number): Promise<DriverAnswer> {
     if (this.#transaction)
       throw new ServiceError('invalid', 'the connection has an open transaction already');
-    const transaction = await this.#server.host
-      .actorFor(endpointId, pool)
-      .begin(timeoutMs, this.#server.limits.longestCallMs);
+    const actor = this.#server.host.actorFor(endpointId, pool);
+    if (!('call' in actor)) return moveTo(actor, endpointId, timeoutMs);
+    const transaction = await actor.begin(timeoutMs, this.#server.limits.longestCallMs);
     if (this.#isClosed || this.#transaction) {
       await transaction.rollback();
       throw new ServiceError('invalid', 'the connection has an open transaction already');
@@ -303,6 +349,12 @@ export class HandlerSession {
     const text =
       message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)} ...` : message;
     this.#send(number, JSON.stringify({ ok: false, kind, message: text }), EMPTY_BODY);
+  }
+
+  #sendElsewhere(number: number, { to }: Moved): void {
+    // The SDK recognises it by how it begins.
+    const head = `{"ok":false,"kind":"moved"${to ? `,"to":${JSON.stringify(to)}` : ''}}`;
+    this.#send(number, head, EMPTY_BODY);
   }
 
   /** @param body already counted against the memory budget */
@@ -364,6 +416,10 @@ export class HandlerSession {
         this.#server.log.warn({ err: toError(error) }, 'a transaction could not be rolled back'),
       );
   }
+}
+
+async function moveTo(actor: RemoteActor, endpointId: string, timeoutMs: number): Promise<never> {
+  throw new Moved(await actor.address(endpointId, timeoutMs));
 }
 
 function asBytes(payload: Uint8Array | string): Uint8Array {

@@ -1,6 +1,7 @@
 /** The actor host: runs the actors of active services, and resolves the bindings of endpoints. */
 
 import { toError } from '../errors.js';
+import { type MetricSnapshot, sumOfMetrics } from '../metrics/process-metrics.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -18,14 +19,19 @@ import {
 } from '../store/service-activity.js';
 import type { Logger } from '../util/log.js';
 import { Actor } from './actor.js';
-import { actorFiles } from './actor-files.js';
 import { BindingTable } from './binding-table.js';
-import type { Driver, ObjectFiles } from './driver.js';
+import type { Driver } from './driver.js';
 import type { SessionHost } from './handler-session.js';
 import { CONNECT_TIMEOUT_MS, testConnection } from './open-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, PoolUse, ServiceMetrics } from './service-metrics.js';
+import { IsolatedService, type IsolationSettings } from './service-process/isolated-service.js';
+import { testInProcess } from './service-process/isolated-test.js';
 import { ServiceRunner } from './service-runner.js';
+import type { RemoteFiles } from './web-server.js';
+
+/** How long a transfer waits for the process of its service, milliseconds. */
+const OBJECTS_TIMEOUT_MS = 10_000;
 
 /** Returns the driver of a type; loads it first if necessary. */
 export type LoadDriver = (type: ServiceType) => Promise<Driver>;
@@ -37,21 +43,26 @@ export interface ActorHostOptions {
   readonly loadDriver: LoadDriver;
   readonly nodeId: string;
   readonly metrics: ServiceMetrics;
-  readonly queueLimit: number;
   readonly sqliteDir: string | undefined;
+  readonly isolation: IsolationSettings;
   readonly log: Logger;
 }
 
+/** The actor of sqlite services is in this process, because the one of SQLite is apart already. */
+type HostedActor = Actor | IsolatedService;
+
 export class ActorHost implements SessionHost {
   readonly #options: ActorHostOptions;
-  readonly #services: Reconciler<HostedService, ServiceRunner>;
+  readonly #services: Reconciler<HostedService, ServiceRunner<HostedActor>>;
   readonly #bindings = new BindingTable();
   readonly #metrics = new Map<string, ActorMetrics>();
+  /** Figures of processes that have ended, by service. */
+  readonly #formerFigures = new Map<string, Promise<MetricSnapshot>>();
 
   constructor(options: ActorHostOptions) {
     this.#options = options;
     const { store, changes, log } = options;
-    this.#services = new Reconciler<HostedService, ServiceRunner>({
+    this.#services = new Reconciler<HostedService, ServiceRunner<HostedActor>>({
       changes,
       topic: 'service',
       readVersions: () => serviceVersions(store),
@@ -70,7 +81,7 @@ export class ActorHost implements SessionHost {
    */
   async start(): Promise<void> {
     await this.#services.resync();
-    await Promise.all([...this.#services.runners.values()].map((runner) => runner.hasActor()));
+    await Promise.all([...this.#services.runners.values()].map((runner) => runner.started()));
   }
 
   /** Writes all observations again. */
@@ -82,7 +93,7 @@ export class ActorHost implements SessionHost {
     return readServiceToken(this.#options.secrets, token);
   }
 
-  actorFor(endpointId: string, poolId: string): Actor {
+  actorFor(endpointId: string, poolId: string): HostedActor {
     const serviceId = this.#bindings.find(endpointId, poolId);
     const service = serviceId === undefined ? undefined : this.#services.rows.get(serviceId);
     if (!service) {
@@ -96,15 +107,19 @@ export class ActorHost implements SessionHost {
    * @returns undefined when there is no such service
    */
   async testService(id: string): Promise<ConnectionTest | undefined> {
-    const { store, sqliteDir, log } = this.#options;
+    const { store, sqliteDir, isolation, log } = this.#options;
     const [service] = await hostedServices(store, [id]);
     if (!service) return undefined;
     try {
-      const started = performance.now();
-      const { driver, config } = await this.#open(service, this.#openConfig(service));
-      const remainingMs = Math.round(CONNECT_TIMEOUT_MS - (performance.now() - started));
-      const context = { log: log.child({ service_id: id }), sqliteDir };
-      return await testConnection(driver, config, context, remainingMs);
+      const config = this.#config(this.#openConfig(service));
+      const { service_type: type } = service;
+      const logOfService = log.child({ service_id: id });
+      if (type === 'sqlite') {
+        const context = { log: logOfService, sqliteDir };
+        return await testConnection(await this.#options.loadDriver(type), config, context);
+      }
+      const request = { service: { id, type }, config, timeoutMs: CONNECT_TIMEOUT_MS };
+      return await testInProcess(request, isolation.memoryMb, logOfService);
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }
@@ -114,23 +129,28 @@ export class ActorHost implements SessionHost {
    * The files of an object storage: of the given one, or of the one that has been active longest.
    * @throws ServiceError inactive, or invalid when the service is no object storage
    */
-  objectFiles(serviceId: string | undefined): { readonly serviceId: string; readonly files: ObjectFiles } {
+  objectFiles(serviceId: string | undefined): RemoteFiles {
     const service = serviceId === undefined ? this.#earliestStorage() : this.#services.rows.get(serviceId);
     if (!service) throw new ServiceError('inactive', 'no object storage is active');
-    if (service.service_type !== 'objstore') {
+    const actor = service.service_type === 'objstore' && this.#activeActor(service);
+    if (!(actor instanceof IsolatedService))
       throw new ServiceError('invalid', `the service "${service.name}" is no object storage`);
-    }
-    const actor = this.#activeActor(service);
-    const { bucket } = JSON.parse(this.#openConfig(service)) as ServiceConfig<'objstore'>;
-    return { serviceId: service.id, files: actorFiles(actor, bucket) };
+    return { address: () => actor.objects(OBJECTS_TIMEOUT_MS) };
   }
 
   /** The usage of all pools with their labels, for the metrics. */
   *poolUse(): Iterable<readonly [Record<string, string>, PoolUse]> {
     for (const { id, service_type } of this.#services.rows.values()) {
-      const actor = this.#services.runners.get(id)?.actor;
-      if (actor) yield [{ service: id, service_type }, actor.use];
+      const actor = this.#services.runners.get(id)?.running;
+      if (actor instanceof Actor) yield [{ service: id, service_type }, actor.use];
     }
+  }
+
+  /** The figures of all services with a process of their own. */
+  async figures(): Promise<MetricSnapshot[]> {
+    const running = [...this.#services.runners.values()].map((runner) => runner.running);
+    const present = running.map((actor) => (actor instanceof IsolatedService ? actor.metrics() : []));
+    return Promise.all([...this.#formerFigures.values(), ...present]);
   }
 
   /** Drains all actors: waits up to `limitMs` for calls in progress. */
@@ -139,15 +159,15 @@ export class ActorHost implements SessionHost {
   }
 
   /** @throws ServiceError inactive */
-  #activeActor({ id, name }: HostedService): Actor {
-    const actor = this.#services.runners.get(id)?.actor;
+  #activeActor({ id, name }: HostedService): HostedActor {
+    const actor = this.#services.runners.get(id)?.running;
     if (!actor) throw new ServiceError('inactive', `the service "${name}" is not active`);
     return actor;
   }
 
   #earliestStorage(): HostedService | undefined {
     const storages = [...this.#services.rows.values()].filter(
-      ({ id, service_type }) => service_type === 'objstore' && this.#services.runners.get(id)?.actor,
+      ({ id, service_type }) => service_type === 'objstore' && this.#services.runners.get(id)?.running,
     );
     const since = ({ activated_at }: HostedService) => activated_at?.getTime() ?? 0;
     return storages.sort((a, b) => since(a) - since(b) || (a.id < b.id ? -1 : 1))[0];
@@ -160,6 +180,8 @@ export class ActorHost implements SessionHost {
     for (const binding of read) bindings.get(binding.service_id)?.push(binding);
     for (const { id, after } of changes) {
       this.#bindings.replace(id, bindings.get(id) ?? []);
+      const running = this.#services.runners.get(id)?.running;
+      if (running instanceof IsolatedService) running.setBindings(this.#bindings.of(id));
       if (after) this.#run(after);
       else void this.#remove(id);
     }
@@ -169,6 +191,7 @@ export class ActorHost implements SessionHost {
     await this.#services.remove(id);
     this.#metrics.get(id)?.remove();
     this.#metrics.delete(id);
+    this.#formerFigures.delete(id);
   }
 
   #run(service: HostedService): void {
@@ -178,28 +201,69 @@ export class ActorHost implements SessionHost {
     runner.setDesired(service);
   }
 
-  #makeRunner({ id, service_type }: HostedService): ServiceRunner {
-    const { store, nodeId, queueLimit, sqliteDir } = this.#options;
+  #makeRunner({ id }: HostedService): ServiceRunner<HostedActor> {
+    const { store, nodeId } = this.#options;
     const log = this.#options.log.child({ service_id: id });
-    const metrics = this.#options.metrics.of(id, service_type);
-    this.#metrics.set(id, metrics);
-    return new ServiceRunner({
+    return new ServiceRunner<HostedActor>({
       log,
       openConfig: (service) => this.#openConfig(service),
-      makeActor: async (service, json, onState) =>
-        new Actor({ ...(await this.#open(service, json)), queueLimit, sqliteDir, metrics, log, onState }),
+      start: async (service, json, onState) => {
+        const config = this.#config(json);
+        return service.service_type === 'sqlite'
+          ? await this.#startHere(service, config, log, onState)
+          : this.#startIsolated(service, config, log, onState);
+      },
       saveObservation: (observation) =>
         saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
     });
+  }
+
+  async #startHere(
+    { id, service_type }: HostedService,
+    config: ServiceConfig,
+    log: Logger,
+    onState: () => void,
+  ): Promise<Actor> {
+    const { isolation, sqliteDir, loadDriver } = this.#options;
+    const metrics = this.#metrics.get(id) ?? this.#options.metrics.of(id, service_type);
+    this.#metrics.set(id, metrics);
+    const driver = await loadDriver(service_type);
+    return new Actor({ driver, config, queueLimit: isolation.queueLimit, sqliteDir, metrics, log, onState });
+  }
+
+  #startIsolated(
+    { id, service_type: type }: HostedService,
+    config: ServiceConfig,
+    log: Logger,
+    onState: () => void,
+  ): IsolatedService {
+    return new IsolatedService({
+      service: { id, type },
+      config,
+      settings: this.#options.isolation,
+      bindings: this.#bindings.of(id),
+      log,
+      onState,
+      onFigures: (metrics) => this.#keepFigures(id, metrics),
+    });
+  }
+
+  /** Adds the last figures of a process to those of earlier ones, but not those that are of the moment. */
+  #keepFigures(id: string, metrics: MetricSnapshot): void {
+    const counted = metrics.filter(({ type }) => String(type) !== 'gauge');
+    const former = this.#formerFigures.get(id) ?? Promise.resolve([]);
+    this.#formerFigures.set(
+      id,
+      former.then((before) => sumOfMetrics([before, counted])),
+    );
   }
 
   #openConfig(service: HostedService): string {
     return this.#options.secrets.open(service.config_encrypted);
   }
 
-  async #open(service: HostedService, json: string): Promise<{ driver: Driver; config: ServiceConfig }> {
-    const driver = await this.#options.loadDriver(service.service_type);
+  #config(json: string): ServiceConfig {
     // Only validated configs are encrypted, and the encryption is authenticated.
-    return { driver, config: JSON.parse(json) as ServiceConfig };
+    return JSON.parse(json) as ServiceConfig;
   }
 }

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { hostname } from 'node:os';
 import pTimeout from 'p-timeout';
 import type { Config } from '../config.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import { listenOnSocket } from './listen.js';
 import { type ActorHostView, createWebServer } from './web-server.js';
 
@@ -11,7 +11,7 @@ export interface WebListeners {
   readonly socket: string;
   /** The bearer token of requests. */
   readonly token: string;
-  readonly log: Logger;
+  readonly log: Log;
 }
 
 /** Serves until the returned function is called, which waits for the requests in progress. */

@@ -1,5 +1,5 @@
 /**
- * Keeps one service of an actor host in its desired state: starts its actor, replaces it when the config changes,
+ * Keeps one service of an actor host in its desired state: starts it, replaces it when the config changes,
  * drains it when the service is no longer active, and saves observations.
  */
 
@@ -10,42 +10,47 @@ import type { HostedService, ServiceObservation } from '../store/service-activit
 import { CoalescingTask } from '../util/coalescing-task.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import type { Logger } from '../util/log.js';
-import type { Actor } from './actor.js';
-import type { ConnectionState } from './reconnecting-connection.js';
+import type { ServiceCondition } from './service-process/isolated-service.js';
 
 type Observation = Omit<ServiceObservation, 'node_id' | 'service_id'>;
 
+/** An active service: its actor, in this process or in one of its own. */
+export interface RunningService {
+  readonly state: ServiceCondition;
+  /** Resolves when it knows its bindings, and the first attempt to connect has succeeded or failed. */
+  settled(): Promise<void>;
+  /** Ends it. @param limitMs how long to wait for calls in progress */
+  drain(limitMs?: number): Promise<void>;
+}
+
 /** The part of the actor host that a runner uses. */
-export interface ServiceRunnerHost {
+export interface ServiceRunnerHost<Running extends RunningService> {
   readonly log: Logger;
   /** @throws Error when the config cannot be decrypted */
   openConfig(service: HostedService): string;
   /** Rejects when the driver cannot be loaded. */
-  makeActor(
-    service: HostedService,
-    config: string,
-    onState: (state: ConnectionState) => void,
-  ): Promise<Actor>;
+  start(service: HostedService, config: string, onState: () => void): Promise<Running>;
   /** Rejects when it cannot be saved now. */
   saveObservation(observation: Observation): Promise<void>;
 }
 
-export class ServiceRunner implements Runner {
-  readonly #host: ServiceRunnerHost;
+export class ServiceRunner<Running extends RunningService = RunningService> implements Runner {
+  readonly #host: ServiceRunnerHost<Running>;
   #desired: HostedService | undefined;
   /** The version that was applied last; 0 before the first. */
   #version = 0;
-  #actor: Actor | undefined;
-  /** The config of the actor, as JSON. */
+  #running: Running | undefined;
+  /** Its config, as JSON, and when it was activated. */
   #config: string | undefined;
-  /** Why an active service has no actor. */
+  #activatedAt: number | undefined;
+  /** Why an active service is not running. */
   #failure: string | undefined;
   readonly #working = new CoalescingTask(() => this.#reconcile());
   readonly #observation: LatestWriter<Observation>;
   readonly #draining = new Set<Promise<void>>();
   #activating: Promise<void> | undefined;
 
-  constructor(host: ServiceRunnerHost) {
+  constructor(host: ServiceRunnerHost<Running>) {
     this.#host = host;
     this.#observation = new LatestWriter(
       (observation) => host.saveObservation(observation),
@@ -53,9 +58,9 @@ export class ServiceRunner implements Runner {
     );
   }
 
-  /** The actor to call; undefined while the service is not active. */
-  get actor(): Actor | undefined {
-    return this.#actor;
+  /** Undefined while the service is not active. */
+  get running(): Running | undefined {
+    return this.#running;
   }
 
   setDesired(desired: HostedService): void {
@@ -64,8 +69,8 @@ export class ServiceRunner implements Runner {
     void this.#working.run();
   }
 
-  /** Resolves when the service has an actor, connected or not, or when creating one has failed. */
-  async hasActor(): Promise<void> {
+  /** Resolves when the service is running, connected or not, or when starting it has failed. */
+  async started(): Promise<void> {
     await this.#activating;
   }
 
@@ -77,7 +82,7 @@ export class ServiceRunner implements Runner {
     void this.#observation.retry();
   }
 
-  /** Drains the actor. @param limitMs how long to wait for calls in progress */
+  /** Drains the service. @param limitMs how long to wait for calls in progress */
   async stop(limitMs?: number): Promise<void> {
     await this.#working.idle();
     this.#release(limitMs);
@@ -95,7 +100,7 @@ export class ServiceRunner implements Runner {
     if (desired.activated_at) {
       this.#activating = this.#activate(desired);
       await this.#activating;
-      await this.#actor?.settled();
+      await this.#running?.settled();
       this.#applied(desired.version);
     } else {
       this.#failure = undefined;
@@ -116,12 +121,17 @@ export class ServiceRunner implements Runner {
     try {
       const config = this.#host.openConfig(service);
       this.#failure = undefined;
-      if (this.#actor && config === this.#config) return;
-      const actor = await this.#host.makeActor(service, config, () => this.#observe());
+      const activatedAt = service.activated_at?.getTime();
+      const isSame = config === this.#config && activatedAt === this.#activatedAt;
+      // A service that has failed is given another chance by an activation, not by a binding.
+      if (this.#running && (isSame || (config === this.#config && this.#running.state.kind !== 'failed')))
+        return;
+      const running = await this.#host.start(service, config, () => this.#observe());
       // Calls in progress finish on the old connections.
       this.#release();
       this.#config = config;
-      this.#actor = actor;
+      this.#activatedAt = activatedAt;
+      this.#running = running;
     } catch (thrown) {
       this.#release();
       this.#failure = toError(thrown).message;
@@ -130,22 +140,22 @@ export class ServiceRunner implements Runner {
   }
 
   #release(limitMs?: number): void {
-    const actor = this.#actor;
-    this.#actor = undefined;
-    if (!actor) return;
-    const drained = actor.drain(limitMs).finally(() => this.#draining.delete(drained));
+    const running = this.#running;
+    this.#running = undefined;
+    if (!running) return;
+    const drained = running.drain(limitMs).finally(() => this.#draining.delete(drained));
     this.#draining.add(drained);
   }
 
   #observe(): void {
     // A service that was never changed or activated needs no observation, and there may be thousands.
-    if (this.#version === 1 && !this.#actor) return;
+    if (this.#version === 1 && !this.#running) return;
     void this.#observation.write({ ...this.#observed(), version: this.#version });
   }
 
   #observed(): Omit<Observation, 'version'> {
     if (this.#failure !== undefined) return { state: 'unreachable', message: this.#failure };
-    const state = this.#actor?.state;
+    const state = this.#running?.state;
     switch (state?.kind) {
       case undefined:
         return { state: 'inactive', message: 'Not active' };
@@ -154,7 +164,8 @@ export class ServiceRunner implements Runner {
       case 'connected':
         return { state: 'connected', message: `Connected to ${state.message} in ${state.latencyMs} ms` };
       case 'unreachable':
-        return { state: 'unreachable', message: state.reason };
+      case 'failed':
+        return { state: state.kind, message: state.reason };
     }
   }
 }

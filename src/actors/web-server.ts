@@ -1,14 +1,15 @@
 /**
- * The internal server of the actor host for the process `web`: connection tests and files of object storages. Its only
- * client is `client.ts`.
+ * The internal server of the actor host for the process `web`: connection tests and files of object storages. Its
+ * clients are `client.ts`, and, for files that the process of a service serves, the actor host.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { toError } from '../errors.js';
 import type { ConnectionTest } from '../model/connection-test.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import type { ObjectFiles } from './driver.js';
+import { type ForwardAddress, forwardRequest } from './forward-request.js';
 import { ServiceError, type ServiceErrorKind } from './service-error.js';
 import { planAnswer } from './web-server-range.js';
 
@@ -17,14 +18,21 @@ export interface ActorHostView {
   /** @returns undefined when there is no such service */
   testService(id: string): Promise<ConnectionTest | undefined>;
   /**
-   * The files of a service, or of the object storage that has been active longest.
+   * The files of a service, or of the object storage that has been active longest; or where another process of this
+   * machine serves them.
    * @throws ServiceError when there is none or it is not active
    */
-  objectFiles(serviceId: string | undefined): { readonly serviceId: string; readonly files: ObjectFiles };
+  objectFiles(serviceId: string | undefined): { readonly files: ObjectFiles } | RemoteFiles;
+}
+
+/** Files that another process serves, in the same way. */
+export interface RemoteFiles {
+  /** Rejects with a ServiceError. */
+  address(): Promise<ForwardAddress>;
 }
 
 export interface WebServerOptions {
-  readonly log: Logger;
+  readonly log: Log;
   /** The bearer token of every request. */
   readonly token: string;
   /** Idle timeout of a transfer, milliseconds; two minutes by default. */
@@ -40,7 +48,7 @@ export interface WebFailure {
 const IDLE_LIMIT_MS = 120_000;
 
 type Transfer = (
-  host: ActorHostView,
+  files: ObjectFiles,
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
@@ -83,26 +91,32 @@ export function createWebServer(
 }
 
 function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, path: string) => Handler {
+  const withFiles =
+    (use: Transfer): Handler =>
+    async (request, response, url) => {
+      const found = host.objectFiles(url.searchParams.get('service') ?? undefined);
+      if ('address' in found) await forwardRequest(request, response, await found.address());
+      else await use(found.files, request, response, url);
+    };
   /** Aborts a stalled transfer, so that it does not occupy a connection of the storage. */
   const limited =
-    (transfer: Transfer): Handler =>
+    (transfer: Handler): Handler =>
     (request, response, url) => {
       response.setTimeout(idleLimitMs, () => response.destroy());
-      return transfer(host, request, response, url);
+      return transfer(request, response, url);
     };
   const content: Readonly<Record<string, Handler>> = {
-    GET: limited(sendObject),
-    HEAD: limited(sendObject),
-    PUT: limited(storeObject),
-    DELETE: (_request, response, url) => deleteObject(host, response, url),
+    GET: limited(withFiles(sendObject)),
+    HEAD: limited(withFiles(sendObject)),
+    PUT: limited(withFiles(storeObject)),
+    DELETE: withFiles(deleteObject),
   };
   return (method, path) => {
     const [, serviceId] = /^\/services\/([^/]+)\/test$/.exec(path) ?? [];
     if (method === 'POST' && serviceId !== undefined) {
       return (_request, response) => testService(host, response, serviceId);
     }
-    if (method === 'GET' && path === '/objects')
-      return (_request, response, url) => listObjects(host, response, url);
+    if (method === 'GET' && path === '/objects') return withFiles(listObjects);
     return (path === '/objects/content' && content[method]) || unknownRoute;
   };
 }
@@ -113,17 +127,15 @@ async function testService(host: ActorHostView, response: ServerResponse, id: st
   else answerJson(response, 404, { kind: 'not_found', message: `There is no service ${id}` });
 }
 
-async function listObjects(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
-  const { files } = filesOf(host, url);
+const listObjects: Transfer = async (files, _request, response, url) => {
   const objects = await files.list(url.searchParams.get('prefix') ?? '');
   answerJson(response, 200, {
     bucket: files.bucket,
     objects: objects.map(({ key, size, last_modified }) => ({ key, size, last_modified })),
   });
-}
+};
 
-const sendObject: Transfer = async (host, request, response, url) => {
-  const { files } = filesOf(host, url);
+const sendObject: Transfer = async (files, request, response, url) => {
   const key = requireParameter(url, 'key');
   const object = await files.head(key);
   if (!object) {
@@ -141,8 +153,7 @@ const sendObject: Transfer = async (host, request, response, url) => {
   await pipeline(content, response);
 };
 
-const storeObject: Transfer = async (host, request, response, url) => {
-  const { files } = filesOf(host, url);
+const storeObject: Transfer = async (files, request, response, url) => {
   const key = requireParameter(url, 'key');
   const size = Number(request.headers['content-length'] ?? Number.NaN);
   if (!Number.isSafeInteger(size)) throw new ServiceError('invalid', 'the Content-Length is missing');
@@ -151,11 +162,10 @@ const storeObject: Transfer = async (host, request, response, url) => {
   answerJson(response, 200, { bucket: files.bucket, etag });
 };
 
-async function deleteObject(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
-  const { files } = filesOf(host, url);
+const deleteObject: Transfer = async (files, _request, response, url) => {
   const deleted = await files.delete(requireParameter(url, 'key'));
   answerJson(response, 200, { bucket: files.bucket, deleted });
-}
+};
 
 async function unknownRoute(request: IncomingMessage, _response: ServerResponse, url: URL): Promise<void> {
   throw new ServiceError('invalid', `there is no ${request.method} ${url.pathname}`);
@@ -167,10 +177,6 @@ function parseTarget(target: string): URL {
   if (!target.startsWith('/') || !URL.canParse(text))
     throw new ServiceError('invalid', 'the target is no path');
   return new URL(text);
-}
-
-function filesOf(host: ActorHostView, url: URL) {
-  return host.objectFiles(url.searchParams.get('service') ?? undefined);
 }
 
 function requireParameter(url: URL, name: string): string {

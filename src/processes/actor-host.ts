@@ -12,7 +12,7 @@ import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
-import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
+import { registrySource, serveMetrics, sumOfMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
@@ -45,6 +45,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
   shutdown.add('changes', () => changes.stop());
 
+  const callLimits = { defaultCallMs: config.SERVICE_TIMEOUT_MS, longestCallMs: config.REQUEST_TIMEOUT_MS };
   const host: ActorHost = new ActorHost({
     store,
     changes,
@@ -52,15 +53,18 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     loadDriver,
     nodeId: node.id,
     metrics: new ServiceMetrics(registry, () => host.poolUse()),
-    queueLimit: config.SERVICE_QUEUE_LIMIT,
     sqliteDir: config.SQLITE_DIR,
+    isolation: {
+      ...callLimits,
+      queueLimit: config.SERVICE_QUEUE_LIMIT,
+      handlerThreads: config.HANDLER_THREADS,
+      memoryMb: config.SERVICE_MEMORY_MB,
+      handlerFolder: await serviceFolder(runDir),
+      ownFolder: runDir,
+    },
     log,
   });
-  const limits = {
-    defaultCallMs: config.SERVICE_TIMEOUT_MS,
-    longestCallMs: config.REQUEST_TIMEOUT_MS,
-    memory: new MemoryBudget(config.SERVICE_MEMORY_MB * 1024 * 1024),
-  };
+  const limits = { ...callLimits, memory: new MemoryBudget(config.SERVICE_MEMORY_MB * 1024 * 1024) };
   let handlers: HandlerServer | undefined;
   shutdown.add('services', async () => {
     handlers?.stopListening();
@@ -69,7 +73,6 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   });
   // Services first, then the sockets.
   await host.start();
-  await serviceFolder(runDir);
   const connections = connectionMaximums(config.HANDLER_THREADS);
   handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
   const closeWeb = await serveWeb(host, config, {
@@ -78,5 +81,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     log,
   });
   shutdown.add('management API', closeWeb);
-  shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, registrySource(registry)));
+  const own = registrySource(registry);
+  const metrics = async () => sumOfMetrics([await own(), ...(await host.figures())]);
+  shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, metrics));
 }

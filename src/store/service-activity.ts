@@ -2,11 +2,12 @@
  * The activity of services: the desired state (`services.activated_at`), and what each actor host observes (the table
  * `service_observations`).
  */
+import type { Knex } from 'knex';
 import { type Store, transaction } from './database.js';
 import type { Service } from './services.js';
 
 /** The state of a service on one actor host. */
-export type ServiceState = 'inactive' | 'connecting' | 'connected' | 'unreachable';
+export type ServiceState = 'inactive' | 'connecting' | 'connected' | 'unreachable' | 'failed';
 
 /** A row. */
 export interface ServiceObservation {
@@ -33,18 +34,25 @@ export interface HostedBinding {
 }
 
 /**
- * Makes a service active, unless it is disabled. Nothing changes when it already is.
+ * Makes a service active, unless it is disabled. Nothing changes when it already is, unless it has failed.
  * @returns the current service; undefined when there is none
  */
 export async function setActive(store: Store, id: string): Promise<Service | undefined> {
   return transaction(store, async (tx) => {
     const service = await tx.knex<Service>('services').where({ id }).forUpdate().first();
-    if (!service?.enabled || service.activated_at) return service;
+    if (!service?.enabled) return service;
+    if (service.activated_at && !(await hasFailed(tx.knex, id))) return service;
     const changes = { activated_at: tx.knex.raw('clock_timestamp()'), version: tx.knex.raw('version + 1') };
     const [activated] = await tx.knex<Service>('services').where({ id }).update(changes).returning('*');
     tx.announce('service', id);
     return activated;
   });
+}
+
+/** Whether an actor host has given it up. */
+async function hasFailed(knex: Knex, id: string): Promise<boolean> {
+  const failed = await knex('service_observations').where({ service_id: id, state: 'failed' }).first('state');
+  return failed !== undefined;
 }
 
 /**

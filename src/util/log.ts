@@ -4,6 +4,16 @@ import pretty from 'pino-pretty';
 
 export type { Logger } from 'pino';
 
+type Write = (details: object, message: string) => void;
+
+/** What most code needs of a log. */
+export interface Log {
+  readonly debug: Write;
+  readonly info: Write;
+  readonly warn: Write;
+  readonly error: Write;
+}
+
 /** Size of the buffer while the log cannot be written, bytes. */
 const KEPT_BYTES = 1024 * 1024;
 

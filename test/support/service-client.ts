@@ -1,5 +1,7 @@
 /** The client side of the service protocol, without the SDK. */
 import { connect, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { ServiceAddress } from '../../src/actors/handler-session.js';
 import type { ServiceErrorKind } from '../../src/actors/service-error.js';
 import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
 
@@ -7,7 +9,9 @@ import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
 export interface ServiceAnswer {
   readonly ok: boolean;
   readonly result?: unknown;
-  readonly kind?: ServiceErrorKind;
+  readonly kind?: ServiceErrorKind | 'moved';
+  /** Where the call belongs. */
+  readonly to?: ServiceAddress;
   readonly message?: string;
   readonly payload: Buffer;
 }
@@ -27,8 +31,45 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Connects, and sends the token unless there is none. */
+/**
+ * Connects to the actor host, and sends the token unless there is none. Calls of services with a process of their own
+ * are sent on to it, as the SDK does.
+ */
 export async function connectServices(path: string, token?: string): Promise<ServiceClient> {
+  const host = await connectTo(path, token);
+  const processes = new Map<unknown, ServiceClient>();
+  /** Those that answered before may have an open transaction. */
+  const former: ServiceClient[] = [];
+  const send: ServiceClient['send'] = async (head, payload) => {
+    const pool = typeof head === 'object' && head !== null && 'pool' in head ? head.pool : undefined;
+    for (;;) {
+      const process = processes.get(pool);
+      const answer = await (process ?? host).send(head, payload).catch((error: unknown) => {
+        // The process has ended; the actor host knows more of it.
+        if (!process) throw error;
+        return undefined;
+      });
+      if (answer?.kind !== 'moved' && answer) return answer;
+      processes.delete(pool);
+      if (process) former.push(process);
+      if (!answer?.to) continue;
+      const next = await connectTo(join(dirname(path), answer.to.socket), answer.to.token).catch(
+        () => undefined,
+      );
+      if (next) processes.set(pool, next);
+    }
+  };
+  return {
+    ...host,
+    send,
+    close: async () => {
+      await Promise.all([host, ...processes.values(), ...former].map((client) => client.close()));
+    },
+  };
+}
+
+/** Connects to one socket. */
+export async function connectTo(path: string, token?: string): Promise<ServiceClient> {
   const socket = await connected(path);
   const decoder = new FrameDecoder();
   const encoder = new FrameEncoder();

@@ -45,6 +45,8 @@ function requireEnabled({ enabled, name }: Service): void {
 function activationMessage(seen: readonly ServiceObservation[] | undefined): string {
   if (seen?.length === 0)
     return 'Active as soon as an `actor-host` process runs: those there were have ended.';
+  const failed = seen?.find(({ state }) => state === 'failed');
+  if (failed) return `Active, but it has failed: ${failed.message}`;
   const away = seen?.find(({ state }) => state !== 'connected');
   if (!seen) return 'Active; the actor hosts have not yet reported how it stands.';
   if (away)

@@ -4,7 +4,7 @@
  */
 import mysql, { type Pool } from 'mysql2';
 import { toError } from '../../../errors.js';
-import type { Logger } from '../../../util/log.js';
+import type { Log } from '../../../util/log.js';
 import { defineDriver } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
 import { type Lease, openPooled, type SqlPool } from '../../sql/pooled-connection.js';
@@ -38,7 +38,7 @@ export const mysqlDriver = defineDriver({
 class MysqlPool implements SqlPool {
   readonly #config: MysqlConfig;
   readonly #sockets: Sockets;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly dialect = 'mysql';
   readonly where: string;
   readonly versionQuery = 'SELECT VERSION()';
@@ -46,7 +46,7 @@ class MysqlPool implements SqlPool {
   readonly refusal = refusalOf;
   readonly #pool: Pool;
 
-  constructor(config: MysqlConfig, sockets: Sockets, log: Logger, onConnectionLost: () => void) {
+  constructor(config: MysqlConfig, sockets: Sockets, log: Log, onConnectionLost: () => void) {
     this.#config = config;
     this.#sockets = sockets;
     this.#log = log;

@@ -6,7 +6,7 @@ import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { toError } from '../../../errors.js';
 import { isUnixSocket, NO_UNIX_SOCKET } from '../../../model/service-configs.js';
-import type { Logger } from '../../../util/log.js';
+import type { Log } from '../../../util/log.js';
 import { defineDriver } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
 import { type Lease, openPooled, type SqlPool } from '../../sql/pooled-connection.js';
@@ -78,7 +78,7 @@ function encryptions({ ssl_mode, ssl_root_cert }: PostgresConfig): readonly (Con
 class PostgresPool implements SqlPool {
   readonly #config: PostgresConfig;
   readonly #sockets: Sockets;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly dialect = 'postgres';
   readonly where: string;
   readonly versionQuery = 'SHOW server_version';
@@ -92,7 +92,7 @@ class PostgresPool implements SqlPool {
     config: PostgresConfig,
     ssl: ConnectionOptions | false,
     sockets: Sockets,
-    log: Logger,
+    log: Log,
     onConnectionLost: () => void,
   ) {
     this.#config = config;

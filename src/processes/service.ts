@@ -1,0 +1,101 @@
+/**
+ * Entry of the process of one service, which an actor host starts (`src/actors/service-process`): serves its handlers,
+ * or tests a connection. All it knows is in the first message.
+ */
+import { loadDriver } from '../actors/drivers/index.js';
+import { testConnection } from '../actors/open-connection.js';
+import { WATCH_ARGUMENT } from '../actors/service-process/limited-node.js';
+import type {
+  FromService,
+  LogLevel,
+  ServeRequest,
+  TestRequest,
+  ToService,
+} from '../actors/service-process/messages.js';
+import { type ServedService, serveService } from '../actors/service-process/served-service.js';
+import { toError } from '../errors.js';
+import type { Log } from '../util/log.js';
+import { startParentWatchdog } from '../util/parent-watchdog.js';
+
+/** How long a process whose last message cannot be sent waits before it ends. */
+const LAST_WORDS_MS = 100;
+
+let served: ServedService | undefined;
+
+function send(message: FromService, done?: () => void): void {
+  // Not connected when the actor host has ended or needs it no longer.
+  if (process.connected) process.send?.(message, undefined, undefined, () => done?.());
+}
+
+/** A log that the actor host writes, with its other lines of this service. */
+function relayedLog(): Log {
+  const at = (level: LogLevel) => (details: object, message: string) =>
+    send({ type: 'log', level, details: withErrorText(details), message });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** An error has no members that a message would carry. */
+function withErrorText(details: object): Record<string, unknown> {
+  const entries = Object.entries(details).map(([name, value]) =>
+    value instanceof Error
+      ? [name, { type: value.name, message: value.message, stack: value.stack }]
+      : [name, value],
+  );
+  return Object.fromEntries(entries);
+}
+
+async function serve(request: ServeRequest): Promise<void> {
+  const driver = await loadDriver(request.service.type);
+  served = await serveService(request, driver, relayedLog(), (state) => send({ type: 'state', state }));
+  send({ type: 'serving' });
+}
+
+async function test({ service, config, timeoutMs }: TestRequest): Promise<void> {
+  const driver = await loadDriver(service.type);
+  const context = { log: relayedLog(), sqliteDir: undefined };
+  send({ type: 'tested', result: await testConnection(driver, config, context, timeoutMs) });
+}
+
+async function drain(limitMs: number | undefined): Promise<void> {
+  if (!served) return process.exit(0);
+  await served.drain(limitMs);
+  send({ type: 'drained', metrics: await served.measure() });
+  await served.left();
+  process.exit(0);
+}
+
+async function obey(message: ToService): Promise<void> {
+  switch (message.type) {
+    case 'serve':
+      return serve(message);
+    case 'test':
+      return test(message);
+    case 'bind':
+      served?.bind(message.bindings);
+      return send({ type: 'bound', number: message.number });
+    case 'ping':
+      return send({ type: 'pong' });
+    case 'measure':
+      return send({ type: 'measured', number: message.number, metrics: (await served?.measure()) ?? [] });
+    case 'drain':
+      return drain(message.limitMs);
+  }
+}
+
+/** What nothing has caught is the error of this service: it ends this process, and no other. */
+function fail(thrown: unknown): void {
+  setTimeout(() => process.exit(1), LAST_WORDS_MS);
+  send({ type: 'failed', reason: toError(thrown).message }, () => process.exit(1));
+}
+
+if (process.argv.includes(WATCH_ARGUMENT)) startParentWatchdog();
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
+process.on('message', (message: ToService) => {
+  obey(message).catch(fail);
+});
+// Ignored: the actor host ends this process, also when a signal is sent to the whole process group.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(0));
+send({ type: 'started' });
