@@ -165,7 +165,13 @@ export const SETTING_GROUPS = {
       512,
       64,
       1_048_576,
-      'Memory of an actor host for payloads of service calls and unread answers, MiB. More calls are refused.',
+      'Memory of each active service for payloads of calls and answers, MiB. More calls are refused. A process of a service that needs more is ended.',
+    ),
+    SERVICE_ANSWER_MB: integer(
+      64,
+      1,
+      1_024,
+      'Size of one answer of a backend, MiB. Larger ones fail before they are received.',
     ),
     SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
     ACTOR_HOST_PORT: optionalInteger(

@@ -15,6 +15,7 @@ export const REASONS = {
   closedHere: (where: string) => `the connection to ${where} is closed`,
   ended: (where: string, message: string) => `${where} ended the connection: ${message}`,
   silent: (where: string) => `${where} did not answer in time`,
+  garbled: (where: string) => `${where} does not keep to the protocol`,
 } as const;
 
 /** By error code of Node. */
@@ -71,8 +72,16 @@ export function networkReason(thrown: unknown, where: string): string | undefine
  */
 export function unavailable(thrown: unknown, where: string, driversReason?: string): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  const reason = driversReason ?? networkReason(thrown, where) ?? `${where}: ${toError(thrown).message}`;
+  const reason =
+    driversReason ??
+    networkReason(thrown, where) ??
+    (isMistake(thrown) ? REASONS.garbled(where) : `${where}: ${toError(thrown).message}`);
   return new ServiceError('unavailable', reason, { cause: thrown });
+}
+
+/** Whether a library did not understand what it read: its message is about its own variables. */
+function isMistake(thrown: unknown): boolean {
+  return thrown instanceof TypeError || thrown instanceof RangeError;
 }
 
 /** The error of a failed call, for its handler. */

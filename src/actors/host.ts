@@ -118,8 +118,9 @@ export class ActorHost implements SessionHost {
         const context = { log: logOfService, sqliteDir };
         return await testConnection(await this.#options.loadDriver(type), config, context);
       }
-      const request = { service: { id, type }, config, timeoutMs: CONNECT_TIMEOUT_MS };
-      return await testInProcess(request, isolation.memoryMb, logOfService);
+      const { answerBytes, memoryMb } = isolation;
+      const request = { service: { id, type }, config, answerBytes, timeoutMs: CONNECT_TIMEOUT_MS };
+      return await testInProcess(request, memoryMb, logOfService);
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }

@@ -59,6 +59,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
+      answerBytes: config.SERVICE_ANSWER_MB * 1024 ** 2,
       handlerFolder: await serviceFolder(runDir),
       ownFolder: runDir,
     },

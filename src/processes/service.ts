@@ -2,7 +2,9 @@
  * Entry of the process of one service, which an actor host starts (`src/actors/service-process`): serves its handlers,
  * or tests a connection. All it knows is in the first message.
  */
+import type { Driver } from '../actors/driver.js';
 import { loadDriver } from '../actors/drivers/index.js';
+import { guardConnections } from '../actors/guard/guarded-sockets.js';
 import { testConnection } from '../actors/open-connection.js';
 import { WATCH_ARGUMENT } from '../actors/service-process/limited-node.js';
 import type {
@@ -44,14 +46,20 @@ function withErrorText(details: object): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
+function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Promise<Driver> {
+  guardConnections(service.type, answerBytes);
+  return loadDriver(service.type);
+}
+
 async function serve(request: ServeRequest): Promise<void> {
-  const driver = await loadDriver(request.service.type);
+  const driver = await guardedDriver(request);
   served = await serveService(request, driver, relayedLog(), (state) => send({ type: 'state', state }));
   send({ type: 'serving' });
 }
 
-async function test({ service, config, timeoutMs }: TestRequest): Promise<void> {
-  const driver = await loadDriver(service.type);
+async function test(request: TestRequest): Promise<void> {
+  const { config, timeoutMs } = request;
+  const driver = await guardedDriver(request);
   const context = { log: relayedLog(), sqliteDir: undefined };
   send({ type: 'tested', result: await testConnection(driver, config, context, timeoutMs) });
 }

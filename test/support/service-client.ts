@@ -26,6 +26,12 @@ export interface ServiceClient {
   close(): Promise<void>;
 }
 
+interface CallHead {
+  readonly pool?: unknown;
+  readonly op?: unknown;
+  readonly tx?: unknown;
+}
+
 interface Waiting {
   resolve(answer: ServiceAnswer): void;
   reject(error: Error): void;
@@ -38,10 +44,14 @@ interface Waiting {
 export async function connectServices(path: string, token?: string): Promise<ServiceClient> {
   const host = await connectTo(path, token);
   const processes = new Map<unknown, ServiceClient>();
-  /** Those that answered before may have an open transaction. */
+  /** Those that answered before, which may still have an open transaction. */
   const former: ServiceClient[] = [];
+  /** By pool, where a transaction has begun last. */
+  const transactions = new Map<unknown, ServiceClient>();
   const send: ServiceClient['send'] = async (head, payload) => {
-    const pool = typeof head === 'object' && head !== null && 'pool' in head ? head.pool : undefined;
+    const { pool, op, tx }: CallHead = typeof head === 'object' && head !== null ? head : {};
+    const begun = transactions.get(pool);
+    if (begun && (tx || op === 'commit' || op === 'rollback')) return begun.send(head, payload);
     for (;;) {
       const process = processes.get(pool);
       const answer = await (process ?? host).send(head, payload).catch((error: unknown) => {
@@ -49,6 +59,7 @@ export async function connectServices(path: string, token?: string): Promise<Ser
         if (!process) throw error;
         return undefined;
       });
+      if (answer?.ok && op === 'begin') transactions.set(pool, process ?? host);
       if (answer?.kind !== 'moved' && answer) return answer;
       processes.delete(pool);
       if (process) former.push(process);

@@ -36,7 +36,10 @@ export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; read
 
 /** What is the same for all services of an actor host. */
 export interface IsolationSettings
-  extends Pick<ServeRequest, 'queueLimit' | 'defaultCallMs' | 'longestCallMs' | 'handlerThreads'> {
+  extends Pick<
+    ServeRequest,
+    'queueLimit' | 'defaultCallMs' | 'longestCallMs' | 'handlerThreads' | 'answerBytes'
+  > {
   readonly memoryMb: number;
   /** The folder of sockets that handlers see. */
   readonly handlerFolder: string;
@@ -251,8 +254,11 @@ export class IsolatedService implements RemoteActor, RunningService {
     if (this.#ending.signal.aborted) return;
     if (performance.now() - run.since >= LONG_LIFE_MS) this.#deaths = 0;
     const pause = PAUSES_MS[this.#deaths++];
-    this.#options.log.error({ reason, deaths: this.#deaths }, 'the process of a service has ended');
     if (pause === undefined) {
+      this.#options.log.error(
+        { reason, deaths: this.#deaths },
+        'the service has failed: its process ends again and again',
+      );
       const times = `its process has ended ${this.#deaths} times, at last because: ${reason}`;
       this.#setState({
         kind: 'failed',
@@ -260,6 +266,10 @@ export class IsolatedService implements RemoteActor, RunningService {
       });
       return;
     }
+    this.#options.log.warn(
+      { reason, deaths: this.#deaths },
+      'the process of the service has ended; starting another',
+    );
     this.#setState({ kind: 'unreachable', reason: `its process has ended and is started again: ${reason}` });
     void delay(pause, undefined, { signal: this.#ending.signal }).then(
       () => this.#start(),

@@ -10,6 +10,8 @@ export interface ServeRequest {
   readonly type: 'serve';
   readonly service: { readonly id: string; readonly type: ServiceType };
   readonly config: ServiceConfig;
+  /** The size of one answer of the backend. */
+  readonly answerBytes: number;
   readonly bindings: readonly HostedBinding[];
   /** Where handlers connect. */
   readonly handlerSocket: string;
@@ -30,6 +32,7 @@ export interface TestRequest {
   readonly type: 'test';
   readonly service: ServeRequest['service'];
   readonly config: ServiceConfig;
+  readonly answerBytes: number;
   readonly timeoutMs: number;
 }
 

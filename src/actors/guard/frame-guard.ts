@@ -1,0 +1,90 @@
+/** A guard for protocols of frames whose header says how long they are. */
+import { AnswerRefused, type Guard, tooLong } from './guard.js';
+
+/** How the frames of a protocol begin. */
+export interface FrameFormat {
+  /** Bytes of a header up to the end of the length. */
+  readonly headerBytes: number;
+  /** The length of the whole frame, its header included. */
+  frameBytes(header: Buffer): number;
+  /** Shorter ones cannot be. */
+  readonly minBytes: number;
+  /** Whether the next frame belongs to the same message. */
+  continues?(header: Buffer): boolean;
+}
+
+/** https://www.postgresql.org/docs/current/protocol-overview.html: type, length (which counts itself). */
+export const POSTGRES_FRAMES: FrameFormat = {
+  headerBytes: 5,
+  frameBytes: (header) => 1 + header.readInt32BE(1),
+  minBytes: 5,
+};
+
+const MYSQL_LARGEST = 0xffffff;
+/** https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html: length, number. */
+export const MYSQL_FRAMES: FrameFormat = {
+  headerBytes: 4,
+  frameBytes: (header) => 4 + header.readUIntLE(0, 3),
+  minBytes: 4,
+  continues: (header) => header.readUIntLE(0, 3) === MYSQL_LARGEST,
+};
+
+/** https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), 12 more bytes. */
+export const MONGODB_FRAMES: FrameFormat = {
+  headerBytes: 4,
+  frameBytes: (header) => header.readInt32LE(0),
+  minBytes: 16,
+};
+
+/** https://github.com/memcached/memcached/wiki/BinaryProtocolRevamped: the length of the body at 8 of 24 bytes. */
+export const MEMCACHED_FRAMES: FrameFormat = {
+  headerBytes: 24,
+  frameBytes: (header) => 24 + header.readUInt32BE(8),
+  minBytes: 24,
+};
+
+/** @param limit bytes of one message */
+export class FrameGuard implements Guard {
+  readonly #format: FrameFormat;
+  readonly #limit: number;
+  readonly #header: Buffer;
+  /** Bytes of the header that have come. */
+  #filled = 0;
+  /** Bytes of the frame that have not come yet. */
+  #missing = 0;
+  /** Bytes of the message so far. */
+  #message = 0;
+
+  constructor(format: FrameFormat, limit: number) {
+    this.#format = format;
+    this.#limit = limit;
+    this.#header = Buffer.alloc(format.headerBytes);
+  }
+
+  pass(chunk: Buffer): Buffer {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#missing > 0) {
+        const skipped = Math.min(this.#missing, chunk.length - at);
+        this.#missing -= skipped;
+        at += skipped;
+        continue;
+      }
+      const copied = chunk.copy(this.#header, this.#filled, at, at + this.#header.length - this.#filled);
+      this.#filled += copied;
+      at += copied;
+      if (this.#filled === this.#header.length) this.#begin();
+    }
+    return chunk;
+  }
+
+  #begin(): void {
+    const { frameBytes, minBytes, continues } = this.#format;
+    const bytes = frameBytes(this.#header);
+    if (bytes < minBytes) throw new AnswerRefused(`it sent a frame of ${bytes} bytes, which cannot be`);
+    this.#message += bytes;
+    if (this.#message > this.#limit) throw tooLong('a frame that it sent', this.#message, this.#limit);
+    if (!continues?.(this.#header)) this.#message = 0;
+    this.#missing = bytes - this.#header.length;
+    this.#filled = 0;
+  }
+}
