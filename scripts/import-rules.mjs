@@ -32,7 +32,7 @@ const MAY_IMPORT = {
   gateway: [
     ...['src', 'util', 'model', 'wire', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
   ],
-  actors: ['src', 'util', 'model', 'wire', 'secrets', 'metrics', 'store', 'reconcile'],
+  actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile'],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],

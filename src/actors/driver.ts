@@ -3,11 +3,11 @@
  * concern of the actor (`actor.ts`). One folder per driver in `drivers/`; all pass `test/actors/driver-suite.ts`.
  */
 import type { Readable } from 'node:stream';
-import type { TObject } from '@sinclair/typebox';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Log } from '../util/log.js';
 import type { Abortable, DriverCall } from './driver-call.js';
 import { type CheckedOperation, checkedOperation, type Operation } from './operations.js';
+import type { TObject } from './schema.js';
 import { ServiceError } from './service-error.js';
 
 /** An open transaction: it has a connection of its own until it is committed or rolled back, once. */

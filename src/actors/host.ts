@@ -1,7 +1,6 @@
 /** The actor host: runs the actors of active services, and resolves the bindings of endpoints. */
 
 import { toError } from '../errors.js';
-import { type MetricSnapshot, sumOfMetrics } from '../metrics/process-metrics.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -56,8 +55,6 @@ export class ActorHost implements SessionHost {
   readonly #services: Reconciler<HostedService, ServiceRunner<HostedActor>>;
   readonly #bindings = new BindingTable();
   readonly #metrics = new Map<string, ActorMetrics>();
-  /** Figures of processes that have ended, by service. */
-  readonly #formerFigures = new Map<string, Promise<MetricSnapshot>>();
 
   constructor(options: ActorHostOptions) {
     this.#options = options;
@@ -143,15 +140,14 @@ export class ActorHost implements SessionHost {
   *poolUse(): Iterable<readonly [Record<string, string>, PoolUse]> {
     for (const { id, service_type } of this.#services.rows.values()) {
       const actor = this.#services.runners.get(id)?.running;
-      if (actor instanceof Actor) yield [{ service: id, service_type }, actor.use];
+      if (actor) yield [{ service: id, service_type }, actor.use];
     }
   }
 
-  /** The figures of all services with a process of their own. */
-  async figures(): Promise<MetricSnapshot[]> {
+  /** Adds the figures of services with a process of their own to the metrics. */
+  async measure(): Promise<void> {
     const running = [...this.#services.runners.values()].map((runner) => runner.running);
-    const present = running.map((actor) => (actor instanceof IsolatedService ? actor.metrics() : []));
-    return Promise.all([...this.#formerFigures.values(), ...present]);
+    await Promise.all(running.map((actor) => actor instanceof IsolatedService && actor.measure()));
   }
 
   /** Drains all actors: waits up to `limitMs` for calls in progress. */
@@ -192,7 +188,6 @@ export class ActorHost implements SessionHost {
     await this.#services.remove(id);
     this.#metrics.get(id)?.remove();
     this.#metrics.delete(id);
-    this.#formerFigures.delete(id);
   }
 
   #run(service: HostedService): void {
@@ -220,24 +215,32 @@ export class ActorHost implements SessionHost {
   }
 
   async #startHere(
-    { id, service_type }: HostedService,
+    service: HostedService,
     config: ServiceConfig,
     log: Logger,
     onState: () => void,
   ): Promise<Actor> {
     const { isolation, sqliteDir, loadDriver } = this.#options;
-    const metrics = this.#metrics.get(id) ?? this.#options.metrics.of(id, service_type);
-    this.#metrics.set(id, metrics);
-    const driver = await loadDriver(service_type);
-    return new Actor({ driver, config, queueLimit: isolation.queueLimit, sqliteDir, metrics, log, onState });
+    const { queueLimit } = isolation;
+    const driver = await loadDriver(service.service_type);
+    return new Actor({
+      driver,
+      config,
+      queueLimit,
+      sqliteDir,
+      metrics: this.#metricsOf(service),
+      log,
+      onState,
+    });
   }
 
   #startIsolated(
-    { id, service_type: type }: HostedService,
+    service: HostedService,
     config: ServiceConfig,
     log: Logger,
     onState: () => void,
   ): IsolatedService {
+    const { id, service_type: type } = service;
     return new IsolatedService({
       service: { id, type },
       config,
@@ -245,18 +248,14 @@ export class ActorHost implements SessionHost {
       bindings: this.#bindings.of(id),
       log,
       onState,
-      onFigures: (metrics) => this.#keepFigures(id, metrics),
+      metrics: this.#metricsOf(service),
     });
   }
 
-  /** Adds the last figures of a process to those of earlier ones, but not those that are of the moment. */
-  #keepFigures(id: string, metrics: MetricSnapshot): void {
-    const counted = metrics.filter(({ type }) => String(type) !== 'gauge');
-    const former = this.#formerFigures.get(id) ?? Promise.resolve([]);
-    this.#formerFigures.set(
-      id,
-      former.then((before) => sumOfMetrics([before, counted])),
-    );
+  #metricsOf({ id, service_type }: HostedService): ActorMetrics {
+    const metrics = this.#metrics.get(id) ?? this.#options.metrics.of(id, service_type);
+    this.#metrics.set(id, metrics);
+    return metrics;
   }
 
   #openConfig(service: HostedService): string {

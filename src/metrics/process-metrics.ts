@@ -68,11 +68,6 @@ export async function collectMetrics(runDir: string, own: MetricSource, log: Log
 /** The media type of `collectMetrics`. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Adds up metrics of several processes. */
-export async function sumOfMetrics(snapshots: readonly MetricSnapshot[]): Promise<MetricSnapshot> {
-  return AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON() as Promise<MetricSnapshot>;
-}
-
 /** Reads the metrics of a registry. */
 export function registrySource(registry: Registry): MetricSource {
   return () => registry.getMetricsAsJSON() as Promise<MetricSnapshot>;

@@ -12,7 +12,7 @@ import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
-import { registrySource, serveMetrics, sumOfMetrics } from '../metrics/process-metrics.js';
+import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
@@ -83,6 +83,9 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   });
   shutdown.add('management API', closeWeb);
   const own = registrySource(registry);
-  const metrics = async () => sumOfMetrics([await own(), ...(await host.figures())]);
+  const metrics = async () => {
+    await host.measure();
+    return own();
+  };
   shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, metrics));
 }

@@ -53,7 +53,10 @@ function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Pr
 
 async function serve(request: ServeRequest): Promise<void> {
   const driver = await guardedDriver(request);
-  served = await serveService(request, driver, relayedLog(), (state) => send({ type: 'state', state }));
+  served = await serveService(request, driver, relayedLog(), {
+    onState: (state) => send({ type: 'state', state }),
+    onFiguresDue: () => sendFigures(),
+  });
   send({ type: 'serving' });
 }
 
@@ -64,10 +67,15 @@ async function test(request: TestRequest): Promise<void> {
   send({ type: 'tested', result: await testConnection(driver, config, context, timeoutMs) });
 }
 
+function sendFigures(number?: number): void {
+  if (served)
+    send({ type: 'figures', figures: served.takeFigures(), ...(number !== undefined && { number }) });
+}
+
 async function drain(limitMs: number | undefined): Promise<void> {
   if (!served) return process.exit(0);
   await served.drain(limitMs);
-  send({ type: 'drained', metrics: await served.measure() });
+  send({ type: 'drained', figures: served.takeFigures() });
   await served.left();
   process.exit(0);
 }
@@ -84,7 +92,7 @@ async function obey(message: ToService): Promise<void> {
     case 'ping':
       return send({ type: 'pong' });
     case 'measure':
-      return send({ type: 'measured', number: message.number, metrics: (await served?.measure()) ?? [] });
+      return sendFigures(message.number);
     case 'drain':
       return drain(message.limitMs);
   }

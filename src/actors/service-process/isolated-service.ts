@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
-import type { MetricSnapshot } from '../../metrics/process-metrics.js';
 import { makeServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
@@ -15,7 +14,9 @@ import { LogRateLimiter } from '../../util/log-rate-limiter.js';
 import type { RemoteActor, ServiceAddress } from '../handler-session.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { ServiceError } from '../service-error.js';
+import type { ActorMetrics, PoolUse } from '../service-metrics.js';
 import type { RunningService } from '../service-runner.js';
+import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { ServiceProcess } from './service-process.js';
 import { tokenSigner } from './token-signer.js';
@@ -29,6 +30,7 @@ const DRAIN_GRACE_MS = 2_000;
 /** A drained process sends calls elsewhere until handlers have left it. */
 const LEAVE_MS = 30_000;
 const MEASURE_TIMEOUT_MS = 1_000;
+const NOT_USED: PoolUse = { inUse: 0, waiting: 0 };
 const MAX_LOG_LINES_PER_SECOND = 20;
 
 /** The state of an active service. */
@@ -52,8 +54,7 @@ export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | '
   readonly bindings: readonly HostedBinding[];
   readonly log: Log;
   readonly onState: () => void;
-  /** Called with its last figures. */
-  readonly onFigures: (metrics: MetricSnapshot) => void;
+  readonly metrics: ActorMetrics;
 }
 
 /** A process, and how it is reached. */
@@ -79,9 +80,10 @@ export class IsolatedService implements RemoteActor, RunningService {
   #deaths = 0;
   readonly #ending = new AbortController();
   #settling: (() => void)[] = [];
-  #measuring = new Map<number, (metrics: MetricSnapshot) => void>();
+  readonly #measuring = new Map<number, () => void>();
   #measureNumber = 0;
-  #drained: ((metrics: MetricSnapshot) => void) | undefined;
+  #use: PoolUse = NOT_USED;
+  #drained: (() => void) | undefined;
 
   constructor(options: IsolatedServiceOptions) {
     this.#options = options;
@@ -130,16 +132,20 @@ export class IsolatedService implements RemoteActor, RunningService {
     return { socketPath: objectSocket, token: key };
   }
 
-  /** The figures of its process; empty when it cannot tell them now. */
-  async metrics(): Promise<MetricSnapshot> {
+  /** The use of its pool when it was measured last. */
+  get use(): PoolUse {
+    return this.#use;
+  }
+
+  /** Adds the figures of its process to the metrics; they are added later when it cannot tell them now. */
+  async measure(): Promise<void> {
     const run = this.#run;
-    if (!run) return [];
+    if (!run) return;
     const number = ++this.#measureNumber;
-    const measured = new Promise<MetricSnapshot>((resolve) => this.#measuring.set(number, resolve));
+    const measured = new Promise<void>((resolve) => this.#measuring.set(number, resolve));
     run.process.send({ type: 'measure', number });
-    return pTimeout(measured, { milliseconds: MEASURE_TIMEOUT_MS, fallback: () => [] }).finally(() =>
-      this.#measuring.delete(number),
-    );
+    await pTimeout(measured, { milliseconds: MEASURE_TIMEOUT_MS, fallback: () => undefined });
+    this.#measuring.delete(number);
   }
 
   /**
@@ -152,20 +158,18 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#logLimiter.reportDropped();
     const run = this.#run;
     if (!run) return;
-    const drained = new Promise<MetricSnapshot>((resolve) => {
+    const drained = new Promise<void>((resolve) => {
       this.#drained = resolve;
-      void run.process.ended().then(() => resolve([]));
+      void run.process.ended().then(resolve);
     });
     run.process.send({ type: 'drain', limitMs });
-    const { onFigures } = this.#options;
     if (limitMs === undefined) {
-      onFigures(await drained);
+      await drained;
       const timer = setTimeout(() => run.process.kill('handlers did not leave it'), LEAVE_MS);
       void run.process.ended().then(() => clearTimeout(timer));
       return;
     }
-    const late = () => [];
-    onFigures(await pTimeout(drained, { milliseconds: limitMs + DRAIN_GRACE_MS, fallback: late }));
+    await pTimeout(drained, { milliseconds: limitMs + DRAIN_GRACE_MS, fallback: () => undefined });
     run.process.kill('the actor host ends');
     await run.process.ended();
   }
@@ -233,11 +237,13 @@ export class IsolatedService implements RemoteActor, RunningService {
         // The connection is closed while it drains, which is no news.
         if (!this.#ending.signal.aborted) this.#setState(message.state);
         break;
-      case 'measured':
-        this.#measuring.get(message.number)?.(message.metrics);
+      case 'figures':
+        this.#add(message.figures);
+        this.#measuring.get(message.number ?? 0)?.();
         break;
       case 'drained':
-        this.#drained?.(message.metrics);
+        this.#add(message.figures);
+        this.#drained?.();
         break;
       case 'log':
         if (message.level === 'debug' || this.#logLimiter.take())
@@ -246,8 +252,14 @@ export class IsolatedService implements RemoteActor, RunningService {
     }
   }
 
+  #add(figures: Figures): void {
+    addFigures(figures, this.#options.metrics);
+    this.#use = figures.use;
+  }
+
   #onEnd(run: Run, reason: string): void {
     this.#run = undefined;
+    this.#use = NOT_USED;
     const error = new ServiceError('unavailable', `the process of the service has ended: ${reason}`);
     run.serving.fail(error);
     run.bound.fail(error);

@@ -1,9 +1,9 @@
 /** What an actor host and the process of a service tell each other. */
-import type { MetricSnapshot } from '../../metrics/process-metrics.js';
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../model/service-configs.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
+import type { Figures } from './figures.js';
 
 /** A service, and how it is served. */
 export interface ServeRequest {
@@ -44,6 +44,7 @@ export type ToService =
   | { readonly type: 'bind'; readonly number: number; readonly bindings: readonly HostedBinding[] }
   /** Is it alive? Answered with `pong`. */
   | { readonly type: 'ping' }
+  /** Answered with `figures` and this number. */
   | { readonly type: 'measure'; readonly number: number }
   /** New calls belong elsewhere; `drained` when those in progress have ended, or after the limit. */
   | { readonly type: 'drain'; readonly limitMs: number | undefined };
@@ -59,8 +60,8 @@ export type FromService =
   | { readonly type: 'state'; readonly state: ConnectionState }
   | { readonly type: 'bound'; readonly number: number }
   | { readonly type: 'pong' }
-  | { readonly type: 'measured'; readonly number: number; readonly metrics: MetricSnapshot }
-  | { readonly type: 'drained'; readonly metrics: MetricSnapshot }
+  | { readonly type: 'figures'; readonly number?: number; readonly figures: Figures }
+  | { readonly type: 'drained'; readonly figures: Figures }
   /** An error that nothing has caught; the process ends. */
   | { readonly type: 'failed'; readonly reason: string }
   | {

@@ -1,8 +1,6 @@
 /**
  * A service within its process: its actor, the sockets on which handlers and the actor host reach it, and its figures.
  */
-import { Registry } from 'prom-client';
-import { type MetricSource, registrySource } from '../../metrics/process-metrics.js';
 import { readServiceToken } from '../../secrets/service-token.js';
 import type { Log } from '../../util/log.js';
 import { MemoryBudget } from '../../util/memory-budget.js';
@@ -15,19 +13,26 @@ import { type HandlerServer, serveHandlers } from '../handler-server.js';
 import { Moved, type SessionHost } from '../handler-session.js';
 import { listenOnSocket } from '../listen.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
-import { ServiceMetrics } from '../service-metrics.js';
-import { createWebServer } from '../web-server.js';
+import { FigureCollector, type Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { tokenSigner } from './token-signer.js';
 
 export interface ServedService {
   /** Replaces the bindings. */
   bind(bindings: ServeRequest['bindings']): void;
-  readonly measure: MetricSource;
+  /** The figures since the last time. */
+  takeFigures(): Figures;
   /** Sends new calls elsewhere, and waits up to `limitMs` for those in progress. */
   drain(limitMs?: number): Promise<void>;
   /** Asks handlers to leave, and resolves when they have. */
   left(): Promise<void>;
+}
+
+/** Who is told of changes. */
+export interface ServiceListener {
+  onState(state: ConnectionState): void;
+  /** Called when figures should be taken. */
+  onFiguresDue(): void;
 }
 
 /** Serves until it is drained. */
@@ -35,12 +40,10 @@ export async function serveService(
   request: ServeRequest,
   driver: Driver,
   log: Log,
-  onState: (state: ConnectionState) => void,
+  { onState, onFiguresDue }: ServiceListener,
 ): Promise<ServedService> {
   const { service, config, queueLimit, key } = request;
-  const registry = new Registry();
-  const labels = { service: service.id, service_type: service.type };
-  const metrics = new ServiceMetrics(registry, () => [[labels, actor.use]]);
+  const metrics = new FigureCollector(onFiguresDue);
   const bindings = new BindingTable();
   bindings.replace(service.id, request.bindings);
   let isDraining = false;
@@ -50,7 +53,7 @@ export async function serveService(
     queueLimit,
     // Files of sqlite services are opened by the actor host's own driver.
     sqliteDir: undefined,
-    metrics: metrics.of(service.id, service.type),
+    metrics,
     log,
     onState,
   });
@@ -69,13 +72,15 @@ export async function serveService(
   const maximums = connectionMaximums(request.handlerThreads);
   const handlers: HandlerServer = await serveHandlers(request.handlerSocket, host, limits, maximums, log);
   if ('bucket' in config) {
+    // Loaded on demand: HTTP is of no use to the other services.
+    const { createWebServer } = await import('../web-server.js');
     const files = actorFiles(actor, config.bucket);
     const view = { testService: async () => undefined, objectFiles: () => ({ files }) };
     await listenOnSocket(createWebServer(view, { log, token: key }), request.objectSocket);
   }
   return {
     bind: (next) => bindings.replace(service.id, next),
-    measure: registrySource(registry),
+    takeFigures: () => metrics.take(actor.use),
     drain: async (limitMs) => {
       isDraining = true;
       await actor.drain(limitMs);

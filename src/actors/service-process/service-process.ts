@@ -8,8 +8,11 @@ import { limitedNode } from './limited-node.js';
 import type { FromService, ToService } from './messages.js';
 
 const PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
-/** A young generation of the usual size would take 16 MiB that an idle service does not need. */
-const FLAGS = ['--max-semi-space-size=2'];
+/**
+ * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
+ * much, and no threads for them.
+ */
+const FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0'];
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
 const MAX_UNANSWERED = 3;

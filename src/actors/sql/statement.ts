@@ -1,8 +1,9 @@
 /** Calls of SQL databases: parses and checks `{"sql", "params"}`. */
-import { Type } from '@sinclair/typebox';
+
 import type { Connection } from '../driver.js';
 import type { DriverCall } from '../driver-call.js';
 import { type DriverAnswer, decodeBase64, invalid, NO_ARGS, payloadReader } from '../operations.js';
+import { Type } from '../schema.js';
 import { ServiceError } from '../service-error.js';
 import { checkParamCount, type ScannedSql, type SqlDialect, scanSql } from './placeholders.js';
 import { refuseStateChange } from './refused-statements.js';

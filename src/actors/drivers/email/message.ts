@@ -1,7 +1,8 @@
 /** The payload of a `send` call. Values that become headers or SMTP commands are checked against injection. */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+
 import { FORMATS } from '../../../model/formats.js';
 import { Base64, decodeBase64, invalid, payloadReader } from '../../operations.js';
+import { type Static, type TSchema, Type } from '../../schema.js';
 
 /** An address with a display name. */
 export interface Mailbox {

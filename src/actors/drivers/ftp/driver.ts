@@ -1,10 +1,10 @@
 /** The driver for file servers: FTP, FTP with TLS, and SFTP. */
 import { randomBytes } from 'node:crypto';
-import { Type } from '@sinclair/typebox';
 import { MAX_BODY_BYTES } from '../../../wire/codec.js';
 import { type Connection, defineDriver, openOrClose } from '../../driver.js';
 import { type Abortable, AbortSource } from '../../driver-call.js';
 import { requireSendable } from '../../operations.js';
+import { Type } from '../../schema.js';
 import { ServiceError } from '../../service-error.js';
 import { openFtpSession } from './ftp.js';
 import { type FileSession, type FolderEntry, SessionPool } from './session.js';

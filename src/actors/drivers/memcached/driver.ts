@@ -1,9 +1,10 @@
 /** The memcached driver: its operations, and the assignment of keys to servers. */
-import { Type } from '@sinclair/typebox';
+
 import { Utils } from 'memjs';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { type Connection, type DriverContext, defineDriver, openOrClose } from '../../driver.js';
 import { type DriverAnswer, invalid } from '../../operations.js';
+import { Type } from '../../schema.js';
 import { ServiceError } from '../../service-error.js';
 import { type Address, MemcachedServer, type Reply, type Request } from './server.js';
 

@@ -2,10 +2,11 @@
  * The operations of the mongodb driver. Payloads are Extended JSON with the members of each operation; answers are
  * Extended JSON.
  */
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
+
 import { BSON, type Db, type Document, type UpdateResult } from 'mongodb';
 import { type DriverCall, signalOf } from '../../driver-call.js';
 import { payloadReader, requireSendable } from '../../operations.js';
+import { type Static, type TObject, type TProperties, Type } from '../../schema.js';
 import { encodeExtendedJson, parseExtendedJson } from './extended-json.js';
 
 /**

@@ -1,11 +1,11 @@
 /** The driver for S3-compatible object storages. */
 import type { IncomingMessage } from 'node:http';
-import { Type } from '@sinclair/typebox';
 import { objectKeyProblem } from '../../../model/object-key.js';
 import { MAX_BODY_BYTES } from '../../../wire/codec.js';
 import { type Connection, defineDriver, type ObjectInfo, openOrClose } from '../../driver.js';
 import { signalOf } from '../../driver-call.js';
 import { type DriverAnswer, requireSendable } from '../../operations.js';
+import { Type } from '../../schema.js';
 import { ServiceError } from '../../service-error.js';
 import { Bucket, isMissing } from './bucket.js';
 import {

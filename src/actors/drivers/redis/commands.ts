@@ -1,7 +1,8 @@
 /** The commands that handlers may send on the shared connections of the redis driver. */
-import { Type } from '@sinclair/typebox';
+
 import { replaceBigIntegers } from '../../exact-integers.js';
 import { decodeBase64, invalid, payloadReader } from '../../operations.js';
+import { Type } from '../../schema.js';
 
 /** An allowed command. */
 export interface RedisCommand {

@@ -1,12 +1,12 @@
 /** The redis driver: calls are pipelined on a few connections, round robin. */
 import { isUtf8 } from 'node:buffer';
-import { Type } from '@sinclair/typebox';
 import { Redis, ReplyError } from 'ioredis';
 import { toError } from '../../../errors.js';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { type Connection, type DriverContext, defineDriver, openOrClose } from '../../driver.js';
 import { REASONS, unavailable } from '../../failures.js';
 import { type DriverAnswer, NO_ARGS, requireSendable } from '../../operations.js';
+import { Type } from '../../schema.js';
 import { ServiceError } from '../../service-error.js';
 import { readCommand } from './commands.js';
 
