@@ -352,9 +352,12 @@ export class HandlerSession {
   }
 
   #sendElsewhere(number: number, { to }: Moved): void {
-    // The SDK recognises it by how it begins.
-    const head = `{"ok":false,"kind":"moved"${to ? `,"to":${JSON.stringify(to)}` : ''}}`;
-    this.#send(number, head, EMPTY_BODY);
+    // The SDK recognises it by how it begins; an older one only shows the message.
+    const rest = {
+      message: 'the handler was compiled with an older SDK; compile and start its endpoint again',
+      to,
+    };
+    this.#send(number, `{"ok":false,"kind":"moved",${JSON.stringify(rest).slice(1)}`, EMPTY_BODY);
   }
 
   /** @param body already counted against the memory budget */

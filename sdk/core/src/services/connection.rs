@@ -1,5 +1,5 @@
-//! One connection with the actor host, or the process of a service. One call at a time, on the thread that makes it: a write, then a read that
-//! waits. No thread has to be woken for an answer, which is what makes small calls fast.
+//! One connection with the actor host, or the process of a service. One call at a time, on the thread that makes it: a
+//! write, then a read that waits. No thread has to be woken for an answer, which is what makes small calls fast.
 
 use super::call::Call;
 use super::connection_pool::Address;

@@ -1,0 +1,197 @@
+/** Guards of answers, on every way a server's bytes can be cut into chunks. */
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  type FrameFormat,
+  FrameGuard,
+  MEMCACHED_FRAMES,
+  MONGODB_FRAMES,
+  MYSQL_FRAMES,
+  POSTGRES_FRAMES,
+} from '../../src/actors/guard/frame-guard.js';
+import { AnswerRefused, type Guard } from '../../src/actors/guard/guard.js';
+import { RedisGuard } from '../../src/actors/guard/redis-guard.js';
+
+const LIMIT = 1024 ** 2;
+
+/** Cuts bytes at these places. */
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const at = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [0, ...at].map((start, i) => bytes.subarray(start, at[i] ?? bytes.length));
+}
+
+const passed = (guard: Guard, chunks: readonly Buffer[]) =>
+  Buffer.concat(chunks.map((chunk) => guard.pass(chunk)));
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+
+function mysqlPacket(content: Buffer): Buffer {
+  const header = Buffer.alloc(4);
+  header.writeUIntLE(content.length, 0, 3);
+  return Buffer.concat([header, content]);
+}
+
+/** A frame with this content, by protocol. */
+const FRAMES: Readonly<Record<string, readonly [FrameFormat, (content: Buffer) => Buffer]>> = {
+  postgres: [
+    POSTGRES_FRAMES,
+    (content) => {
+      const header = Buffer.from('D\0\0\0\0');
+      header.writeInt32BE(content.length + 4, 1);
+      return Buffer.concat([header, content]);
+    },
+  ],
+  mysql: [MYSQL_FRAMES, mysqlPacket],
+  mongodb: [
+    MONGODB_FRAMES,
+    (content) => {
+      const header = Buffer.alloc(16);
+      header.writeInt32LE(16 + content.length);
+      return Buffer.concat([header, content]);
+    },
+  ],
+  memcached: [
+    MEMCACHED_FRAMES,
+    (content) => {
+      const header = Buffer.alloc(24, 0x81);
+      header.writeUInt32BE(content.length, 8);
+      return Buffer.concat([header, content]);
+    },
+  ],
+};
+
+describe('guards of answers', () => {
+  for (const [protocol, [format, frame]] of Object.entries(FRAMES)) {
+    describe(`of ${protocol}`, () => {
+      it('let frames pass, however they are cut', () => {
+        const frames = fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 8 });
+        fc.assert(
+          fc.property(frames, cuts, (contents, places) => {
+            const bytes = Buffer.concat(contents.map((content) => frame(Buffer.from(content))));
+            expect(passed(new FrameGuard(format, LIMIT), cut(bytes, places)).equals(bytes)).to.equal(true);
+          }),
+        );
+      });
+
+      it('refuse a frame that is too long as soon as its header is there', () => {
+        const longest = frame(Buffer.alloc(LIMIT - frame(Buffer.alloc(0)).length));
+        expect(passed(new FrameGuard(format, LIMIT), [longest]).length).to.equal(LIMIT);
+        const header = frame(Buffer.alloc(LIMIT)).subarray(0, format.headerBytes);
+        for (let at = 0; at <= header.length; at++) {
+          const guard = new FrameGuard(format, LIMIT);
+          const refused = () => passed(guard, [header.subarray(0, at), header.subarray(at)]);
+          expect(refused, `cut at ${at}`).to.throw(
+            AnswerRefused,
+            /an answer may have 1 MiB \(SERVICE_ANSWER_MB\)/,
+          );
+        }
+      });
+    });
+  }
+
+  it('refuse frames that are shorter than their header', () => {
+    expect(() => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(Buffer.alloc(16))).to.throw(
+      AnswerRefused,
+      /0 bytes/,
+    );
+    expect(() => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(Buffer.alloc(16, 0xff))).to.throw(
+      AnswerRefused,
+      /-1/,
+    );
+    const short = Buffer.from('D\0\0\0\x03');
+    expect(() => new FrameGuard(POSTGRES_FRAMES, LIMIT).pass(short)).to.throw(AnswerRefused, /4 bytes/);
+  });
+
+  it('add up the packets of one message of mysql', () => {
+    const guard = new FrameGuard(MYSQL_FRAMES, 40 * LIMIT);
+    const largest = mysqlPacket(Buffer.alloc(0xffffff));
+    for (let round = 0; round < 3; round++) {
+      guard.pass(largest);
+      guard.pass(largest);
+      guard.pass(mysqlPacket(Buffer.from('end')));
+    }
+    guard.pass(largest);
+    guard.pass(largest);
+    expect(() => guard.pass(largest)).to.throw(AnswerRefused);
+  });
+});
+
+describe('the guard of redis', () => {
+  const reply = fc.letrec<{ reply: string; leaf: string; array: string }>((tie) => ({
+    reply: fc.oneof({ maxDepth: 4 }, tie('leaf'), tie('array')),
+    leaf: fc.oneof(
+      fc.integer().map((number) => `:${number}\r\n`),
+      fc.constantFrom('+OK\r\n', '-ERR no\r\n', '$-1\r\n', '*-1\r\n', '*0\r\n', '$0\r\n\r\n'),
+      // Lines within a text look like replies.
+      fc.constantFrom('a', '$9\r\n', '*4\r\n:1\r\n', 'b\nc').map((text) => `$${text.length}\r\n${text}\r\n`),
+    ),
+    array: fc.array(tie('reply'), { maxLength: 5 }).map((items) => `*${items.length}\r\n${items.join('')}`),
+  })).reply;
+
+  it('lets replies pass, however they are cut', () => {
+    fc.assert(
+      fc.property(fc.array(reply, { minLength: 1, maxLength: 6 }), cuts, (replies, places) => {
+        const bytes = Buffer.from(replies.join(''));
+        expect(String(passed(new RedisGuard(LIMIT), cut(bytes, places)))).to.equal(String(bytes));
+      }),
+    );
+  });
+
+  it('replaces a value that is too long by an error, and goes on with the next reply', () => {
+    const long = Buffer.concat([
+      Buffer.from(`$${LIMIT + 1}\r\n`),
+      Buffer.alloc(LIMIT + 1),
+      Buffer.from('\r\n'),
+    ]);
+    const before = Buffer.from('+before\r\n');
+    const bytes = Buffer.concat([before, long, Buffer.from('$5\r\nafter\r\n')]);
+    const header = before.length + `$${LIMIT + 1}\r\n`.length;
+    fc.assert(
+      fc.property(cuts, (places) => {
+        // The line with the length is whole.
+        const chunks = cut(
+          bytes,
+          places.filter((place) => {
+            const at = place % (bytes.length + 1);
+            return at <= before.length || at >= header;
+          }),
+        );
+        expect(String(passed(new RedisGuard(LIMIT), chunks))).to.match(
+          /^\+before\r\n-ERR the value has 1048577 bytes, and an answer may have 1 MiB \(SERVICE_ANSWER_MB\)\r\n\$5\r\nafter\r\n$/,
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('refuses the connection when the length of such a value comes in pieces', () => {
+    const guard = new RedisGuard(LIMIT);
+    guard.pass(Buffer.from('$10485'));
+    expect(() => guard.pass(Buffer.from('760\r\n'))).to.throw(AnswerRefused, /10485760 bytes/);
+  });
+
+  it('lets a value of the largest size pass', () => {
+    const value = Buffer.concat([Buffer.from(`$${LIMIT}\r\n`), Buffer.alloc(LIMIT), Buffer.from('\r\n')]);
+    expect(passed(new RedisGuard(LIMIT), [value, value]).length).to.equal(2 * value.length);
+  });
+
+  for (const [what, text] of [
+    ['an array of more elements than an answer has room for', '*4294967296\r\n'],
+    ['arrays in arrays without end', '*1\r\n'.repeat(200_000)],
+    ['a line without end', `+${'a'.repeat(100_000)}`],
+    ['a length that is no number', '$1e3\r\n'],
+    ['a length without end', `$${'1'.repeat(100)}\r\n`],
+    [
+      'an array of values that are too long together',
+      `*3\r\n${`$600000\r\n${'a'.repeat(600_000)}\r\n`.repeat(3)}`,
+    ],
+  ] as const) {
+    it(`refuses ${what}`, () => {
+      fc.assert(
+        fc.property(cuts, (places) => {
+          expect(() => passed(new RedisGuard(LIMIT), cut(Buffer.from(text), places))).to.throw(AnswerRefused);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  }
+});
