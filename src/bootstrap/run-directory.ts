@@ -1,6 +1,6 @@
 /** The folder for Unix sockets of one DATA_DIR. */
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
@@ -47,8 +47,8 @@ async function shortFolder(dataDir: string): Promise<string> {
 }
 
 /**
- * The folder of the actor host's socket for handlers, without other files: it is mounted into the sandbox of handlers,
- * so that they see the new socket after a restart of the actor host.
+ * The folder of the sockets on which the actor host and the processes of services answer handlers, without other files:
+ * it is mounted into the sandbox of handlers, so that they see new sockets.
  */
 export async function serviceFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'services');
@@ -61,6 +61,19 @@ export async function serviceFolder(runDir: string): Promise<string> {
 /** The socket on which handlers of this machine call services. */
 export function handlerSocket(runDir: string): string {
   return join(runDir, 'services', 'services.sock');
+}
+
+/** The folder of the sockets on which processes of services serve object files, for the actor host only. */
+export async function objectFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'objects');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** Removes the sockets that an actor host has left behind that was killed. */
+export async function removeStaleSockets(runDir: string): Promise<void> {
+  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
+    for (const name of await readdir(folder)) await rm(join(folder, name), { force: true });
 }
 
 /** The socket of the actor host for the management API on this machine. */

@@ -10,7 +10,14 @@ import { ActorHost } from '../actors/host.js';
 import { refuseSecond } from '../actors/listen.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
-import { actorHostSocket, handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
+import {
+  actorHostSocket,
+  handlerSocket,
+  objectFolder,
+  removeStaleSockets,
+  runDirectory,
+  serviceFolder,
+} from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
@@ -31,6 +38,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await refuseSecond(handlerSocket(runDir));
+  await removeStaleSockets(runDir);
   const registry = new Registry();
 
   const store = openDatabase(
@@ -61,7 +69,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       memoryMb: config.SERVICE_MEMORY_MB,
       answerBytes: config.SERVICE_ANSWER_MB * 1024 ** 2,
       handlerFolder: await serviceFolder(runDir),
-      ownFolder: runDir,
+      ownFolder: await objectFolder(runDir),
     },
     log,
   });

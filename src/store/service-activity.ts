@@ -7,7 +7,8 @@ import { type Store, transaction } from './database.js';
 import type { Service } from './services.js';
 
 /** The state of a service on one actor host. */
-export type ServiceState = 'inactive' | 'connecting' | 'connected' | 'unreachable' | 'failed';
+export const SERVICE_STATES = ['inactive', 'connecting', 'connected', 'unreachable', 'failed'] as const;
+export type ServiceState = (typeof SERVICE_STATES)[number];
 
 /** A row. */
 export interface ServiceObservation {
@@ -111,6 +112,14 @@ export async function saveServiceObservation(store: Store, observation: ServiceO
     [state, version, message, node_id, service_id],
   );
   store.announce('service_observation', service_id);
+}
+
+/** The observations of some services. */
+export async function observationsOfServices(
+  store: Store,
+  serviceIds: readonly string[],
+): Promise<ServiceObservation[]> {
+  return store.knex<ServiceObservation>('service_observations').whereIn('service_id', serviceIds);
 }
 
 export async function observationsOfService(store: Store, serviceId: string): Promise<ServiceObservation[]> {

@@ -4,9 +4,11 @@
  * its config changes or it is activated again.
  */
 import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
+import { toError } from '../../errors.js';
 import { makeServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
@@ -204,7 +206,7 @@ export class IsolatedService implements RemoteActor, RunningService {
       process,
       key: randomBytes(32).toString('base64url'),
       socket: `${name}.sock`,
-      objectSocket: join(ownFolder, `objects-${name}.sock`),
+      objectSocket: join(ownFolder, `${name}.sock`),
       since: performance.now(),
       serving: new Latch(),
       bound: new Latch(),
@@ -260,6 +262,7 @@ export class IsolatedService implements RemoteActor, RunningService {
   #onEnd(run: Run, reason: string): void {
     this.#run = undefined;
     this.#use = NOT_USED;
+    void this.#removeSockets(run);
     const error = new ServiceError('unavailable', `the process of the service has ended: ${reason}`);
     run.serving.fail(error);
     run.bound.fail(error);
@@ -287,6 +290,16 @@ export class IsolatedService implements RemoteActor, RunningService {
       () => this.#start(),
       () => undefined, // it is not needed any more
     );
+  }
+
+  /** A process that is killed leaves its sockets behind. */
+  async #removeSockets({ socket, objectSocket }: Run): Promise<void> {
+    const { handlerFolder } = this.#options.settings;
+    for (const path of [join(handlerFolder, socket), objectSocket]) {
+      await rm(path, { force: true }).catch((error: unknown) =>
+        this.#options.log.warn({ err: toError(error), path }, 'a socket could not be removed'),
+      );
+    }
   }
 
   #setState(state: ServiceCondition): void {

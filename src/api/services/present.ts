@@ -4,18 +4,38 @@ import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import type { ServiceConfig } from '../../model/service-configs.js';
 import { type SecretBox, SecretKeyError } from '../../secrets/secret-box.js';
+import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
 import { hideSecrets } from './redaction.js';
 import type { ServiceActivity, ServiceView } from './schema.js';
+import { type StandingOfService, standingsOf } from './states.js';
 
 /** The dependencies of the conversion. */
 export interface ServicePresentation {
+  readonly store: Store;
   readonly secrets: SecretBox;
   readonly config: Pick<Config, 'REDACT_SECRETS'>;
 }
 
-export function presentService(
+export async function presentService(
   service: Service,
+  deps: ServicePresentation,
+): Promise<Static<typeof ServiceView>> {
+  const [presented] = await presentServices([service], deps);
+  return presented as Static<typeof ServiceView>;
+}
+
+export async function presentServices(
+  services: readonly Service[],
+  deps: ServicePresentation,
+): Promise<Static<typeof ServiceView>[]> {
+  const standings = await standingsOf(deps, services);
+  return services.map((service, at) => present(service, standings[at] as StandingOfService, deps));
+}
+
+function present(
+  service: Service,
+  standing: StandingOfService,
   { secrets, config: { REDACT_SECRETS } }: ServicePresentation,
 ): Static<typeof ServiceView> {
   const config = openConfig(service, secrets);
@@ -26,6 +46,7 @@ export function presentService(
     config: REDACT_SECRETS ? hideSecrets(service.service_type, config) : config,
     enabled: service.enabled,
     active: service.activated_at !== null,
+    ...standing,
     created_at: service.created_at.toISOString(),
     updated_at: service.updated_at.toISOString(),
   };

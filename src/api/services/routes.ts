@@ -16,7 +16,7 @@ import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
-import { openConfig, presentActivity, presentService } from './present.js';
+import { openConfig, presentActivity, presentService, presentServices } from './present.js';
 import { keepHidden, refuseHidden } from './redaction.js';
 import {
   ConnectionTestSchema,
@@ -39,8 +39,7 @@ export const serviceRoutes = [
     tag,
     data: Type.Array(ServiceView),
     errors: ['secret_key_mismatch'],
-    handle: async (_request, deps) =>
-      (await listServices(deps.store)).map((service) => presentService(service, deps)),
+    handle: async (_request, deps) => presentServices(await listServices(deps.store), deps),
   }),
 
   defineRoute({

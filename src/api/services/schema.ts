@@ -1,6 +1,7 @@
 /** Services as the contract shows them. */
 import { Type } from '@sinclair/typebox';
 import { SERVICE_CONFIGS, SERVICE_TYPES, type ServiceConfig } from '../../model/service-configs.js';
+import { SERVICE_STATES } from '../../store/service-activity.js';
 import { Enabled, Id, Name, oneOf, Timestamp } from '../schemas.js';
 
 const ServiceTypeName = oneOf(SERVICE_TYPES);
@@ -21,6 +22,10 @@ export const ServiceView = Type.Object(
     config: Type.Unsafe<ServiceConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
     enabled: Type.Boolean(),
     active: Type.Boolean({ description: 'Whether it was activated' }),
+    state: oneOf(SERVICE_STATES),
+    state_message: Type.Union([Type.String(), Type.Null()], {
+      description: 'What it is connected to, or why it is not; of the actor host where it stands worst',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   },

@@ -1,0 +1,217 @@
+/** Services whose process ends, or does not answer: they recover, or say why not; others do not notice. */
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import type { TestBackend } from '../support/backend.js';
+import { startRedisBackend } from '../support/backends/redis.js';
+import { eventually } from '../support/eventually.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { connectTo, type ServiceClient } from '../support/service-client.js';
+import {
+  type Activity,
+  activeService,
+  bind,
+  connectAs,
+  createEndpoint,
+  SECRET_KEY,
+} from '../support/test-services.js';
+
+const PING = { pool: 'cache', op: 'command' };
+/** It is restarted after pauses of 0.1, 0.5, 2 and 5 s. */
+const RESTARTED_MS = 15_000;
+
+describe('the process of a service', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let redis: TestBackend<'redis'>;
+  let endpointId: string;
+  let serviceId: string;
+  let otherId: string;
+  let client: ServiceClient;
+  before(async () => {
+    redis = await startRedisBackend();
+    stack = await startStack({
+      processes: ['web', 'actor-host'],
+      env: { SECRET_KEY, SERVICE_ANSWER_MB: '1', SECRET_CANARY: 'not for others' },
+    });
+    endpointId = await createEndpoint(stack.api, '/isolated');
+  });
+  beforeEach(async () => {
+    serviceId = await activeService(stack.api, 'redis', redis.config);
+    otherId = await activeService(stack.api, 'redis', redis.config);
+    await bind(stack.api, endpointId, serviceId, 'cache');
+    await bind(stack.api, endpointId, otherId, 'other');
+    client = await connectAs(stack, endpointId);
+  });
+  afterEach(async () => {
+    await client.close();
+    for (const id of [serviceId, otherId]) await stack.api.delete(`/api/services/${id}`);
+  });
+  after(async () => {
+    await stack?.close();
+    await redis?.remove();
+  });
+
+  const hostPid = () => stack.processes.get('actor-host')?.pid ?? 0;
+  const processesOf = (id: string) => descendantsOf(hostPid()).filter(({ command }) => command.includes(id));
+  function processOf(id: string): number {
+    const found = processesOf(id);
+    expect(found).to.have.length(1);
+    return found[0]?.pid ?? 0;
+  }
+  const pinged = (pool = 'cache') => client.send({ ...PING, pool, deadline_ms: 5_000 }, '["PING"]');
+  const service = async () =>
+    (await must(stack.api.get(`/api/services/${serviceId}`))) as {
+      state: string;
+      state_message: string | null;
+    };
+  const isServed = (pool?: string) =>
+    eventually(async () => expect(await pinged(pool)).to.include({ ok: true }), RESTARTED_MS);
+
+  /** Kills the process of the service as soon as there is a new one. */
+  async function killed(times: number): Promise<void> {
+    let last = 0;
+    for (let count = 0; count < times; count++) {
+      last = await eventually(() => {
+        const [found] = processesOf(serviceId);
+        expect(found?.pid).to.be.a('number').and.not.equal(last);
+        return found?.pid ?? 0;
+      }, RESTARTED_MS);
+      process.kill(last, 'SIGKILL');
+    }
+  }
+
+  it('is one for each active service, knows nothing of the configuration, and ends with its service', async () => {
+    expect(await service()).to.deep.include({ state: 'connected' });
+    const pids = [processOf(serviceId), processOf(otherId)];
+    expect(new Set(pids).size).to.equal(2);
+    for (const pid of pids) {
+      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+      expect(environment).not.to.match(/DATABASE_URL|SECRET/);
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.to.include(redis.config.password ?? 'none');
+    }
+    await must(stack.api.delete(`/api/services/${serviceId}`));
+    await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([pids[1]]));
+  });
+
+  it('is replaced when it ends; calls of other services are answered meanwhile', async () => {
+    await isServed();
+    const pid = processOf(serviceId);
+    process.kill(pid, 'SIGKILL');
+    expect(await pinged('other')).to.include({ ok: true });
+    await isServed();
+    expect(processOf(serviceId)).not.to.equal(pid);
+    expect(await service()).to.include({ state: 'connected' });
+  });
+
+  it('is killed and replaced when it does not answer', async () => {
+    await isServed();
+    const pid = processOf(serviceId);
+    process.kill(pid, 'SIGSTOP');
+    await eventually(() => expect(isRunning(pid)).to.equal(false), RESTARTED_MS);
+    await isServed();
+    expect(await pinged('other')).to.include({ ok: true });
+  });
+
+  it('is given up after five ends, until it is activated again', async () => {
+    stack.processes.get('actor-host')?.logged.expectErrors(/the service has failed/);
+    await killed(5);
+    await eventually(async () => expect(await service()).to.include({ state: 'failed' }));
+    expect((await service()).state_message).to.match(
+      /has ended 5 times.*SIGKILL.*Activate the service again/,
+    );
+    const refused = await pinged();
+    expect(refused).to.include({ ok: false, kind: 'unavailable' });
+    expect(refused.message).to.match(/has ended 5 times/);
+    expect(processesOf(serviceId)).to.deep.equal([]);
+    expect(await pinged('other')).to.include({ ok: true });
+
+    // A binding is no reason to try again.
+    await bind(stack.api, await createEndpoint(stack.api, '/late'), serviceId, 'late');
+    expect(await service()).to.include({ state: 'failed' });
+
+    const { body } = await stack.api.post(`/api/services/${serviceId}/activate`);
+    expect((body as Activity).data?.message).to.match(/^Connected to Redis/);
+    expect(await pinged()).to.include({ ok: true });
+  });
+
+  it('is given another chance by another config', async () => {
+    stack.processes.get('actor-host')?.logged.expectErrors(/the service has failed/);
+    await killed(5);
+    await eventually(async () => expect(await service()).to.include({ state: 'failed' }));
+    const pool_size = redis.config.pool_size + 1;
+    await must(stack.api.put(`/api/services/${serviceId}`, { config: { ...redis.config, pool_size } }));
+    expect(await service()).to.include({ state: 'connected' });
+    expect(await pinged()).to.include({ ok: true });
+  });
+
+  it('is left by its callers before it ends, so that no call fails when the config changes', async () => {
+    let isOver = false;
+    const failures: unknown[] = [];
+    let calls = 0;
+    const callers = Array.from({ length: 4 }, async () => {
+      const own = await connectAs(stack, endpointId);
+      while (!isOver) {
+        const answer = await own.send({ ...PING }, '["PING"]');
+        calls++;
+        if (!answer.ok) failures.push(answer);
+      }
+      await own.close();
+    });
+    for (const pool_size of [1, 2, 3, 4]) {
+      const before = calls;
+      await must(stack.api.put(`/api/services/${serviceId}`, { config: { ...redis.config, pool_size } }));
+      await eventually(() => expect(calls).to.be.above(before + 100));
+    }
+    isOver = true;
+    await Promise.all(callers);
+    expect(failures).to.deep.equal([]);
+    await eventually(() => expect(processesOf(serviceId)).to.have.length(1));
+  });
+
+  it('fails the call alone for a value that is too long', async () => {
+    expect(
+      await client.send({ pool: 'cache', op: 'set', args: { key: 'long' } }, Buffer.alloc(2 * 1024 ** 2)),
+    ).to.include({
+      ok: true,
+    });
+    const pid = processOf(serviceId);
+    const answers = await Promise.all([
+      pinged(),
+      client.send({ pool: 'cache', op: 'get', args: { key: 'long' } }),
+      pinged(),
+    ]);
+    expect(answers.map(({ ok }) => ok)).to.deep.equal([true, false, true]);
+    expect(answers[1]).to.include({ kind: 'backend' });
+    expect(answers[1]?.message).to.match(/2097152 bytes.*1 MiB \(SERVICE_ANSWER_MB\)/);
+    expect(processOf(serviceId)).to.equal(pid);
+  });
+
+  it('takes no token of another process, nor that of the actor host', async () => {
+    const sockets = async () =>
+      (await readdir(dirname(stack.servicesSocket))).filter((name) => name !== 'services.sock');
+    expect(await sockets()).to.have.length.of.at.least(2);
+    const answer = await client.send(PING, '["PING"]');
+    expect(answer.ok).to.equal(true);
+    for (const socket of await sockets()) {
+      const own = await connectTo(join(dirname(stack.servicesSocket), socket));
+      expect(await own.send({ token: `${endpointId}.${'A'.repeat(43)}` })).to.include({
+        kind: 'unauthenticated',
+      });
+      await own.close();
+    }
+  });
+
+  it('ends with an actor host that is killed', async () => {
+    const pids = [processOf(serviceId), processOf(otherId)];
+    process.kill(processOf(otherId), 'SIGSTOP');
+    await stack.processes.get('actor-host')?.end('SIGKILL');
+    await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([]));
+    await stack.start('actor-host');
+    await client.close();
+    client = await connectAs(stack, endpointId);
+    await isServed();
+  });
+});
