@@ -41,7 +41,7 @@ export async function redisGet(stack: Stack): Promise<Row> {
       measured: `${round(median(added))} ms against ${round(median(plain))} ms`,
       value: median(ratios),
       unit: 'x',
-      bar: { atMost: 2.5 },
+      bar: { atMost: 2 },
     };
   } finally {
     direct.disconnect();

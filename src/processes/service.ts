@@ -6,7 +6,6 @@ import type { Driver } from '../actors/driver.js';
 import { loadDriver } from '../actors/drivers/index.js';
 import { guardConnections } from '../actors/guard/guarded-sockets.js';
 import { testConnection } from '../actors/open-connection.js';
-import { WATCH_ARGUMENT } from '../actors/service-process/limited-node.js';
 import type {
   FromService,
   LogLevel,
@@ -17,7 +16,7 @@ import type {
 import { type ServedService, serveService } from '../actors/service-process/served-service.js';
 import { toError } from '../errors.js';
 import type { Log } from '../util/log.js';
-import { startParentWatchdog } from '../util/parent-watchdog.js';
+import { watchParentIfAsked } from '../util/parent-watchdog.js';
 
 /** How long a process whose last message cannot be sent waits before it ends. */
 const LAST_WORDS_MS = 100;
@@ -104,7 +103,7 @@ function fail(thrown: unknown): void {
   send({ type: 'failed', reason: toError(thrown).message }, () => process.exit(1));
 }
 
-if (process.argv.includes(WATCH_ARGUMENT)) startParentWatchdog();
+watchParentIfAsked();
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 process.on('message', (message: ToService) => {

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';
+import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
 /** What a process may use. */
 export interface ProcessLimits {
@@ -13,9 +14,6 @@ export interface ProcessLimits {
   /** Size of each file that it writes, MiB. */
   readonly fileMb: number;
 }
-
-/** The argument of a program that has to end itself when its parent has ended. */
-export const WATCH_ARGUMENT = '--watch-parent';
 
 /**
  * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). A limit

@@ -2,30 +2,20 @@
  * The channel to the process of a database file. Requests of one turn of the event loop are sent as one message, and
  * answers arrive in the order of the requests. An aborted statement that does not end is ended by killing the process.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Abortable, stoppedOnAbort } from '../../driver-call.js';
 import { ServiceError, type ServiceErrorKind } from '../../service-error.js';
+import { limitedNode } from '../../service-process/limited-node.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.js', import.meta.url));
 
-/**
- * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). A limit
- * that cannot be set is one that was inherited and is lower.
- */
-const LIMIT_SCRIPT = `ulimit -c 0
-for limit in "d $1" "f $2"; do (ulimit -$limit) 2>/dev/null && ulimit -$limit; done
-shift 2
-exec "$@"`;
 /**
  * Memory for statements and answers, MiB; an answer of 64 MiB, the largest, needs about half. It is a limit of data
  * instead of address space, of which Node reserves much more than it uses.
  */
 export const MEMORY_MB = 1024;
-/** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
-const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
-
 // Messages are arrays, which are fast to serialize.
 
 /** The first message to a process: the file to open. */
@@ -111,11 +101,8 @@ export class SqliteChannel {
   constructor(file: OpenRequest, onLost: (error: ServiceError) => void) {
     this.#file = file;
     this.#onLost = onLost;
-    const limits = [(MEMORY_MB + NODE_MB) * 1024, 2 * 1024 * maxFileMb(file)].map(String);
-    this.#process = spawn('/bin/sh', ['-c', LIMIT_SCRIPT, 'sh', ...limits, process.execPath, PROGRAM], {
+    this.#process = limitedNode([PROGRAM], { memoryMb: MEMORY_MB, fileMb: maxFileMb(file) }, [], {
       serialization: 'advanced',
-      // Empty: the process must not get the configuration.
-      env: {},
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#process.on('error', (error) => this.#lose(`the process for the database failed: ${error.message}`));

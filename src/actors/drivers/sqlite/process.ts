@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { toError } from '../../../errors.js';
-import { startParentWatchdog } from '../../../util/parent-watchdog.js';
+import { watchParentIfAsked } from '../../../util/parent-watchdog.js';
 import { ServiceError } from '../../service-error.js';
 import { parseStatement } from '../../sql/statement.js';
 import {
@@ -218,7 +218,7 @@ function isWalFull(file: OpenRequest): boolean {
 
 let server: Server | undefined;
 
-startParentWatchdog();
+watchParentIfAsked();
 
 process.on('message', (message: OpenRequest | readonly Request[]) => {
   if (!('path' in message)) {
