@@ -79,8 +79,15 @@ export function inheritedEnvironment(
 // Which certificates the operator trusts, and the local time.
 const COMMON_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'TZ'];
 
+/** Options of Node that say the same. */
+const TRUST_OPTIONS = /--use-(?:openssl|bundled|system)-ca\b/g;
+
 /** The environment of processes that must not get the configuration. */
 export function isolatedEnvironment(environment: Environment = process.env): Record<string, string> {
-  const entries = COMMON_VARIABLES.map((name) => [name, environment[name]] as const);
+  const options = environment['NODE_OPTIONS']?.match(TRUST_OPTIONS)?.join(' ');
+  const entries = [
+    ...COMMON_VARIABLES.map((name) => [name, environment[name]] as const),
+    ['NODE_OPTIONS', options] as const,
+  ];
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }

@@ -165,13 +165,13 @@ export const SETTING_GROUPS = {
       512,
       64,
       1_048_576,
-      'Memory of each active service for payloads of calls and answers, MiB. More calls are refused. A process of a service that needs more is ended.',
+      'Memory of the process of a service, MiB, besides what Node needs for itself; with more, it is ended. Half of it is for payloads of calls and unread answers: more calls are refused. The actor host has as much for payloads of sqlite services.',
     ),
     SERVICE_ANSWER_MB: integer(
       64,
       1,
       1_024,
-      'Size of one answer of a backend, MiB. Larger ones fail before they are received.',
+      'Size of one message of a backend (postgres, mysql, mongodb, redis, memcached), MiB; at most half of SERVICE_MEMORY_MB. Larger ones are refused before they are received.',
     ),
     SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
     ACTOR_HOST_PORT: optionalInteger(

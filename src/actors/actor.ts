@@ -78,6 +78,9 @@ export class Actor<T extends ServiceType = ServiceType> {
     return { inUse: this.#semaphore.inUse, waiting: this.#semaphore.waiting };
   }
 
+  /** It takes calls at once, which wait for the connection. */
+  async ready(): Promise<void> {}
+
   /** Resolves when the first attempt to connect has succeeded or failed. */
   async settled(): Promise<void> {
     await this.#connection.settled();

@@ -1,6 +1,8 @@
 /** The Unix socket on which handlers call services. */
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
 import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
@@ -15,14 +17,17 @@ import { listenOnSocket } from './listen.js';
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;
 
+/** How long handlers may take to read their last answers. */
+const FLUSH_LIMIT_MS = 1_000;
+
 /** A running server. */
 export interface HandlerServer {
   /** Asks handlers to leave; resolves when they have closed all connections. */
   retire(): Promise<void>;
   /** Stops accepting connections. Existing ones stay open. */
   stopListening(): void;
-  /** Closes the remaining connections. */
-  closeConnections(): void;
+  /** Closes the remaining connections; resolves when answers have been sent, or after a while. */
+  closeConnections(): Promise<void>;
 }
 
 /**
@@ -44,6 +49,7 @@ export async function serveHandlers(
     warningLimiter: new LogRateLimiter(MAX_WARNINGS_PER_SECOND, (dropped) =>
       log.warn({ dropped }, 'handlers do more that is wrong than is logged'),
     ),
+    isRetiring: false,
     log,
   };
   const server = createServer((socket: Socket) => {
@@ -51,23 +57,29 @@ export async function serveHandlers(
     sessions.add(session);
     socket.once('close', () => sessions.delete(session));
   });
+  const allClosed = () => Promise.all([...sessions].map((session) => session.closed));
   await listenOnSocket(server, path);
   // Handlers in a sandbox run as other users; they are authorised by their token.
   await chmod(path, 0o666);
   return {
     retire: async () => {
-      // It goes on listening, because connections may wait to be accepted.
       await rm(path, { force: true });
+      shared.isRetiring = true;
       for (const session of sessions) session.retire();
-      while (sessions.size > 0) await Promise.all([...sessions].map((session) => session.closed));
+      // Connections that wait to be accepted come in the next turn of the event loop.
+      do {
+        await allClosed();
+        await setImmediate();
+      } while (sessions.size > 0);
       server.close();
     },
     stopListening: () => {
       server.close();
     },
-    closeConnections: () => {
+    closeConnections: async () => {
       for (const session of sessions) session.close();
       shared.warningLimiter.reportDropped();
+      await pTimeout(allClosed(), { milliseconds: FLUSH_LIMIT_MS, fallback: () => undefined });
     },
   };
 }

@@ -71,6 +71,8 @@ export interface SessionServer {
   readonly host: SessionHost;
   readonly limits: SessionLimits;
   readonly connections: ConnectionLimits;
+  /** Whether clients are asked to leave. */
+  isRetiring: boolean;
   /** Limits warnings about handlers. */
   readonly warningLimiter: LogRateLimiter;
   readonly log: Log;
@@ -276,6 +278,7 @@ export class HandlerSession {
     }
     this.#endpointId = endpointId;
     this.#answer(number, {});
+    if (this.#server.isRetiring) this.retire();
   }
 
   #refuse(number: number, error: ServiceError): void {

@@ -24,8 +24,9 @@ import type { SessionHost } from './handler-session.js';
 import { CONNECT_TIMEOUT_MS, testConnection } from './open-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, PoolUse, ServiceMetrics } from './service-metrics.js';
-import { IsolatedService, type IsolationSettings } from './service-process/isolated-service.js';
+import { IsolatedService } from './service-process/isolated-service.js';
 import { testInProcess } from './service-process/isolated-test.js';
+import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
 import type { RemoteFiles } from './web-server.js';
 
@@ -115,8 +116,14 @@ export class ActorHost implements SessionHost {
         const context = { log: logOfService, sqliteDir };
         return await testConnection(await this.#options.loadDriver(type), config, context);
       }
-      const { answerBytes, memoryMb } = isolation;
-      const request = { service: { id, type }, config, answerBytes, timeoutMs: CONNECT_TIMEOUT_MS };
+      const { answerBytes, logsDebug, memoryMb } = isolation;
+      const request = {
+        service: { id, type },
+        config,
+        answerBytes,
+        logsDebug,
+        timeoutMs: CONNECT_TIMEOUT_MS,
+      };
       return await testInProcess(request, memoryMb, logOfService);
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
@@ -178,7 +185,7 @@ export class ActorHost implements SessionHost {
     for (const { id, after } of changes) {
       this.#bindings.replace(id, bindings.get(id) ?? []);
       const running = this.#services.runners.get(id)?.running;
-      if (running instanceof IsolatedService) running.setBindings(this.#bindings.of(id));
+      if (running) this.#bind(id, running);
       if (after) this.#run(after);
       else void this.#remove(id);
     }
@@ -209,6 +216,7 @@ export class ActorHost implements SessionHost {
           ? await this.#startHere(service, config, log, onState)
           : this.#startIsolated(service, config, log, onState);
       },
+      bind: (running) => this.#bind(id, running),
       saveObservation: (observation) =>
         saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
     });
@@ -250,6 +258,10 @@ export class ActorHost implements SessionHost {
       onState,
       metrics: this.#metricsOf(service),
     });
+  }
+
+  #bind(id: string, running: HostedActor): void {
+    if (running instanceof IsolatedService) running.setBindings(this.#bindings.of(id));
   }
 
   #metricsOf({ id, service_type }: HostedService): ActorMetrics {

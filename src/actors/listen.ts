@@ -1,6 +1,7 @@
 /** Listens on a Unix socket that only one process of a machine may serve. */
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
+import { join } from 'node:path';
 
 /**
  * Listens on a socket. Removes the stale socket of a killed process.
@@ -16,6 +17,14 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
       resolve();
     });
   });
+}
+
+/** Removes the sockets in a folder that no process serves: killed ones have left them behind. */
+export async function removeUnserved(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if (!(await isServed(path))) await rm(path, { force: true });
+  }
 }
 
 /** @throws Error when a living process serves the socket */

@@ -17,6 +17,8 @@ type Observation = Omit<ServiceObservation, 'node_id' | 'service_id'>;
 /** An active service: its actor, in this process or in one of its own. */
 export interface RunningService {
   readonly state: ServiceCondition;
+  /** Resolves when it takes calls, or cannot. */
+  ready(): Promise<void>;
   /** Resolves when it knows its bindings, and the first attempt to connect has succeeded or failed. */
   settled(): Promise<void>;
   /** Ends it. @param limitMs how long to wait for calls in progress */
@@ -30,6 +32,8 @@ export interface ServiceRunnerHost<Running extends RunningService> {
   openConfig(service: HostedService): string;
   /** Rejects when the driver cannot be loaded. */
   start(service: HostedService, config: string, onState: () => void): Promise<Running>;
+  /** Tells a running service its bindings. */
+  bind(running: Running): void;
   /** Rejects when it cannot be saved now. */
   saveObservation(observation: Observation): Promise<void>;
 }
@@ -40,6 +44,8 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
   /** The version that was applied last; 0 before the first. */
   #version = 0;
   #running: Running | undefined;
+  /** What will take its place. */
+  #starting: Running | undefined;
   /** Its config, as JSON, and when it was activated. */
   #config: string | undefined;
   #activatedAt: number | undefined;
@@ -84,6 +90,9 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
 
   /** Drains the service. @param limitMs how long to wait for calls in progress */
   async stop(limitMs?: number): Promise<void> {
+    this.#release(limitMs);
+    // What is being started is not needed any more; otherwise its start would be waited for.
+    void this.#starting?.drain(limitMs);
     await this.#working.idle();
     this.#release(limitMs);
     const drained = Promise.all(this.#draining).then(() => undefined);
@@ -100,6 +109,8 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
     if (desired.activated_at) {
       this.#activating = this.#activate(desired);
       await this.#activating;
+      // They may have changed while it was being started.
+      if (this.#running) this.#host.bind(this.#running);
       await this.#running?.settled();
       this.#applied(desired.version);
     } else {
@@ -123,14 +134,17 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
       this.#failure = undefined;
       const activatedAt = service.activated_at?.getTime();
       const isSame = config === this.#config && activatedAt === this.#activatedAt;
+      this.#activatedAt = activatedAt;
       // A service that has failed is given another chance by an activation, not by a binding.
       if (this.#running && (isSame || (config === this.#config && this.#running.state.kind !== 'failed')))
         return;
       const running = await this.#host.start(service, config, () => this.#observe());
-      // Calls in progress finish on the old connections.
+      // Until then, calls go to the one before; those in progress finish there.
+      this.#starting = running;
+      await running.ready();
+      this.#starting = undefined;
       this.#release();
       this.#config = config;
-      this.#activatedAt = activatedAt;
       this.#running = running;
     } catch (thrown) {
       this.#release();

@@ -1,6 +1,6 @@
 /** The folder for Unix sockets of one DATA_DIR. */
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
@@ -52,9 +52,10 @@ async function shortFolder(dataDir: string): Promise<string> {
  */
 export async function serviceFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'services');
-  // Handlers may run as other users. The parent folder excludes all others.
-  await mkdir(folder, { recursive: true, mode: 0o755 });
-  await chmod(folder, 0o755);
+  // Handlers may run as other users. The parent folder excludes all others. Not to be listed: a handler knows the names
+  // of the sockets it is told.
+  await mkdir(folder, { recursive: true, mode: 0o711 });
+  await chmod(folder, 0o711);
   return folder;
 }
 
@@ -68,12 +69,6 @@ export async function objectFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'objects');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return folder;
-}
-
-/** Removes the sockets that an actor host has left behind that was killed. */
-export async function removeStaleSockets(runDir: string): Promise<void> {
-  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
-    for (const name of await readdir(folder)) await rm(join(folder, name), { force: true });
 }
 
 /** The socket of the actor host for the management API on this machine. */

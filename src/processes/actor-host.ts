@@ -7,14 +7,13 @@ import { connectionMaximums } from '../actors/connection-limits.js';
 import { loadDriver } from '../actors/drivers/index.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
-import { refuseSecond } from '../actors/listen.js';
+import { refuseSecond, removeUnserved } from '../actors/listen.js';
 import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import {
   actorHostSocket,
   handlerSocket,
   objectFolder,
-  removeStaleSockets,
   runDirectory,
   serviceFolder,
 } from '../bootstrap/run-directory.js';
@@ -38,7 +37,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await refuseSecond(handlerSocket(runDir));
-  await removeStaleSockets(runDir);
+  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
+    await removeUnserved(folder);
   const registry = new Registry();
 
   const store = openDatabase(
@@ -67,9 +67,11 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
-      answerBytes: config.SERVICE_ANSWER_MB * 1024 ** 2,
+      // What is made of an answer takes as much again.
+      answerBytes: Math.min(config.SERVICE_ANSWER_MB, config.SERVICE_MEMORY_MB / 2) * 1024 ** 2,
+      logsDebug: log.isLevelEnabled('debug'),
       handlerFolder: await serviceFolder(runDir),
-      ownFolder: await objectFolder(runDir),
+      objectFolder: await objectFolder(runDir),
     },
     log,
   });
@@ -78,7 +80,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   shutdown.add('services', async () => {
     handlers?.stopListening();
     await host.stop(DRAIN_LIMIT_MS);
-    handlers?.closeConnections();
+    await handlers?.closeConnections();
   });
   // Services first, then the sockets.
   await host.start();

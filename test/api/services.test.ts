@@ -219,6 +219,8 @@ describe('services', () => {
       config: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },
       enabled: true,
       active: false,
+      state: 'inactive',
+      state_message: null,
       created_at: service.created_at,
       updated_at: service.updated_at,
     });

@@ -177,8 +177,12 @@ describe('handler processes', () => {
       const id = await stack.deploy({ path: '/parent', code: ANYTHING });
       const child = async () => {
         expect((await call(at('/parent?do=child'))).status).to.equal(204);
-        const sleeper = descendantsOf((await view(id)).pid ?? 0).find(({ command }) => /sleep/.test(command));
-        return sleeper?.pid ?? expect.fail('no child');
+        const { pid = 0 } = await view(id);
+        // It is not the other program yet when it has just been started.
+        return eventually(() => {
+          const sleeper = descendantsOf(pid ?? 0).find(({ command }) => /sleep/.test(command));
+          return sleeper?.pid ?? expect.fail('no child');
+        });
       };
       const first = await child();
       expect(isRunning(first)).to.equal(true);

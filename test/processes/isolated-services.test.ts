@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { makeServiceToken } from '../../src/secrets/service-token.js';
 import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
@@ -15,6 +17,7 @@ import {
   bind,
   connectAs,
   createEndpoint,
+  createService,
   SECRET_KEY,
 } from '../support/test-services.js';
 
@@ -192,16 +195,51 @@ describe('the process of a service', function () {
   it('takes no token of another process, nor that of the actor host', async () => {
     const sockets = async () =>
       (await readdir(dirname(stack.servicesSocket))).filter((name) => name !== 'services.sock');
-    expect(await sockets()).to.have.length.of.at.least(2);
-    const answer = await client.send(PING, '["PING"]');
-    expect(answer.ok).to.equal(true);
-    for (const socket of await sockets()) {
+    expect(await sockets()).to.have.length(2);
+    // As the actor host answers, before the call is sent on.
+    const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+    const host = await connectTo(stack.servicesSocket, token);
+    const addresses = await Promise.all(
+      ['cache', 'other'].map(
+        async (pool) => (await host.send({ ...PING, pool })).to ?? expect.fail('not moved'),
+      ),
+    );
+    await host.close();
+    const tried = async (socket: string, given: string) => {
       const own = await connectTo(join(dirname(stack.servicesSocket), socket));
-      expect(await own.send({ token: `${endpointId}.${'A'.repeat(43)}` })).to.include({
-        kind: 'unauthenticated',
-      });
+      const answer = await own.send({ token: given });
+      await own.close();
+      return answer;
+    };
+    for (const { socket, token: its } of addresses) {
+      expect(await tried(socket, its)).to.include({ ok: true });
+      for (const other of [
+        token,
+        ...addresses.map((address) => address.token).filter((each) => each !== its),
+      ])
+        expect(await tried(socket, other)).to.include({ kind: 'unauthenticated' });
+    }
+  });
+
+  it('knows bindings that are made and removed while it starts', async () => {
+    const id = await createService(stack.api, 'redis', redis.config);
+    const endpoints = await Promise.all(
+      Array.from({ length: 6 }, (_, at) => createEndpoint(stack.api, `/early/${at}`)),
+    );
+    const [removed = '', ...kept] = endpoints;
+    await bind(stack.api, removed, id, 'early');
+    await Promise.all([
+      stack.api.post(`/api/services/${id}/activate`),
+      stack.api.delete(`/api/endpoints/${removed}/services/${id}`),
+      ...kept.map((endpoint) => bind(stack.api, endpoint, id, 'early')),
+    ]);
+    for (const endpoint of endpoints) {
+      const own = await connectAs(stack, endpoint);
+      const expected = endpoint === removed ? { kind: 'unbound' } : { ok: true };
+      expect(await own.send({ ...PING, pool: 'early' }, '["PING"]')).to.include(expected);
       await own.close();
     }
+    await must(stack.api.delete(`/api/services/${id}`));
   });
 
   it('ends with an actor host that is killed', async () => {

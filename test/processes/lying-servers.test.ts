@@ -1,8 +1,10 @@
 /** Backends that lie: only calls of their own service fail, which says something true, and nothing is left of it. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import pLimit from 'p-limit';
+import type { TestBackend } from '../support/backend.js';
+import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
 import { type Lie, startLyingServer } from '../support/lies/lie.js';
 import { OTHER_LIES } from '../support/lies/others.js';
@@ -25,6 +27,11 @@ const AT_ONCE = 6;
 const LIES = [...POSTGRES_LIES, ...REDIS_LIES, ...OTHER_LIES];
 /** More than a service needs, and less than lies ask for. */
 const MEMORY_MB = 128;
+/** Of a service in the actor host, and of one with a process of its own. */
+const CANARY_CALLS = [
+  [{ pool: 'database', op: 'query' }, '{"sql":"SELECT 1","params":[]}'],
+  [{ pool: 'cache', op: 'command' }, '["PING"]'],
+] as const;
 const WARM_UP_MS = 3_000;
 /** Memory that comes and goes without a reason. */
 const LEEWAY_MB = 48;
@@ -33,18 +40,22 @@ describe('backends that lie', function () {
   this.timeout(180_000);
   let stack: Stack;
   let canary: ServiceClient;
+  let redis: TestBackend<'redis'>;
   let endpointId: string;
   before(async () => {
     const env = { SECRET_KEY, SERVICE_MEMORY_MB: String(MEMORY_MB) };
     stack = await startStack({ processes: ['web', 'actor-host'], env });
     endpointId = await createEndpoint(stack.api, '/canary');
+    redis = await startRedisBackend();
     const path = join(stack.dataDir, 'canary.db');
-    await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'canary');
+    await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'database');
+    await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
     canary = await connectAs(stack, endpointId);
   });
   after(async () => {
     await canary?.close();
     await stack?.close();
+    await redis?.remove();
   });
 
   const hostPid = () => stack.processes.get('actor-host')?.pid ?? 0;
@@ -58,15 +69,16 @@ describe('backends that lie', function () {
     return texts.reduce((sum, text) => sum + Number(/^Pss: +(\d+)/m.exec(text)?.[1] ?? 0) / 1024, 0);
   }
 
-  /** Calls another service all the time until `isOver`. @returns the errors it got, and the number of calls */
+  /** Calls other services all the time until `isOver`. @returns the errors it got, and the number of calls */
   async function watchCanary(isOver: () => boolean): Promise<{ failures: string[]; calls: number }> {
     const failures: string[] = [];
     let calls = 0;
     while (!isOver()) {
-      const call = { pool: 'canary', op: 'query', deadline_ms: 3_000 };
-      const { ok, message = '' } = await canary.send(call, '{"sql":"SELECT 1","params":[]}');
-      calls++;
-      if (!ok) failures.push(message);
+      for (const [call, payload] of CANARY_CALLS) {
+        const { ok, message = '' } = await canary.send({ ...call, deadline_ms: 3_000 }, payload);
+        calls++;
+        if (!ok) failures.push(`${call.pool}: ${message}`);
+      }
     }
     return { failures, calls };
   }
@@ -106,6 +118,8 @@ describe('backends that lie', function () {
     const outcomes = new Map<Lie, Promise<void>>();
     let pid: number;
     let memoryBefore: number;
+    let processesBefore: number[];
+    let socketsBefore: number;
     let isOver = false;
     let watched: ReturnType<typeof watchCanary>;
     before(async () => {
@@ -114,6 +128,8 @@ describe('backends that lie', function () {
       const until = performance.now() + WARM_UP_MS;
       await watchCanary(() => performance.now() > until);
       memoryBefore = await memoryMb();
+      processesBefore = descendantsOf(pid).map(({ pid: own }) => own);
+      socketsBefore = (await readdir(dirname(stack.servicesSocket))).length;
       watched = watchCanary(() => isOver);
       const limit = pLimit(AT_ONCE);
       for (const lie of LIES) {
@@ -131,6 +147,10 @@ describe('backends that lie', function () {
       const { failures, calls } = await watched;
       expect(failures).to.deep.equal([]);
       expect(calls).to.be.above(1_000);
+      await eventually(async () => {
+        expect(descendantsOf(pid).map(({ pid: own }) => own)).to.have.members(processesBefore);
+        expect(await readdir(dirname(stack.servicesSocket))).to.have.length(socketsBefore);
+      }, 40_000);
       expect({ pid: hostPid(), isRunning: isRunning(pid) }).to.deep.equal({ pid, isRunning: true });
       await eventually(async () => expect(await memoryMb()).to.be.below(memoryBefore + LEEWAY_MB), 10_000);
     });

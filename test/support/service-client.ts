@@ -23,8 +23,13 @@ export interface ServiceClient {
   write(bytes: Uint8Array): void;
   /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
+  /** Resolves when the other side asks to make no more calls on it. */
+  readonly retired: Promise<void>;
   close(): Promise<void>;
 }
+
+/** As the SDK. */
+const MAX_MOVES = 8;
 
 interface CallHead {
   readonly pool?: unknown;
@@ -52,23 +57,31 @@ export async function connectServices(path: string, token?: string): Promise<Ser
     const { pool, op, tx }: CallHead = typeof head === 'object' && head !== null ? head : {};
     const begun = transactions.get(pool);
     if (begun && (tx || op === 'commit' || op === 'rollback')) return begun.send(head, payload);
-    for (;;) {
+    for (let moves = 0; moves < MAX_MOVES; moves++) {
       const process = processes.get(pool);
-      const answer = await (process ?? host).send(head, payload).catch((error: unknown) => {
-        // The process has ended; the actor host knows more of it.
-        if (!process) throw error;
-        return undefined;
-      });
-      if (answer?.ok && op === 'begin') transactions.set(pool, process ?? host);
-      if (answer?.kind !== 'moved' && answer) return answer;
+      const answer = await (process ?? host).send(head, payload);
+      if (answer.ok && op === 'begin') transactions.set(pool, process ?? host);
+      if (answer.kind !== 'moved') return answer;
       processes.delete(pool);
       if (process) former.push(process);
-      if (!answer?.to) continue;
+      if (!answer.to) continue;
+      // One that cannot be reached has ended; the actor host knows more.
       const next = await connectTo(join(dirname(path), answer.to.socket), answer.to.token).catch(
         () => undefined,
       );
-      if (next) processes.set(pool, next);
+      if (next) {
+        processes.set(pool, next);
+        // It asks to be left, or has ended: the next call asks the actor host again.
+        const leave = () => {
+          if (processes.get(pool) !== next) return;
+          processes.delete(pool);
+          former.push(next);
+        };
+        void next.retired.then(leave);
+        void next.closed.then(leave);
+      }
     }
+    throw new Error(`the call was moved ${MAX_MOVES} times`);
   };
   return {
     ...host,
@@ -83,6 +96,10 @@ export async function connectServices(path: string, token?: string): Promise<Ser
 export async function connectTo(path: string, token?: string): Promise<ServiceClient> {
   const socket = await connected(path);
   const decoder = new FrameDecoder();
+  let retire: () => void = () => undefined;
+  const retired = new Promise<void>((resolve) => {
+    retire = resolve;
+  });
   const encoder = new FrameEncoder();
   const waiting = new Map<number, Waiting>();
   let nextNumber = 1;
@@ -97,6 +114,7 @@ export async function connectTo(path: string, token?: string): Promise<ServiceCl
       const taken = chunk.copy(space, 0, at, at + space.length);
       at += taken;
       for (const { number, head, body } of decoder.filled(taken)) {
+        if (number === 0) retire();
         waiting.get(number)?.resolve({ ...JSON.parse(head), payload: Buffer.from(body) });
         waiting.delete(number);
       }
@@ -112,6 +130,7 @@ export async function connectTo(path: string, token?: string): Promise<ServiceCl
   socket.on('error', () => undefined);
   const client: ServiceClient = {
     closed,
+    retired,
     send: (head, payload = '') =>
       new Promise((resolve, reject) => {
         if (socket.destroyed) return reject(new Error('the connection is closed'));

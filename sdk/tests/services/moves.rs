@@ -8,9 +8,10 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 const FOUND: &str = r#"{"ok":true,"result":{"found":true}}"#;
 /// The service is not answered for there any more.
@@ -25,6 +26,8 @@ struct Elsewhere {
     path: PathBuf,
     calls: Arc<Mutex<Vec<Value>>>,
     connections: Arc<Mutex<Vec<UnixStream>>>,
+    open: Arc<AtomicUsize>,
+    answer: Arc<Mutex<&'static str>>,
 }
 
 impl Elsewhere {
@@ -33,13 +36,25 @@ impl Elsewhere {
         let path = SERVER.socket.with_file_name(name);
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).unwrap();
-        let (calls, connections) = (Arc::default(), Arc::default());
-        let made = Elsewhere { path, calls: Arc::clone(&calls), connections: Arc::clone(&connections) };
+        let (calls, connections, open) = (Arc::default(), Arc::default(), Arc::<AtomicUsize>::default());
+        let made = Elsewhere {
+            path,
+            calls: Arc::clone(&calls),
+            connections: Arc::clone(&connections),
+            open: Arc::clone(&open),
+            answer: Arc::new(Mutex::new(answer)),
+        };
+        let answer = Arc::clone(&made.answer);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, calls) = (stream.unwrap(), Arc::clone(&calls));
+                let (stream, calls, open) = (stream.unwrap(), Arc::clone(&calls), Arc::clone(&open));
+                let answer = Arc::clone(&answer);
                 lock(&connections).push(stream.try_clone().unwrap());
-                thread::spawn(move || answer_all(&stream, token, &calls, answer));
+                open.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || {
+                    answer_all(&stream, token, &calls, &answer);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
         made
@@ -54,7 +69,7 @@ impl Elsewhere {
     }
 }
 
-fn answer_all(mut stream: &UnixStream, token: &str, calls: &Mutex<Vec<Value>>, answer: &str) {
+fn answer_all(mut stream: &UnixStream, token: &str, calls: &Mutex<Vec<Value>>, answer: &Mutex<&'static str>) {
     let mut received = Buffer::new();
     let mut is_known = false;
     while let Ok(n @ 1..) = stream.read(received.room()) {
@@ -67,7 +82,7 @@ fn answer_all(mut stream: &UnixStream, token: &str, calls: &Mutex<Vec<Value>>, a
                 continue;
             }
             lock(calls).push(head);
-            let _ = stream.write_all(&framed(frame.number, answer, &[]));
+            let _ = stream.write_all(&framed(frame.number, *lock(answer), &[]));
         }
     }
 }
@@ -90,7 +105,42 @@ fn go_to_the_process_of_the_service_and_stay_there() {
     assert_eq!(server::calls("stays").len(), 1, "the actor host is asked once");
     let calls = lock(&process.calls);
     assert_eq!(calls.len(), 3);
-    assert_eq!(calls[0], json!({"pool": "stays", "op": "get", "args": {"key": "a"}}));
+    assert_eq!(calls[1], json!({"pool": "stays", "op": "get", "args": {"key": "a"}}));
+    // The time that has been spent at the actor host is no part of its deadline any more.
+    assert!(calls[0]["deadline_ms"].as_u64().is_some_and(|left| (1..60_000).contains(&left)), "{}", calls[0]);
+}
+
+#[test]
+fn share_the_address_when_they_are_made_at_once_and_close_their_connections_when_it_changes() {
+    const CALLS: usize = 8;
+    let (first, second) = (name("shared"), name("next"));
+    let process = Elsewhere::start(&first, "one", FOUND);
+    server::on("shared", move |_| moved(&first, "one"));
+    let at_once = || {
+        thread::scope(|scope| {
+            for _ in 0..CALLS {
+                scope.spawn(|| RedisPool::new("shared").get("a").unwrap());
+            }
+        });
+    };
+    at_once();
+    let open = process.open.load(Ordering::SeqCst);
+    assert!((1..=CALLS).contains(&open), "{open} connections");
+    at_once();
+    assert_eq!(process.open.load(Ordering::SeqCst), lock(&process.connections).len(), "none was closed");
+    assert!(lock(&process.connections).len() <= CALLS);
+
+    // It goes on listening, but does not answer for the service any more.
+    *lock(&process.answer) = ASK_AGAIN;
+    let next = Elsewhere::start(&second, "two", FOUND);
+    server::on("shared", move |_| moved(&second, "two"));
+    at_once();
+    assert_eq!(lock(&next.calls).len(), CALLS);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while process.open.load(Ordering::SeqCst) > 0 {
+        assert!(Instant::now() < deadline, "connections with the former process are open");
+        thread::yield_now();
+    }
 }
 
 #[test]

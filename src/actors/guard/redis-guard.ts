@@ -21,8 +21,9 @@ const NOTHING = Buffer.alloc(0);
 
 export class RedisGuard implements Guard {
   readonly #limit: number;
-  /** The beginning of a line that has not ended yet: of a length, whole; otherwise only its type. */
-  #line = '';
+  /** The beginning of a line that may have a length; the library gets it when it is whole. */
+  #held: Buffer = NOTHING;
+  /** Bytes of a line without a length that have come; 0 at the beginning of a line. */
   #lineBytes = 0;
   /** Bytes of a bulk string, with its end, that have not come yet. */
   #missing = 0;
@@ -39,72 +40,78 @@ export class RedisGuard implements Guard {
   }
 
   pass(chunk: Buffer): Buffer {
-    /** What the library gets, if it is not the chunk. */
-    let parts: Buffer[] | undefined;
-    /** From here on, bytes of the chunk are not in `parts` yet. */
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = NOTHING;
+    /** What the library gets, before what begins at `from`. */
+    const parts: Buffer[] = [];
     let from = 0;
-    for (let at = 0; at < chunk.length; ) {
+    for (let at = 0; at < bytes.length; ) {
       if (this.#missing > 0) {
-        const taken = Math.min(this.#missing, chunk.length - at);
+        const taken = Math.min(this.#missing, bytes.length - at);
         this.#missing -= taken;
         at += taken;
         if (this.#isSkipping) from = at;
         if (this.#missing === 0) this.#isSkipping = false;
         continue;
       }
-      const lineAt = at;
-      const end = chunk.indexOf(LF, at);
-      at = end === -1 ? chunk.length : end + 1;
-      const isFresh = this.#lineBytes === 0;
-      this.#add(chunk, lineAt, at);
-      if (end === -1) continue;
-      const error = this.#endLine();
-      if (error === undefined) continue;
-      parts ??= [];
-      // The line with the length may have begun in an earlier chunk, which the library has: only its end is missing.
-      parts.push(chunk.subarray(from, lineAt), isFresh ? Buffer.from(error) : NOTHING);
-      if (!isFresh) throw tooLong('a value', this.#missing - 2, this.#limit);
-      from = at;
+      const end = bytes.indexOf(LF, at) + 1;
+      const type = bytes[at];
+      if (this.#lineBytes > 0 || (type !== BULK && type !== ARRAY)) {
+        at = this.#skipLine(at, end === 0 ? bytes.length : end, end > 0);
+        continue;
+      }
+      if (end === 0) {
+        if (bytes.length - at > MAX_LENGTH_LINE)
+          throw new AnswerRefused('it sent a length that is no number');
+        this.#held = Buffer.from(bytes.subarray(at));
+        parts.push(bytes.subarray(from, at));
+        from = bytes.length;
+        break;
+      }
+      const line = bytes.toString('latin1', at, Math.min(end, at + MAX_LENGTH_LINE));
+      const error = this.#begin(type, lengthOf(line));
+      if (error !== undefined) {
+        parts.push(bytes.subarray(from, at), Buffer.from(error));
+        from = end;
+      }
+      at = end;
     }
-    if (this.#isSkipping && from === chunk.length && !parts) return NOTHING;
-    if (!parts) return from === 0 ? chunk : chunk.subarray(from);
-    parts.push(chunk.subarray(from));
+    if (parts.length === 0) return from === 0 ? bytes : bytes.subarray(from);
+    parts.push(bytes.subarray(from));
     return Buffer.concat(parts);
   }
 
-  #add(chunk: Buffer, start: number, end: number): void {
+  /** A part of a line without a length. @returns where it ends */
+  #skipLine(start: number, end: number, isWhole: boolean): number {
     this.#lineBytes += end - start;
     if (this.#lineBytes > MAX_LINE) throw new AnswerRefused(`it sent a line of more than ${MAX_LINE} bytes`);
-    if (this.#line.length >= MAX_LENGTH_LINE) return;
-    this.#line += chunk.toString('latin1', start, Math.min(end, start + MAX_LENGTH_LINE));
+    if (!isWhole) return end;
+    this.#count(this.#lineBytes);
+    this.#lineBytes = 0;
+    this.#endElement();
+    return end;
   }
 
   /** @returns the error instead of a value that is too long */
-  #endLine(): string | undefined {
-    const line = this.#line;
-    const bytes = this.#lineBytes;
-    this.#line = '';
-    this.#lineBytes = 0;
-    const type = line.charCodeAt(0);
-    this.#answer += bytes;
+  #begin(type: number, length: number): string | undefined {
     if (type === ARRAY) {
-      this.#beginArray(lengthOf(line));
-    } else if (type === BULK) {
-      const length = lengthOf(line);
-      if (length > this.#limit && this.#arrays.length === 0) {
-        this.#missing = length + 2;
-        this.#isSkipping = true;
-        this.#answer = 0;
-        return `-ERR the value has ${length} bytes, and an answer may have ${this.#limit / 1024 ** 2} MiB (SERVICE_ANSWER_MB)\r\n`;
-      }
-      this.#answer += Math.max(0, length);
+      this.#beginArray(length);
+    } else if (length > this.#limit && this.#arrays.length === 0) {
+      this.#missing = length + 2;
+      this.#isSkipping = true;
+      const limit = `an answer may have ${this.#limit / 1024 ** 2} MiB (SERVICE_ANSWER_MB)`;
+      return `-ERR the value has ${length} bytes, and ${limit}\r\n`;
+    } else {
+      if (this.#arrays.length > 0) this.#count(Math.max(0, length));
       this.#missing = length < 0 ? 0 : length + 2;
       this.#endElement();
-    } else {
-      this.#endElement();
     }
-    if (this.#answer > this.#limit + MAX_LINE) throw tooLong('an answer', this.#answer, this.#limit);
     return undefined;
+  }
+
+  #count(bytes: number): void {
+    this.#answer += bytes;
+    if (this.#answer > this.#limit) throw tooLong('an answer', this.#answer, this.#limit);
   }
 
   #beginArray(length: number): void {
@@ -114,8 +121,7 @@ export class RedisGuard implements Guard {
     }
     if (this.#arrays.length === MAX_DEPTH)
       throw new AnswerRefused(`it sent arrays that are nested more than ${MAX_DEPTH} deep`);
-    const bytes = length * ELEMENT_BYTES;
-    if (bytes > this.#limit) throw tooLong('an array that it sent', bytes, this.#limit);
+    this.#count(length * ELEMENT_BYTES);
     this.#arrays.push(length);
   }
 

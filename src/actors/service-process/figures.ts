@@ -17,7 +17,7 @@ export class FigureCollector implements ActorMetrics {
   #count = 0;
   #reconnects = 0;
 
-  /** @param onDue called when figures should be taken */
+  /** @param onDue called when there are many: they should be taken */
   constructor(onDue: () => void) {
     this.#onDue = onDue;
   }

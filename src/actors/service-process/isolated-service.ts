@@ -3,89 +3,60 @@
  * When the process ends, another one is started, with growing pauses; after several ends the service has failed, until
  * its config changes or it is activated again.
  */
-import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
-import { toError } from '../../errors.js';
 import { makeServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
-import type { RemoteActor, ServiceAddress } from '../handler-session.js';
+import { Moved, type RemoteActor, type ServiceAddress } from '../handler-session.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
 import type { RunningService } from '../service-runner.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
-import { ServiceProcess } from './service-process.js';
+import { type IsolationSettings, ServiceRun } from './service-run.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
 const PAUSES_MS = [100, 500, 2_000, 5_000];
 /** A process that has lived for so long proves that it can. */
 const LONG_LIFE_MS = 60_000;
-/** After the limit of a drain, until the process is killed. */
-const DRAIN_GRACE_MS = 2_000;
-/** A drained process sends calls elsewhere until handlers have left it. */
-const LEAVE_MS = 30_000;
 const MEASURE_TIMEOUT_MS = 1_000;
+/** More than handlers alone can cause, which the process limits itself. */
+const MAX_LOG_LINES_PER_SECOND = 50;
 const NOT_USED: PoolUse = { inUse: 0, waiting: 0 };
-const MAX_LOG_LINES_PER_SECOND = 20;
+
+/** A start takes a processor for a moment: hundreds at once would not answer in time. */
+const starting = pLimit(availableParallelism());
 
 /** The state of an active service. */
 export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; readonly reason: string };
 
-/** What is the same for all services of an actor host. */
-export interface IsolationSettings
-  extends Pick<
-    ServeRequest,
-    'queueLimit' | 'defaultCallMs' | 'longestCallMs' | 'handlerThreads' | 'answerBytes'
-  > {
-  readonly memoryMb: number;
-  /** The folder of sockets that handlers see. */
-  readonly handlerFolder: string;
-  /** A folder that they do not see. */
-  readonly ownFolder: string;
-}
-
-export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config'> {
+export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config' | 'bindings'> {
   readonly settings: IsolationSettings;
-  readonly bindings: readonly HostedBinding[];
+  readonly metrics: ActorMetrics;
   readonly log: Log;
   readonly onState: () => void;
-  readonly metrics: ActorMetrics;
-}
-
-/** A process, and how it is reached. */
-interface Run {
-  readonly process: ServiceProcess;
-  readonly key: string;
-  readonly socket: string;
-  readonly objectSocket: string;
-  readonly since: number;
-  /** Resolves when it serves, rejects when it has ended. */
-  readonly serving: Latch;
-  /** Resolves when it knows the present bindings. */
-  bound: Latch;
 }
 
 export class IsolatedService implements RemoteActor, RunningService {
   readonly #options: IsolatedServiceOptions;
   readonly #logLimiter: LogRateLimiter;
   #bindings: readonly HostedBinding[];
-  #bindNumber = 0;
-  #run: Run | undefined;
+  #run: ServiceRun | undefined;
+  /** Resolves when the last start has succeeded or failed. */
+  #started: Promise<void>;
   #state: ServiceCondition = { kind: 'connecting' };
-  #deaths = 0;
+  #ends = 0;
   readonly #ending = new AbortController();
   #settling: (() => void)[] = [];
-  readonly #measuring = new Map<number, () => void>();
-  #measureNumber = 0;
-  #use: PoolUse = NOT_USED;
-  #drained: (() => void) | undefined;
+  #use = NOT_USED;
+  /** Calls that wait for the address. */
+  #waiting = 0;
 
   constructor(options: IsolatedServiceOptions) {
     this.#options = options;
@@ -93,45 +64,11 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#logLimiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
       options.log.warn({ dropped }, 'the process of the service logs more than is written'),
     );
-    this.#start();
+    this.#started = this.#start();
   }
 
   get state(): ServiceCondition {
     return this.#state;
-  }
-
-  /** Resolves when it knows its bindings, and the first attempt to connect has succeeded or failed. */
-  async settled(): Promise<void> {
-    await this.#run?.bound.opened.catch(() => undefined);
-    if (this.#state.kind !== 'connecting' || this.#ending.signal.aborted) return;
-    await new Promise<void>((resolve) => this.#settling.push(resolve));
-  }
-
-  /** Endpoints that may use it. Takes effect before `address` resolves again. */
-  setBindings(bindings: readonly HostedBinding[]): void {
-    this.#bindings = bindings;
-    const run = this.#run;
-    if (!run) return;
-    run.bound = new Latch();
-    run.process.send({ type: 'bind', number: ++this.#bindNumber, bindings });
-  }
-
-  /**
-   * Where the handler of an endpoint reaches it.
-   * @throws ServiceError unavailable, or deadline
-   */
-  async address(endpointId: string, timeoutMs: number): Promise<ServiceAddress> {
-    const { socket, key } = await this.#serving(timeoutMs);
-    return { socket, token: makeServiceToken(tokenSigner(key), endpointId) };
-  }
-
-  /**
-   * Where object files are reached: the path of a socket, and a token.
-   * @throws ServiceError unavailable, or deadline
-   */
-  async objects(timeoutMs: number): Promise<{ readonly socketPath: string; readonly token: string }> {
-    const { objectSocket, key } = await this.#serving(timeoutMs);
-    return { socketPath: objectSocket, token: key };
   }
 
   /** The use of its pool when it was measured last. */
@@ -139,15 +76,64 @@ export class IsolatedService implements RemoteActor, RunningService {
     return this.#use;
   }
 
+  /** Resolves when it takes calls, or cannot. */
+  async ready(): Promise<void> {
+    await this.#started;
+  }
+
+  /** Resolves when it knows its bindings, and the first attempt to connect has succeeded or failed. */
+  async settled(): Promise<void> {
+    await this.#started;
+    await this.#run?.ready().catch(() => undefined);
+    if (this.#state.kind !== 'connecting' || this.#ending.signal.aborted) return;
+    await new Promise<void>((resolve) => this.#settling.push(resolve));
+  }
+
+  /** Endpoints that may use it. Takes effect before `address` resolves again. */
+  setBindings(bindings: readonly HostedBinding[]): void {
+    if (JSON.stringify(bindings) === JSON.stringify(this.#bindings)) return;
+    this.#bindings = bindings;
+    this.#run?.bind(bindings);
+  }
+
+  /**
+   * Where the handler of an endpoint reaches it.
+   * @throws ServiceError unavailable, busy, or deadline
+   * @throws Moved when it is drained: the actor host knows what takes its place
+   */
+  async address(endpointId: string, timeoutMs: number): Promise<ServiceAddress> {
+    if (this.#waiting >= this.#options.settings.queueLimit)
+      throw new ServiceError('busy', `${this.#waiting} calls wait for the process of the service`);
+    this.#waiting++;
+    try {
+      const { socket, key } = await this.#ready(timeoutMs);
+      return { socket, token: makeServiceToken(tokenSigner(key), endpointId) };
+    } catch (thrown) {
+      if (this.#ending.signal.aborted) throw new Moved();
+      throw thrown;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /**
+   * Where object files are reached: the path of a socket, and a token.
+   * @throws ServiceError unavailable, or deadline
+   */
+  async objects(timeoutMs: number): Promise<{ readonly socketPath: string; readonly token: string }> {
+    const { objectSocket, key } = await this.#ready(timeoutMs);
+    return { socketPath: objectSocket, token: key };
+  }
+
   /** Adds the figures of its process to the metrics; they are added later when it cannot tell them now. */
   async measure(): Promise<void> {
     const run = this.#run;
     if (!run) return;
-    const number = ++this.#measureNumber;
-    const measured = new Promise<void>((resolve) => this.#measuring.set(number, resolve));
-    run.process.send({ type: 'measure', number });
+    const measured = run.measure().then(
+      (figures) => this.#add(figures),
+      () => undefined, // it has ended
+    );
     await pTimeout(measured, { milliseconds: MEASURE_TIMEOUT_MS, fallback: () => undefined });
-    this.#measuring.delete(number);
   }
 
   /**
@@ -158,94 +144,52 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#ending.abort();
     this.#settle();
     this.#logLimiter.reportDropped();
-    const run = this.#run;
-    if (!run) return;
-    const drained = new Promise<void>((resolve) => {
-      this.#drained = resolve;
-      void run.process.ended().then(resolve);
-    });
-    run.process.send({ type: 'drain', limitMs });
-    if (limitMs === undefined) {
-      await drained;
-      const timer = setTimeout(() => run.process.kill('handlers did not leave it'), LEAVE_MS);
-      void run.process.ended().then(() => clearTimeout(timer));
-      return;
-    }
-    await pTimeout(drained, { milliseconds: limitMs + DRAIN_GRACE_MS, fallback: () => undefined });
-    run.process.kill('the actor host ends');
-    await run.process.ended();
+    this.#add(await this.#run?.drain(limitMs));
   }
 
-  async #serving(timeoutMs: number): Promise<Run> {
-    const run = this.#run;
-    if (!run) throw new ServiceError('unavailable', this.#reason());
-    const ready = Promise.all([run.serving.opened, run.bound.opened]);
-    await pTimeout(ready, {
+  async #ready(timeoutMs: number): Promise<ServiceRun> {
+    const ready = async () => {
+      await this.#started;
+      const run = this.#run;
+      if (!run) throw new ServiceError('unavailable', this.#whyNot());
+      await run.ready();
+      return run;
+    };
+    return pTimeout(ready(), {
       milliseconds: timeoutMs,
       message: new ServiceError(
         'deadline',
         `the process of the service was not ready within ${timeoutMs} ms`,
       ),
     });
-    return run;
   }
 
-  #reason(): string {
+  #whyNot(): string {
     return 'reason' in this.#state ? this.#state.reason : 'the process of the service is being started';
   }
 
-  #start(): void {
-    const { service, config, settings, log } = this.#options;
-    const { handlerFolder, ownFolder, memoryMb, ...limits } = settings;
-    const name = randomBytes(9).toString('hex');
-    const process = new ServiceProcess(service.id, memoryMb, {
-      onMessage: (message) => this.#onMessage(run, message),
-      onEnd: (reason) => this.#onEnd(run, reason),
-    });
-    const run: Run = {
-      process,
-      key: randomBytes(32).toString('base64url'),
-      socket: `${name}.sock`,
-      objectSocket: join(ownFolder, `${name}.sock`),
-      since: performance.now(),
-      serving: new Latch(),
-      bound: new Latch(),
-    };
-    run.bound.open();
-    this.#run = run;
-    log.debug({ process: process.pid }, 'process of the service started');
-    process.send({
-      type: 'serve',
-      service,
-      config,
-      bindings: this.#bindings,
-      handlerSocket: join(handlerFolder, run.socket),
-      objectSocket: run.objectSocket,
-      key: run.key,
-      memoryBytes: memoryMb * 1024 ** 2,
-      ...limits,
+  async #start(): Promise<void> {
+    await starting(async () => {
+      if (this.#ending.signal.aborted) return;
+      const { service, config, settings } = this.#options;
+      const run = new ServiceRun({ service, config, bindings: this.#bindings }, settings, {
+        onMessage: (message) => this.#onMessage(message),
+        onEnd: (reason) => this.#onEnd(run, reason),
+      });
+      this.#run = run;
+      // Its end is reported by `onEnd`.
+      await run.serving.catch(() => undefined);
     });
   }
 
-  #onMessage(run: Run, message: FromService): void {
+  #onMessage(message: Exclude<FromService, { type: 'answer' | 'failed' }>): void {
     switch (message.type) {
-      case 'serving':
-        run.serving.open();
-        break;
-      case 'bound':
-        if (message.number === this.#bindNumber) run.bound.open();
-        break;
       case 'state':
         // The connection is closed while it drains, which is no news.
         if (!this.#ending.signal.aborted) this.#setState(message.state);
         break;
       case 'figures':
         this.#add(message.figures);
-        this.#measuring.get(message.number ?? 0)?.();
-        break;
-      case 'drained':
-        this.#add(message.figures);
-        this.#drained?.();
         break;
       case 'log':
         if (message.level === 'debug' || this.#logLimiter.take())
@@ -254,52 +198,34 @@ export class IsolatedService implements RemoteActor, RunningService {
     }
   }
 
-  #add(figures: Figures): void {
+  #add(figures: Figures | undefined): void {
+    if (!figures) return;
     addFigures(figures, this.#options.metrics);
     this.#use = figures.use;
   }
 
-  #onEnd(run: Run, reason: string): void {
-    this.#run = undefined;
+  #onEnd(run: ServiceRun, reason: string): void {
+    if (this.#run === run) this.#run = undefined;
     this.#use = NOT_USED;
-    void this.#removeSockets(run);
-    const error = new ServiceError('unavailable', `the process of the service has ended: ${reason}`);
-    run.serving.fail(error);
-    run.bound.fail(error);
     if (this.#ending.signal.aborted) return;
-    if (performance.now() - run.since >= LONG_LIFE_MS) this.#deaths = 0;
-    const pause = PAUSES_MS[this.#deaths++];
+    if (performance.now() - run.since >= LONG_LIFE_MS) this.#ends = 0;
+    const pause = PAUSES_MS[this.#ends++];
+    const { log } = this.#options;
     if (pause === undefined) {
-      this.#options.log.error(
-        { reason, deaths: this.#deaths },
-        'the service has failed: its process ends again and again',
-      );
-      const times = `its process has ended ${this.#deaths} times, at last because: ${reason}`;
-      this.#setState({
-        kind: 'failed',
-        reason: `${times}. Activate the service again, or change its config.`,
-      });
+      log.error({ reason, ends: this.#ends }, 'the service has failed: its process ends again and again');
+      const times = `its process has ended ${this.#ends} times, at last because: ${reason}`;
+      const advice = 'Activate the service again, or change its config.';
+      this.#setState({ kind: 'failed', reason: `${times}. ${advice}` });
       return;
     }
-    this.#options.log.warn(
-      { reason, deaths: this.#deaths },
-      'the process of the service has ended; starting another',
-    );
+    log.warn({ reason, ends: this.#ends }, 'the process of the service has ended; starting another');
     this.#setState({ kind: 'unreachable', reason: `its process has ended and is started again: ${reason}` });
-    void delay(pause, undefined, { signal: this.#ending.signal }).then(
-      () => this.#start(),
+    delay(pause, undefined, { signal: this.#ending.signal }).then(
+      () => {
+        this.#started = this.#start();
+      },
       () => undefined, // it is not needed any more
     );
-  }
-
-  /** A process that is killed leaves its sockets behind. */
-  async #removeSockets({ socket, objectSocket }: Run): Promise<void> {
-    const { handlerFolder } = this.#options.settings;
-    for (const path of [join(handlerFolder, socket), objectSocket]) {
-      await rm(path, { force: true }).catch((error: unknown) =>
-        this.#options.log.warn({ err: toError(error), path }, 'a socket could not be removed'),
-      );
-    }
   }
 
   #setState(state: ServiceCondition): void {
@@ -310,21 +236,5 @@ export class IsolatedService implements RemoteActor, RunningService {
 
   #settle(): void {
     for (const settle of this.#settling.splice(0)) settle();
-  }
-}
-
-/** Something that is waited for, by anybody, and once. */
-class Latch {
-  readonly opened: Promise<void>;
-  open!: () => void;
-  fail!: (error: Error) => void;
-
-  constructor() {
-    this.opened = new Promise<void>((resolve, reject) => {
-      this.open = resolve;
-      this.fail = reject;
-    });
-    // It may be that nobody waits.
-    this.opened.catch(() => undefined);
   }
 }

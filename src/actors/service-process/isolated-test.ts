@@ -3,13 +3,17 @@ import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { Log } from '../../util/log.js';
+import { LogRateLimiter } from '../../util/log-rate-limiter.js';
+import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
 import { ServiceProcess } from './service-process.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. */
-const MAX_TESTS = 4;
-/** The process has its own time limit; this is for one that does not keep it. */
-const GRACE_MS = 300;
+const MAX_TESTS = 8;
+const MAX_WAIT_MS = 5_000;
+/** The process keeps the time limit of the test; this is for its start, and for one that does not keep it. */
+const GRACE_MS = 2_000;
+const MAX_LOG_LINES_PER_SECOND = 20;
 
 const limit = pLimit(MAX_TESTS);
 
@@ -20,33 +24,36 @@ export async function testInProcess(
   log: Log,
 ): Promise<ConnectionTest> {
   const asked = performance.now();
-  return limit(() => {
-    const timeoutMs = Math.max(1, Math.round(request.timeoutMs - (performance.now() - asked)));
-    return run({ ...request, type: 'test', timeoutMs }, memoryMb, log);
-  });
+  return limit(async () =>
+    performance.now() - asked > MAX_WAIT_MS
+      ? failed(`${MAX_TESTS} other connection tests are under way; try again later`)
+      : run({ ...request, type: 'test' }, memoryMb, log),
+  );
 }
 
 async function run(request: TestRequest, memoryMb: number, log: Log): Promise<ConnectionTest> {
   const { timeoutMs, service } = request;
-  const failed = (error: string): ConnectionTest => ({ connected: false, error });
-  let process: ServiceProcess | undefined;
-  const tested = new Promise<ConnectionTest>((resolve) => {
-    process = new ServiceProcess(service.id, memoryMb, {
-      onMessage: (message) => {
-        if (message.type === 'tested') resolve(message.result);
-        else if (message.type === 'log') log[message.level](message.details, message.message);
-      },
-      onEnd: (reason) => resolve(failed(`the process of the test has ended: ${reason}`)),
-    });
-    process.send(request);
+  const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
+    log.warn({ dropped }, 'a connection test logs more than is written'),
+  );
+  const process = new ServiceProcess(service.id, memoryMb, {
+    onMessage: (message) => {
+      if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
+    },
+    onEnd: () => limiter.reportDropped(),
   });
   try {
-    return await pTimeout(tested, {
-      milliseconds: timeoutMs + GRACE_MS,
-      fallback: () => failed(`the backend did not answer within ${timeoutMs} ms`),
-    });
+    const { tested } = await pTimeout(process.ask(request), { milliseconds: timeoutMs + GRACE_MS });
+    return tested ?? failed('the test has no result');
+  } catch (thrown) {
+    const isLate = !(thrown instanceof ServiceError);
+    return failed(isLate ? `the backend did not answer within ${timeoutMs} ms` : thrown.message);
   } finally {
-    process?.kill('the test has ended');
-    await process?.ended();
+    process.kill('the test has ended');
+    await process.ended();
   }
+}
+
+function failed(error: string): ConnectionTest {
+  return { connected: false, error };
 }

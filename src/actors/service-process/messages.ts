@@ -5,13 +5,19 @@ import type { HostedBinding } from '../../store/service-activity.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import type { Figures } from './figures.js';
 
-/** A service, and how it is served. */
-export interface ServeRequest {
-  readonly type: 'serve';
+/** Common to both kinds of work of such a process. */
+interface WorkRequest {
   readonly service: { readonly id: string; readonly type: ServiceType };
   readonly config: ServiceConfig;
   /** The size of one answer of the backend. */
   readonly answerBytes: number;
+  /** Whether lines of the level `debug` are logged. */
+  readonly logsDebug: boolean;
+}
+
+/** A service, and how it is served. Answered when it takes calls. */
+export interface ServeRequest extends WorkRequest {
+  readonly type: 'serve';
   readonly bindings: readonly HostedBinding[];
   /** Where handlers connect. */
   readonly handlerSocket: string;
@@ -22,46 +28,52 @@ export interface ServeRequest {
   readonly queueLimit: number;
   readonly defaultCallMs: number;
   readonly longestCallMs: number;
+  /** For payloads of calls, and answers that are not sent yet. */
   readonly memoryBytes: number;
   /** Concurrent requests of a handler. */
   readonly handlerThreads: number;
 }
 
-/** A connection that is opened, tested and closed. */
-export interface TestRequest {
+/** A connection that is opened, tested and closed. Answered with `tested`. */
+export interface TestRequest extends WorkRequest {
   readonly type: 'test';
-  readonly service: ServeRequest['service'];
-  readonly config: ServiceConfig;
-  readonly answerBytes: number;
   readonly timeoutMs: number;
 }
 
-/** To the process. */
-export type ToService =
+/** What the process is asked to do; each is answered. */
+export type ServiceRequest =
   | ServeRequest
   | TestRequest
-  /** Replaces the bindings; answered with `bound` and this number. */
-  | { readonly type: 'bind'; readonly number: number; readonly bindings: readonly HostedBinding[] }
-  /** Is it alive? Answered with `pong`. */
+  /** Replaces the bindings. */
+  | { readonly type: 'bind'; readonly bindings: readonly HostedBinding[] }
+  /** Is it alive? */
   | { readonly type: 'ping' }
-  /** Answered with `figures` and this number. */
-  | { readonly type: 'measure'; readonly number: number }
-  /** New calls belong elsewhere; `drained` when those in progress have ended, or after the limit. */
+  /** Answered with `figures`. */
+  | { readonly type: 'measure' }
+  /**
+   * New calls belong elsewhere. Answered with `figures` when those in progress have ended, or after the limit. Without
+   * a limit, the process lives on until handlers have left it.
+   */
   | { readonly type: 'drain'; readonly limitMs: number | undefined };
+
+/** To the process. */
+export interface ToService {
+  readonly number: number;
+  readonly request: ServiceRequest;
+}
+
+export interface ServiceAnswer {
+  readonly figures?: Figures | undefined;
+  readonly tested?: ConnectionTest | undefined;
+}
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** From the process. */
 export type FromService =
-  /** It has been started and waits for a request. */
-  | { readonly type: 'started' }
-  | { readonly type: 'serving' }
-  | { readonly type: 'tested'; readonly result: ConnectionTest }
+  | { readonly type: 'answer'; readonly number: number; readonly answer: ServiceAnswer }
   | { readonly type: 'state'; readonly state: ConnectionState }
-  | { readonly type: 'bound'; readonly number: number }
-  | { readonly type: 'pong' }
-  | { readonly type: 'figures'; readonly number?: number; readonly figures: Figures }
-  | { readonly type: 'drained'; readonly figures: Figures }
+  | { readonly type: 'figures'; readonly figures: Figures }
   /** An error that nothing has caught; the process ends. */
   | { readonly type: 'failed'; readonly reason: string }
   | {

@@ -1,6 +1,8 @@
 /**
  * A service within its process: its actor, the sockets on which handlers and the actor host reach it, and its figures.
  */
+
+import type { Server } from 'node:http';
 import { readServiceToken } from '../../secrets/service-token.js';
 import type { Log } from '../../util/log.js';
 import { MemoryBudget } from '../../util/memory-budget.js';
@@ -22,7 +24,7 @@ export interface ServedService {
   bind(bindings: ServeRequest['bindings']): void;
   /** The figures since the last time. */
   takeFigures(): Figures;
-  /** Sends new calls elsewhere, and waits up to `limitMs` for those in progress. */
+  /** Sends new calls elsewhere, and waits up to `limitMs` for those in progress; then closes connections. */
   drain(limitMs?: number): Promise<void>;
   /** Asks handlers to leave, and resolves when they have. */
   left(): Promise<void>;
@@ -31,8 +33,8 @@ export interface ServedService {
 /** Who is told of changes. */
 export interface ServiceListener {
   onState(state: ConnectionState): void;
-  /** Called when figures should be taken. */
-  onFiguresDue(): void;
+  /** Called when there are many. */
+  onFiguresDue(figures: Figures): void;
 }
 
 /** Serves until it is drained. */
@@ -43,7 +45,7 @@ export async function serveService(
   { onState, onFiguresDue }: ServiceListener,
 ): Promise<ServedService> {
   const { service, config, queueLimit, key } = request;
-  const metrics = new FigureCollector(onFiguresDue);
+  const metrics = new FigureCollector(() => onFiguresDue(metrics.take(actor.use)));
   const bindings = new BindingTable();
   bindings.replace(service.id, request.bindings);
   let isDraining = false;
@@ -71,12 +73,14 @@ export async function serveService(
   };
   const maximums = connectionMaximums(request.handlerThreads);
   const handlers: HandlerServer = await serveHandlers(request.handlerSocket, host, limits, maximums, log);
+  let objects: Server | undefined;
   if ('bucket' in config) {
     // Loaded on demand: HTTP is of no use to the other services.
     const { createWebServer } = await import('../web-server.js');
     const files = actorFiles(actor, config.bucket);
     const view = { testService: async () => undefined, objectFiles: () => ({ files }) };
-    await listenOnSocket(createWebServer(view, { log, token: key }), request.objectSocket);
+    objects = createWebServer(view, { log, token: key });
+    await listenOnSocket(objects, request.objectSocket);
   }
   return {
     bind: (next) => bindings.replace(service.id, next),
@@ -84,7 +88,16 @@ export async function serveService(
     drain: async (limitMs) => {
       isDraining = true;
       await actor.drain(limitMs);
+      // With a limit, the process is killed after this.
+      if (limitMs !== undefined) await handlers.closeConnections();
     },
-    left: () => handlers.retire(),
+    left: async () => {
+      const transferred = new Promise<void>((resolve) => {
+        if (objects) objects.close(() => resolve());
+        else resolve();
+        objects?.closeIdleConnections();
+      });
+      await Promise.all([transferred, handlers.retire()]);
+    },
   };
 }

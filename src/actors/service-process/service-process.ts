@@ -1,11 +1,13 @@
 /**
- * One run of the process of a service, as the actor host sees it: messages, the memory limit, and its end. A process
+ * One run of the process of a service, as the actor host sees it: requests, the memory limit, and its end. A process
  * that does not answer is killed. `src/processes/service.ts` is the program.
  */
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { toError } from '../../errors.js';
+import { ServiceError } from '../service-error.js';
 import { limitedNode } from './limited-node.js';
-import type { FromService, ToService } from './messages.js';
+import type { FromService, ServiceAnswer, ServiceRequest, ToService } from './messages.js';
 
 const PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
 /**
@@ -16,91 +18,84 @@ const FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
 const MAX_UNANSWERED = 3;
-/** Time until it can answer, on a machine with much to do. */
+/** Time until its first answer, on a machine with much to do. */
 const START_TIMEOUT_MS = 30_000;
 /** The last that it printed, characters. */
 const PRINTED = 4_096;
 
-/** Who is told what a process says. */
+/** Who is told what a process says unasked. */
 export interface ServiceProcessListener {
-  onMessage(message: FromService): void;
-  /** @param reason why, unless `end` was called */
+  onMessage(message: Exclude<FromService, { type: 'answer' | 'failed' }>): void;
+  /** Called once. @param reason why it has ended */
   onEnd(reason: string): void;
 }
 
+interface Waiting {
+  resolve(answer: ServiceAnswer): void;
+  reject(error: ServiceError): void;
+}
+
 export class ServiceProcess {
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<void>;
   readonly #memoryMb: number;
-  #isStarted = false;
-  /** Until it has started: what it is told then. */
-  #waiting: ToService[] = [];
-  #unanswered = 0;
+  readonly #listener: ServiceProcessListener;
+  readonly #child: ChildProcess | undefined;
+  readonly #ended: Promise<void>;
+  #hasEnded = false;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastNumber = 0;
+  readonly #startTimer: NodeJS.Timeout;
   #pings: NodeJS.Timeout | undefined;
+  #unanswered = 0;
   /** Why it has ended, or will. */
   #reason: string | undefined;
   #printed = '';
 
   /**
-   * Starts it.
+   * Starts it. A failure to start is an end.
    * @param id of the service, for the list of processes
    * @param memoryMb its limit
    */
   constructor(id: string, memoryMb: number, listener: ServiceProcessListener) {
     this.#memoryMb = memoryMb;
-    this.#child = limitedNode(
-      [PROGRAM, id],
-      { memoryMb, fileMb: 0 },
-      [...FLAGS, `--max-old-space-size=${memoryMb}`],
-      {
-        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      },
-    );
-    const starting = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#printed = (this.#printed + text).slice(-PRINTED);
-    });
-    this.#child.on('message', (message: FromService) => {
-      // A process that is being killed says nothing that matters any more.
-      if (this.#reason !== undefined && message.type !== 'failed') return;
-      if (message.type === 'pong') this.#unanswered = 0;
-      else if (message.type === 'failed') this.#reason ??= message.reason;
-      else if (message.type === 'started') {
-        clearTimeout(starting);
-        this.#onStarted();
-      } else listener.onMessage(message);
-    });
+    this.#listener = listener;
+    this.#startTimer = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
+    let onEnded: () => void = () => undefined;
     this.#ended = new Promise((resolve) => {
-      const onEnd = (how: string) => {
-        clearTimeout(starting);
-        clearInterval(this.#pings);
-        listener.onEnd(this.#reason ?? this.#explain(how));
-        resolve();
-      };
-      this.#child.once('error', (error) => {
-        // Also when it cannot be killed or told something; then it has not ended.
-        if (this.#child.pid === undefined) onEnd(error.message);
-      });
-      // After its streams are closed: what it printed last says why.
-      this.#child.once('close', (code, signal) => onEnd(signal ?? `exit code ${code}`));
+      onEnded = resolve;
     });
+    const end = (how: string) => {
+      if (this.#hasEnded) return;
+      this.#onEnd(how);
+      onEnded();
+    };
+    this.#child = this.#spawn(id, end);
   }
 
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#child?.pid;
   }
 
-  /** Tells it something; ignored when it has ended. */
-  send(message: ToService): void {
-    if (!this.#isStarted) this.#waiting.push(message);
-    // Errors: it ends, which `close` reports.
-    else if (this.#child.connected) this.#child.send(message, () => undefined);
+  /**
+   * Asks it for something.
+   * @throws ServiceError unavailable, when it ends before it answers
+   */
+  ask(request: ServiceRequest): Promise<ServiceAnswer> {
+    return new Promise((resolve, reject) => {
+      if (this.#hasEnded) {
+        reject(this.#goneError());
+        return;
+      }
+      const message: ToService = { number: ++this.#lastNumber, request };
+      this.#waiting.set(message.number, { resolve, reject });
+      // Errors: it ends, which rejects the answer.
+      if (this.#child?.connected) this.#child.send(message, () => undefined);
+    });
   }
 
   /** Kills it. @param reason why */
   kill(reason: string): void {
     this.#reason ??= reason;
-    this.#child.kill('SIGKILL');
+    this.#child?.kill('SIGKILL');
   }
 
   /** Resolves when it has ended. */
@@ -108,19 +103,69 @@ export class ServiceProcess {
     await this.#ended;
   }
 
-  #onStarted(): void {
-    this.#isStarted = true;
-    for (const message of this.#waiting.splice(0)) this.send(message);
+  #spawn(id: string, onEnd: (how: string) => void): ChildProcess | undefined {
+    const limits = { memoryMb: this.#memoryMb, fileMb: 0 };
+    const flags = [...FLAGS, `--max-old-space-size=${this.#memoryMb}`];
+    let child: ChildProcess;
+    try {
+      child = limitedNode([PROGRAM, id], limits, flags, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    } catch (thrown) {
+      // As if it were reported by the process, as most failures to start are.
+      setImmediate(() => onEnd(toError(thrown).message));
+      return undefined;
+    }
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#printed = (this.#printed + text).slice(-PRINTED);
+    });
+    child.on('message', (message: FromService) => this.#receive(message));
+    child.on('error', (error) => {
+      // Also when it cannot be killed or told something; then it has not ended.
+      if (child.pid === undefined) onEnd(error.message);
+    });
+    // After its streams are closed: what it printed last says why.
+    child.once('close', (code, signal) => onEnd(signal ?? `exit code ${code}`));
+    return child;
+  }
+
+  #receive(message: FromService): void {
+    if (message.type === 'failed') {
+      this.#reason ??= message.reason;
+    } else if (message.type === 'answer') {
+      this.#unanswered = 0;
+      const waiting = this.#waiting.get(message.number);
+      this.#waiting.delete(message.number);
+      if (this.#pings === undefined) this.#startPings();
+      waiting?.resolve(message.answer);
+    } else if (!this.#hasEnded) {
+      this.#listener.onMessage(message);
+    }
+  }
+
+  #startPings(): void {
+    clearTimeout(this.#startTimer);
     this.#pings = setInterval(() => {
-      if (!this.#child.connected) return;
       // Counted, not timed: while this process itself was busy, no answer could be read.
       if (this.#unanswered >= MAX_UNANSWERED) {
         this.kill(`it did not answer for ${(MAX_UNANSWERED * PING_MS) / 1000} s`);
         return;
       }
       this.#unanswered++;
-      this.send({ type: 'ping' });
+      this.ask({ type: 'ping' }).catch(() => undefined); // it has ended, which others are told
     }, PING_MS);
+  }
+
+  #onEnd(how: string): void {
+    this.#hasEnded = true;
+    clearTimeout(this.#startTimer);
+    clearInterval(this.#pings);
+    this.#reason ??= this.#explain(how);
+    for (const { reject } of this.#waiting.values()) reject(this.#goneError());
+    this.#waiting.clear();
+    this.#listener.onEnd(this.#reason);
+  }
+
+  #goneError(): ServiceError {
+    return new ServiceError('unavailable', `the process of the service has ended: ${this.#reason}`);
   }
 
   #explain(how: string): string {

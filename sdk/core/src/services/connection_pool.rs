@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// More are closed after their call. As many as requests usually run at once, or busy handlers would connect again and
 /// again.
@@ -35,6 +35,18 @@ pub struct Address {
     pub socket: String,
     pub token: String,
     idle: Mutex<Idle<Connection>>,
+}
+
+/// A forgotten address closes its connections: nothing else would, as each of them holds it.
+impl Address {
+    fn forget(&self) {
+        let mut idle = lock(&self.idle);
+        idle.is_closed = true;
+        let left = std::mem::take(&mut idle.items);
+        // Closed without holding the lock.
+        drop(idle);
+        drop(left);
+    }
 }
 
 impl Address {
@@ -66,11 +78,13 @@ struct Idle<T> {
     items: Vec<T>,
     /// The fewest there were since the last check: as many were not needed since then.
     fewest: usize,
+    /// Whether nothing is kept any more.
+    is_closed: bool,
 }
 
 impl<T> Idle<T> {
     const fn new() -> Self {
-        Idle { items: Vec::new(), fewest: 0 }
+        Idle { items: Vec::new(), fewest: 0, is_closed: false }
     }
 
     fn take(&mut self) -> Option<T> {
@@ -81,7 +95,7 @@ impl<T> Idle<T> {
 
     /// Returns the item if there is no room for it.
     fn put(&mut self, item: T) -> Option<T> {
-        if self.items.len() == MAX_IDLE {
+        if self.is_closed || self.items.len() == MAX_IDLE {
             return Some(item);
         }
         self.items.push(item);
@@ -147,10 +161,14 @@ pub fn exchange<R>(
     call.check_size()?;
     let actor_host = ACTOR_HOST.as_ref().ok_or_else(|| call.family.no_access(call.pool))?;
     let mut read = Some(read);
+    let mut began = None;
     for _ in 0..MAX_MOVES {
         let known = lock(&ADDRESSES).get(call.pool).cloned();
         let address = known.as_ref().unwrap_or(actor_host);
-        match attempt(call, address, &mut read)? {
+        // What is left of the time, once some of it has been spent elsewhere.
+        let deadline = began.map_or(Ok(call.deadline), |began| remaining(call, began))?;
+        began = began.or_else(|| Some(Instant::now()));
+        match attempt(&Call { deadline, ..*call }, address, &mut read)? {
             Attempt::Answered(connection, outcome) => return Ok((connection, outcome)),
             Attempt::Moved(connection, to) => {
                 remember(call.pool, address, to);
@@ -205,30 +223,44 @@ where
     Ok(Attempt::Moved(connection, moved))
 }
 
+/// What is left of a call's time.
+fn remaining(call: &Call<'_>, began: Instant) -> Result<Option<Duration>, HandlerError> {
+    let limit = call.deadline.or_else(|| access::get().map(|access| access.default_deadline));
+    match limit.map(|limit| limit.checked_sub(began.elapsed())) {
+        Some(None) => Err(call.family.error(call.pool, "deadline", "its time was over before it was made")),
+        // In whole milliseconds, of which there is at least one.
+        Some(Some(left)) => Ok(Some(left.max(Duration::from_millis(1)))),
+        None => Ok(None),
+    }
+}
+
 /// Remembers the new address of a pool; without one, the actor host is asked.
 fn remember(pool: &str, from: &Arc<Address>, Moved { to }: Moved) {
     let Some(to) = to else { return forget(pool, from) };
+    let socket = access::beside(&to.socket);
     let mut addresses = lock(&ADDRESSES);
     // Another call may have been told the same, and its connections are there.
-    if addresses.get(pool).is_some_and(|known| known.socket == to.socket) {
+    if addresses.get(pool).is_some_and(|known| known.socket == socket) {
         return;
     }
+    let mut replaced = Vec::new();
     if addresses.len() >= MAX_ADDRESSES {
-        addresses.clear();
+        replaced.extend(addresses.drain().map(|(_, address)| address));
     }
-    let replaced = addresses.insert(pool.to_owned(), Address::new(access::beside(&to.socket), to.token));
-    // Its connections are closed without holding the lock.
+    replaced.extend(addresses.insert(pool.to_owned(), Address::new(socket, to.token)));
     drop(addresses);
-    drop(replaced);
+    for address in replaced {
+        address.forget();
+    }
 }
 
 /// Forgets the address of a pool, unless it is another one by now.
 fn forget(pool: &str, address: &Arc<Address>) {
     let mut addresses = lock(&ADDRESSES);
     if addresses.get(pool).is_some_and(|known| Arc::ptr_eq(known, address)) {
-        let forgotten = addresses.remove(pool);
+        addresses.remove(pool);
         drop(addresses);
-        drop(forgotten);
+        address.forget();
     }
 }
 
