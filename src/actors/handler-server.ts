@@ -1,7 +1,7 @@
 /** The Unix socket on which handlers call services. */
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
@@ -17,6 +17,8 @@ import { listenOnSocket } from './listen.js';
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;
 
+/** How long a call can be on its way. */
+const GOODBYE_MS = 100;
 /** How long handlers may take to read their last answers. */
 const FLUSH_LIMIT_MS = 1_000;
 
@@ -61,11 +63,15 @@ export async function serveHandlers(
   await listenOnSocket(server, path);
   // Handlers in a sandbox run as other users; they are authorised by their token.
   await chmod(path, 0o666);
+  /** Asks handlers to leave. */
+  const sayGoodbye = async () => {
+    await rm(path, { force: true });
+    shared.isRetiring = true;
+    for (const session of sessions) session.retire();
+  };
   return {
     retire: async () => {
-      await rm(path, { force: true });
-      shared.isRetiring = true;
-      for (const session of sessions) session.retire();
+      await sayGoodbye();
       // Connections that wait to be accepted come in the next turn of the event loop.
       do {
         await allClosed();
@@ -77,6 +83,9 @@ export async function serveHandlers(
       server.close();
     },
     closeConnections: async () => {
+      await sayGoodbye();
+      // For calls that are on their way, and have to be answered.
+      if (sessions.size > 0) await delay(GOODBYE_MS);
       for (const session of sessions) session.close();
       shared.warningLimiter.reportDropped();
       await pTimeout(allClosed(), { milliseconds: FLUSH_LIMIT_MS, fallback: () => undefined });

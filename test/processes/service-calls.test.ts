@@ -59,6 +59,8 @@ describe('service calls', function () {
   async function connected(): Promise<ServiceClient> {
     const client = await connectAs(stack, endpointId);
     clients.push(client);
+    // Then it knows the process of the service, and calls arrive there in their order.
+    await ok(statement(client, 'SELECT 1'));
     return client;
   }
 

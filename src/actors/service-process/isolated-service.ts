@@ -25,6 +25,8 @@ import { tokenSigner } from './token-signer.js';
 const PAUSES_MS = [100, 500, 2_000, 5_000];
 /** A process that has lived for so long proves that it can. */
 const LONG_LIFE_MS = 60_000;
+/** Calls that may wait until it can be reached; its own limit applies after that. */
+const MAX_WAITING = 4_096;
 const MEASURE_TIMEOUT_MS = 1_000;
 /** More than handlers alone can cause, which the process limits itself. */
 const MAX_LOG_LINES_PER_SECOND = 50;
@@ -102,7 +104,7 @@ export class IsolatedService implements RemoteActor, RunningService {
    * @throws Moved when it is drained: the actor host knows what takes its place
    */
   async address(endpointId: string, timeoutMs: number): Promise<ServiceAddress> {
-    if (this.#waiting >= this.#options.settings.queueLimit)
+    if (this.#waiting >= MAX_WAITING)
       throw new ServiceError('busy', `${this.#waiting} calls wait for the process of the service`);
     this.#waiting++;
     try {
