@@ -37,18 +37,6 @@ pub struct Address {
     idle: Mutex<Idle<Connection>>,
 }
 
-/// A forgotten address closes its connections: nothing else would, as each of them holds it.
-impl Address {
-    fn forget(&self) {
-        let mut idle = lock(&self.idle);
-        idle.is_closed = true;
-        let left = std::mem::take(&mut idle.items);
-        // Closed without holding the lock.
-        drop(idle);
-        drop(left);
-    }
-}
-
 impl Address {
     fn new(socket: String, token: String) -> Arc<Address> {
         Arc::new(Address { socket, token, idle: Mutex::new(Idle::new()) })
@@ -62,6 +50,13 @@ impl Address {
                 return Some(connection);
             }
         }
+    }
+
+    /// Closes its connections, now and when their calls end: nothing else would, as each of them holds it.
+    fn forget(&self) {
+        let left = lock(&self.idle).close();
+        // Closed without holding the lock.
+        drop(left);
     }
 }
 
@@ -100,6 +95,13 @@ impl<T> Idle<T> {
         }
         self.items.push(item);
         None
+    }
+
+    /// Removes all, and keeps nothing any more.
+    fn close(&mut self) -> Vec<T> {
+        self.is_closed = true;
+        self.fewest = 0;
+        std::mem::take(&mut self.items)
     }
 
     /// Removes what was not needed since the last check.
@@ -334,6 +336,16 @@ mod tests {
         idle.put(4);
         assert_eq!(idle.unneeded(), [1, 2]);
         assert_eq!(idle.unneeded(), [3, 4]);
+        assert!(idle.unneeded().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_kept_once_it_is_closed() {
+        let mut idle = Idle::new();
+        idle.put(1);
+        assert!(idle.unneeded().is_empty());
+        assert_eq!(idle.close(), [1]);
+        assert_eq!((idle.put(2), idle.take()), (Some(2), None));
         assert!(idle.unneeded().is_empty());
     }
 }
