@@ -10,6 +10,7 @@ import type { ConnectionTest } from '../model/connection-test.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
+import type { ForwardAddress } from './forward-request.js';
 import { RawBodyAgent, takeBody } from './raw-body.js';
 import type { WebFailure } from './web-server.js';
 
@@ -22,6 +23,12 @@ export interface ActorHostClientOptions {
 
 /** The address of an actor host. */
 type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
+
+/** Who is asked, and the token it knows. */
+interface Server {
+  readonly address: Address;
+  readonly token: string;
+}
 
 interface Exchange {
   readonly method: string;
@@ -126,7 +133,7 @@ export class ActorHostClient {
     for (const address of addresses) {
       let answer: Answer;
       try {
-        answer = await this.#send(address, exchange);
+        answer = await this.#ask(address, exchange);
       } catch (thrown) {
         // Another host would fail as well.
         if (thrown instanceof BodySourceError) throw thrown.cause;
@@ -165,17 +172,47 @@ export class ActorHostClient {
     return [...local, ...remote];
   }
 
-  async #send(address: Address, exchange: Exchange): Promise<Answer> {
+  /** Asks an actor host, or, for files, the process of this machine that it names: they need not go through both. */
+  async #ask(address: Address, exchange: Exchange): Promise<Answer> {
+    const host = { address, token: this.#options.token };
+    const direct = await this.#processOf(host, exchange);
+    if (!direct) return this.#send(host, exchange);
     try {
-      return await this.#exchange(address, exchange);
+      return await this.#send(direct, exchange);
+    } catch (thrown) {
+      if (thrown instanceof BodySourceError) throw thrown;
+      // The process has ended; the actor host knows why, or has another one.
+      this.#options.log.info({ err: toError(thrown) }, 'the process of an object storage cannot be reached');
+      return this.#send(host, exchange);
+    }
+  }
+
+  /** The process that serves the files of an exchange, if there is one on this machine. */
+  async #processOf(host: Server, { path, query }: Exchange): Promise<Server | undefined> {
+    if (!('socketPath' in host.address) || !path.startsWith('/objects')) return undefined;
+    const asked = { method: 'GET', path: '/objects/address', query: { service: query?.['service'] } };
+    const answer = await this.#send(host, asked);
+    const found = (await readJson(answer)) as Partial<ForwardAddress>;
+    // Otherwise the host says what is wrong when it is asked for the files.
+    if (answer.status !== 200 || found.socketPath === undefined || found.token === undefined)
+      return undefined;
+    return { address: { socketPath: found.socketPath }, token: found.token };
+  }
+
+  async #send(server: Server, exchange: Exchange): Promise<Answer> {
+    try {
+      return await this.#exchange(server, exchange);
     } catch (thrown) {
       // The host closed a keep-alive connection just when it was reused; the request was not processed.
-      if (thrown instanceof StaleConnection) return this.#exchange(address, exchange);
+      if (thrown instanceof StaleConnection) return this.#exchange(server, exchange);
       throw thrown;
     }
   }
 
-  #exchange(address: Address, { method, path, query = {}, headers, body }: Exchange): Promise<Answer> {
+  #exchange(
+    { address, token }: Server,
+    { method, path, query = {}, headers, body }: Exchange,
+  ): Promise<Answer> {
     const parameters = Object.entries(query).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
@@ -187,7 +224,7 @@ export class ActorHostClient {
         path: `${path}?${new URLSearchParams(parameters)}`,
         headers: {
           ...Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined)),
-          authorization: `Bearer ${this.#options.token}`,
+          authorization: `Bearer ${token}`,
         },
       });
       outgoing.setTimeout(RESPONSE_TIMEOUT_MS, () => outgoing.destroy(new Error('no answer in time')));

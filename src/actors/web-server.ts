@@ -116,6 +116,8 @@ function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, pa
     if (method === 'POST' && serviceId !== undefined) {
       return (_request, response) => testService(host, response, serviceId);
     }
+    if (method === 'GET' && path === '/objects/address')
+      return (_request, response, url) => sendAddress(host, response, url);
     if (method === 'GET' && path === '/objects') return withFiles(listObjects);
     return (path === '/objects/content' && content[method]) || unknownRoute;
   };
@@ -125,6 +127,12 @@ async function testService(host: ActorHostView, response: ServerResponse, id: st
   const tested = await host.testService(id);
   if (tested) answerJson(response, 200, tested);
   else answerJson(response, 404, { kind: 'not_found', message: `There is no service ${id}` });
+}
+
+/** Where a process of this machine serves the files itself; empty when they are served here. */
+async function sendAddress(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
+  const found = host.objectFiles(url.searchParams.get('service') ?? undefined);
+  answerJson(response, 200, 'address' in found ? await found.address() : {});
 }
 
 const listObjects: Transfer = async (files, _request, response, url) => {
