@@ -49,16 +49,6 @@ export async function serveService(
   const bindings = new BindingTable();
   bindings.replace(service.id, request.bindings);
   let isDraining = false;
-  const actor: Actor = new Actor({
-    driver,
-    config,
-    queueLimit,
-    // Files of sqlite services are opened by the actor host's own driver.
-    sqliteDir: undefined,
-    metrics,
-    log,
-    onState,
-  });
   const host: SessionHost = {
     authenticate: (token) => readServiceToken(tokenSigner(key), token),
     actorFor: (endpointId, poolId) => {
@@ -77,11 +67,23 @@ export async function serveService(
   if ('bucket' in config) {
     // Loaded on demand: HTTP is of no use to the other services.
     const { createWebServer } = await import('../web-server.js');
-    const files = actorFiles(actor, config.bucket);
-    const view = { testService: async () => undefined, objectFiles: () => ({ files }) };
+    const { bucket } = config;
+    const objectFiles = () => ({ files: actorFiles(actor, bucket) });
+    const view = { testService: async () => undefined, objectFiles };
     objects = createWebServer(view, { log, token: key });
     await listenOnSocket(objects, request.objectSocket);
   }
+  // Last: the actor host is told that it serves before anything of the backend is read.
+  const actor: Actor = new Actor({
+    driver,
+    config,
+    queueLimit,
+    // Files of sqlite services are opened by the actor host's own driver.
+    sqliteDir: undefined,
+    metrics,
+    log,
+    onState,
+  });
   return {
     bind: (next) => bindings.replace(service.id, next),
     takeFigures: () => metrics.take(actor.use),
