@@ -6,13 +6,9 @@ import pTimeout from 'p-timeout';
 import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
-import {
-  HandlerSession,
-  type SessionHost,
-  type SessionLimits,
-  type SessionServer,
-} from './handler-session.js';
+import { HandlerSession } from './handler-session.js';
 import { listenOnSocket } from './listen.js';
+import type { SessionHost, SessionLimits, SessionServer } from './session-host.js';
 
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;

@@ -1,9 +1,6 @@
 /** One connection of a handler: its authentication, its calls in progress, and its transaction. */
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
-import type { Log } from '../util/log.js';
-import type { LogRateLimiter } from '../util/log-rate-limiter.js';
-import type { MemoryBudget } from '../util/memory-budget.js';
 import {
   type Frame,
   FrameDecoder,
@@ -13,70 +10,13 @@ import {
   ProtocolError,
 } from '../wire/codec.js';
 import { type CallHead, parseCallHead, parseTokenHead } from '../wire/service-messages.js';
-import type { Actor } from './actor.js';
 import type { ActorTransaction } from './actor-transaction.js';
-import type { ConnectionLimits } from './connection-limits.js';
 import type { ActorCall } from './driver-call.js';
 import { encodeJson } from './exact-json.js';
 import { asServiceError } from './failures.js';
 import type { DriverAnswer } from './operations.js';
 import { ServiceError } from './service-error.js';
-
-/** The part of the actor host that a session uses. */
-export interface SessionHost {
-  /** The endpoint that a token was issued for; undefined when the token is not valid. */
-  authenticate(token: string): string | undefined;
-  /**
-   * Who answers the calls of a pool.
-   * @throws ServiceError unbound, or inactive
-   * @throws Moved
-   */
-  actorFor(endpointId: string, poolId: string): Actor | RemoteActor;
-}
-
-/** The actor of a service that has a process of its own. */
-export interface RemoteActor {
-  /** Where it is reached. Rejects with a ServiceError. */
-  address(endpointId: string, timeoutMs: number): Promise<ServiceAddress>;
-}
-
-/** Where the actor of a service is reached. */
-export interface ServiceAddress {
-  /** The name of a socket in the folder of that of the actor host. */
-  readonly socket: string;
-  readonly token: string;
-}
-
-/** The answer to a call that belongs elsewhere: to this address, or, without one, to the actor host. */
-export class Moved extends Error {
-  override readonly name = 'Moved';
-
-  constructor(readonly to?: ServiceAddress) {
-    super('the call belongs elsewhere');
-  }
-}
-
-/** Limits of one session. */
-export interface SessionLimits {
-  /** Default deadline of a call, milliseconds. */
-  readonly defaultCallMs: number;
-  /** Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds. */
-  readonly longestCallMs: number;
-  /** Shared by all sessions: payloads of calls in progress, and answers that are not sent yet. */
-  readonly memory: MemoryBudget;
-}
-
-/** Shared by all sessions of a server. */
-export interface SessionServer {
-  readonly host: SessionHost;
-  readonly limits: SessionLimits;
-  readonly connections: ConnectionLimits;
-  /** Whether clients are asked to leave. */
-  isRetiring: boolean;
-  /** Limits warnings about handlers. */
-  readonly warningLimiter: LogRateLimiter;
-  readonly log: Log;
-}
+import { Moved, type RemoteActor, type SessionServer } from './session-host.js';
 
 /** Concurrent calls on one connection; the SDK makes one at a time. */
 const MAX_CALLS = 256;

@@ -20,7 +20,6 @@ import type { Logger } from '../util/log.js';
 import { Actor } from './actor.js';
 import { BindingTable } from './binding-table.js';
 import type { Driver } from './driver.js';
-import type { SessionHost } from './handler-session.js';
 import { CONNECT_TIMEOUT_MS, testConnection } from './open-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, PoolUse, ServiceMetrics } from './service-metrics.js';
@@ -28,6 +27,7 @@ import { IsolatedService } from './service-process/isolated-service.js';
 import { testInProcess } from './service-process/isolated-test.js';
 import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
+import type { SessionHost } from './session-host.js';
 import type { RemoteFiles } from './web-server.js';
 
 /** How long a transfer waits for the process of its service, milliseconds. */

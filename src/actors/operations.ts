@@ -2,7 +2,6 @@
  * The operations of a driver, each with the schema of its arguments. Arguments are checked only here, so all drivers
  * report errors in the same words: `args.key: must be a string, not a number`.
  */
-
 import { type Check, checkOf, type Problem } from '../model/schema-check.js';
 import { MAX_BODY_BYTES } from '../wire/codec.js';
 import type { DriverCall } from './driver-call.js';

@@ -1,8 +1,8 @@
 /** The client side of the service protocol, without the SDK. */
 import { connect, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import type { ServiceAddress } from '../../src/actors/handler-session.js';
 import type { ServiceErrorKind } from '../../src/actors/service-error.js';
+import type { ServiceAddress } from '../../src/actors/session-host.js';
 import { FrameDecoder, FrameEncoder } from '../../src/wire/codec.js';
 
 /** The answer to a call. */

@@ -1,5 +1,4 @@
 /** Calls of SQL databases: parses and checks `{"sql", "params"}`. */
-
 import type { Connection } from '../driver.js';
 import type { DriverCall } from '../driver-call.js';
 import { type DriverAnswer, decodeBase64, invalid, NO_ARGS, payloadReader } from '../operations.js';

@@ -1,5 +1,4 @@
 /** The payload of a `send` call. Values that become headers or SMTP commands are checked against injection. */
-
 import { FORMATS } from '../../../model/formats.js';
 import { Base64, decodeBase64, invalid, payloadReader } from '../../operations.js';
 import { type Static, type TSchema, Type } from '../../schema.js';

@@ -1,5 +1,4 @@
 /** The memcached driver: its operations, and the assignment of keys to servers. */
-
 import { Utils } from 'memjs';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { type Connection, type DriverContext, defineDriver, openOrClose } from '../../driver.js';

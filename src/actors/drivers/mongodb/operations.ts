@@ -2,7 +2,6 @@
  * The operations of the mongodb driver. Payloads are Extended JSON with the members of each operation; answers are
  * Extended JSON.
  */
-
 import { BSON, type Db, type Document, type UpdateResult } from 'mongodb';
 import { type DriverCall, signalOf } from '../../driver-call.js';
 import { payloadReader, requireSendable } from '../../operations.js';

@@ -1,5 +1,4 @@
 /** The commands that handlers may send on the shared connections of the redis driver. */
-
 import { replaceBigIntegers } from '../../exact-integers.js';
 import { decodeBase64, invalid, payloadReader } from '../../operations.js';
 import { Type } from '../../schema.js';
