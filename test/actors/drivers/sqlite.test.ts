@@ -222,6 +222,41 @@ describe('driver sqlite', () => {
     });
   });
 
+  describe('statements that are sent at once', () => {
+    before(() => execute(sql.connection, 'CREATE TABLE steps (id INTEGER)'));
+    beforeEach(() => execute(sql.connection, 'DELETE FROM steps'));
+    const count = () => value('SELECT count(*) FROM steps');
+
+    it('run one after the other: a read sees the writes before it, and its failure harms no other', async () => {
+      const seen: unknown[] = await Promise.all([
+        ...[count(), count(), execute(sql.connection, 'INSERT INTO steps VALUES (1)'), count()],
+        failsWith('backend', sql.connection.call(sqlCall('query', 'SELECT abs(-9223372036854775808)'))),
+        ...[
+          count(),
+          query(sql.connection, 'WITH a AS (SELECT 1) INSERT INTO steps SELECT * FROM a'),
+          count(),
+        ],
+        failsWith('invalid', sql.connection.call(sqlCall('query', 'COMMIT'))),
+        count(),
+      ]);
+      expect(seen.filter((each) => /^\d$/.test(String(each)))).to.deep.equal(['0', '0', '1', '1', '2', '2']);
+    });
+
+    it('leave no transaction open, and another program sees and makes changes between them', async () => {
+      const other = new DatabaseSync(config.path);
+      try {
+        await Promise.all([count(), count(), count()]);
+        other.exec('BEGIN IMMEDIATE; INSERT INTO steps VALUES (1); COMMIT');
+        expect(await Promise.all([count(), count()])).to.deep.equal(['1', '1']);
+        const transaction = await sql.begin();
+        await transaction.rollback();
+        other.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      } finally {
+        other.close();
+      }
+    });
+  });
+
   describe('transactions', () => {
     before(() => execute(sql.connection, 'CREATE TABLE moves (id INTEGER)'));
     beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));

@@ -54,6 +54,8 @@ export class SqliteDatabase {
   readonly #changes: Statement;
   readonly #isReadOnly: boolean;
   #seenSchema: unknown;
+  #sharesSnapshots = false;
+  #hasSnapshot = false;
 
   /**
    * @param access `create` creates a missing file; `read` is read-only
@@ -90,7 +92,7 @@ export class SqliteDatabase {
   }
 
   get isInTransaction(): boolean {
-    return this.#database.isTransaction;
+    return this.#database.isTransaction && !this.#hasSnapshot;
   }
 
   /** Discards prepared statements after a schema change, because their column names may have changed. */
@@ -101,6 +103,32 @@ export class SqliteDatabase {
     this.#prepared.clear();
     // Reloads the schema: preparing a statement uses the one in memory, running one reads it again.
     this.#database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').all();
+  }
+
+  /**
+   * Until `endSnapshot`, SELECT statements that follow each other run in one read transaction: to lock the file costs
+   * as much as to read a row, and one lock serves them all.
+   */
+  shareSnapshots(): void {
+    this.#sharesSnapshots = true;
+  }
+
+  endSnapshot(): void {
+    this.#sharesSnapshots = false;
+    this.#leaveSnapshot();
+  }
+
+  #enterSnapshot(): void {
+    if (this.#hasSnapshot || this.#database.isTransaction) return;
+    this.#database.exec('BEGIN');
+    this.#hasSnapshot = true;
+  }
+
+  #leaveSnapshot(): void {
+    if (!this.#hasSnapshot) return;
+    this.#hasSnapshot = false;
+    // Some errors have ended it.
+    if (this.#database.isTransaction) this.#database.exec('COMMIT');
   }
 
   /**
@@ -117,7 +145,7 @@ export class SqliteDatabase {
 
   /** Rolls back a transaction that a statement has left open despite the checks. */
   #requireClean(inTransaction: boolean): void {
-    if (!inTransaction && this.#database.isTransaction) {
+    if (!inTransaction && !this.#hasSnapshot && this.#database.isTransaction) {
       this.#database.exec('ROLLBACK');
       throw new ServiceError(
         'invalid',
@@ -130,6 +158,8 @@ export class SqliteDatabase {
     // Before preparing: some pragmas take effect when they are prepared.
     const scanned = checkStatement(given, 'sqlite', inTransaction);
     requireOne(scanned);
+    if (scanned.words[0] !== 'SELECT') this.#leaveSnapshot();
+    else if (this.#sharesSnapshots) this.#enterSnapshot();
     const { statement, columns } = this.#prepare(scanned.sql);
     const bound = given.params.map(toBound);
     const before = ONLY_READS.has(scanned.words[0] ?? '') ? undefined : this.#counts().total;
@@ -177,6 +207,7 @@ export class SqliteDatabase {
 
   /** Runs BEGIN, COMMIT or ROLLBACK. */
   control(sql: string): void {
+    this.#leaveSnapshot();
     this.#database.exec(sql);
   }
 
@@ -185,6 +216,7 @@ export class SqliteDatabase {
    * @returns whether it was moved completely, so that the WAL begins anew
    */
   checkpoint(): boolean {
+    this.#leaveSnapshot();
     if (this.#database.isTransaction) return false;
     const [busy, inWal, moved] = this.#database
       .prepare('PRAGMA wal_checkpoint(PASSIVE)')

@@ -41,6 +41,7 @@ class Server {
 
   async #answerAll(requests: readonly Request[]): Promise<void> {
     this.#database.noticeSchema();
+    if (requests.length > 1) this.#database.shareSnapshots();
     let answers: Answer[] = [];
     let characters = 0;
     let began = performance.now();
@@ -51,12 +52,17 @@ class Server {
       const isLarge = characters > FLUSH_CHARACTERS;
       if (!isLarge && performance.now() - began < FLUSH_MS) continue;
       // Otherwise answers that nobody has taken yet would fill the memory.
-      if (isLarge) await taken(answers);
-      else send(answers);
+      if (isLarge) {
+        this.#database.endSnapshot();
+        await taken(answers);
+      } else {
+        send(answers);
+      }
       answers = [];
       characters = 0;
       began = performance.now();
     }
+    this.#database.endSnapshot();
     if (answers.length > 0) send(answers);
   }
 
