@@ -1,0 +1,1 @@
+//! Serves the handlers of a service.
