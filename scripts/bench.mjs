@@ -1,5 +1,6 @@
 /** `npm run bench`: all benchmarks, `npm run bench -- throughput` one of them, `npm run bench -- soak 10` the soak. */
-import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { buildAll } from './compile.mjs';
+import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { ensureLargeDocument } from './test-servers.mjs';
 
 requireNode();

@@ -1,27 +1,32 @@
 /**
- * `npm run check`: types, lint, format, import rules and cycles, length of prose lines, and the same for the SDK. Runs
+ * `npm run check`: types, lint, format, import rules and cycles, length of prose lines, and the same for Rust. Runs
  * all, then lists the failed ones.
  */
-import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { join } from 'node:path';
+import { buildAll } from './compile.mjs';
+import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 
 requireNode();
 await requireRust();
 await ensureAllPackages();
 await buildAll(); // types
 
-const cargo = (args) => run('cargo', args, { cwd: `${ROOT}sdk` });
+const cargo = (folder, ...args) => run('cargo', args, { cwd: join(ROOT, folder) });
+const clippy = (folder, ...features) =>
+  cargo(
+    ...[folder, 'clippy', '--locked', '--workspace', '--all-targets', ...features],
+    ...['--', '-D', 'warnings'],
+  );
 const checks = [
   ['import rules', () => run(process.execPath, [`${ROOT}scripts/import-rules.mjs`])],
   ['length of prose lines', () => run(process.execPath, [`${ROOT}scripts/line-length.mjs`])],
   ['tables of docs/', () => run(process.execPath, [`${ROOT}scripts/docs.mjs`, '--check'])],
   ['lint, format and import cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
-  ['cargo fmt', () => cargo(['fmt', '--all', '--check'])],
-  ['clippy', () => cargo(['clippy', '--locked', '--workspace', '--all-targets', '--', '-D', 'warnings'])],
-  [
-    'clippy (async)',
-    () =>
-      cargo(['clippy', '--locked', '--workspace', '--all-targets', '--all-features', '--', '-D', 'warnings']),
-  ],
+  ['cargo fmt', () => cargo('sdk', 'fmt', '--all', '--check')],
+  ['clippy', () => clippy('sdk')],
+  ['clippy (async)', () => clippy('sdk', '--all-features')],
+  ['cargo fmt of the native programs', () => cargo('rust', 'fmt', '--all', '--check')],
+  ['clippy of the native programs', () => clippy('rust')],
 ];
 const failed = [];
 for (const [name, check] of checks) {

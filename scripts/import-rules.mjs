@@ -46,7 +46,7 @@ const MAY_IMPORT = {
   ],
 };
 /** SQL, and so these packages, belong in `src/store`; drivers have their own SQL. */
-const SQL_PACKAGES = { knex: ['store'], pg: ['store', 'actors/drivers'] };
+const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
 /** Folders of src/api must not import each other; shared code is in src/api itself. */
 const SEPARATE_FOLDERS = 'src/api/';
 

@@ -1,7 +1,6 @@
-/** Set-up of all scripts, on a fresh machine too: checks Node, installs packages, builds. Must not import packages. */
+/** Set-up of all scripts, on a fresh machine too: checks Node and Rust, installs packages. Must not import packages. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -184,37 +183,6 @@ async function install(args, paths) {
   show();
   if (process.stdout.isTTY) process.stdout.write('\n');
   if (code !== 0) fail('The packages could not be installed; npm printed the reason above.');
-}
-
-/** Compiles the product. */
-export async function build() {
-  await compile('tsconfig.product.json');
-}
-
-/** Compiles the product, its tests and benchmarks. */
-export async function buildAll() {
-  await compile('tsconfig.json');
-}
-
-async function compile(project) {
-  step('Building');
-  removeStale(ROOT);
-  const code = await run(process.execPath, [
-    `${ROOT}node_modules/typescript/bin/tsc`,
-    '-p',
-    `${ROOT}${project}`,
-  ]);
-  if (code !== 0) fail('The build failed; the compiler printed the reason above.');
-}
-
-/** Removes output of deleted sources from dist/: tests and migrations are run by file name patterns. */
-export function removeStale(root) {
-  const dist = join(root, 'dist');
-  if (!existsSync(dist)) return;
-  for (const file of readdirSync(dist, { recursive: true })) {
-    const [, source] = /^(.+)\.js(?:\.map)?$/.exec(file) ?? [];
-    if (source !== undefined && !existsSync(join(root, `${source}.ts`))) rmSync(join(dist, file));
-  }
 }
 
 /** Prints the title of a step. */

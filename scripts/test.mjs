@@ -7,7 +7,8 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildAll, ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { buildAll } from './compile.mjs';
+import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 
 const GROUPS = { check, everyday, torture };
@@ -58,12 +59,12 @@ async function check() {
   if (code !== 0) failures.push('npm run check');
 }
 
-/** The tests of the SDK, concurrently with those of the service, several files at a time. */
+/** The tests in Rust, concurrently with those of the service, several files at a time. */
 async function everyday() {
-  const sdk = cargoTests();
+  const rust = cargoTests();
   const specs = testFiles().filter((file) => !file.startsWith(TORTURE));
   await mocha(longestFirst(specs), ['--parallel', '--jobs', String(JOBS)]);
-  process.stdout.write(await sdk);
+  process.stdout.write(await rust);
 }
 
 /** One file after the other: these tests saturate processors, memory and connections, and count processes. */
@@ -85,12 +86,19 @@ function longestFirst(specs) {
   return specs.sort((left, right) => cost(right) - cost(left));
 }
 
-/** Runs the tests of the SDK and adds up their results. Returns the text to print: all output if a test failed. */
+/** What cargo tests: a name, the folder, and arguments. */
+const CRATES = [
+  ['SDK tests', 'sdk', []],
+  ['SDK tests (async)', 'sdk', ['--features', 'async']],
+  ['native programs', 'rust', []],
+];
+
+/** Runs the tests in Rust and adds up their results. Returns the text to print: all output if a test failed. */
 async function cargoTests() {
   let text = '';
-  for (const features of [[], ['--features', 'async']]) {
-    const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...features], {
-      cwd: join(ROOT, 'sdk'),
+  for (const [name, folder, args] of CRATES) {
+    const { code, output } = await captured('cargo', ['test', '--locked', '--workspace', ...args], {
+      cwd: join(ROOT, folder),
     });
     const counts = countCargo(output);
     // A test program that does not compile has no result line.
@@ -98,9 +106,9 @@ async function cargoTests() {
     for (const key of Object.keys(total)) total[key] += counts[key];
     if (counts.failed > 0) {
       text += output;
-      failures.push(`SDK tests ${features.join(' ')}`);
+      failures.push(name);
     }
-    text += `SDK tests ${features.join(' ')}: ${counts.passed} passed, ${counts.failed} failed\n`;
+    text += `${name}: ${counts.passed} passed, ${counts.failed} failed\n`;
   }
   return text;
 }

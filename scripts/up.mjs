@@ -1,7 +1,8 @@
 /** `npm run up`: from a fresh checkout to a running gateway. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { build, endQuietly, ensurePackages, fail, ROOT, requireNode, requireRust } from './prepare.mjs';
+import { build } from './compile.mjs';
+import { endQuietly, ensurePackages, fail, ROOT, requireNode, requireRust } from './prepare.mjs';
 
 const USAGE = `Usage: npm run up [-- --help]
 

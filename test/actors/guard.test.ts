@@ -7,7 +7,6 @@ import {
   MEMCACHED_FRAMES,
   MONGODB_FRAMES,
   MYSQL_FRAMES,
-  POSTGRES_FRAMES,
 } from '../../src/actors/guard/frame-guard.js';
 import { AnswerRefused, type Guard } from '../../src/actors/guard/guard.js';
 import { RedisGuard } from '../../src/actors/guard/redis-guard.js';
@@ -32,14 +31,6 @@ function mysqlPacket(content: Buffer): Buffer {
 
 /** A frame with this content, by protocol. */
 const FRAMES: Readonly<Record<string, readonly [FrameFormat, (content: Buffer) => Buffer]>> = {
-  postgres: [
-    POSTGRES_FRAMES,
-    (content) => {
-      const header = Buffer.from('D\0\0\0\0');
-      header.writeInt32BE(content.length + 4, 1);
-      return Buffer.concat([header, content]);
-    },
-  ],
   mysql: [MYSQL_FRAMES, mysqlPacket],
   mongodb: [
     MONGODB_FRAMES,
@@ -97,8 +88,6 @@ describe('guards of answers', () => {
       AnswerRefused,
       /-1/,
     );
-    const short = Buffer.from('D\0\0\0\x03');
-    expect(() => new FrameGuard(POSTGRES_FRAMES, LIMIT).pass(short)).to.throw(AnswerRefused, /4 bytes/);
   });
 
   it('add up the packets of one message of mysql', () => {

@@ -7,10 +7,11 @@ import { expect } from 'chai';
 import { tempDir } from '../support/temp.js';
 
 const PREPARE = fileURLToPath(new URL('../../../scripts/prepare.mjs', import.meta.url));
+const COMPILE = fileURLToPath(new URL('../../../scripts/compile.mjs', import.meta.url));
 
 describe('building', () => {
   it('removes output of deleted sources, and nothing else', async () => {
-    const { removeStale } = (await import(PREPARE)) as { removeStale(root: string): void };
+    const { removeStale } = (await import(COMPILE)) as { removeStale(root: string): void };
     const root = await tempDir('build');
     try {
       const kept = [

@@ -1,11 +1,10 @@
-/** All drivers, by service type. A new one is added here. */
+/** The drivers in Node, by service type; that of postgres is a program of its own, in `rust/postgres-service`. */
 import type { ServiceType } from '../../model/service-configs.js';
 import type { Driver } from '../driver.js';
 
 /** Loaded on demand: client libraries need much memory and time, and few installations use them all. */
-const LOADERS: { readonly [T in ServiceType]: () => Promise<Driver<T>> } = {
+const LOADERS: { readonly [T in Exclude<ServiceType, 'postgres'>]: () => Promise<Driver<T>> } = {
   sqlite: async () => (await import('./sqlite/driver.js')).sqliteDriver,
-  postgres: async () => (await import('./postgres/driver.js')).postgresDriver,
   mysql: async () => (await import('./mysql/driver.js')).mysqlDriver,
   redis: async () => (await import('./redis/driver.js')).redisDriver,
   mongodb: async () => (await import('./mongodb/driver.js')).mongodbDriver,
@@ -15,8 +14,12 @@ const LOADERS: { readonly [T in ServiceType]: () => Promise<Driver<T>> } = {
   email: async () => (await import('./email/driver.js')).emailDriver,
 };
 
+/** The types of services whose driver runs in Node. */
+export const NODE_SERVICE_TYPES = Object.keys(LOADERS) as (keyof typeof LOADERS)[];
+
 /** Loads the driver of a type, with its client library, on first use. */
 export async function loadDriver(type: ServiceType): Promise<Driver> {
+  if (type === 'postgres') throw new Error('The driver of postgres does not run in Node');
   // The driver of a type has this type.
   return (await LOADERS[type]()) as Driver;
 }

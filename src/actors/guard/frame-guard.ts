@@ -13,13 +13,6 @@ export interface FrameFormat {
   continues?(header: Buffer): boolean;
 }
 
-/** https://www.postgresql.org/docs/current/protocol-overview.html: type, length (which counts itself). */
-export const POSTGRES_FRAMES: FrameFormat = {
-  headerBytes: 5,
-  frameBytes: (header) => 1 + header.readInt32BE(1),
-  minBytes: 5,
-};
-
 const MYSQL_LARGEST = 0xffffff;
 /** https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html: length, number. */
 export const MYSQL_FRAMES: FrameFormat = {

@@ -6,22 +6,12 @@ import { Socket } from 'node:net';
 import tls from 'node:tls';
 import { toError } from '../../errors.js';
 import type { ServiceType } from '../../model/service-configs.js';
-import {
-  FrameGuard,
-  MEMCACHED_FRAMES,
-  MONGODB_FRAMES,
-  MYSQL_FRAMES,
-  POSTGRES_FRAMES,
-} from './frame-guard.js';
+import { FrameGuard, MEMCACHED_FRAMES, MONGODB_FRAMES, MYSQL_FRAMES } from './frame-guard.js';
 import type { Guard } from './guard.js';
 import { RedisGuard } from './redis-guard.js';
 
-/** Bytes come as text of twice their length, and a row may have more than one value. */
-const POSTGRES_TEXT_FACTOR = 2.5;
-
 /** By the protocol of the backend. Answers of object storages are bounded by their driver, which streams files. */
 const GUARDS: { readonly [T in ServiceType]?: (limit: number) => Guard } = {
-  postgres: (limit) => new FrameGuard(POSTGRES_FRAMES, limit * POSTGRES_TEXT_FACTOR),
   mysql: (limit) => new FrameGuard(MYSQL_FRAMES, limit),
   mongodb: (limit) => new FrameGuard(MONGODB_FRAMES, limit),
   memcached: (limit) => new FrameGuard(MEMCACHED_FRAMES, limit),

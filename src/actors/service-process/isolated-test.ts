@@ -36,7 +36,7 @@ async function run(request: TestRequest, memoryMb: number, log: Log): Promise<Co
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );
-  const process = new ServiceProcess(service.id, memoryMb, {
+  const process = new ServiceProcess(service, memoryMb, {
     onMessage: (message) => {
       if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
     },

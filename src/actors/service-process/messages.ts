@@ -6,7 +6,7 @@ import type { ConnectionState } from '../reconnecting-connection.js';
 import type { Figures } from './figures.js';
 
 /** Common to both kinds of work of such a process. */
-interface WorkRequest {
+export interface WorkRequest {
   readonly service: { readonly id: string; readonly type: ServiceType };
   readonly config: ServiceConfig;
   /** The size of one answer of the backend. */

@@ -1,20 +1,14 @@
 /**
  * One run of the process of a service, as the actor host sees it: requests, the memory limit, and its end. A process
- * that does not answer is killed. `src/processes/service.ts` is the program.
+ * that does not answer is killed.
  */
 import type { ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { toError } from '../../errors.js';
 import { ServiceError } from '../service-error.js';
-import { limitedNode } from './limited-node.js';
-import type { FromService, ServiceAnswer, ServiceRequest, ToService } from './messages.js';
+import { limitedProcess } from './limited-process.js';
+import type { FromService, ServiceAnswer, ServiceRequest, ToService, WorkRequest } from './messages.js';
+import { programOf } from './programs.js';
 
-const PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
-/**
- * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
- * much, and no threads for them.
- */
-const FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0'];
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
 const MAX_UNANSWERED = 3;
@@ -52,10 +46,9 @@ export class ServiceProcess {
 
   /**
    * Starts it. A failure to start is an end.
-   * @param id of the service, for the list of processes
    * @param memoryMb its limit
    */
-  constructor(id: string, memoryMb: number, listener: ServiceProcessListener) {
+  constructor(service: WorkRequest['service'], memoryMb: number, listener: ServiceProcessListener) {
     this.#memoryMb = memoryMb;
     this.#listener = listener;
     this.#startTimer = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
@@ -68,7 +61,7 @@ export class ServiceProcess {
       this.#onEnd(how);
       onEnded();
     };
-    this.#child = this.#spawn(id, end);
+    this.#child = this.#spawn(service, end);
   }
 
   get pid(): number | undefined {
@@ -103,12 +96,12 @@ export class ServiceProcess {
     await this.#ended;
   }
 
-  #spawn(id: string, onEnd: (how: string) => void): ChildProcess | undefined {
+  #spawn({ id, type }: WorkRequest['service'], onEnd: (how: string) => void): ChildProcess | undefined {
     const limits = { memoryMb: this.#memoryMb, fileMb: 0 };
-    const flags = [...FLAGS, `--max-old-space-size=${this.#memoryMb}`];
     let child: ChildProcess;
     try {
-      child = limitedNode([PROGRAM, id], limits, flags, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+      const program = programOf(type, id, this.#memoryMb);
+      child = limitedProcess(program, limits, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     } catch (thrown) {
       // As if it were reported by the process, as most failures to start are.
       setImmediate(() => onEnd(toError(thrown).message));
@@ -170,10 +163,15 @@ export class ServiceProcess {
 
   #explain(how: string): string {
     if (
-      /heap out of memory|Array buffer allocation failed|std::bad_alloc|Allocation failed/.test(this.#printed)
+      /heap out of memory|Array buffer allocation failed|std::bad_alloc|Allocation failed|memory allocation of/.test(
+        this.#printed,
+      )
     )
       return `it needed more than ${this.#memoryMb} MiB of memory (SERVICE_MEMORY_MB)`;
-    const [, error] = /^(?:\w*Error.*?|FATAL ERROR): (.+)$/m.exec(this.#printed) ?? [];
+    const [, error] =
+      /^(?:\w*Error.*?|FATAL ERROR): (.+)$/m.exec(this.#printed) ?? // Node
+      /^thread .* panicked at .*:\n(.+)$/m.exec(this.#printed) ?? // Rust
+      [];
     return error === undefined ? `it ended (${how})` : `it ended (${how}): ${error.trim()}`;
   }
 }

@@ -50,7 +50,7 @@ export class ServiceRun {
     this.socket = `${randomBytes(9).toString('hex')}.sock`;
     const handlerSocket = join(handlerFolder, this.socket);
     this.objectSocket = join(objectFolder, this.socket);
-    this.#process = new ServiceProcess(work.service.id, memoryMb, {
+    this.#process = new ServiceProcess(work.service, memoryMb, {
       onMessage: (message) => listener.onMessage(message),
       onEnd: (reason) => {
         // A process that is killed leaves its sockets behind.

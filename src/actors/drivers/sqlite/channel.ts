@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Abortable, stoppedOnAbort } from '../../driver-call.js';
 import { ServiceError, type ServiceErrorKind } from '../../service-error.js';
-import { limitedNode } from '../../service-process/limited-node.js';
+import { limitedProcess, nodeProgram } from '../../service-process/limited-process.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.js', import.meta.url));
 
@@ -101,10 +101,11 @@ export class SqliteChannel {
   constructor(file: OpenRequest, onLost: (error: ServiceError) => void) {
     this.#file = file;
     this.#onLost = onLost;
-    this.#process = limitedNode([PROGRAM], { memoryMb: MEMORY_MB, fileMb: maxFileMb(file) }, [], {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
+    this.#process = limitedProcess(
+      nodeProgram([PROGRAM], []),
+      { memoryMb: MEMORY_MB, fileMb: maxFileMb(file) },
+      { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+    );
     this.#process.on('error', (error) => this.#lose(`the process for the database failed: ${error.message}`));
     this.#process.on('exit', () => this.#lose('the process for the database has ended'));
   }

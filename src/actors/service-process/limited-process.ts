@@ -1,6 +1,6 @@
 /**
- * Starts a program of ours in a Node process with limits that the kernel enforces, for work that something hostile can
- * make endless or large. It gets nothing of the configuration: its environment is empty but for what Node needs to
+ * Starts a program of ours with limits that the kernel enforces, for work that something hostile can make endless or
+ * large. It gets nothing of the configuration: its environment is empty but for what Node needs to
  * verify certificates.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
@@ -9,7 +9,7 @@ import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
 /** What a process may use. */
 export interface ProcessLimits {
-  /** Besides what Node needs for itself, MiB. */
+  /** Besides what the program needs for itself, MiB. */
   readonly memoryMb: number;
   /** Size of each file that it writes, MiB. */
   readonly fileMb: number;
@@ -28,21 +28,28 @@ shift 2
 if setpriv --pdeathsig KILL true 2>/dev/null; then exec setpriv --pdeathsig KILL "$@"; fi
 exec "$@" ${WATCH_ARGUMENT}`;
 
+/** A program and its arguments. */
+export interface Program {
+  readonly command: readonly [file: string, ...args: string[]];
+  /** Data that it maps for itself, MiB. */
+  readonly ownMb: number;
+}
+
 /** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
 const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
 
-/**
- * @param program its path, and its arguments
- * @param flags of Node
- */
-export function limitedNode(
-  program: readonly string[],
+/** A program for Node. @param script its path, and its arguments */
+export function nodeProgram(script: readonly string[], flags: readonly string[]): Program {
+  return { command: [process.execPath, ...flags, ...script], ownMb: NODE_MB };
+}
+
+export function limitedProcess(
+  { command, ownMb }: Program,
   { memoryMb, fileMb }: ProcessLimits,
-  flags: readonly string[],
   options: Pick<SpawnOptions, 'stdio' | 'serialization'>,
 ): ChildProcess {
-  const limits = [(memoryMb + NODE_MB) * 1024, 2 * 1024 * fileMb].map((limit) => String(Math.round(limit)));
-  return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, process.execPath, ...flags, ...program], {
+  const limits = [(memoryMb + ownMb) * 1024, 2 * 1024 * fileMb].map((limit) => String(Math.round(limit)));
+  return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, ...command], {
     ...options,
     env: isolatedEnvironment(),
   });
