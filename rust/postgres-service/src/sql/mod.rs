@@ -1,7 +1,17 @@
 //! Statements of handlers: the payload of a call, its checks, and placeholders.
+#[cfg(test)]
+mod golden;
+mod number;
+mod payload;
+mod refuse;
+mod scan;
+
 use std::rc::Rc;
 
-use crate::error::CallError;
+use crate::error::{CallError, Kind};
+
+/// The protocol limits the number of parameters to 16 bits.
+const MAX_PARAMS: usize = 65_535;
 
 /// A statement that may be sent to the server.
 #[derive(Debug)]
@@ -26,6 +36,75 @@ pub enum Param {
 /// # Errors
 ///
 /// `invalid`, naming the wrong member, or saying why the statement is refused.
-pub fn parse(_payload: &[u8], _in_transaction: bool) -> Result<Statement, CallError> {
-    todo!()
+pub fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
+    let text = String::from_utf8_lossy(payload);
+    let payload::Payload { sql, params } = payload::read(&text).map_err(invalid)?;
+    let sql = check(&sql, params.count, in_transaction).map_err(invalid)?;
+    Ok(Statement { sql, params: params.values })
+}
+
+/// Returns the statement as it is sent, or why it is refused.
+fn check(sql: &str, params: usize, in_transaction: bool) -> Result<Rc<str>, String> {
+    let scanned = scan::scan(sql);
+    let refused = if in_transaction { scanned.refused_in_transaction } else { scanned.refused };
+    if let Some(refusal) = refused {
+        return Err(refusal.message());
+    }
+    if scanned.placeholders != params as f64 {
+        let hint = if scanned.numbered { "" } else { " (an operator with ? is written with ??)" };
+        let placeholders = count(scanned.placeholders, "placeholder");
+        let parameters = count(params as f64, "parameter");
+        return Err(format!("the statement has {placeholders} but {parameters} came with it{hint}"));
+    }
+    if params > MAX_PARAMS {
+        return Err(format!("a statement can have {MAX_PARAMS} parameters at most"));
+    }
+    Ok(scanned.sql)
+}
+
+fn count(n: f64, thing: &str) -> String {
+    format!("{} {thing}{}", number::print(n), if n == 1.0 { "" } else { "s" })
+}
+
+fn invalid(message: String) -> CallError {
+    CallError::new(Kind::Invalid, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(payload: &[u8]) -> String {
+        parse(payload, false).unwrap_err().message
+    }
+
+    #[test]
+    fn a_call_has_its_statement_and_values() {
+        let Statement { sql, params } = parse(br#"{"sql": "SELECT ?, ?", "params": [1, null]}"#, false).unwrap();
+        assert_eq!((&*sql, params), ("SELECT $1, $2", vec![Param::Text("1".to_owned()), Param::Null]));
+        let refused = parse(br#"{"sql": "BEGIN"}"#, true).unwrap_err();
+        assert_eq!(refused.kind, Kind::Invalid);
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_replaced() {
+        let Statement { sql, .. } = parse(b"{\"sql\": \"SELECT '\xff\xe2\x82'\"}", false).unwrap();
+        assert_eq!(&*sql, "SELECT '\u{fffd}\u{fffd}'");
+    }
+
+    #[test]
+    fn parameters_are_counted_up_to_any_number_and_kept_up_to_a_limit() {
+        let many = |n: usize| vec!["0"; n].join(",");
+        let payload = |sql: &str, n: usize| format!(r#"{{"sql": "{sql}", "params": [{}]}}"#, many(n)).into_bytes();
+        assert_eq!(parse(&payload("$65535", MAX_PARAMS), false).unwrap().params.len(), MAX_PARAMS);
+        assert_eq!(error(&payload("$65536", 65_536)), "a statement can have 65535 parameters at most");
+        assert_eq!(error(&payload(&"? ".repeat(65_536), 65_536)), "a statement can have 65535 parameters at most");
+        assert!(error(&payload("$1", 200_000)).ends_with("1 placeholder but 200000 parameters came with it"));
+        assert!(error(&payload(&"? ".repeat(200_000), 1)).starts_with("the statement has 200000 placeholders"));
+        let many_params = String::from_utf8(payload("", 200_000)).unwrap();
+        let read = payload::read(&many_params).unwrap();
+        assert_eq!(read.params.values.len(), MAX_PARAMS + 1);
+        let wrong = format!(r#"{{"sql": "", "params": [{}, []]}}"#, many(100_000));
+        assert!(error(wrong.as_bytes()).starts_with("payload.params[100000]: must be null, true"));
+    }
 }

@@ -1,0 +1,311 @@
+//! Finds the placeholders and the first words of a statement as PostgreSQL reads SQL: outside of strings, quoted names
+//! and comments. It does not validate the statement; the server does.
+//!
+//! It works on bytes: everything it looks for is ASCII, and in UTF-8 no byte of another character is. All bytes of
+//! other characters may be part of a name.
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use super::MAX_PARAMS;
+use super::refuse::{Refusal, WORDS, refusals};
+
+/// Limits of the cache of scans: handlers repeat few and short statements.
+const REMEMBERED: usize = 1_000;
+const REMEMBERED_LENGTH: usize = 20_000;
+
+/// A scanned statement, as it is sent to the server.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    pub sql: Rc<str>,
+    /// Number of parameters. Not an integer, because a statement may say `$99999999999999999999`.
+    pub placeholders: f64,
+    /// Whether placeholders have numbers (`$2`), which may be used more than once.
+    pub numbered: bool,
+    /// Why it is refused outside of transactions.
+    pub refused: Option<Refusal>,
+    pub refused_in_transaction: Option<Refusal>,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::new(Cache::default());
+}
+
+#[derive(Default)]
+struct Cache {
+    known: HashMap<Rc<str>, Scanned>,
+    /// Oldest first.
+    order: VecDeque<Rc<str>>,
+}
+
+/// Scans a statement; results are cached.
+pub fn scan(sql: &str) -> Scanned {
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(known) = cache.known.get(sql) {
+            return known.clone();
+        }
+        let (text, scanned) = Scanner::new(sql).scan();
+        if sql.len() <= REMEMBERED_LENGTH {
+            if cache.known.len() >= REMEMBERED {
+                if let Some(oldest) = cache.order.pop_front() {
+                    cache.known.remove(&oldest);
+                }
+            }
+            cache.order.push_back(Rc::clone(&text));
+            cache.known.insert(text, scanned.clone());
+        }
+        scanned
+    })
+}
+
+/// What `?` stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// A placeholder, and `??` the operator.
+    Question,
+    /// The operator: there is a `$1`.
+    Native,
+}
+
+struct Scanner<'a> {
+    sql: &'a str,
+    bytes: &'a [u8],
+    words: Vec<String>,
+    style: Style,
+    /// The highest number of a native placeholder.
+    highest: f64,
+    /// Number of `?` placeholders.
+    questions: usize,
+    /// The statement with `$n` for `?`, up to `copied`.
+    sent: String,
+    copied: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn new(sql: &'a str) -> Self {
+        Self {
+            sql,
+            bytes: sql.as_bytes(),
+            words: Vec::new(),
+            style: Style::Question,
+            highest: 0.0,
+            questions: 0,
+            sent: String::new(),
+            copied: 0,
+        }
+    }
+
+    /// Returns the text of the statement, and what is known about it.
+    fn scan(mut self) -> (Rc<str>, Scanned) {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            at = self.token_end(at);
+        }
+        let text: Rc<str> = Rc::from(self.sql);
+        let numbered = self.style == Style::Native;
+        let sql = if numbered || self.copied == 0 {
+            Rc::clone(&text)
+        } else {
+            self.sent.push_str(&self.sql[self.copied..]);
+            Rc::from(self.sent)
+        };
+        let placeholders = if numbered { self.highest } else { self.questions as f64 };
+        let (refused, refused_in_transaction) = refusals(&self.words);
+        (text, Scanned { sql, placeholders, numbered, refused, refused_in_transaction })
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    /// The end of the token that begins at `at`.
+    fn token_end(&mut self, at: usize) -> usize {
+        match self.bytes[at] {
+            // A doubled quote is read as two adjacent strings, which is equivalent here.
+            b'\'' => self.behind("'", at + 1),
+            b'"' => self.behind("\"", at + 1),
+            b'-' if self.byte(at + 1) == Some(b'-') => self.line_end(at),
+            b'/' if self.byte(at + 1) == Some(b'*') => self.comment_end(at + 2),
+            b'?' => self.question(at),
+            b'$' => self.dollar(at),
+            byte if is_name_start(byte) => self.word(at),
+            _ => at + 1,
+        }
+    }
+
+    /// The position after the next `end`, or that of the end of the text.
+    fn behind(&self, end: &str, from: usize) -> usize {
+        let found = self.sql.get(from..).and_then(|rest| rest.find(end));
+        found.map_or(self.bytes.len(), |index| from + index + end.len())
+    }
+
+    /// The end of a line comment; a carriage return ends a line, too.
+    fn line_end(&self, start: usize) -> usize {
+        let end = self.bytes[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        end.map_or(self.bytes.len(), |index| start + index + 1)
+    }
+
+    /// The end of a comment, which may contain others.
+    fn comment_end(&self, mut at: usize) -> usize {
+        let mut depth = 1;
+        while depth > 0 {
+            match (self.byte(at), self.byte(at + 1)) {
+                (Some(b'/'), Some(b'*')) => depth += 1,
+                (Some(b'*'), Some(b'/')) => depth -= 1,
+                (Some(_), _) => {
+                    at += 1;
+                    continue;
+                }
+                (None, _) => return self.bytes.len(),
+            }
+            at += 2;
+        }
+        at
+    }
+
+    fn word(&mut self, start: usize) -> usize {
+        let end = start + self.bytes[start..].iter().take_while(|&&byte| is_name_part(byte)).count();
+        if self.words.len() < WORDS {
+            // Letters of other alphabets may have capitals in ASCII, as the server's locale may say, too.
+            self.words.push(self.sql[start..end].to_uppercase());
+        }
+        let is_escape_string = matches!(&self.bytes[start..end], b"E" | b"e") && self.byte(end) == Some(b'\'');
+        if is_escape_string { self.escape_string_end(end) } else { end }
+    }
+
+    /// The end of a string with escapes, whose quote is at `start`. It continues if the next line begins with a quote.
+    fn escape_string_end(&self, start: usize) -> usize {
+        let mut end = self.escaped_end(start);
+        while let Some(quote) = self.continuation(end) {
+            end = self.escaped_end(quote);
+        }
+        end
+    }
+
+    /// The position after the quote that ends the part of such a string.
+    fn escaped_end(&self, start: usize) -> usize {
+        let mut at = start + 1;
+        while let Some(byte) = self.byte(at) {
+            match byte {
+                b'\'' => return at + 1,
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+        self.bytes.len()
+    }
+
+    /// The position of the quote with which the next line begins, if that is what follows at `from`.
+    fn continuation(&self, from: usize) -> Option<usize> {
+        let rest = self.sql.get(from..)?;
+        let line = rest.trim_start_matches([' ', '\t', '\x0c', '\x0b']);
+        let next = line.strip_prefix(['\n', '\r'])?.trim_start_matches(is_space);
+        next.starts_with('\'').then(|| self.sql.len() - next.len())
+    }
+
+    /// `$1`, or a string between `$$` or `$name$`.
+    fn dollar(&mut self, at: usize) -> usize {
+        let digits = self.bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits > 0 {
+            let end = at + 1 + digits;
+            self.style = Style::Native;
+            self.highest = self.highest.max(self.sql[at + 1..end].parse().unwrap_or(f64::INFINITY));
+            return end;
+        }
+        // The name has no `$`, and does not begin with a digit.
+        let name =
+            self.bytes[at + 1..].iter().take_while(|&&byte| is_name_start(byte) || byte.is_ascii_digit()).count();
+        let end = at + 1 + name;
+        if self.byte(end) == Some(b'$') { self.behind(&self.sql[at..=end], end + 1) } else { at + 1 }
+    }
+
+    /// Without `$n`, `?` is a placeholder and `??` the operator.
+    fn question(&mut self, at: usize) -> usize {
+        let is_operator = self.byte(at + 1) == Some(b'?');
+        let end = if is_operator { at + 2 } else { at + 1 };
+        if !is_operator {
+            self.questions += 1;
+        }
+        // What has too many is refused, whatever its text.
+        if self.style == Style::Native || self.questions > MAX_PARAMS {
+            return end;
+        }
+        self.sent.push_str(&self.sql[self.copied..at]);
+        self.copied = end;
+        if is_operator {
+            self.sent.push('?');
+        } else {
+            self.sent.push('$');
+            self.sent.push_str(&self.questions.to_string());
+        }
+        end
+    }
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+fn is_name_part(byte: u8) -> bool {
+    is_name_start(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+/// The blanks of the scans in TypeScript, which are more than the server's.
+fn is_space(character: char) -> bool {
+    character == '\u{feff}' || (character.is_whitespace() && character != '\u{85}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_text_is_the_same_allocation_while_it_is_cached() {
+        let first = scan("SELECT ? -- same");
+        assert!(Rc::ptr_eq(&first.sql, &scan("SELECT ? -- same").sql));
+        let long = format!("SELECT ? -- {}", "x".repeat(REMEMBERED_LENGTH));
+        assert!(!Rc::ptr_eq(&scan(&long).sql, &scan(&long).sql));
+        for i in 0..REMEMBERED {
+            scan(&format!("SELECT {i}"));
+        }
+        assert!(!Rc::ptr_eq(&first.sql, &scan("SELECT ? -- same").sql));
+        CACHE.with_borrow(|cache| {
+            assert_eq!(cache.known.len(), REMEMBERED);
+            assert_eq!(cache.order.len(), REMEMBERED);
+        });
+    }
+
+    #[test]
+    fn any_text_is_scanned_to_its_end() {
+        const UNITS: [&str; 23] = [
+            "'", "\"", "`", "[", "]", "$", "?", ":", "@", "\\", "/", "*", "-", "#", "!", "\n", " ", "a", "E", "1", ";",
+            "ü", "😀",
+        ];
+        // A generator of Lehmer, so that each run is the same.
+        let mut state: u64 = 1;
+        for _ in 0..20_000 {
+            let mut sql = String::new();
+            for _ in 0..16 {
+                state = state * 48_271 % 0x7fff_ffff;
+                sql.push_str(UNITS[state as usize % UNITS.len()]);
+            }
+            let scanned = scan(&sql);
+            if scanned.placeholders == 0.0 && !sql.contains("??") {
+                assert_eq!(&*scanned.sql, sql);
+            }
+        }
+    }
+
+    #[test]
+    fn long_statements_are_scanned_quickly() {
+        let start = std::time::Instant::now();
+        let many = format!("SELECT {} '{}'", "?, 'x', ".repeat(60_000), "a".repeat(5_000_000));
+        assert_eq!(scan(&many).placeholders, 60_000.0);
+        assert_eq!(scan(&format!("E{}?", "'a'\n".repeat(200_000))).placeholders, 1.0);
+        assert_eq!(scan(&format!("E'a'{}?", " ".repeat(200_000))).placeholders, 1.0);
+        for unit in ["/*", "$a", "$a$", "E'", "--", "? ", "??", "E'a' \n ", "$1"] {
+            scan(&unit.repeat(2_000_000));
+        }
+        assert!(start.elapsed().as_secs() < 20, "took {:?}", start.elapsed());
+    }
+}

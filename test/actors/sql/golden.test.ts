@@ -1,0 +1,68 @@
+/** The cases that the tests of the process of postgres services read, too: both read statements alike. */
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import { ServiceError } from '../../../src/actors/service-error.js';
+import { checkStatement, JsonText, parseStatement, type SqlValue } from '../../../src/actors/sql/statement.js';
+
+interface Cases {
+  readonly statements: readonly {
+    readonly sql: string;
+    readonly params: number;
+    readonly in_transaction: boolean;
+    readonly sent?: string;
+    readonly error?: string;
+  }[];
+  readonly payloads: readonly {
+    readonly payload: string;
+    readonly sql?: string;
+    readonly sent?: readonly (null | string | { readonly base64: string })[];
+    readonly error?: string;
+  }[];
+}
+
+/** What is wrong with a text that is no JSON is in the words of its parser. */
+const NOT_JSON = 'payload: must be JSON: ';
+
+/** As it is sent: bytes in binary format, everything else as text. */
+function sent(value: SqlValue): null | string | { base64: string } {
+  if (value === null) return null;
+  if (Buffer.isBuffer(value)) return { base64: value.toString('base64') };
+  return asSent(value instanceof JsonText ? value.text : String(value));
+}
+
+/** Lone surrogates cannot be sent. */
+const asSent = (text: string) => Buffer.from(text).toString();
+
+function outcomeOf<R extends object>(work: () => R): R | { error: string } {
+  try {
+    return work();
+  } catch (thrown) {
+    if (!(thrown instanceof ServiceError) || thrown.kind !== 'invalid') throw thrown;
+    return { error: thrown.message.startsWith(NOT_JSON) ? NOT_JSON : thrown.message };
+  }
+}
+
+describe('statements of handlers, in both languages', () => {
+  let cases: Cases;
+  before(async () => {
+    cases = JSON.parse(await readFile('test/golden/statements.json', 'utf8')) as Cases;
+  });
+
+  it('are translated and refused alike', () => {
+    for (const { sql, params, in_transaction, ...expected } of cases.statements) {
+      const statement = { sql, params: Array<null>(params).fill(null) };
+      const outcome = outcomeOf(() => ({ sent: checkStatement(statement, 'postgres', in_transaction).sql }));
+      expect(outcome, sql).to.deep.equal(expected);
+    }
+  });
+
+  it('are read alike', () => {
+    for (const { payload, ...expected } of cases.payloads) {
+      const outcome = outcomeOf(() => {
+        const { sql, params } = parseStatement(Buffer.from(payload));
+        return { sql: asSent(sql), sent: params.map(sent) };
+      });
+      expect(outcome, payload).to.deep.equal(expected);
+    }
+  });
+});
