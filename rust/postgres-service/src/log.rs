@@ -1,9 +1,11 @@
 //! Log lines, which the actor host writes with its other lines of this service.
 use std::rc::Rc;
 
+use serde::Serialize;
 use serde_json::Value;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     Debug,
     Info,

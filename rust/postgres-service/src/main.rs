@@ -3,11 +3,15 @@
 mod control;
 mod error;
 mod log;
+mod parent;
 mod pg;
 mod serve;
 mod sql;
+mod text;
 mod wire;
 
 fn main() {
+    parent::ignore_signals();
+    parent::watch_if_asked();
     control::run();
 }

@@ -1,10 +1,21 @@
 //! The frames of `docs/SERVICE-PROTOCOL.md`, from the sources of the SDK: one codec for both ends.
 #[allow(dead_code)]
-#[path = "../../../sdk/core/src/wire/buffer.rs"]
-mod buffer;
-#[allow(dead_code)]
 #[path = "../../../sdk/core/src/wire/frame.rs"]
 mod frame;
 
-pub use buffer::Buffer;
-pub use frame::{FrameError, Kind, header};
+pub use frame::{
+    Decoded, Frame, FrameError, HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, decode, header, parse_header,
+};
+
+/// What is wrong with a frame, in the words of `src/wire/codec.ts`.
+pub fn problem_of(error: FrameError) -> String {
+    let too_long =
+        |part: &str, length: u32, limit: usize| format!("{part} length {length} is over the limit of {limit}");
+    match error {
+        FrameError::Version(version) => format!("Unknown protocol version {version}"),
+        FrameError::Kind(kind) => format!("Unknown frame kind {kind}"),
+        FrameError::Reserved(_) => "Reserved bytes are not 0".to_owned(),
+        FrameError::HeadTooLong(length) => too_long("Head", length, MAX_HEAD_BYTES),
+        FrameError::BodyTooLong(length) => too_long("Body", length, MAX_BODY_BYTES),
+    }
+}

@@ -1,0 +1,119 @@
+//! What has arrived on a connection. Small, because there are many connections and most frames are small; it grows with
+//! what is received, never by a length that a header claims.
+use crate::wire::{Decoded, Frame, FrameError, HEADER_BYTES, decode, parse_header};
+
+/// Room that every connection has.
+pub const BUFFER_BYTES: usize = 4 * 1024;
+/// A larger frame gets memory of exactly its size.
+const LARGE_FRAME_BYTES: usize = 1024 * 1024;
+/// That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing.
+const EARNEST: usize = 16;
+
+#[derive(Default)]
+pub struct Incoming {
+    bytes: Vec<u8>,
+    /// Where the bytes begin that are not part of a frame handed out yet.
+    start: usize,
+}
+
+impl Incoming {
+    /// Where to read into; has room.
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        if self.start == self.bytes.len() {
+            self.start = 0;
+            self.bytes.clear();
+            // The memory of a large frame is not kept.
+            if self.bytes.capacity() > BUFFER_BYTES {
+                self.bytes = Vec::new();
+            }
+        } else if self.start > 0 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        let length = self.bytes.len();
+        if length == self.bytes.capacity() {
+            let wanted = (length * 2).max(BUFFER_BYTES);
+            let frame = self.frame_bytes();
+            let is_earnest = frame > LARGE_FRAME_BYTES && length >= frame / EARNEST;
+            self.bytes.reserve_exact(if is_earnest { frame } else { wanted } - length);
+        }
+        &mut self.bytes
+    }
+
+    /// The next whole frame.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+        match decode(&self.bytes[self.start..])? {
+            Decoded::Incomplete(_) => Ok(None),
+            Decoded::Frame(frame, taken) => {
+                self.start += taken;
+                Ok(Some(frame))
+            }
+        }
+    }
+
+    /// Bytes that have arrived and are not part of a frame handed out yet.
+    pub fn buffered(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    /// Bytes that it holds beyond its usual buffer.
+    pub fn grown_by(&self) -> usize {
+        self.buffered().saturating_sub(BUFFER_BYTES)
+    }
+
+    /// The length of the frame that is arriving; 0 while it is not known.
+    fn frame_bytes(&self) -> usize {
+        match parse_header(&self.bytes[self.start..]) {
+            Ok(Some(header)) => HEADER_BYTES + header.head_len + header.body_len,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Kind, header};
+
+    /// As a socket does it.
+    fn arrive(incoming: &mut Incoming, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = incoming.room();
+            let count = bytes.len().min(room.capacity() - room.len());
+            room.extend_from_slice(&bytes[..count]);
+            bytes = &bytes[count..];
+        }
+    }
+
+    fn frame(number: u32, body: &[u8]) -> Vec<u8> {
+        [&header(Kind::Request, number, 2, body.len()), b"{}".as_slice(), body].concat()
+    }
+
+    #[test]
+    fn frames_come_out_as_they_were() {
+        let mut incoming = Incoming::default();
+        let bytes = [frame(1, b"one"), frame(2, &[7; 10_000]), frame(3, b"")].concat();
+        let mut lengths = Vec::new();
+        for piece in bytes.chunks(100) {
+            arrive(&mut incoming, piece);
+            while let Some(frame) = incoming.next_frame().unwrap() {
+                lengths.push((frame.number, frame.body.len()));
+            }
+        }
+        assert_eq!(lengths, [(1, 3), (2, 10_000), (3, 0)]);
+        assert_eq!(incoming.room().capacity(), BUFFER_BYTES);
+    }
+
+    #[test]
+    fn memory_grows_with_what_arrives() {
+        let mut incoming = Incoming::default();
+        let bytes = frame(1, &vec![0; 32 * LARGE_FRAME_BYTES]);
+        arrive(&mut incoming, &bytes[..20_000]);
+        assert!(incoming.room().capacity() < 50_000);
+        assert_eq!(incoming.grown_by(), 20_000 - BUFFER_BYTES);
+        arrive(&mut incoming, &bytes[20_000..]);
+        assert_eq!(incoming.bytes.capacity(), bytes.len());
+        assert!(incoming.next_frame().unwrap().is_some());
+        assert_eq!((incoming.buffered(), incoming.grown_by()), (0, 0));
+    }
+}
