@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { fail, ROOT, run, step } from './prepare.mjs';
+import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 
 const PROGRAMS = { 'postgres-service': 'edge-postgres-service' };
 
@@ -45,12 +45,13 @@ function contentKey(compiler) {
 }
 
 async function compile(cached) {
+  await requireRust();
   step('Building the native programs, once for this version');
   const target = join(CACHE, 'target');
   const code = await run('cargo', ['build', '--release', '--locked'], {
     cwd: join(ROOT, 'rust'),
     env: { ...process.env, CARGO_TARGET_DIR: target },
-  }).catch((error) => fail(`cargo cannot be run: ${error.message}`));
+  });
   if (code !== 0) fail('The native programs could not be built; cargo printed the reason above.');
   for (const [name, crate] of Object.entries(PROGRAMS))
     place(join(target, 'release', crate), join(cached, name));
