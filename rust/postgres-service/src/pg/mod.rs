@@ -1,4 +1,24 @@
 //! The database of a service: its pool of connections, which are opened again when the server was away.
+//!
+//! Below `Database` are: the `pool`, which leases a `connection` to each call or `transaction`; a `statement` on it,
+//! whose `messages` become `rows` of JSON by their `types`; and how a connection is opened, `connect`, `tls`, `login`.
+mod certificate;
+mod connect;
+mod connection;
+mod database;
+mod failure;
+mod lease;
+mod login;
+mod messages;
+mod open;
+mod pool;
+mod prepared;
+mod rows;
+mod statement;
+mod tls;
+mod transaction;
+mod types;
+
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -6,7 +26,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CallError;
 use crate::log::Log;
-use crate::sql::Statement;
+
+#[allow(unused_imports)]
+pub use database::{Database, not_connected};
+pub use transaction::Transaction;
 
 /// The config of the service, as the contract has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,14 +54,31 @@ pub enum SslMode {
     VerifyFull,
 }
 
+impl SslMode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
 /// Whether the server can be reached; the JSON is that of `ConnectionState` in TypeScript.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum State {
     /// During the first attempt, at the start or after a connection was lost.
     Connecting,
-    Connected { message: String, latency_ms: u64 },
-    Unreachable { reason: String },
+    Connected {
+        message: String,
+        latency_ms: u64,
+    },
+    Unreachable {
+        reason: String,
+    },
 }
 
 /// What a statement has answered.
@@ -54,59 +94,20 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerLimit(pub usize);
 
-pub struct Database;
-
-impl Database {
-    /// Begins to connect. `on_state` is called with each new state.
-    pub fn open(_config: Config, _limit: AnswerLimit, _log: Log, _on_state: impl Fn(&State) + 'static) -> Rc<Self> {
-        todo!()
-    }
-
-    pub fn state(&self) -> State {
-        todo!()
-    }
-
-    /// Resolves when the first attempt to connect, at the start or after a loss, has succeeded or failed.
-    pub async fn settled(&self) {
-        todo!()
-    }
-
-    /// Runs a statement on a connection of its own. To drop the future aborts it: the statement is cancelled on the
-    /// server and its connection closed.
-    pub async fn run(&self, _statement: &Statement, _wants_rows: bool) -> Result<Answer, CallError> {
-        todo!()
-    }
-
-    /// Opens a transaction. To drop the future aborts it likewise.
-    pub async fn begin(&self) -> Result<Transaction, CallError> {
-        todo!()
-    }
-
-    /// After a call has exceeded its deadline: checks over a new connection whether the server still answers.
-    pub fn verify(&self) {
-        todo!()
-    }
-
-    /// Closes all connections; calls that are under way fail.
-    pub async fn close(&self) {
-        todo!()
-    }
+/// The server of a service.
+struct Target {
+    config: Config,
+    /// `host:port`
+    address: String,
+    /// The largest message that it may send, bytes.
+    message_limit: usize,
 }
 
-/// An open transaction and its connection. Dropped without an end, it is rolled back.
-pub struct Transaction;
-
-impl Transaction {
-    pub async fn run(&self, _statement: &Statement, _wants_rows: bool) -> Result<Answer, CallError> {
-        todo!()
-    }
-
-    pub async fn commit(&self) -> Result<(), CallError> {
-        todo!()
-    }
-
-    pub async fn rollback(&self) {
-        todo!()
+impl Target {
+    fn new(config: Config, limit: AnswerLimit) -> Self {
+        // Bytes come as text of twice their length, and a row may have more than one value.
+        let message_limit = limit.0.saturating_mul(5) / 2;
+        Self { address: format!("{}:{}", config.host, config.port), config, message_limit }
     }
 }
 
@@ -119,6 +120,14 @@ pub struct Tested {
 }
 
 /// Opens a connection, makes one round trip, and closes it.
-pub async fn test(_config: Config, _limit: AnswerLimit, _log: Log, _timeout: Duration) -> Result<Tested, CallError> {
-    todo!()
+///
+/// # Errors
+///
+/// `deadline` when the server does not answer in time, even if it has accepted the connection; else why it cannot be
+/// reached, or refuses.
+pub async fn test(config: Config, limit: AnswerLimit, _log: Log, timeout: Duration) -> Result<Tested, CallError> {
+    let encryptions = tls::encryptions(&config);
+    let target = Rc::new(Target::new(config, limit));
+    let opened = open::open(&target, &encryptions, timeout, |_| {}).await.map_err(|failure| failure.error)?;
+    Ok(Tested { message: opened.tested.message.clone(), latency_ms: opened.tested.latency_ms })
 }

@@ -1,0 +1,204 @@
+//! Rows of a result as JSON, written as they arrive.
+use std::cell::OnceCell;
+
+use super::failure::{Failure, MAX_RESULT_BYTES, result_too_large};
+use super::messages::Members;
+use super::types::{Encoder, Types, write_escaped};
+
+/// The columns of a result.
+pub struct Columns {
+    /// The JSON text up to the first row.
+    head: Vec<u8>,
+    pub oids: Vec<u32>,
+    /// There once all types are known.
+    encoders: OnceCell<Vec<Encoder>>,
+}
+
+impl Columns {
+    /// Reads a RowDescription. `None`: it is garbled.
+    pub fn read(body: &[u8]) -> Option<Self> {
+        let mut members = Members(body);
+        let count = usize::try_from(members.i16()?).ok()?;
+        let mut oids = Vec::with_capacity(count);
+        let mut head = b"{\"columns\":[".to_vec();
+        for index in 0..count {
+            if index > 0 {
+                head.push(b',');
+            }
+            write_escaped(members.text()?, &mut head);
+            // The table and the column in it; then size, modifier and format, which is text.
+            members.bytes(6)?;
+            oids.push(members.i32()?.cast_unsigned());
+            members.bytes(8)?;
+        }
+        head.extend_from_slice(b"],\"rows\":[");
+        Some(Self { head, oids, encoders: OnceCell::new() })
+    }
+
+    /// Whether it is worth to be kept with a prepared statement.
+    pub fn is_small(&self) -> bool {
+        self.head.len() <= 64 * 1024
+    }
+
+    /// `None` while there are unknown types.
+    pub fn encoders(&self, types: &Types) -> Option<&[Encoder]> {
+        if self.encoders.get().is_none() {
+            let known: Option<Vec<_>> = self.oids.iter().map(|oid| types.encoder(*oid)).collect();
+            // It was empty.
+            let _ = self.encoders.set(known?);
+        }
+        self.encoders.get().map(Vec::as_slice)
+    }
+
+    pub fn unknown(&self, types: &Types) -> Vec<u32> {
+        let mut unknown: Vec<_> = self.oids.iter().copied().filter(|oid| types.encoder(*oid).is_none()).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        unknown
+    }
+}
+
+/// The JSON text of a result.
+pub struct ResultText {
+    text: Vec<u8>,
+    rows: usize,
+}
+
+impl ResultText {
+    /// Without columns when the statement returns no rows.
+    pub fn new(columns: Option<&Columns>) -> Self {
+        let head = columns.map_or(&b"{\"columns\":[],\"rows\":["[..], |columns| &columns.head);
+        let mut text = Vec::with_capacity(head.len() + 256);
+        text.extend_from_slice(head);
+        Self { text, rows: 0 }
+    }
+
+    /// Adds a DataRow.
+    ///
+    /// # Errors
+    ///
+    /// The row is garbled, or the result has become too large.
+    pub fn add(&mut self, body: &[u8], encoders: &[Encoder]) -> Result<(), Failure> {
+        self.text.extend_from_slice(if self.rows == 0 { b"[" } else { b",[" });
+        self.rows += 1;
+        self.write(body, encoders).ok_or(Failure::Garbled)?;
+        self.text.push(b']');
+        if self.text.len() > MAX_RESULT_BYTES { Err(result_too_large()) } else { Ok(()) }
+    }
+
+    fn write(&mut self, body: &[u8], encoders: &[Encoder]) -> Option<()> {
+        let mut members = Members(body);
+        if usize::try_from(members.i16()?).ok()? != encoders.len() {
+            return None;
+        }
+        for (index, encoder) in encoders.iter().enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
+            match value(&mut members)? {
+                None => self.text.extend_from_slice(b"null"),
+                Some(value) => encoder.write(value, &mut self.text),
+            }
+        }
+        Some(())
+    }
+
+    /// The complete text.
+    ///
+    /// # Errors
+    ///
+    /// It is too large.
+    pub fn finish(mut self, rows_affected: u64) -> Result<Vec<u8>, Failure> {
+        let end = format!("],\"rows_affected\":{rows_affected},\"last_insert_id\":null}}");
+        self.text.extend_from_slice(end.as_bytes());
+        if self.text.len() > MAX_RESULT_BYTES { Err(result_too_large()) } else { Ok(self.text) }
+    }
+}
+
+/// Rows whose types must be looked up first.
+#[derive(Default)]
+pub struct PendingRows {
+    /// For each row its length, and its DataRow.
+    bytes: Vec<u8>,
+}
+
+impl PendingRows {
+    pub fn add(&mut self, body: &[u8]) {
+        self.bytes.extend_from_slice(&body.len().to_ne_bytes());
+        self.bytes.extend_from_slice(body);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        std::iter::from_fn(move || {
+            let (length, after) = rest.split_first_chunk()?;
+            let (body, next) = after.split_at_checked(usize::from_ne_bytes(*length))?;
+            rest = next;
+            Some(body)
+        })
+    }
+}
+
+/// The values of a row as they came, for statements of this process itself. `None`: it is garbled.
+pub fn values(body: &[u8]) -> Option<Vec<Option<&[u8]>>> {
+    let mut members = Members(body);
+    let count = usize::try_from(members.i16()?).ok()?;
+    (0..count).map(|_| value(&mut members)).collect()
+}
+
+/// `Some(None)` is null.
+fn value<'a>(members: &mut Members<'a>) -> Option<Option<&'a [u8]>> {
+    match members.i32()? {
+        -1 => Some(None),
+        length => Some(Some(members.bytes(usize::try_from(length).ok()?)?)),
+    }
+}
+
+/// From tags like `INSERT 0 5`; `SELECT 5` counts only for CREATE TABLE ... AS.
+pub fn rows_affected(tag: &[u8], has_columns: bool) -> u64 {
+    let words: Vec<&[u8]> = tag.split(|&byte| byte == b' ').collect();
+    let count = match words[..] {
+        [b"INSERT", oid, count] if !oid.is_empty() && oid.iter().all(u8::is_ascii_digit) => count,
+        [b"UPDATE" | b"DELETE" | b"MERGE", count] => count,
+        [b"SELECT", count] if !has_columns => count,
+        _ => return 0,
+    };
+    if !count.iter().all(u8::is_ascii_digit) {
+        return 0;
+    }
+    std::str::from_utf8(count).ok().and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_changed_rows() {
+        assert_eq!(rows_affected(b"INSERT 0 5", false), 5);
+        assert_eq!(rows_affected(b"UPDATE 7", true), 7);
+        assert_eq!(rows_affected(b"SELECT 3", true), 0);
+        assert_eq!(rows_affected(b"SELECT 3", false), 3);
+        assert_eq!(rows_affected(b"COPY 3", false), 0);
+        assert_eq!(rows_affected(b"INSERT 5", false), 0);
+        assert_eq!(rows_affected(b"UPDATE +5", false), 0);
+    }
+
+    #[test]
+    fn refuses_garbled_rows() {
+        let mut text = ResultText::new(None);
+        assert!(matches!(text.add(&(-5_i16).to_be_bytes(), &[]), Err(Failure::Garbled)));
+        assert!(matches!(text.add(b"\0\x01\0\0\0\x09a", &[Encoder::Escaped]), Err(Failure::Garbled)));
+        assert!(matches!(text.add(b"\0\x01\xff\xff\xff\xf0", &[Encoder::Escaped]), Err(Failure::Garbled)));
+        assert!(matches!(text.add(b"\0\x02", &[Encoder::Escaped]), Err(Failure::Garbled)));
+    }
+
+    #[test]
+    fn keeps_rows() {
+        let mut rows = PendingRows::default();
+        rows.add(b"\0\x01\xff\xff\xff\xff");
+        rows.add(b"\0\x01\0\0\0\x01a");
+        let read: Vec<_> = rows.iter().map(values).collect();
+        assert_eq!(read, [Some(vec![None]), Some(vec![Some(&b"a"[..])])]);
+    }
+}

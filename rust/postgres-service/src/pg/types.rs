@@ -1,0 +1,350 @@
+//! Converts values of PostgreSQL from text format to JSON; the table is in `docs/SERVICE-PROTOCOL.md`.
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Looks types up. The element is null when it is not an array; domains are resolved.
+pub const CATALOG: &str = "
+  SELECT t.oid, CASE WHEN e.typbasetype <> 0 THEN e.typbasetype ELSE e.oid END AS element,
+         coalesce(e.typdelim, ',')::text AS delimiter
+  FROM pg_catalog.pg_type t
+  LEFT JOIN pg_catalog.pg_type e ON t.typcategory = 'A' AND e.oid = t.typelem
+  WHERE t.oid = ANY ($1::oid[])";
+
+/// A server that has more types than this, or invents them, has them looked up again.
+const MAX_LEARNED: usize = 20_000;
+/// Arrays of arrays, which domains make possible, are read recursively. Deeper ones are texts.
+const MAX_DEPTH: u8 = 8;
+
+/// Converts a value from text format to JSON.
+#[derive(Clone, Debug)]
+pub enum Encoder {
+    Boolean,
+    Bytea,
+    AsIs,
+    /// Quotes NaN, Infinity and -Infinity.
+    Float,
+    /// For types whose text needs no escaping.
+    Quoted,
+    /// `2026-01-31 23:59:59.5`; also `infinity`, and `... BC`.
+    Timestamp,
+    /// The session is in UTC, so the offset is always this.
+    Timestamptz,
+    Escaped,
+    Array(Rc<ArrayEncoder>),
+}
+
+#[derive(Debug)]
+pub struct ArrayEncoder {
+    element: Encoder,
+    delimiter: u8,
+    depth: u8,
+}
+
+/// The encoders of one database. Its own types are looked up in the catalog on first use.
+#[derive(Default)]
+pub struct Types {
+    learned: RefCell<HashMap<u32, Encoder>>,
+}
+
+/// A row of the catalog.
+pub struct CatalogRow {
+    pub oid: u32,
+    pub element: Option<u32>,
+    pub delimiter: u8,
+}
+
+impl Types {
+    /// `None` for an unknown type, which must be looked up.
+    pub fn encoder(&self, oid: u32) -> Option<Encoder> {
+        built_in(oid).or_else(|| self.learned.borrow().get(&oid).cloned())
+    }
+
+    /// Adds the types that were looked up; those that the catalog does not have are texts.
+    pub fn learn(&self, oids: &[u32], rows: &[CatalogRow]) {
+        if self.learned.borrow().len() > MAX_LEARNED {
+            self.learned.borrow_mut().clear();
+        }
+        let found: HashMap<u32, &CatalogRow> = rows.iter().map(|row| (row.oid, row)).collect();
+        for oid in oids {
+            let array = found.get(oid).and_then(|row| Some((row.element?, row.delimiter)));
+            let encoder = match array {
+                None => Encoder::Escaped,
+                Some((element, delimiter)) => array_of(self.encoder(element).unwrap_or(Encoder::Escaped), delimiter),
+            };
+            self.learned.borrow_mut().insert(*oid, encoder);
+        }
+    }
+}
+
+fn array_of(element: Encoder, delimiter: u8) -> Encoder {
+    let depth = 1 + if let Encoder::Array(inner) = &element { inner.depth } else { 0 };
+    if depth > MAX_DEPTH {
+        return Encoder::Escaped;
+    }
+    Encoder::Array(Rc::new(ArrayEncoder { element, delimiter, depth }))
+}
+
+/// Fixed oids of base types and their arrays.
+fn built_in(oid: u32) -> Option<Encoder> {
+    Some(match oid {
+        16 => Encoder::Boolean,
+        17 => Encoder::Bytea,
+        // int8, int2, int4, oid, json, jsonb
+        20 | 21 | 23 | 26 | 114 | 3802 => Encoder::AsIs,
+        700 | 701 => Encoder::Float,
+        // numeric, date, time, timetz, interval, uuid
+        1700 | 1082 | 1083 | 1266 | 1186 | 2950 => Encoder::Quoted,
+        1114 => Encoder::Timestamp,
+        1184 => Encoder::Timestamptz,
+        // "char", name, text, bpchar, varchar, unknown, cidr, macaddr, inet
+        18 | 19 | 25 | 1042 | 1043 | 705 | 650 | 829 | 869 => Encoder::Escaped,
+        1000 => array_of(Encoder::Boolean, b','),
+        1001 => array_of(Encoder::Bytea, b','),
+        1016 | 1005 | 1007 | 1028 | 199 | 3807 => array_of(Encoder::AsIs, b','),
+        1021 | 1022 => array_of(Encoder::Float, b','),
+        1231 | 1182 | 1183 | 1270 | 1187 | 2951 => array_of(Encoder::Quoted, b','),
+        1115 => array_of(Encoder::Timestamp, b','),
+        1185 => array_of(Encoder::Timestamptz, b','),
+        1002 | 1003 | 1009 | 1014 | 1015 | 651 | 1040 | 1041 => array_of(Encoder::Escaped, b','),
+        _ => return None,
+    })
+}
+
+impl Encoder {
+    /// Adds a value as JSON. For types that are not escaped, the server is believed.
+    pub fn write(&self, value: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Boolean => out.extend_from_slice(if value == b"t" { b"true" } else { b"false" }),
+            Self::Bytea => write_base64(value.get(2..).unwrap_or_default(), out),
+            Self::AsIs => write_text(value, out),
+            Self::Float if is_number(value) => write_text(value, out),
+            Self::Float | Self::Quoted => {
+                out.push(b'"');
+                write_text(value, out);
+                out.push(b'"');
+            }
+            Self::Timestamp => write_timestamp(value, b"", out),
+            Self::Timestamptz => match without_offset(value) {
+                Some((timestamp, era)) => write_timestamp(timestamp, era, out),
+                None => write_timestamp(value, b"", out),
+            },
+            Self::Escaped => write_escaped(value, out),
+            Self::Array(array) => array.write(value, out),
+        }
+    }
+}
+
+/// Adds text as it is; what is not UTF-8 is replaced, because frames are JSON.
+fn write_text(value: &[u8], out: &mut Vec<u8>) {
+    match std::str::from_utf8(value) {
+        Ok(_) => out.extend_from_slice(value),
+        Err(_) => out.extend_from_slice(String::from_utf8_lossy(value).as_bytes()),
+    }
+}
+
+/// Adds text as a JSON string.
+pub fn write_escaped(value: &[u8], out: &mut Vec<u8>) {
+    match std::str::from_utf8(value) {
+        Ok(text) => write_string(text, out),
+        Err(_) => write_string(&String::from_utf8_lossy(value), out),
+    }
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    out.push(b'"');
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            _ => {
+                let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+            }
+        }
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out.push(b'"');
+}
+
+fn is_number(value: &[u8]) -> bool {
+    value.strip_prefix(b"-").unwrap_or(value).first().is_some_and(u8::is_ascii_digit)
+}
+
+fn write_timestamp(value: &[u8], end: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let begin = out.len();
+    write_text(value, out);
+    if let Some(space) = out[begin..].iter().position(|&byte| byte == b' ') {
+        out[begin + space] = b'T';
+    }
+    out.extend_from_slice(end);
+    out.push(b'"');
+}
+
+/// Splits `+00` at the end, or before ` BC`.
+fn without_offset(value: &[u8]) -> Option<(&[u8], &'static [u8])> {
+    if let Some(timestamp) = value.strip_suffix(b"+00") {
+        return Some((timestamp, b"Z"));
+    }
+    Some((value.strip_suffix(b"+00 BC")?, b"Z BC"))
+}
+
+/// Adds bytes that came as hexadecimal digits; they end at the first that is none.
+fn write_base64(digits: &[u8], out: &mut Vec<u8>) {
+    /// A multiple of 3, so that only the last part is padded.
+    const PART: usize = 3 * 256;
+    let mut bytes = [0; PART];
+    let mut text = [0; PART / 3 * 4];
+    let mut pairs = digits.chunks_exact(2).map_while(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
+    out.push(b'"');
+    loop {
+        let mut count = 0;
+        for (place, byte) in bytes.iter_mut().zip(&mut pairs) {
+            *place = byte;
+            count += 1;
+        }
+        // The text has room for all of them.
+        let written = STANDARD.encode_slice(&bytes[..count], &mut text).unwrap_or(0);
+        out.extend_from_slice(&text[..written]);
+        if count < PART {
+            break;
+        }
+    }
+    out.push(b'"');
+}
+
+fn digit(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
+        b'A'..=b'F' => Some(character - b'A' + 10),
+        _ => None,
+    }
+}
+
+impl ArrayEncoder {
+    /// `{1,NULL,"a b",{...}}`, with a prefix for bounds that do not begin at 1: `[0:1]={1,2}`.
+    fn write(&self, text: &[u8], out: &mut Vec<u8>) {
+        let Some(mut at) = text.iter().position(|&byte| byte == b'{') else {
+            out.extend_from_slice(b"null");
+            return;
+        };
+        let mut unescaped = Vec::new();
+        while let Some(&character) = text.get(at) {
+            at += 1;
+            match character {
+                b'{' => out.push(b'['),
+                b'}' => out.push(b']'),
+                b'"' => {
+                    unescaped.clear();
+                    at = unescape(text, at, &mut unescaped);
+                    self.element.write(&unescaped, out);
+                }
+                _ if character == self.delimiter => out.push(b','),
+                _ => {
+                    let begin = at - 1;
+                    while text.get(at).is_some_and(|&byte| !self.ends_value(byte)) {
+                        at += 1;
+                    }
+                    match &text[begin..at] {
+                        b"NULL" => out.extend_from_slice(b"null"),
+                        value => self.element.write(value, out),
+                    }
+                }
+            }
+        }
+    }
+
+    fn ends_value(&self, byte: u8) -> bool {
+        matches!(byte, b'"' | b'{' | b'}') || byte == self.delimiter
+    }
+}
+
+/// Adds a quoted value that begins at `at`; returns where what follows its quote begins.
+fn unescape(text: &[u8], mut at: usize, value: &mut Vec<u8>) -> usize {
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match (byte, text.get(at)) {
+            (b'"', _) => return at,
+            (b'\\', Some(&escaped)) => {
+                value.push(escaped);
+                at += 1;
+            }
+            _ => value.push(byte),
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(oid: u32, value: &str) -> String {
+        let mut out = Vec::new();
+        built_in(oid).expect("built in").write(value.as_bytes(), &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn writes_values() {
+        assert_eq!(json(16, "t"), "true");
+        assert_eq!(json(17, "\\x00ff10"), r#""AP8Q""#);
+        assert_eq!(json(17, ""), r#""""#);
+        assert_eq!(json(701, "-1e+300"), "-1e+300");
+        assert_eq!(json(701, "-Infinity"), r#""-Infinity""#);
+        assert_eq!(json(1114, "2026-01-31 23:59:59.5"), r#""2026-01-31T23:59:59.5""#);
+        assert_eq!(json(1184, "0044-03-15 12:00:00+00 BC"), r#""0044-03-15T12:00:00Z BC""#);
+        assert_eq!(json(25, "a\"\\\u{1f}\n\u{7f}ü"), "\"a\\\"\\\\\\u001f\\n\u{7f}ü\"");
+    }
+
+    #[test]
+    fn writes_long_bytes_without_padding_in_between() {
+        let bytes: Vec<u8> = (0..10_000_u32).map(|i| i as u8).collect();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(json(17, &format!("\\x{hex}")), format!("\"{}\"", STANDARD.encode(&bytes)));
+    }
+
+    #[test]
+    fn writes_arrays() {
+        assert_eq!(json(1007, "[0:1]={5,NULL}"), "[5,null]");
+        assert_eq!(json(1007, "{{1,2},{3,4}}"), "[[1,2],[3,4]]");
+        assert_eq!(json(1009, r#"{a,"NULL",NULL,"","q\"b\\c,{}"," "}"#), r#"["a","NULL",null,"","q\"b\\c,{}"," "]"#);
+        assert_eq!(json(1007, ""), "null");
+        assert_eq!(json(1009, r#"{"a\"#), r#"["a\\""#);
+    }
+
+    #[test]
+    fn replaces_what_is_no_text() {
+        let mut out = Vec::new();
+        Encoder::Escaped.write(b"a\xffb", &mut out);
+        assert_eq!(out, "\"a\u{fffd}b\"".as_bytes());
+    }
+
+    #[test]
+    fn limits_the_depth_of_arrays() {
+        let types = Types::default();
+        for oid in 100_000..100_020 {
+            types.learn(&[oid], &[CatalogRow { oid, element: Some(oid - 1), delimiter: b',' }]);
+        }
+        assert!(matches!(types.encoder(100_008), Some(Encoder::Escaped | Encoder::Array(_))));
+        let mut out = Vec::new();
+        types.encoder(100_019).expect("learned").write(b"{1}", &mut out);
+    }
+}
