@@ -261,7 +261,9 @@ impl Session {
                 }
                 return Ok(());
             };
+            // It is complete: its body is counted as that of a call.
             self.incomplete_timer = None;
+            self.server.host.memory.release(mem::take(&mut self.incomplete_bytes));
             if frame.kind != wire::Kind::Request {
                 return Err(End::from("it sent a response"));
             }
