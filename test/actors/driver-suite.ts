@@ -1,14 +1,24 @@
 /** The common tests of all drivers, run through an actor against a real server. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
-import type { Actor } from '../../src/actors/actor.js';
 import type { Driver } from '../../src/actors/driver.js';
+import type { ActorCall } from '../../src/actors/driver-call.js';
 import type { DriverAnswer } from '../../src/actors/operations.js';
+import type { ConnectionState } from '../../src/actors/reconnecting-connection.js';
+import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
-import { call, failsWith, startActor, type TestCall, tryConnection, withActor } from '../support/actors.js';
+import { call, failsWith, startActor, type TestCall, tryConnection } from '../support/actors.js';
 import type { TestBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
+
+/** What the suite uses of an actor. */
+export interface SuiteActor {
+  readonly state: ConnectionState;
+  settled(): Promise<unknown>;
+  call(call: ActorCall): Promise<DriverAnswer>;
+  drain(): Promise<void>;
+}
 
 /** Options of the suite for one driver. A string is the reason why a test does not apply. */
 export interface DriverSuite<T extends ServiceType> {
@@ -21,6 +31,14 @@ export interface DriverSuite<T extends ServiceType> {
   readonly call: TestCall & { readonly check: (answer: DriverAnswer) => void };
   /** Replaces the type in the title of a driver that is tested more than once. */
   readonly title?: string;
+  /** What takes the place of actors and connection tests in this process. */
+  readonly inProcesses?: Required<Runners<T>>;
+}
+
+interface Runners<T extends ServiceType> {
+  /** @param connectTimeoutMs a shorter one, where it can be set */
+  readonly start?: (config: ServiceConfig<T>, connectTimeoutMs?: number) => SuiteActor;
+  readonly test?: (config: ServiceConfig<T>, timeoutMs?: number) => Promise<ConnectionTest>;
 }
 
 /** For a server that accepts a connection and never answers. */
@@ -36,9 +54,27 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     after(() => backend.remove());
 
     const harmless = call(suite.call);
+    const {
+      start = (config, connectTimeoutMs) => startActor(driver, config, { connectTimeoutMs }),
+      test = (config, timeoutMs) => tryConnection(driver, config, undefined, timeoutMs),
+    }: Runners<T> = suite.inProcesses ?? {};
+
+    /** Runs `use` with an actor, and always drains it afterwards. */
+    async function withActor<R>(
+      config: ServiceConfig<T>,
+      use: (actor: SuiteActor) => Promise<R>,
+      connectTimeoutMs?: number,
+    ): Promise<R> {
+      const actor = start(config, connectTimeoutMs);
+      try {
+        return await use(actor);
+      } finally {
+        await actor.drain();
+      }
+    }
 
     it('connects, answers, and reports the product', async () => {
-      await withActor(driver, backend.config, async (actor) => {
+      await withActor(backend.config, async (actor) => {
         await actor.settled();
         expect(actor.state).to.have.property('kind', 'connected');
         suite.call.check(await actor.call(harmless));
@@ -46,7 +82,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     });
 
     it('tests a connection, with its latency', async () => {
-      const tested = await tryConnection(driver, backend.config);
+      const tested = await test(backend.config);
       expect(tested, JSON.stringify(tested)).to.have.property('connected', true);
       if (!tested.connected) throw new Error('not connected');
       expect(tested.latency_ms).to.be.a('number').and.to.satisfy(Number.isInteger);
@@ -60,7 +96,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       });
     } else {
       it('reports a wrong password', async () => {
-        const tested = await tryConnection(driver, wrongPassword(backend.config));
+        const tested = await test(wrongPassword(backend.config));
         expect(tested).to.have.property('connected', false);
         expect(tested)
           .to.have.property('error')
@@ -74,14 +110,14 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       });
     } else {
       it('reports an unknown host', async () => {
-        const tested = await tryConnection(driver, at(backend.config, 'no-such-host.invalid', 1));
+        const tested = await test(at(backend.config, 'no-such-host.invalid', 1));
         expect(tested)
           .to.have.property('error')
           .that.matches(/unknown host/);
       });
 
       it('reports a refused connection', async () => {
-        const tested = await tryConnection(driver, at(backend.config, '127.0.0.1', await freePort()));
+        const tested = await test(at(backend.config, '127.0.0.1', await freePort()));
         expect(tested)
           .to.have.property('error')
           .that.matches(/refused/);
@@ -91,13 +127,12 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
         const silent = await silentServer();
         try {
           const config = at(backend.config, '127.0.0.1', silent.port);
-          const tested = await tryConnection(driver, config, undefined, CONNECT_TIMEOUT_MS);
+          const tested = await test(config, CONNECT_TIMEOUT_MS);
           expect(tested)
             .to.have.property('error')
             .that.matches(/did not answer/);
-          const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS };
-          const use = (actor: Actor<T>) => failsWith('unavailable', actor.call(harmless));
-          await withActor(driver, config, use, options);
+          const use = (actor: SuiteActor) => failsWith('unavailable', actor.call(harmless));
+          await withActor(config, use, CONNECT_TIMEOUT_MS);
         } finally {
           await silent.close();
         }
@@ -105,7 +140,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
 
       it('refuses calls while its server is stopped, and reconnects when it is restarted', async function () {
         this.timeout(60_000);
-        await withActor(driver, backend.config, async (actor) => {
+        await withActor(backend.config, async (actor) => {
           suite.call.check(await actor.call(harmless));
           await backend.stop();
           try {
@@ -120,7 +155,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       it('connects when its server starts later', async function () {
         this.timeout(60_000);
         await backend.stop();
-        const actor = startActor(driver, backend.config);
+        const actor = start(backend.config);
         try {
           await actor.settled();
           expect(actor.state).to.have.property('kind', 'unreachable');
@@ -133,7 +168,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     }
 
     it('refuses unknown operations', async () => {
-      await withActor(driver, backend.config, async (actor) => {
+      await withActor(backend.config, async (actor) => {
         const message = await failsWith('invalid', actor.call(call({ operation: 'no-such-operation' })));
         expect(message).to.include('no-such-operation');
       });
@@ -141,14 +176,14 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
 
     it('makes 64 calls at once', async function () {
       this.timeout(60_000);
-      await withActor(driver, backend.config, async (actor) => {
+      await withActor(backend.config, async (actor) => {
         const answers = await Promise.all(Array.from({ length: 64 }, () => actor.call(harmless)));
         for (const answer of answers) suite.call.check(answer);
       });
     });
 
     it('finishes calls in progress when it is drained, and refuses new ones', async () => {
-      const actor = startActor(driver, backend.config);
+      const actor = start(backend.config);
       await actor.settled();
       const underWay = Array.from({ length: 8 }, () => actor.call(harmless));
       const drained = actor.drain();

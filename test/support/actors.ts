@@ -32,7 +32,7 @@ export function startActor<T extends ServiceType>(
   options: {
     readonly queueLimit?: number;
     readonly sqliteDir?: string;
-    readonly connectTimeoutMs?: number;
+    readonly connectTimeoutMs?: number | undefined;
   } = {},
 ): Actor<T> {
   const metrics = new ServiceMetrics(new Registry(), () => []).of('a service', driver.type);
@@ -56,21 +56,6 @@ export function tryConnection<T extends ServiceType>(
   timeoutMs?: number,
 ): Promise<ConnectionTest> {
   return testConnection(driver, config, { log: createTestLog().log, sqliteDir }, timeoutMs);
-}
-
-/** Runs `use` with an actor, and always drains it afterwards. */
-export async function withActor<T extends ServiceType, R>(
-  driver: Driver<T>,
-  config: ServiceConfig<T>,
-  use: (actor: Actor<T>) => Promise<R>,
-  options: Parameters<typeof startActor>[2] = {},
-): Promise<R> {
-  const actor = startActor(driver, config, options);
-  try {
-    return await use(actor);
-  } finally {
-    await actor.drain();
-  }
 }
 
 /** The error of a call that has to fail. */

@@ -11,6 +11,7 @@ export class TestDriverCall extends PendingCall {
     readonly operation: string,
     readonly args: unknown,
     payload: string | Uint8Array,
+    readonly mayBeAborted: boolean,
   ) {
     super(Buffer.from(payload), 60_000);
   }
@@ -23,7 +24,7 @@ export function pendingCall(
   payload: string | Uint8Array = '',
   signal?: AbortSignal,
 ): TestDriverCall {
-  const call = new TestDriverCall(operation, args, payload);
+  const call = new TestDriverCall(operation, args, payload, signal !== undefined);
   abortWith(call, signal);
   return call;
 }

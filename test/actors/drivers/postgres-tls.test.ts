@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { postgresDriver } from '../../../src/actors/drivers/postgres/driver.js';
 import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
+import { postgresService } from '../../support/postgres-service.js';
 import { connectSql, execute, query, valueText } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
@@ -31,7 +31,7 @@ describe('driver postgres: ssl_mode', () => {
   async function attempt(changes: Partial<Config>): Promise<string> {
     const config = { ...backend.config, host: 'localhost', ...changes };
     try {
-      const { connection } = await connectSql(postgresDriver, config);
+      const { connection } = await connectSql(postgresService, config);
       const encrypted = await valueText(connection, ENCRYPTED);
       await connection.close();
       return encrypted === 'true' ? 'encrypted' : 'plain';
@@ -46,7 +46,7 @@ describe('driver postgres: ssl_mode', () => {
 
   /** Makes the server read changed settings. */
   async function reconfigure(...statements: string[]): Promise<void> {
-    const { connection } = await connectSql(postgresDriver, backend.config);
+    const { connection } = await connectSql(postgresService, backend.config);
     for (const statement of statements) await execute(connection, statement);
     await query(connection, 'SELECT pg_reload_conf()');
     await connection.close();
@@ -120,7 +120,7 @@ describe('driver postgres: ssl_mode', () => {
 
   describe('with a server whose rules accept only plain connections', () => {
     before(async () => {
-      const { connection } = await connectSql(postgresDriver, backend.config);
+      const { connection } = await connectSql(postgresService, backend.config);
       const file: unknown = JSON.parse(await valueText(connection, "SELECT current_setting('hba_file')"));
       await connection.close();
       await writeFile(String(file), 'hostnossl all all all scram-sha-256\n');

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { postgresDriver } from '../../../src/actors/drivers/postgres/driver.js';
 import { failsWith } from '../../support/actors.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { pendingCall } from '../../support/callable-connection.js';
 import { eventually } from '../../support/eventually.js';
+import { postgresService, startPostgresActor, tryPostgres } from '../../support/postgres-service.js';
 import {
   connectSql,
   execute,
@@ -17,11 +17,12 @@ import {
 import { driverSuite } from '../driver-suite.js';
 import { poolSuite, SELECT_ONE, sqlSuite } from '../sql-suite.js';
 
-driverSuite(postgresDriver, {
+driverSuite(postgresService, {
   start: startPostgresBackend,
   wrongPassword: (config) => ({ ...config, password: 'wrong' }),
   at: (config, host, port) => ({ ...config, host, port }),
   call: SELECT_ONE,
+  inProcesses: { start: startPostgresActor, test: tryPostgres },
 });
 
 describe('driver postgres', () => {
@@ -30,7 +31,7 @@ describe('driver postgres', () => {
 
   before(async () => {
     backend = await startPostgresBackend();
-    sql = await connectSql(postgresDriver, { ...backend.config, pool_size: 2 });
+    sql = await connectSql(postgresService, { ...backend.config, pool_size: 2 });
   });
   after(async () => {
     await sql?.connection.close();
@@ -38,7 +39,7 @@ describe('driver postgres', () => {
   });
 
   sqlSuite({
-    driver: postgresDriver,
+    driver: postgresService,
     config: () => backend.config,
     single: (config) => ({ ...config, pool_size: 1 }),
     version: /^PostgreSQL \d+\.\d+$/,
@@ -65,13 +66,13 @@ describe('driver postgres', () => {
     ],
     tooLarge: [
       ['many rows', "SELECT repeat('x', 1000) FROM generate_series(1, 10000000)"],
-      ['one value', "SELECT repeat('x', 400000000)"],
+      ['one value', "SELECT repeat('x', 100000000)"],
       ['bytes that grow', "SELECT repeat('x', 30000000)::bytea, repeat('y', 25000000)::bytea"],
     ],
   });
 
   poolSuite({
-    driver: postgresDriver,
+    driver: postgresService,
     config: () => ({ ...backend.config, pool_size: 2 }),
     id: 'SELECT pg_backend_pid()',
     end: (id) => `SELECT pg_terminate_backend(${id})`,
@@ -94,7 +95,7 @@ describe('driver postgres', () => {
   });
 
   it('resets the settings of a session for the next call', async () => {
-    const single = await connectSql(postgresDriver, { ...backend.config, pool_size: 1 });
+    const single = await connectSql(postgresService, { ...backend.config, pool_size: 1 });
     const { connection } = single;
     try {
       const noon = "SELECT timestamptz '2026-01-31 12:00:00Z'";
@@ -207,7 +208,7 @@ describe('driver postgres', () => {
       const { database } = backend.config;
       await execute(sql.connection, `ALTER DATABASE ${database} SET TimeZone = 'Asia/Tokyo'`);
       await execute(sql.connection, `ALTER DATABASE ${database} SET DateStyle = 'German'`);
-      const other = await connectSql(postgresDriver, backend.config);
+      const other = await connectSql(postgresService, backend.config);
       try {
         const text = await valueText(other.connection, "SELECT timestamptz '2026-01-31 00:00:00+00'");
         expect(text).to.equal('"2026-01-31T00:00:00Z"');
@@ -325,13 +326,20 @@ describe('driver postgres', () => {
       const text = await queryText(sql.connection, "SELECT repeat('x', 67000000) AS v");
       expect(text.length).to.be.within(67_000_000, 67_000_100);
     });
+
+    it('is not received when one message of the server is larger than any answer', async () => {
+      const one = sql.connection.call(sqlCall('query', "SELECT repeat('x', 400000000)"));
+      expect(await failsWith('backend', one)).to.include('an answer may have 160 MiB (SERVICE_ANSWER_MB)');
+      expect(await value('SELECT 1 AS v')).to.equal('1');
+      expect(sql.lost).to.deep.equal([]);
+    });
   });
 
   describe('lost connections', () => {
     it('are reported when no new one can be opened', async () => {
       const account = 'ALTER ROLE passing CONNECTION LIMIT';
       await execute(sql.connection, "CREATE ROLE passing LOGIN PASSWORD 'p'");
-      const other = await connectSql(postgresDriver, {
+      const other = await connectSql(postgresService, {
         ...{ ...backend.config, username: 'passing', password: 'p', pool_size: 1 },
       });
       try {
@@ -341,10 +349,12 @@ describe('driver postgres', () => {
         await eventually(() => expect(other.lost).to.have.lengthOf(1));
         expect(other.lost[0]).to.have.property('kind', 'unavailable');
         await execute(sql.connection, `${account} -1`);
+        // The process connects again after a pause.
+        await eventually(() => valueText(other.connection, 'SELECT 1 AS v'));
         const ending = sqlCall('query', 'SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)');
         await failsWith('backend', other.connection.call(ending));
-        const sleeping = other.connection.call(sqlCall('query', 'SELECT pg_sleep(64)'));
-        const active = "SELECT max(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(64)'";
+        const sleeping = other.connection.call(sqlCall('query', 'SELECT pg_sleep(65)'));
+        const active = "SELECT max(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(65)'";
         await eventually(async () => expect(await value(active)).to.not.equal('null'));
         await execute(sql.connection, `${account} 0`);
         await query(sql.connection, 'SELECT pg_terminate_backend(?)', Number(await value(active)));

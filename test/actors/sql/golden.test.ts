@@ -2,7 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { ServiceError } from '../../../src/actors/service-error.js';
-import { checkStatement, JsonText, parseStatement, type SqlValue } from '../../../src/actors/sql/statement.js';
+import {
+  checkStatement,
+  JsonText,
+  parseStatement,
+  type SqlValue,
+} from '../../../src/actors/sql/statement.js';
 
 interface Cases {
   readonly statements: readonly {
@@ -45,7 +50,8 @@ function outcomeOf<R extends object>(work: () => R): R | { error: string } {
 describe('statements of handlers, in both languages', () => {
   let cases: Cases;
   before(async () => {
-    cases = JSON.parse(await readFile('test/golden/statements.json', 'utf8')) as Cases;
+    const file = new URL('../../../../test/golden/statements.json', import.meta.url);
+    cases = JSON.parse(await readFile(file, 'utf8')) as Cases;
   });
 
   it('are translated and refused alike', () => {
