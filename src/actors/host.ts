@@ -113,7 +113,7 @@ export class ActorHost implements SessionHost {
       const { service_type: type } = service;
       const logOfService = log.child({ service_id: id });
       if (type === 'sqlite') {
-        const context = { log: logOfService, sqliteDir };
+        const context = { log: logOfService, sqliteDir, answerBytes: isolation.answerBytes };
         return await testConnection(await this.#options.loadDriver(type), config, context);
       }
       const { answerBytes, logsDebug, memoryMb } = isolation;
@@ -229,13 +229,14 @@ export class ActorHost implements SessionHost {
     onState: () => void,
   ): Promise<Actor> {
     const { isolation, sqliteDir, loadDriver } = this.#options;
-    const { queueLimit } = isolation;
+    const { queueLimit, answerBytes } = isolation;
     const driver = await loadDriver(service.service_type);
     return new Actor({
       driver,
       config,
       queueLimit,
       sqliteDir,
+      answerBytes,
       metrics: this.#metricsOf(service),
       log,
       onState,

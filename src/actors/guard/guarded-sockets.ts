@@ -15,17 +15,22 @@ import {
 } from './frame-guard.js';
 import type { Guard } from './guard.js';
 import { RedisGuard } from './redis-guard.js';
+import { SmtpGuard } from './smtp-guard.js';
 
 /** Bytes come as text of twice their length, and a row may have more than one value. */
 const POSTGRES_TEXT_FACTOR = 2.5;
 
-/** By the protocol of the backend. Answers of object storages are bounded by their driver, which streams files. */
+/**
+ * By the protocol of the backend. The drivers of object storages and file servers count what they get: files, of which
+ * they stream some, and lists, on connections that have nothing else. Libraries bound heads, replies and packets.
+ */
 const GUARDS: { readonly [T in ServiceType]?: (limit: number) => Guard } = {
   postgres: (limit) => new FrameGuard(POSTGRES_FRAMES, limit * POSTGRES_TEXT_FACTOR),
   mysql: (limit) => new FrameGuard(MYSQL_FRAMES, limit),
   mongodb: (limit) => new FrameGuard(MONGODB_FRAMES, limit),
   memcached: (limit) => new FrameGuard(MEMCACHED_FRAMES, limit),
   redis: (limit) => new RedisGuard(limit),
+  email: () => new SmtpGuard(),
 };
 
 /** @param limit bytes of one answer */

@@ -80,6 +80,7 @@ export async function serveService(
     queueLimit,
     // Files of sqlite services are opened by the actor host's own driver.
     sqliteDir: undefined,
+    answerBytes: request.answerBytes,
     metrics,
     log,
     onState,
