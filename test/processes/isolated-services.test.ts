@@ -242,6 +242,20 @@ describe('the process of a service', function () {
     await must(stack.api.delete(`/api/services/${id}`));
   });
 
+  it('does not keep an actor host from ending when it answers nothing', async () => {
+    await isServed();
+    await isServed('other');
+    const pids = [processOf(serviceId), processOf(otherId)];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const ended = await stack.processes.get('actor-host')?.end('SIGTERM');
+    expect(ended).to.deep.include({ code: 0 });
+    expect(pids.filter(isRunning)).to.deep.equal([]);
+    await stack.start('actor-host');
+    await client.close();
+    client = await connectAs(stack, endpointId);
+    await isServed();
+  });
+
   it('ends with an actor host that is killed', async () => {
     const pids = [processOf(serviceId), processOf(otherId)];
     process.kill(processOf(otherId), 'SIGSTOP');
