@@ -6,7 +6,7 @@ import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { SecretBox } from '../secrets/secret-box.js';
-import { readServiceToken } from '../secrets/service-token.js';
+import { type HandlerInstance, readServiceToken, validNonces } from '../secrets/service-token.js';
 import type { Store } from '../store/database.js';
 import {
   type HostedBinding,
@@ -87,8 +87,13 @@ export class ActorHost implements SessionHost {
     this.#services.saveAgain();
   }
 
-  authenticate(token: string): string | undefined {
-    return readServiceToken(this.#options.secrets, token);
+  authenticate(token: string): HandlerInstance | undefined {
+    const { secrets, isolation } = this.#options;
+    return readServiceToken(secrets, isolation.tokenFolder, token);
+  }
+
+  validNonces(): Promise<ReadonlySet<string>> {
+    return validNonces(this.#options.isolation.tokenFolder);
   }
 
   actorFor(endpointId: string, poolId: string): HostedActor {
