@@ -1,6 +1,6 @@
 /**
- * Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. Each handler process has one of its own,
- * which is valid on its machine while it runs: until then a file with the name of its nonce is in a folder that
+ * Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. Each handler process has one of its own.
+ * It is valid on its machine while the process runs, as long as a file with the name of its nonce is in a folder that
  * handlers cannot reach. A token identifies the endpoint and grants nothing: bindings are looked up with every call.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';

@@ -7,6 +7,7 @@ import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
 import { DIES_AT_START } from '../support/handler-sources.js';
+import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connectTo, type ServiceAnswer, type ServiceClient } from '../support/service-client.js';
 import { tempDir } from '../support/temp.js';
@@ -132,6 +133,15 @@ describe('the token of a handler process', function () {
       await other.end();
       await data.remove();
     }
+  });
+
+  it('stays valid when another gateway of the machine starts and ends', async () => {
+    const token = await running();
+    const other = stack.launch('gateway', { GATEWAY_PORT: String(await freePort()) });
+    await other.ready;
+    expect(await tried(token)).to.include({ ok: true });
+    await other.end();
+    await inUse(token);
   });
 
   it('is refused when another process has replaced its own', async () => {
