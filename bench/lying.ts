@@ -1,7 +1,7 @@
 /**
  * How does a backend that lies affect calls of other services? Their p99 while a service on such a server is active and
- * called, compared with that without it. `npm run bench -- lying`, optionally with the beginnings of names. Results of a
- * full run go to `bench/RESULTS.md`.
+ * called, compared with that without it. `npm run bench -- lying`, optionally with the beginnings of names. Results of
+ * a full run go to `bench/RESULTS.md`.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
