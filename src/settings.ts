@@ -171,7 +171,7 @@ export const SETTING_GROUPS = {
       64,
       1,
       1_024,
-      'Size of one message of a backend (postgres, mysql, mongodb, redis, memcached), MiB; at most half of SERVICE_MEMORY_MB; 2.5 times as much for postgres, which sends bytes as text. Larger ones are refused before they are received.',
+      'Size of one message of a backend (postgres, mysql, mongodb, redis, memcached), or of one file or list that a handler gets (ftp, objstore), MiB; at most half of SERVICE_MEMORY_MB; 2.5 times as much for postgres, which sends bytes as text. Larger ones are refused before they are received.',
     ),
     SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
     ACTOR_HOST_PORT: optionalInteger(

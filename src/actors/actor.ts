@@ -30,6 +30,7 @@ export interface ActorOptions<T extends ServiceType = ServiceType> {
   readonly config: ServiceConfig<T>;
   readonly queueLimit: number;
   readonly sqliteDir: string | undefined;
+  readonly answerBytes: number;
   /** How long a backend may take to accept a connection; `CONNECT_TIMEOUT_MS` unless given. */
   readonly connectTimeoutMs?: number | undefined;
   readonly metrics: ActorMetrics;
@@ -62,10 +63,11 @@ export class Actor<T extends ServiceType = ServiceType> {
 
   constructor(options: ActorOptions<T>) {
     this.#options = options;
-    const { driver, config, queueLimit, sqliteDir, connectTimeoutMs, log } = options;
+    const { driver, config, queueLimit, sqliteDir, answerBytes, connectTimeoutMs, log } = options;
     this.#semaphore = new BoundedSemaphore(driver.concurrency(config), queueLimit);
     this.#connection = new ReconnectingConnection({
-      open: (onLost) => openConnection(driver, config, { log, onLost, sqliteDir }, connectTimeoutMs),
+      open: (onLost) =>
+        openConnection(driver, config, { log, onLost, sqliteDir, answerBytes }, connectTimeoutMs),
       onState: (state) => this.#onState(state),
     });
   }

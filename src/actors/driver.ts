@@ -70,6 +70,8 @@ export interface DriverContext extends Abortable {
   readonly onLost: (error: Error) => void;
   /** Folder that sqlite files must be in; undefined when they may be anywhere. */
   readonly sqliteDir: string | undefined;
+  /** What one answer of the backend may have, where no guard between socket and library counts it. */
+  readonly answerBytes: number;
 }
 
 /** Common to all drivers. */

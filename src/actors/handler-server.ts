@@ -5,6 +5,7 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
+import { PeriodicTask } from '../util/periodic-task.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
 import { HandlerSession } from './handler-session.js';
 import { listenOnSocket } from './listen.js';
@@ -13,6 +14,8 @@ import type { SessionHost, SessionLimits, SessionServer } from './session-host.j
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;
 
+/** Interval for closing connections whose handler process has ended. */
+const EXPIRE_EVERY_MS = 2_000;
 /** How long a call can be on its way. */
 const GOODBYE_MS = 100;
 /** How long handlers may take to read their last answers. */
@@ -55,6 +58,18 @@ export async function serveHandlers(
     sessions.add(session);
     socket.once('close', () => sessions.delete(session));
   });
+  // Others than the process itself may have used its token.
+  const expiring = new PeriodicTask(
+    EXPIRE_EVERY_MS,
+    async () => {
+      // Looked at first: the file of a nonce that is valid now was made before.
+      const held = [...sessions].map((session) => ({ session, nonce: session.nonce }));
+      if (held.length === 0) return;
+      const valid = await host.validNonces();
+      for (const { session, nonce } of held) if (nonce !== undefined && !valid.has(nonce)) session.drop();
+    },
+    (error) => log.warn({ err: error }, 'connections of ended handlers could not be looked for'),
+  );
   const allClosed = () => Promise.all([...sessions].map((session) => session.closed));
   await listenOnSocket(server, path);
   // Handlers in a sandbox run as other users; they are authorised by their token.
@@ -73,6 +88,7 @@ export async function serveHandlers(
         await allClosed();
         await setImmediate();
       } while (sessions.size > 0);
+      await expiring.stop();
       server.close();
     },
     stopListening: () => {
@@ -84,6 +100,7 @@ export async function serveHandlers(
       if (sessions.size > 0) await delay(GOODBYE_MS);
       for (const session of sessions) session.close();
       shared.warningLimiter.reportDropped();
+      await expiring.stop();
       await pTimeout(allClosed(), { milliseconds: FLUSH_LIMIT_MS, fallback: () => undefined });
     },
   };

@@ -1,6 +1,7 @@
 /** One connection of a handler: its authentication, its calls in progress, and its transaction. */
 import type { Socket } from 'node:net';
 import { toError } from '../errors.js';
+import type { HandlerInstance } from '../secrets/service-token.js';
 import {
   type Frame,
   FrameDecoder,
@@ -46,7 +47,7 @@ export class HandlerSession {
   readonly #decoder = new FrameDecoder(BUFFER_BYTES);
   readonly #encoder = new FrameEncoder(BUFFER_BYTES);
   readonly #tokenTimer: NodeJS.Timeout;
-  #endpointId: string | undefined;
+  #caller: HandlerInstance | undefined;
   #transaction: OpenTransaction | undefined;
   #calls = 0;
   /** Bytes taken from the memory budget for an incomplete frame. */
@@ -84,7 +85,7 @@ export class HandlerSession {
    * for; a call that is on its way is still answered.
    */
   retire(): void {
-    if (this.#endpointId !== undefined) this.#send(TOKEN_NUMBER, '{"ok":true}', EMPTY_BODY);
+    if (this.#caller) this.#send(TOKEN_NUMBER, '{"ok":true}', EMPTY_BODY);
   }
 
   /** Sends the answers that are ready, and closes the connection. */
@@ -101,7 +102,7 @@ export class HandlerSession {
           return;
         }
         const limit =
-          this.#endpointId === undefined ? MAX_TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
+          this.#caller === undefined ? MAX_TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
         if (limit <= 0) throw new ProtocolError('its first frame is no token');
         const space = this.#decoder.space();
         const taken = chunk.copy(space, 0, at, at + Math.min(space.length, limit));
@@ -135,18 +136,23 @@ export class HandlerSession {
     }
   }
 
+  /** Of the process that it belongs to, once it has sent its token. */
+  get nonce(): string | undefined {
+    return this.#caller?.nonce;
+  }
+
   /** Closes the connection without sending pending answers. */
   drop(): void {
     this.#socket.destroy();
   }
 
   #onTokenTimeout(): void {
-    if (this.#endpointId === undefined) this.#socket.destroy();
+    if (!this.#caller) this.#socket.destroy();
   }
 
   #warn(details: object, message: string): void {
     if (!this.#server.warningLimiter.take()) return;
-    this.#server.log.warn({ endpoint_id: this.#endpointId, ...details }, message);
+    this.#server.log.warn({ endpoint_id: this.#caller?.endpointId, ...details }, message);
   }
 
   /** The handler has read its answers: processes the bytes received in the meantime. */
@@ -161,7 +167,8 @@ export class HandlerSession {
   #take({ kind, number, head, body, ownsBody }: Frame): void {
     if (kind !== 'request') throw new ProtocolError('it sent a response');
     if (this.#isClosed) return;
-    if (this.#endpointId === undefined) {
+    const caller = this.#caller;
+    if (!caller) {
       if (body.length > 0) throw new ProtocolError('its token has a body');
       this.#authenticate(number, parseTokenHead(head));
       return;
@@ -182,7 +189,7 @@ export class HandlerSession {
       this.#calls--;
       this.#server.limits.memory.release(payload.length);
     };
-    this.#perform(call, payload, this.#endpointId)
+    this.#perform(call, payload, caller)
       .then(
         (answer) => {
           release();
@@ -205,18 +212,19 @@ export class HandlerSession {
 
   #authenticate(number: number, token: string): void {
     clearTimeout(this.#tokenTimer);
-    const endpointId = this.#server.host.authenticate(token);
-    if (endpointId === undefined) {
+    const caller = this.#server.host.authenticate(token);
+    if (!caller) {
       this.#refuse(number, new ServiceError('unauthenticated', 'the token of the handler is not valid'));
       return;
     }
+    const { endpointId } = caller;
     const problem = this.#server.connections.identify(this, endpointId);
     if (problem !== undefined) {
       this.#refuse(number, new ServiceError('busy', problem));
       this.#warn({ endpoint_id: endpointId, problem }, 'a connection of a handler is refused');
       return;
     }
-    this.#endpointId = endpointId;
+    this.#caller = caller;
     this.#answer(number, {});
     if (this.#server.isRetiring) this.retire();
   }
@@ -227,26 +235,26 @@ export class HandlerSession {
     this.close();
   }
 
-  #perform(head: CallHead, payload: Buffer, endpointId: string): Promise<DriverAnswer> {
+  #perform(head: CallHead, payload: Buffer, caller: HandlerInstance): Promise<DriverAnswer> {
     const { defaultCallMs, longestCallMs } = this.#server.limits;
     const timeoutMs = Math.min(head.deadline_ms ?? defaultCallMs, longestCallMs);
-    if (head.op === 'begin') return this.#begin(head.pool, endpointId, timeoutMs);
+    if (head.op === 'begin') return this.#begin(head.pool, caller, timeoutMs);
     if (head.op === 'commit' || head.op === 'rollback') return this.#end(head, timeoutMs);
     const call: ActorCall = { operation: head.op, args: head.args, payload, timeoutMs };
     if (head.tx) return this.#inTransaction(head.pool, async ({ transaction }) => transaction.call(call));
     try {
-      const actor = this.#server.host.actorFor(endpointId, head.pool);
-      return 'call' in actor ? actor.call(call) : moveTo(actor, endpointId, timeoutMs);
+      const actor = this.#server.host.actorFor(caller.endpointId, head.pool);
+      return 'call' in actor ? actor.call(call) : moveTo(actor, caller, timeoutMs);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
   }
 
-  async #begin(pool: string, endpointId: string, timeoutMs: number): Promise<DriverAnswer> {
+  async #begin(pool: string, caller: HandlerInstance, timeoutMs: number): Promise<DriverAnswer> {
     if (this.#transaction)
       throw new ServiceError('invalid', 'the connection has an open transaction already');
-    const actor = this.#server.host.actorFor(endpointId, pool);
-    if (!('call' in actor)) return moveTo(actor, endpointId, timeoutMs);
+    const actor = this.#server.host.actorFor(caller.endpointId, pool);
+    if (!('call' in actor)) return moveTo(actor, caller, timeoutMs);
     const transaction = await actor.begin(timeoutMs, this.#server.limits.longestCallMs);
     if (this.#isClosed || this.#transaction) {
       await transaction.rollback();
@@ -348,7 +356,7 @@ export class HandlerSession {
 
   #onClose(): void {
     this.#isClosed = true;
-    this.#server.connections.leave(this, this.#endpointId);
+    this.#server.connections.leave(this, this.#caller?.endpointId);
     clearTimeout(this.#tokenTimer);
     clearTimeout(this.#incompleteTimer);
     this.#server.limits.memory.release(this.#incompleteBytes);
@@ -364,8 +372,8 @@ export class HandlerSession {
   }
 }
 
-async function moveTo(actor: RemoteActor, endpointId: string, timeoutMs: number): Promise<never> {
-  throw new Moved(await actor.address(endpointId, timeoutMs));
+async function moveTo(actor: RemoteActor, caller: HandlerInstance, timeoutMs: number): Promise<never> {
+  throw new Moved(await actor.address(caller, timeoutMs));
 }
 
 function asBytes(payload: Uint8Array | string): Uint8Array {

@@ -6,7 +6,7 @@ import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { SecretBox } from '../secrets/secret-box.js';
-import { readServiceToken } from '../secrets/service-token.js';
+import { type HandlerInstance, readServiceToken, validNonces } from '../secrets/service-token.js';
 import type { Store } from '../store/database.js';
 import {
   type HostedBinding,
@@ -87,8 +87,13 @@ export class ActorHost implements SessionHost {
     this.#services.saveAgain();
   }
 
-  authenticate(token: string): string | undefined {
-    return readServiceToken(this.#options.secrets, token);
+  authenticate(token: string): HandlerInstance | undefined {
+    const { secrets, isolation } = this.#options;
+    return readServiceToken(secrets, isolation.tokenFolder, token);
+  }
+
+  validNonces(): Promise<ReadonlySet<string>> {
+    return validNonces(this.#options.isolation.tokenFolder);
   }
 
   actorFor(endpointId: string, poolId: string): HostedActor {
@@ -113,7 +118,7 @@ export class ActorHost implements SessionHost {
       const { service_type: type } = service;
       const logOfService = log.child({ service_id: id });
       if (type === 'sqlite') {
-        const context = { log: logOfService, sqliteDir };
+        const context = { log: logOfService, sqliteDir, answerBytes: isolation.answerBytes };
         return await testConnection(await this.#options.loadDriver(type), config, context);
       }
       const { answerBytes, logsDebug, memoryMb } = isolation;
@@ -229,13 +234,14 @@ export class ActorHost implements SessionHost {
     onState: () => void,
   ): Promise<Actor> {
     const { isolation, sqliteDir, loadDriver } = this.#options;
-    const { queueLimit } = isolation;
+    const { queueLimit, answerBytes } = isolation;
     const driver = await loadDriver(service.service_type);
     return new Actor({
       driver,
       config,
       queueLimit,
       sqliteDir,
+      answerBytes,
       metrics: this.#metricsOf(service),
       log,
       onState,

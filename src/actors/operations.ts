@@ -2,8 +2,9 @@
  * The operations of a driver, each with the schema of its arguments. Arguments are checked only here, so all drivers
  * report errors in the same words: `args.key: must be a string, not a number`.
  */
-import { type Check, checkOf, type Problem } from '../model/schema-check.js';
+import type { Check, Problem } from '../model/problems.js';
 import { MAX_BODY_BYTES } from '../wire/codec.js';
+import { checkOf } from './checks.js';
 import type { DriverCall } from './driver-call.js';
 import { type Static, type TObject, type TSchema, Type } from './schema.js';
 import { ServiceError } from './service-error.js';

@@ -1,4 +1,5 @@
 /** What the connections of handlers need of the process that serves them: the actor host, or that of a service. */
+import type { HandlerInstance } from '../secrets/service-token.js';
 import type { Log } from '../util/log.js';
 import type { LogRateLimiter } from '../util/log-rate-limiter.js';
 import type { MemoryBudget } from '../util/memory-budget.js';
@@ -7,8 +8,10 @@ import type { ConnectionLimits } from './connection-limits.js';
 
 /** Who answers the calls of a connection. */
 export interface SessionHost {
-  /** The endpoint that a token was issued for; undefined when the token is not valid. */
-  authenticate(token: string): string | undefined;
+  /** Who a token was issued for; undefined when the token is not valid. */
+  authenticate(token: string): HandlerInstance | undefined;
+  /** The nonces of the handler processes that run. */
+  validNonces(): Promise<ReadonlySet<string>>;
   /**
    * Who answers the calls of a pool.
    * @throws ServiceError unbound, or inactive
@@ -20,7 +23,7 @@ export interface SessionHost {
 /** The actor of a service that has a process of its own. */
 export interface RemoteActor {
   /** Where it is reached. Rejects with a ServiceError. */
-  address(endpointId: string, timeoutMs: number): Promise<ServiceAddress>;
+  address(caller: HandlerInstance, timeoutMs: number): Promise<ServiceAddress>;
 }
 
 /** Where the actor of a service is reached. */

@@ -5,7 +5,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
-import { type Check, checkOf, coercingCheckOf, describeProblem } from '../model/schema-check.js';
+import { type Check, describeProblem } from '../model/problems.js';
+import { checkOf, coercingCheckOf } from '../model/schema-check.js';
 import type { Logger } from '../util/log.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext } from './context.js';

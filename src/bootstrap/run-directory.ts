@@ -71,6 +71,13 @@ export async function objectFolder(runDir: string): Promise<string> {
   return folder;
 }
 
+/** The folder of the nonces of tokens (`src/secrets/service-token.ts`), which handlers cannot reach. */
+export async function tokenFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'tokens');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
 /** The socket of the actor host for the management API on this machine. */
 export function actorHostSocket(runDir: string): string {
   return join(runDir, 'actors.sock');

@@ -24,12 +24,19 @@ export interface HandlerSettings {
   readonly startTimeoutMs: number;
 }
 
-/** How a handler reaches backend services. */
+/** Authenticates one handler process. */
+export interface IssuedToken {
+  readonly token: string;
+  /** Called when the process has ended. */
+  revoke(): Promise<void>;
+}
+
+/** How handlers reach backend services. */
 export interface ServiceAccess {
   /** The actor host's socket. */
   readonly socket: string;
-  /** Authenticates the endpoint. */
-  readonly token: string;
+  /** Makes the token of one process. */
+  issueToken(endpointId: string): Promise<IssuedToken>;
   /** Default deadline of a call, milliseconds. */
   readonly timeoutMs: number;
 }
@@ -84,19 +91,22 @@ const OTHER_THREADS = 6;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { executable, services, instanceId, runDir, limits, settings } = options;
+  const { executable, endpointId, services, instanceId, runDir, limits, settings, log } = options;
   const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
   const confinement = settings.sandbox.confine(view);
-  const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, options.log);
+  const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, log);
+  let access: IssuedToken | undefined;
   let child: LimitedProcess;
   try {
-    child = spawnHandler(options, confinement, files);
+    access = await services.issueToken(endpointId);
+    child = spawnHandler(options, confinement, files, access.token);
   } catch (error) {
-    await files.remove();
+    await Promise.all([files.remove(), access?.revoke()]);
     throw error;
   }
+  const { revoke } = access;
   const pid = await child.pid;
-  const output = captureOutput(child.stdout, child.stderr, options.log.child({ handler_pid: pid }));
+  const output = captureOutput(child.stdout, child.stderr, log.child({ handler_pid: pid }));
 
   let failure: string | undefined;
   const ended = child.ended.then(
@@ -113,6 +123,11 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   const unwatch =
     pid === undefined ? () => undefined : settings.watch.add({ pid, confinement, limits, end: fail });
   void ended.then(unwatch);
+  const revoked = ended
+    .then(revoke)
+    .catch((error: unknown) =>
+      log.warn({ err: toError(error) }, 'the token of an ended handler could not be revoked'),
+    );
 
   const stop = async (graceMs = STOP_GRACE_MS) => {
     // Closing the control stream requests the end.
@@ -122,7 +137,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       // Also after it has ended: its child processes may still be running.
       await child.kill();
     }
-    await ended;
+    await revoked;
     await files.remove();
   };
 
@@ -143,6 +158,7 @@ function spawnHandler(
   { endpointId, services, limits, settings }: HandlerOptions,
   confinement: Confinement,
   { executable, socket }: HandlerFiles,
+  token: string,
 ): LimitedProcess {
   return spawnLimited({
     confinement,
@@ -155,7 +171,7 @@ function spawnHandler(
       EDGE_MAX_THREADS: String(Math.min(settings.threads, limits.processes - OTHER_THREADS)),
       EDGE_ENDPOINT_ID: endpointId,
       EDGE_SERVICES_SOCKET: confinement.inside(services.socket),
-      EDGE_SERVICES_TOKEN: services.token,
+      EDGE_SERVICES_TOKEN: token,
       EDGE_SERVICES_TIMEOUT_MS: String(services.timeoutMs),
       // Each arena reserves address space of its own, which counts against the limit.
       MALLOC_ARENA_MAX: '2',

@@ -43,8 +43,8 @@ export interface SupervisorOptions {
   readonly nodeId: string;
   /** Folder for the sockets of handlers. */
   readonly runDir: string;
-  /** How the handler of an endpoint reaches backend services. */
-  readonly services: (endpointId: string) => ServiceAccess;
+  /** How handlers reach backend services. */
+  readonly services: ServiceAccess;
   /** Settings of all handlers. */
   readonly handlers: HandlerSettings;
   /** Limits of handlers, where their endpoints set no lower ones. */
@@ -211,7 +211,7 @@ export class Supervisor {
       instanceId: this.#nextInstance++,
       runDir,
       endpointId,
-      services: services(endpointId),
+      services,
       limits,
       settings,
       log: handlerLog,

@@ -5,7 +5,8 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
 import { mongodbUriProblem, usesTls } from './mongodb-uri.js';
-import { type Check, checkOf, describeProblem } from './schema-check.js';
+import { type Check, describeProblem } from './problems.js';
+import { checkOf } from './schema-check.js';
 
 /**
  * The mark of a secret: its value is hidden in responses (`REDACT_SECRETS`) and logs, and the description of the API

@@ -16,6 +16,7 @@ import {
   objectFolder,
   runDirectory,
   serviceFolder,
+  tokenFolder,
 } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
@@ -72,6 +73,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       logsDebug: log.isLevelEnabled('debug'),
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
+      tokenFolder: await tokenFolder(runDir),
     },
     log,
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
 import { secretPaths } from '../bootstrap/data-directory.js';
-import { handlerSocket, runDirectory, serviceFolder } from '../bootstrap/run-directory.js';
+import { handlerSocket, runDirectory, serviceFolder, tokenFolder } from '../bootstrap/run-directory.js';
 import { startProcess } from '../bootstrap/start-process.js';
 import { searchPath, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
@@ -14,10 +14,11 @@ import { Supervisor } from '../gateway/supervisor.js';
 import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
+import { removeAbandoned } from '../sandbox/abandoned.js';
 import { killAbandoned } from '../sandbox/run-user.js';
 import { openSandbox } from '../sandbox/sandbox.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { makeServiceToken } from '../secrets/service-token.js';
+import { issueServiceToken, NONCE_FILE } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 import { foldRequestCounters } from '../store/request-counters.js';
@@ -34,6 +35,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   await killAbandoned(runDir);
   await removeStaleSockets(runDir, log);
   await serviceFolder(runDir);
+  const nonces = await tokenFolder(runDir);
+  await removeAbandoned(nonces, NONCE_FILE, log);
   const sandbox = await openSandbox(
     config.SANDBOX,
     searchPath(),
@@ -83,11 +86,11 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     artifacts,
     nodeId: node.id,
     runDir,
-    services: (endpointId) => ({
+    services: {
       socket: handlerSocket(runDir),
-      token: makeServiceToken(secrets, endpointId),
+      issueToken: (endpointId) => issueServiceToken(secrets, nonces, endpointId),
       timeoutMs: config.SERVICE_TIMEOUT_MS,
-    }),
+    },
     handlers: {
       sandbox,
       network: config.HANDLER_NETWORK,

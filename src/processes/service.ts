@@ -74,8 +74,8 @@ async function serve(request: ServeRequest): Promise<ServedService> {
 }
 
 async function test(request: TestRequest) {
-  const { config, timeoutMs } = request;
-  const context = { log: relayedLog(request), sqliteDir: undefined };
+  const { config, timeoutMs, answerBytes } = request;
+  const context = { log: relayedLog(request), sqliteDir: undefined, answerBytes };
   return shortened(await testConnection(await guardedDriver(request), config, context, timeoutMs));
 }
 

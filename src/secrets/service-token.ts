@@ -1,26 +1,65 @@
 /**
- * Tokens that handlers authenticate with: the gateway makes one for each endpoint, the actor host verifies it. A token
- * identifies the endpoint and grants nothing: bindings are looked up with every call.
+ * Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. Each handler process has one of its own.
+ * It is valid on its machine while the process runs, as long as a file with the name of its nonce is in a folder that
+ * handlers cannot reach. A token identifies the endpoint and grants nothing: bindings are looked up with every call.
  */
-import { timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
 import type { SecretBox } from './secret-box.js';
 
 type Signer = Pick<SecretBox, 'sign'>;
 
-const PURPOSE = 'service token of an endpoint';
-const UUID_LENGTH = 36;
-
-/** Makes the token of an endpoint: its id and a signature. */
-export function makeServiceToken(secrets: Signer, endpointId: string): string {
-  return `${endpointId}.${secrets.sign(PURPOSE, endpointId)}`;
+/** A handler process, as its token identifies it. */
+export interface HandlerInstance {
+  readonly endpointId: string;
+  /** Different for each process. */
+  readonly nonce: string;
 }
 
-/** The endpoint id of a token; undefined when its signature is invalid. */
-export function readServiceToken(secrets: Signer, token: string): string | undefined {
-  const endpointId = token.slice(0, UUID_LENGTH);
-  const expected = Buffer.from(makeServiceToken(secrets, endpointId));
+const PURPOSE = 'service token of a handler process';
+const TOKEN = /^([0-9a-f-]{36})\.([0-9a-f-]{1,80})\.[\w-]+$/;
+
+/** The name of the file of a nonce; the first group identifies the gateway that has made it. */
+export const NONCE_FILE = new RegExp(`^(${PROCESS_PATTERN})-[0-9a-f]{32}$`);
+
+/** Makes the token of a handler process, before that starts. @param folder of the nonces */
+export async function issueServiceToken(secrets: Signer, folder: string, endpointId: string) {
+  const nonce = `${THIS_PROCESS}-${randomBytes(16).toString('hex')}`;
+  const file = join(folder, nonce);
+  await writeFile(file, '', { mode: 0o600, flag: 'wx' });
+  return {
+    token: signServiceToken(secrets, { endpointId, nonce }),
+    revoke: () => rm(file, { force: true }),
+  };
+}
+
+/** The token of a handler process, signed with a key. */
+export function signServiceToken(secrets: Signer, { endpointId, nonce }: HandlerInstance): string {
+  const text = `${endpointId}.${nonce}`;
+  return `${text}.${secrets.sign(PURPOSE, text)}`;
+}
+
+/** Who a token was made for; undefined when its signature is invalid, or the process does not run here. */
+export function readServiceToken(
+  secrets: Signer,
+  folder: string,
+  token: string,
+): HandlerInstance | undefined {
+  const [, endpointId, nonce] = TOKEN.exec(token) ?? [];
+  if (endpointId === undefined || nonce === undefined) return undefined;
+  const instance = { endpointId, nonce };
   const given = Buffer.from(token);
-  return given.length === expected.length && timingSafeEqual(given, expected) ? endpointId : undefined;
+  const expected = Buffer.from(signServiceToken(secrets, instance));
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  return existsSync(join(folder, nonce)) ? instance : undefined;
+}
+
+/** The nonces of the handler processes that run. */
+export async function validNonces(folder: string): Promise<ReadonlySet<string>> {
+  return new Set(await readdir(folder));
 }
 
 /** The token with which the management API reaches actor hosts of other machines. */

@@ -10,6 +10,7 @@ import {
 } from '../../src/actors/guard/frame-guard.js';
 import { AnswerRefused, type Guard } from '../../src/actors/guard/guard.js';
 import { RedisGuard } from '../../src/actors/guard/redis-guard.js';
+import { SmtpGuard } from '../../src/actors/guard/smtp-guard.js';
 
 const LIMIT = 1024 ** 2;
 
@@ -90,6 +91,23 @@ describe('guards of answers', () => {
     );
   });
 
+  it('refuse an impossible length of mongodb before the rest of the header', () => {
+    for (const length of ['00000000', '0f000000', 'ffffffff', 'ffffff7f'])
+      expect(() => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(Buffer.from(length, 'hex'))).to.throw(
+        AnswerRefused,
+      );
+  });
+
+  it('refuse compressed messages of mongodb, however they are cut', () => {
+    const compressed = Buffer.from(`19000000${'00'.repeat(8)}dc070000${'00'.repeat(9)}`, 'hex');
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const refused = () => passed(new FrameGuard(MONGODB_FRAMES, LIMIT), cut(compressed, places));
+        expect(refused).to.throw(AnswerRefused, /compressed/);
+      }),
+    );
+  });
+
   it('add up the packets of one message of mysql', () => {
     const guard = new FrameGuard(MYSQL_FRAMES, 40 * LIMIT);
     const largest = mysqlPacket(Buffer.alloc(0xffffff));
@@ -165,6 +183,44 @@ describe('the guard of redis', () => {
       fc.assert(
         fc.property(cuts, (places) => {
           expect(() => passed(new RedisGuard(LIMIT), cut(Buffer.from(text), places))).to.throw(AnswerRefused);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  }
+});
+
+describe('the guard of email', () => {
+  const word = fc.constantFrom('', 'ok', '250-', '-', '250 of 300');
+  const reply = fc
+    .tuple(fc.integer({ min: 200, max: 599 }), fc.array(word, { maxLength: 4 }), word)
+    .map(([code, more, last]) =>
+      [...more.map((text) => `${code}-${text}\r\n`), `${code} ${last}\r\n`].join(''),
+    );
+
+  it('lets replies pass, any number of them, however they are cut', () => {
+    const long = `250-${'a'.repeat(200_000)}\r\n250 end\r\n`;
+    fc.assert(
+      fc.property(fc.array(reply, { minLength: 1, maxLength: 6 }), cuts, (replies, places) => {
+        const bytes = Buffer.from([...replies, long].join('').repeat(8));
+        expect(passed(new SmtpGuard(), cut(bytes, places)).equals(bytes)).to.equal(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  for (const [what, text] of [
+    ['a line without end', `250 ${'a'.repeat(LIMIT)}`],
+    ['a reply without end', '250-a\r\n'.repeat(LIMIT / 7 + 1)],
+    ['empty lines without end', '\r\n'.repeat(LIMIT / 2 + 1)],
+    ['lines of spaces without end', '     \r\n'.repeat(LIMIT / 7 + 1)],
+    ['texts without end', 'hello\r\n'.repeat(LIMIT / 7 + 1)],
+  ] as const) {
+    it(`refuses ${what}`, () => {
+      fc.assert(
+        fc.property(cuts, (places) => {
+          const refused = () => passed(new SmtpGuard(), cut(Buffer.from(text), places));
+          expect(refused).to.throw(AnswerRefused, /1 MiB/);
         }),
         { numRuns: 20 },
       );

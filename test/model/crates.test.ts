@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../src/model/crates.js';
-import { checkOf, describeProblem } from '../../src/model/schema-check.js';
+import { describeProblem } from '../../src/model/problems.js';
+import { checkOf } from '../../src/model/schema-check.js';
 import { sourceKey } from '../../src/model/source-key.js';
 
 const check = checkOf(DEPENDENCIES_SCHEMA);

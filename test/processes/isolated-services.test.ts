@@ -3,8 +3,6 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { createSecretBox } from '../../src/secrets/secret-box.js';
-import { makeServiceToken } from '../../src/secrets/service-token.js';
 import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
@@ -19,6 +17,7 @@ import {
   createEndpoint,
   createService,
   SECRET_KEY,
+  tokenFor,
 } from '../support/test-services.js';
 
 const PING = { pool: 'cache', op: 'command' };
@@ -197,7 +196,7 @@ describe('the process of a service', function () {
       (await readdir(dirname(stack.servicesSocket))).filter((name) => name !== 'services.sock');
     expect(await sockets()).to.have.length(2);
     // As the actor host answers, before the call is sent on.
-    const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+    const token = await tokenFor(stack.dataDir, endpointId);
     const host = await connectTo(stack.servicesSocket, token);
     const addresses = await Promise.all(
       ['cache', 'other'].map(
@@ -240,6 +239,20 @@ describe('the process of a service', function () {
       await own.close();
     }
     await must(stack.api.delete(`/api/services/${id}`));
+  });
+
+  it('does not keep an actor host from ending when it answers nothing', async () => {
+    await isServed();
+    await isServed('other');
+    const pids = [processOf(serviceId), processOf(otherId)];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const ended = await stack.processes.get('actor-host')?.end('SIGTERM');
+    expect(ended).to.deep.include({ code: 0 });
+    expect(pids.filter(isRunning)).to.deep.equal([]);
+    await stack.start('actor-host');
+    await client.close();
+    client = await connectAs(stack, endpointId);
+    await isServed();
   });
 
   it('ends with an actor host that is killed', async () => {

@@ -6,12 +6,17 @@ import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createSecretBox } from '../../src/secrets/secret-box.js';
-import { makeServiceToken } from '../../src/secrets/service-token.js';
 import { eventually } from '../support/eventually.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { connectServices, type ServiceClient } from '../support/service-client.js';
-import { activeService, bind, connectAs, createEndpoint, SECRET_KEY } from '../support/test-services.js';
+import {
+  activeService,
+  bind,
+  connectAs,
+  createEndpoint,
+  SECRET_KEY,
+  tokenFor,
+} from '../support/test-services.js';
 
 /** Of the actor host here. */
 const OPEN_FILES = 512;
@@ -70,7 +75,7 @@ describe('connections with the actor host', function () {
   }
 
   it('are limited for each endpoint, and more are refused', async () => {
-    const token = makeServiceToken(createSecretBox(SECRET_KEY), hostile);
+    const token = await tokenFor(stack.dataDir, hostile);
     let taken = 0;
     for (let count = 0; count < OPEN_FILES; count++) {
       const client = await connectServices(stack.servicesSocket);
@@ -107,7 +112,7 @@ describe('connections with the actor host', function () {
   it('are closed after a protocol violation, which is logged a few times a second, without a stack', async () => {
     const host = stack.processes.get('actor-host');
     const before = host?.logged.lines.length ?? 0;
-    const token = makeServiceToken(createSecretBox(SECRET_KEY), hostile);
+    const token = await tokenFor(stack.dataDir, hostile);
     const noFrame = Buffer.alloc(64, 0xff);
     const attempts = 1_000;
     const parallel = 20;
@@ -132,9 +137,10 @@ describe('connections with the actor host', function () {
   });
 
   it('of all endpoints together are limited, so that the actor host keeps the descriptors it needs', async () => {
-    const box = createSecretBox(SECRET_KEY);
-    const tokens = Array.from({ length: 12 }, (_, at) =>
-      makeServiceToken(box, `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
+    const tokens = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        tokenFor(stack.dataDir, `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
+      ),
     );
     let taken = 0;
     for (const token of tokens)

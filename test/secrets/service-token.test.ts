@@ -1,32 +1,112 @@
 import { randomUUID } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
-import { actorHostToken, makeServiceToken, readServiceToken } from '../../src/secrets/service-token.js';
+import {
+  actorHostToken,
+  issueServiceToken,
+  NONCE_FILE,
+  readServiceToken,
+  signServiceToken,
+  validNonces,
+} from '../../src/secrets/service-token.js';
+import { THIS_PROCESS } from '../../src/util/process-liveness.js';
+import { type TempDir, tempDir } from '../support/temp.js';
 
 describe('service tokens', () => {
   const secrets = createSecretBox('one secret key of ours');
+  const id = randomUUID();
+  let data: TempDir;
+  let folder: string;
+  before(async () => {
+    data = await tempDir('tokens');
+    folder = data.path;
+  });
+  after(() => data.remove());
 
-  it('stand for their endpoint, under the same key', () => {
-    const id = randomUUID();
-    const token = makeServiceToken(secrets, id);
-    expect(readServiceToken(secrets, token)).to.equal(id);
-    expect(readServiceToken(createSecretBox('one secret key of ours'), token)).to.equal(id);
-    expect(readServiceToken(createSecretBox('another secret key'), token)).to.equal(undefined);
+  const read = (token: string, by = secrets) => readServiceToken(by, folder, token)?.endpointId;
+
+  it('stand for their endpoint, under the same key', async () => {
+    const { token } = await issueServiceToken(secrets, folder, id);
+    expect(read(token)).to.equal(id);
+    expect(read(token, createSecretBox('one secret key of ours'))).to.equal(id);
+    expect(read(token, createSecretBox('another secret key'))).to.equal(undefined);
   });
 
-  it('cannot be made from others', () => {
-    const id = randomUUID();
-    const signature = makeServiceToken(secrets, id).slice(id.length + 1);
+  it('are different for each process, and valid until it has ended', async () => {
+    const [first, second] = [
+      await issueServiceToken(secrets, folder, id),
+      await issueServiceToken(secrets, folder, id),
+    ];
+    expect(first.token).not.to.equal(second.token);
+    await first.revoke();
+    expect(read(first.token)).to.equal(undefined);
+    expect(read(second.token)).to.equal(id);
+    await second.revoke();
+    expect(read(second.token)).to.equal(undefined);
+    await second.revoke();
+  });
+
+  it('can be signed again with another key, for the same process', async () => {
+    const other = createSecretBox('another secret key');
+    const { token, revoke } = await issueServiceToken(secrets, folder, id);
+    const instance = readServiceToken(secrets, folder, token) ?? expect.fail('not valid');
+    const again = signServiceToken(other, instance);
+    expect(readServiceToken(other, folder, again)).to.deep.equal(instance);
+    expect([...(await validNonces(folder))]).to.include(instance.nonce);
+    await revoke();
+    expect(read(again, other)).to.equal(undefined);
+    expect([...(await validNonces(folder))]).not.to.include(instance.nonce);
+  });
+
+  it('have a file that tells which gateway has made it', async () => {
+    await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name))));
+    await issueServiceToken(secrets, folder, id);
+    const [name = ''] = await readdir(folder);
+    expect(NONCE_FILE.exec(name)?.[1]).to.equal(THIS_PROCESS);
+  });
+
+  it('cannot be made from others', async () => {
+    const { token } = await issueServiceToken(secrets, folder, id);
+    const another = await issueServiceToken(secrets, folder, id);
+    const [, nonce = '', signature = ''] = token.split('.');
+    const [, otherNonce = ''] = another.token.split('.');
+    await writeFile(join(folder, 'anything'), '');
     for (const forged of [
-      `${randomUUID()}.${signature}`,
-      `${id}.${actorHostToken(secrets)}`,
-      `${id}.${secrets.sign('something else', id)}`,
+      `${randomUUID()}.${nonce}.${signature}`,
+      `${id}.${otherNonce}.${signature}`,
+      `${id}.${nonce}.${actorHostToken(secrets)}`,
+      `${id}.${nonce}.${secrets.sign('something else', `${id}.${nonce}`)}`,
+      `${id}.${nonce}.`,
+      `${id}.${nonce}`,
+      `${id}.${signature}`,
+      `${token}\n`,
+      `${token}=`,
       id,
       '',
     ]) {
-      expect(readServiceToken(secrets, forged), forged).to.equal(undefined);
+      expect(read(forged), forged).to.equal(undefined);
     }
-    fc.assert(fc.property(fc.string(), (text) => readServiceToken(secrets, text) === undefined));
+    fc.assert(fc.property(fc.string(), (text) => read(text) === undefined));
+  });
+
+  it('have a nonce that is a file of the folder, and no other path', async () => {
+    await writeFile(join(folder, 'abc'), '');
+    expect(read(signServiceToken(secrets, { endpointId: id, nonce: 'abc' }))).to.equal(id);
+    for (const nonce of [
+      '',
+      '.',
+      '..',
+      '../abc',
+      './abc',
+      'abc/',
+      '/etc/passwd',
+      'abc\0',
+      'abd',
+      'a'.repeat(300),
+    ])
+      expect(read(signServiceToken(secrets, { endpointId: id, nonce })), nonce).to.equal(undefined);
   });
 });

@@ -12,6 +12,9 @@ import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
 import { createTestLog } from './log.js';
 
+/** What one answer of a backend may have. */
+export const ANSWER_BYTES = 64 * 1024 ** 2;
+
 /** A call in the short form of tests. */
 export interface TestCall {
   readonly operation: string;
@@ -41,6 +44,7 @@ export function startActor<T extends ServiceType>(
     config,
     queueLimit: options.queueLimit ?? 1_000,
     sqliteDir: options.sqliteDir,
+    answerBytes: ANSWER_BYTES,
     connectTimeoutMs: options.connectTimeoutMs,
     metrics,
     log: createTestLog().log,
@@ -55,7 +59,12 @@ export function tryConnection<T extends ServiceType>(
   sqliteDir?: string,
   timeoutMs?: number,
 ): Promise<ConnectionTest> {
-  return testConnection(driver, config, { log: createTestLog().log, sqliteDir }, timeoutMs);
+  return testConnection(
+    driver,
+    config,
+    { log: createTestLog().log, sqliteDir, answerBytes: ANSWER_BYTES },
+    timeoutMs,
+  );
 }
 
 /** The error of a call that has to fail. */

@@ -3,6 +3,7 @@ import { type Connection, type Driver, requireOperation, type Transaction } from
 import { AbortSource, PendingCall } from '../../src/actors/driver-call.js';
 import type { DriverAnswer } from '../../src/actors/operations.js';
 import type { ServiceConfig, ServiceType } from '../../src/model/service-configs.js';
+import { ANSWER_BYTES } from './actors.js';
 import { createTestLog } from './log.js';
 
 /** A call and its arguments. */
@@ -44,13 +45,14 @@ export interface CallableConnection extends Connection {
 export async function openCallable<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  options: { readonly sqliteDir?: string; readonly signal?: AbortSignal } = {},
+  options: { readonly sqliteDir?: string; readonly answerBytes?: number; readonly signal?: AbortSignal } = {},
 ): Promise<CallableConnection> {
   const lost: Error[] = [];
   const context = Object.assign(new AbortSource(), {
     log: createTestLog().log,
     onLost: (error: Error) => lost.push(error),
     sqliteDir: options.sqliteDir,
+    answerBytes: options.answerBytes ?? ANSWER_BYTES,
   });
   abortWith(context, options.signal);
   const connection = await driver.connect(config, context);

@@ -1,6 +1,7 @@
 /** Services, endpoints and bindings created through the API, for tests of service calls. */
+import { runDirectory, tokenFolder } from '../../src/bootstrap/run-directory.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
-import { makeServiceToken } from '../../src/secrets/service-token.js';
+import { issueServiceToken } from '../../src/secrets/service-token.js';
 import type { HttpClient } from './client.js';
 import { must, type Stack } from './processes.js';
 import { connectServices, type ServiceClient } from './service-client.js';
@@ -48,8 +49,13 @@ export async function bind(
   await must(api.post(`/api/endpoints/${endpointId}/services`, { service_id, pool_id }));
 }
 
+/** A token as the handler of an endpoint has it; the processes have to run with SECRET_KEY. */
+export async function tokenFor(dataDir: string, endpointId: string): Promise<string> {
+  const folder = await tokenFolder(await runDirectory(dataDir));
+  return (await issueServiceToken(createSecretBox(SECRET_KEY), folder, endpointId)).token;
+}
+
 /** Connects as the handler of an endpoint does; the stack has to run with SECRET_KEY. */
-export function connectAs(stack: Stack, endpointId: string): Promise<ServiceClient> {
-  const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
-  return connectServices(stack.servicesSocket, token);
+export async function connectAs(stack: Stack, endpointId: string): Promise<ServiceClient> {
+  return connectServices(stack.servicesSocket, await tokenFor(stack.dataDir, endpointId));
 }

@@ -3,12 +3,16 @@ import { AnswerRefused, type Guard, tooLong } from './guard.js';
 
 /** How the frames of a protocol begin. */
 export interface FrameFormat {
-  /** Bytes of a header up to the end of the length. */
+  /** Bytes of a header, up to the end of what the guard looks at. */
   readonly headerBytes: number;
+  /** Bytes up to the end of the length, if there is more to look at: some libraries read no further. */
+  readonly lengthBytes?: number;
   /** The length of the whole frame, its header included. */
   frameBytes(header: Buffer): number;
   /** Shorter ones cannot be. */
   readonly minBytes: number;
+  /** Why a frame cannot be, whatever its length. */
+  refusal?(header: Buffer): string | undefined;
   /** Whether the next frame belongs to the same message. */
   continues?(header: Buffer): boolean;
 }
@@ -22,9 +26,16 @@ export const MYSQL_FRAMES: FrameFormat = {
   continues: (header) => header.readUIntLE(0, 3) === MYSQL_LARGEST,
 };
 
-/** https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), 12 more bytes. */
+const OP_COMPRESSED = 2012;
+/**
+ * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), two ids, kind.
+ * No client asks for compression, but a library decompresses whatever comes, to any size.
+ */
 export const MONGODB_FRAMES: FrameFormat = {
-  headerBytes: 4,
+  headerBytes: 16,
+  lengthBytes: 4,
+  refusal: (header) =>
+    header.readInt32LE(12) === OP_COMPRESSED ? 'a compressed message, which was not asked for' : undefined,
   frameBytes: (header) => header.readInt32LE(0),
   minBytes: 16,
 };
@@ -43,6 +54,8 @@ export class FrameGuard implements Guard {
   readonly #header: Buffer;
   /** Bytes of the header that have come. */
   #filled = 0;
+  /** Bytes of the frame. */
+  #frame = 0;
   /** Bytes of the frame that have not come yet. */
   #missing = 0;
   /** Bytes of the message so far. */
@@ -63,9 +76,11 @@ export class FrameGuard implements Guard {
         continue;
       }
       const copied = chunk.copy(this.#header, this.#filled, at, at + this.#header.length - this.#filled);
+      const { lengthBytes = this.#header.length } = this.#format;
+      if (this.#filled < lengthBytes && this.#filled + copied >= lengthBytes) this.#begin();
       this.#filled += copied;
       at += copied;
-      if (this.#filled === this.#header.length) this.#begin();
+      if (this.#filled === this.#header.length) this.#endHeader();
     }
     return chunk;
   }
@@ -77,7 +92,13 @@ export class FrameGuard implements Guard {
     this.#message += bytes;
     if (this.#message > this.#limit) throw tooLong('a frame that it sent', this.#message, this.#limit);
     if (!continues?.(this.#header)) this.#message = 0;
-    this.#missing = bytes - this.#header.length;
+    this.#frame = bytes;
+  }
+
+  #endHeader(): void {
+    const refused = this.#format.refusal?.(this.#header);
+    if (refused !== undefined) throw new AnswerRefused(`it sent ${refused}`);
+    this.#missing = this.#frame - this.#header.length;
     this.#filled = 0;
   }
 }

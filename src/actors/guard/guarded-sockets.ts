@@ -9,13 +9,18 @@ import type { ServiceType } from '../../model/service-configs.js';
 import { FrameGuard, MEMCACHED_FRAMES, MONGODB_FRAMES, MYSQL_FRAMES } from './frame-guard.js';
 import type { Guard } from './guard.js';
 import { RedisGuard } from './redis-guard.js';
+import { SmtpGuard } from './smtp-guard.js';
 
-/** By the protocol of the backend. Answers of object storages are bounded by their driver, which streams files. */
+/**
+ * By the protocol of the backend. The drivers of object storages and file servers count what they get: files, of which
+ * they stream some, and lists, on connections that have nothing else. Libraries bound heads, replies and packets.
+ */
 const GUARDS: { readonly [T in ServiceType]?: (limit: number) => Guard } = {
   mysql: (limit) => new FrameGuard(MYSQL_FRAMES, limit),
   mongodb: (limit) => new FrameGuard(MONGODB_FRAMES, limit),
   memcached: (limit) => new FrameGuard(MEMCACHED_FRAMES, limit),
   redis: (limit) => new RedisGuard(limit),
+  email: () => new SmtpGuard(),
 };
 
 /** @param limit bytes of one answer */

@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
-import { makeServiceToken } from '../../secrets/service-token.js';
+import { type HandlerInstance, signServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
@@ -99,17 +99,17 @@ export class IsolatedService implements RemoteActor, RunningService {
   }
 
   /**
-   * Where the handler of an endpoint reaches it.
+   * Where a handler reaches it.
    * @throws ServiceError unavailable, busy, or deadline
    * @throws Moved when it is drained: the actor host knows what takes its place
    */
-  async address(endpointId: string, timeoutMs: number): Promise<ServiceAddress> {
+  async address(caller: HandlerInstance, timeoutMs: number): Promise<ServiceAddress> {
     if (this.#waiting >= MAX_WAITING)
       throw new ServiceError('busy', `${this.#waiting} calls wait for the process of the service`);
     this.#waiting++;
     try {
       const { socket, key } = await this.#ready(timeoutMs);
-      return { socket, token: makeServiceToken(tokenSigner(key), endpointId) };
+      return { socket, token: signServiceToken(tokenSigner(key), caller) };
     } catch (thrown) {
       if (this.#ending.signal.aborted) throw new Moved();
       throw thrown;

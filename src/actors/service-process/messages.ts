@@ -23,6 +23,8 @@ export interface ServeRequest extends WorkRequest {
   readonly handlerSocket: string;
   /** Where the actor host reaches object files. */
   readonly objectSocket: string;
+  /** The folder of the nonces of the handlers that run. */
+  readonly tokenFolder: string;
   /** Signs the tokens of handlers, and authenticates the actor host; valid for this process only. */
   readonly key: string;
   readonly queueLimit: number;

@@ -3,7 +3,7 @@
  */
 
 import type { Server } from 'node:http';
-import { readServiceToken } from '../../secrets/service-token.js';
+import { readServiceToken, validNonces } from '../../secrets/service-token.js';
 import type { Log } from '../../util/log.js';
 import { MemoryBudget } from '../../util/memory-budget.js';
 import { Actor } from '../actor.js';
@@ -44,13 +44,14 @@ export async function serveService(
   log: Log,
   { onState, onFiguresDue }: ServiceListener,
 ): Promise<ServedService> {
-  const { service, config, queueLimit, key } = request;
+  const { service, config, queueLimit, key, tokenFolder } = request;
   const metrics = new FigureCollector(() => onFiguresDue(metrics.take(actor.use)));
   const bindings = new BindingTable();
   bindings.replace(service.id, request.bindings);
   let isDraining = false;
   const host: SessionHost = {
-    authenticate: (token) => readServiceToken(tokenSigner(key), token),
+    authenticate: (token) => readServiceToken(tokenSigner(key), tokenFolder, token),
+    validNonces: () => validNonces(tokenFolder),
     actorFor: (endpointId, poolId) => {
       if (isDraining || bindings.find(endpointId, poolId) === undefined) throw new Moved();
       return actor;
@@ -80,6 +81,7 @@ export async function serveService(
     queueLimit,
     // Files of sqlite services are opened by the actor host's own driver.
     sqliteDir: undefined,
+    answerBytes: request.answerBytes,
     metrics,
     log,
     onState,

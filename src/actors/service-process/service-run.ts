@@ -12,7 +12,13 @@ import { ServiceProcess, type ServiceProcessListener } from './service-process.j
 export interface IsolationSettings
   extends Pick<
     ServeRequest,
-    'queueLimit' | 'defaultCallMs' | 'longestCallMs' | 'handlerThreads' | 'answerBytes' | 'logsDebug'
+    | 'queueLimit'
+    | 'defaultCallMs'
+    | 'longestCallMs'
+    | 'handlerThreads'
+    | 'answerBytes'
+    | 'logsDebug'
+    | 'tokenFolder'
   > {
   readonly memoryMb: number;
   /** The folder of sockets that handlers see. */

@@ -2,7 +2,8 @@
 import { AppError, type ErrorCode } from '../../errors.js';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import { ENDPOINT_METHODS, type EndpointMethod } from '../../model/endpoint-method.js';
-import { type Check, checkOf, describeProblem } from '../../model/schema-check.js';
+import { type Check, describeProblem } from '../../model/problems.js';
+import { checkOf } from '../../model/schema-check.js';
 import { Warnings } from '../warnings.js';
 import { type ParsedYaml, parseYaml, YamlError } from '../yaml.js';
 import { MANIFEST_NAME } from './contents.js';

@@ -20,7 +20,7 @@ for (const [title, start, openSession] of [
       const opened: FileSession[] = [];
       // Every idle session is checked.
       const pool = new SessionPool(async (opening) => {
-        const session = await openSession(config, opening);
+        const session = await openSession(config, opening, 1024 ** 2);
         opened.push(session);
         return session;
       }, 0);

@@ -2,8 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { createSecretBox } from '../../../src/secrets/secret-box.js';
-import { makeServiceToken } from '../../../src/secrets/service-token.js';
 import type { TestBackend } from '../../support/backend.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { eventually } from '../../support/eventually.js';
@@ -11,7 +9,14 @@ import { encodeFrame } from '../../support/frames.js';
 import { descendantsOf } from '../../support/process-state.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import type { ServiceClient } from '../../support/service-client.js';
-import { activeService, bind, connectAs, createEndpoint, SECRET_KEY } from '../../support/test-services.js';
+import {
+  activeService,
+  bind,
+  connectAs,
+  createEndpoint,
+  SECRET_KEY,
+  tokenFor,
+} from '../../support/test-services.js';
 
 const MEMORY_MB = 64;
 const VALUE_BYTES = 4 * 1024 * 1024;
@@ -79,7 +84,7 @@ describe('hostile handlers', function () {
 
   it('that never read their answers do not fill the memory', async () => {
     const before = await memoryMb();
-    const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+    const token = await tokenFor(stack.dataDir, endpointId);
     const head = JSON.stringify({ pool: 'cache', op: 'get', args: { key: 'large' } });
     for (let connection = 0; connection < 8; connection++) {
       const socket = rawConnection();
@@ -100,7 +105,7 @@ describe('hostile handlers', function () {
 
   it('that send incomplete calls do not fill the memory, and are disconnected at a timeout', async () => {
     const before = await memoryMb();
-    const token = makeServiceToken(createSecretBox(SECRET_KEY), endpointId);
+    const token = await tokenFor(stack.dataDir, endpointId);
     const head = JSON.stringify({ pool: 'cache', op: 'set', args: { key: 'x' } });
     const call = encodeFrame('request', 1, head, Buffer.alloc(60 * 1024 * 1024, 'x'));
     const beginning = call.subarray(0, 20 * 1024 * 1024);

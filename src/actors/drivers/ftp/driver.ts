@@ -32,7 +32,8 @@ export const ftpDriver = defineDriver({
   concurrency: () => SESSIONS,
   connect: async (config, context) => {
     const open = config.protocol === 'sftp' ? openSftpSession : openFtpSession;
-    const pool = new SessionPool((opening) => open(config, opening));
+    const limitBytes = Math.min(context.answerBytes, MAX_BODY_BYTES);
+    const pool = new SessionPool((opening) => open(config, opening, limitBytes));
     // Opening a session logs in and checks the folder.
     await openOrClose(context, pool, () => pool.use(async () => undefined, context));
     return new FtpConnection(
@@ -108,7 +109,7 @@ class FtpConnection implements Connection {
   }
 
   download(path: string, call: Abortable): Promise<Buffer | undefined> {
-    return this.#pool.use((session) => session.download(session.root + path, MAX_BODY_BYTES), call);
+    return this.#pool.use((session) => session.download(session.root + path), call);
   }
 
   /** Uploads to a temporary name in the same folder, and renames the file when it is complete. */

@@ -16,22 +16,35 @@ type Config = ServiceConfig<'ftp'>;
 const TICKET_TIMEOUT_MS = 250;
 const TICKET_POLL_MS = 5;
 
+/** An entry takes much more memory than its line. */
+const MAX_LISTING_BYTES = 40 * 1024 ** 2;
+
 /** Service not available: the server closes the connection. */
 const CLOSING = 421;
 const NOT_LOGGED_IN = 530;
 /** Missing, not permitted, or not a file: servers use one code for these. */
 const NOT_AVAILABLE = 550;
 
-/** @throws ServiceError `unavailable` */
-export async function openFtpSession(config: Config, opening: Abortable): Promise<FileSession> {
+/**
+ * @param limitBytes of a file, or of a list
+ * @throws ServiceError `unavailable`
+ */
+export async function openFtpSession(
+  config: Config,
+  opening: Abortable,
+  limitBytes: number,
+): Promise<FileSession> {
   const where = `${config.host}:${config.port}`;
-  const client = new Client(config.timeout_seconds * 1000);
+  const client = new Client(config.timeout_seconds * 1000, {
+    allowSeparateTransferHost: false,
+    maxListingBytes: listingBytes(limitBytes),
+  });
   try {
     const root = await new Promise<string>((resolve, reject) => {
       opening.onAbort(() => reject(new ServiceError('unavailable', REASONS.silent(where))));
       logIn(client, config, where).then(resolve, reject);
     });
-    return new FtpSession(client, root, where);
+    return new FtpSession(client, root, where, limitBytes);
   } catch (thrown) {
     client.close();
     throw unavailable(thrown, where);
@@ -70,11 +83,13 @@ class FtpSession implements FileSession {
   readonly root: string;
   readonly #client: Client;
   readonly #where: string;
+  readonly #limitBytes: number;
 
-  constructor(client: Client, root: string, where: string) {
+  constructor(client: Client, root: string, where: string, limitBytes: number) {
     this.#client = client;
     this.root = root;
     this.#where = where;
+    this.#limitBytes = limitBytes;
   }
 
   get isOpen(): boolean {
@@ -85,19 +100,24 @@ class FtpSession implements FileSession {
     await this.#run(() => this.#client.send('NOOP'));
   }
 
-  async download(path: string, limitBytes: number): Promise<Buffer | undefined> {
+  async download(path: string): Promise<Buffer | undefined> {
+    const limitBytes = this.#limitBytes;
     const chunks: Buffer[] = [];
     let size = 0;
     const collect = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
         size += chunk.length;
         chunks.push(chunk);
-        done(size > limitBytes ? new ServiceError('invalid', FTP_REASONS.tooLarge(limitBytes)) : null);
+        done(
+          size > limitBytes ? new ServiceError('invalid', FTP_REASONS.tooLarge('file', limitBytes)) : null,
+        );
       },
     });
     try {
       await this.#run(() => this.#client.downloadTo(collect, path));
     } catch (thrown) {
+      // What the server says about it would be taken for the answer to the next command.
+      if (size > limitBytes) this.close();
       if (await this.#isMissing(thrown, path)) return undefined;
       throw thrown;
     }
@@ -144,7 +164,11 @@ class FtpSession implements FileSession {
       if (isRefusal(thrown, NOT_AVAILABLE)) return undefined;
       throw thrown;
     }
-    const files = await this.#run(() => this.#client.list());
+    const files = await this.#run(() => this.#client.list()).catch((thrown: unknown) => {
+      if (!(thrown instanceof ServiceError) || !/Maximum bytes exceeded/.test(thrown.message)) throw thrown;
+      this.close();
+      throw new ServiceError('invalid', FTP_REASONS.tooLarge('list', listingBytes(this.#limitBytes)));
+    });
     return files.filter(({ name }) => name !== '.' && name !== '..').map(describe);
   }
 
@@ -173,6 +197,10 @@ class FtpSession implements FileSession {
       throw unavailable(error, this.#where, isTimeout ? REASONS.silent(this.#where) : undefined);
     }
   }
+}
+
+function listingBytes(limitBytes: number): number {
+  return Math.min(limitBytes, MAX_LISTING_BYTES);
 }
 
 /**

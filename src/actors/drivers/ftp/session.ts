@@ -23,7 +23,7 @@ export interface FileSession {
   /** One round trip. */
   check(): Promise<void>;
   /** @returns undefined when there is no such file */
-  download(path: string, limitBytes: number): Promise<Buffer | undefined>;
+  download(path: string): Promise<Buffer | undefined>;
   /** Replaces an existing file; after a failure, the file may be incomplete. */
   upload(path: string, content: Buffer): Promise<void>;
   /** Creates a folder; a refusal of the server is ignored. */
@@ -44,7 +44,8 @@ export type OpenSession = (opening: Abortable) => Promise<FileSession>;
 /** Reasons common to all protocols. */
 export const FTP_REASONS = {
   folder: (where: string, path: string) => `the server at ${where} has no folder "${path}" (base_path)`,
-  tooLarge: (limitBytes: number) => `the file is larger than the ${limitBytes} bytes a handler can get`,
+  tooLarge: (what: string, limitBytes: number) =>
+    `the ${what} is larger than the ${limitBytes} bytes a handler can get (SERVICE_ANSWER_MB, and at most 64 MiB)`,
 } as const;
 
 /** A session that was idle for longer is checked before use, because the server may have closed it. */

@@ -10,12 +10,26 @@ import { ServiceError } from '../../service-error.js';
 import { type FileSession, type FolderEntry, FTP_REASONS } from './session.js';
 
 type Config = ServiceConfig<'ftp'>;
+type Raw = Awaited<ReturnType<SftpClient['connect']>>;
+type File = Parameters<Parameters<Raw['readdir']>[1]>[1][number];
+
+/** The status of SSH_FX_EOF. */
+const END_OF_LIST = 1;
+/** What an entry takes, besides its name. */
+const ENTRY_BYTES = 100;
 
 /** Unanswered keepalives after which the server counts as lost. */
 const KEEPALIVES = 3;
 
-/** @throws ServiceError `unavailable` */
-export async function openSftpSession(config: Config, opening: Abortable): Promise<FileSession> {
+/**
+ * @param limitBytes of a file, or of a list
+ * @throws ServiceError `unavailable`
+ */
+export async function openSftpSession(
+  config: Config,
+  opening: Abortable,
+  limitBytes: number,
+): Promise<FileSession> {
   const where = `${config.host}:${config.port}`;
   // Its own socket, because closing it ends the session at once in any state.
   const socket = connect({ host: config.host, port: config.port ?? 22, keepAlive: true, noDelay: true });
@@ -25,7 +39,7 @@ export async function openSftpSession(config: Config, opening: Abortable): Promi
       opening,
       () => socket.destroy(),
       () =>
-        openOver(socket, config, where, (key) => {
+        openOver(socket, config, where, limitBytes, (key) => {
           offered = key;
         }),
     );
@@ -40,6 +54,7 @@ async function openOver(
   socket: Socket,
   config: Config,
   where: string,
+  limitBytes: number,
   onKey: (fingerprint: string) => void,
 ): Promise<FileSession> {
   const ended = endOf(socket, where);
@@ -62,12 +77,16 @@ async function openOver(
       return config.host_key === undefined || offered === config.host_key.replace(/=+$/, '');
     },
   };
-  await unlessEnded(client.connect(options));
+  const raw = await unlessEnded(client.connect(options));
   const root = await unlessEnded(client.realPath(config.base_path));
   if (root === '' || (await unlessEnded(client.exists(root))) !== 'd') {
     throw new ServiceError('unavailable', FTP_REASONS.folder(where, config.base_path));
   }
-  return new SftpSession(client, socket, ended, root.replace(/\/+$/, ''), where, uncheckedKey);
+  return new SftpSession(
+    { client, raw, socket, ended, where, limitBytes },
+    root.replace(/\/+$/, ''),
+    uncheckedKey,
+  );
 }
 
 function ignore(): void {
@@ -106,43 +125,51 @@ function refusal({ message }: Error, where: string, offered: string | undefined)
   return undefined;
 }
 
+interface SftpConnection {
+  readonly client: SftpClient;
+  /** The library below `client`, which holds lists of any length. */
+  readonly raw: Raw;
+  readonly socket: Socket;
+  /** Rejects when the socket is closed. */
+  readonly ended: Promise<never>;
+  readonly where: string;
+  readonly limitBytes: number;
+}
+
 class SftpSession implements FileSession {
-  readonly root: string;
   readonly #client: SftpClient;
-  readonly #socket: Socket;
-  readonly #ended: Promise<never>;
-  readonly #where: string;
+  readonly #connection: SftpConnection;
 
   constructor(
-    client: SftpClient,
-    socket: Socket,
-    ended: Promise<never>,
-    root: string,
-    where: string,
+    connection: SftpConnection,
+    readonly root: string,
     readonly uncheckedKey: string | undefined,
   ) {
-    this.#client = client;
-    this.#socket = socket;
-    this.#ended = ended;
-    this.root = root;
-    this.#where = where;
+    this.#client = connection.client;
+    this.#connection = connection;
   }
 
   get isOpen(): boolean {
-    return !this.#socket.destroyed && this.#socket.readable;
+    const { socket } = this.#connection;
+    return !socket.destroyed && socket.readable;
   }
 
   async check(): Promise<void> {
     await this.#run(this.#client.realPath('.'));
   }
 
-  async download(path: string, limitBytes: number): Promise<Buffer | undefined> {
+  async download(path: string): Promise<Buffer | undefined> {
+    const { limitBytes } = this.#connection;
+    const tooLarge = () => new ServiceError('invalid', FTP_REASONS.tooLarge('file', limitBytes));
     try {
       const { size, isFile } = await this.#run(this.#client.stat(path));
       if (!isFile) throw new ServiceError('backend', 'it is not a file');
-      if (size > limitBytes) throw new ServiceError('invalid', FTP_REASONS.tooLarge(limitBytes));
-      // Without a destination, `get` returns a buffer.
-      return (await this.#run(this.#client.get(path))) as Buffer;
+      if (size > limitBytes) throw tooLarge();
+      // Without a destination, `get` returns a buffer. The file may have more than the server has said.
+      const readStreamOptions: object = { end: limitBytes };
+      const content = (await this.#run(this.#client.get(path, undefined, { readStreamOptions }))) as Buffer;
+      if (content.length > limitBytes) throw tooLarge();
+      return content;
     } catch (thrown) {
       if (isMissing(thrown)) return undefined;
       throw thrown;
@@ -188,13 +215,7 @@ class SftpSession implements FileSession {
 
   async list(path: string): Promise<FolderEntry[] | undefined> {
     try {
-      const files = await this.#run(this.#client.list(path === '' ? '/' : path));
-      return files.map(({ name, type, size, modifyTime }) => ({
-        name,
-        kind: type === '-' ? 'file' : type === 'd' ? 'folder' : 'other',
-        size,
-        modified: new Date(modifyTime),
-      }));
+      return await this.#run(readFolder(this.#connection, path === '' ? '/' : path));
     } catch (thrown) {
       if (isMissing(thrown)) return undefined;
       throw thrown;
@@ -202,22 +223,56 @@ class SftpSession implements FileSession {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#connection.socket.destroy();
   }
 
   async #run<T>(work: Promise<T>): Promise<T> {
     // It may reject after the connection has ended.
     work.catch(ignore);
     try {
-      return await Promise.race([work, this.#ended]);
+      return await Promise.race([work, this.#connection.ended]);
     } catch (thrown) {
       if (thrown instanceof ServiceError) throw thrown;
       const error = toError(thrown);
-      if (!this.isOpen) throw unavailable(error, this.#where);
+      if (!this.isOpen) throw unavailable(error, this.#connection.where);
       // The library prefixes the message of the server with names of its functions.
       throw new ServiceError('backend', error.message.replace(/^(?:[\w-]+(?:->|: ))+/, ''), { cause: error });
     }
   }
+}
+
+/** Reads a folder piece by piece, of which a server may send any number. */
+async function readFolder({ raw, limitBytes }: SftpConnection, path: string): Promise<FolderEntry[]> {
+  const handle = await answered<Buffer>((done) => raw.opendir(path, done));
+  const entries: FolderEntry[] = [];
+  try {
+    for (let bytes = 0; ; ) {
+      const files = await answered<readonly File[]>((done) => raw.readdir(handle, done));
+      for (const { filename, longname, attrs } of files) {
+        bytes += ENTRY_BYTES + filename.length;
+        if (bytes > limitBytes) throw new ServiceError('invalid', FTP_REASONS.tooLarge('list', limitBytes));
+        // As in a long list: the mode may be unknown.
+        const type = longname.slice(0, 1);
+        entries.push({
+          name: filename,
+          kind: type === '-' ? 'file' : type === 'd' ? 'folder' : 'other',
+          size: attrs.size,
+          modified: new Date(attrs.mtime * 1000),
+        });
+      }
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !('code' in thrown) || thrown.code !== END_OF_LIST) throw thrown;
+  } finally {
+    raw.close(handle, ignore);
+  }
+  return entries;
+}
+
+function answered<T>(ask: (done: (error: Error | undefined, value: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    ask((error, value) => (error ? reject(error) : resolve(value)));
+  });
 }
 
 /** Whether the server refused, and the connection still works. */

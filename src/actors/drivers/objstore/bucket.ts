@@ -25,19 +25,26 @@ export interface BucketRequest {
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly payload?: Buffer;
-  /** Status codes of success; 200 and 204 by default. */
+  /** Status codes of success. */
   readonly expected?: readonly number[];
 }
 
 interface SendOptions {
   /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the response before its body is read. */
+  /** Status codes of responses whose bodies the caller reads; those of all others are short. */
+  readonly read?: readonly number[];
+  /** Called with such a response before its body is read. */
   readonly onResponse?: (response: IncomingMessage) => void;
 }
 
+/** Status codes of success, unless a request says others. */
+const SUCCESS = [200, 204];
 /** Timeout of a silent server; calls of handlers have shorter deadlines. */
 const IDLE_TIMEOUT_MS = 120_000;
+
+/** What the client library reads, it holds as a whole: errors, and answers to multipart uploads. */
+const MAX_SHORT_BYTES = 1024 ** 2;
 
 /** Status codes for which the client library does not read the body. */
 const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
@@ -89,7 +96,7 @@ export class Bucket {
    * @throws ServiceError
    */
   send(request: BucketRequest, signal?: AbortSignal): Promise<IncomingMessage> {
-    return this.#send(request, { signal });
+    return this.#send(request, { signal, read: request.expected ?? SUCCESS });
   }
 
   /**
@@ -100,15 +107,14 @@ export class Bucket {
     const { expected = [200] } = request;
     let content: Readable | undefined;
     const onResponse = (response: IncomingMessage) => {
-      // The client library reads the bodies of all others.
-      if (expected.includes(response.statusCode ?? 0)) content = takeBody(response);
+      content = takeBody(response);
     };
-    const response = await this.#send({ ...request, expected }, { onResponse });
+    const response = await this.#send({ ...request, expected }, { read: expected, onResponse });
     return { headers: response.headers, content: content ?? response };
   }
 
   async #send(request: BucketRequest, options: SendOptions): Promise<IncomingMessage> {
-    const { method, key, query, headers, payload, expected = [200, 204] } = request;
+    const { method, key, query, headers, payload, expected = SUCCESS } = request;
     const exchange = () =>
       this.use(
         (client) =>
@@ -136,7 +142,7 @@ export class Bucket {
 
   /** Like `send`, but returns only the headers and consumes the body. */
   async sendForHeaders(request: BucketRequest, signal?: AbortSignal): Promise<IncomingHttpHeaders> {
-    const response = await this.send(request, signal);
+    const response = await this.#send(request, { signal });
     await this.use(() => finished(response.resume()));
     return response.headers;
   }
@@ -179,17 +185,34 @@ export class Bucket {
   }
 
   /** One client per request, so that each has its own signal. All share the connections. */
-  #client({ signal, onResponse }: SendOptions): Client {
+  #client({ signal, read = [], onResponse }: SendOptions): Client {
     const request = this.#options.useSSL ? httpsRequest : httpRequest;
     const send = (options: object, onResult: (response: IncomingMessage) => void) => {
       const outgoing = request({ ...options, agent: this.#agent, ...(signal && { signal }) });
-      if (onResponse) outgoing.on('response', onResponse);
+      outgoing.on('response', (response) => {
+        if (!read.includes(response.statusCode ?? 0)) this.#limitBody(response);
+        else onResponse?.(response);
+      });
       return watch(outgoing.on('response', onResult));
     };
     return new Client({
       ...this.#options,
       transport: { request: send } as NonNullable<ClientOptions['transport']>,
     });
+  }
+
+  /** Ends a response whose body is longer than it has any reason to be. */
+  #limitBody(response: IncomingMessage): void {
+    const push = response.push;
+    let bytes = 0;
+    // The parser hands over the body by calling it.
+    response.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
+      bytes += chunk?.length ?? 0;
+      if (bytes <= MAX_SHORT_BYTES) return push.call(response, chunk, encoding);
+      const reason = `${this.where} sends more than ${MAX_SHORT_BYTES / 1024 ** 2} MiB with status ${response.statusCode}`;
+      response.destroy(new ServiceError('backend', reason));
+      return false;
+    };
   }
 
   #failure(thrown: unknown): ServiceError {

@@ -31,10 +31,10 @@ export const objstoreDriver = defineDriver({
     // An aborted request releases its connection slightly later than its permit.
     const bucket = new Bucket(config, 2 * CONCURRENCY);
     await openOrClose(context, bucket, () => requireUsable(bucket));
-    return new BucketConnection(bucket);
+    return new BucketConnection(bucket, Math.min(context.answerBytes, MAX_BODY_BYTES));
   },
   operations: {
-    get: { args: KeyArgs, run: ({ bucket }, { key }, call) => get(bucket, key, signalOf(call)) },
+    get: { args: KeyArgs, run: (connection, { key }, call) => get(connection, key, signalOf(call)) },
     head: {
       args: KeyArgs,
       run: async ({ bucket }, { key }, call) => {
@@ -76,7 +76,11 @@ export const objstoreDriver = defineDriver({
 class BucketConnection implements Connection {
   readonly files;
 
-  constructor(readonly bucket: Bucket) {
+  constructor(
+    readonly bucket: Bucket,
+    /** Of an object that a handler gets. */
+    readonly limitBytes: number,
+  ) {
     this.files = bucketFiles(bucket);
   }
 
@@ -99,7 +103,11 @@ async function requireUsable(bucket: Bucket): Promise<void> {
   }
 }
 
-async function get(bucket: Bucket, key: string, signal: AbortSignal): Promise<DriverAnswer> {
+async function get(
+  { bucket, limitBytes }: BucketConnection,
+  key: string,
+  signal: AbortSignal,
+): Promise<DriverAnswer> {
   let response: IncomingMessage;
   try {
     response = await bucket.send({ method: 'GET', key }, signal);
@@ -108,20 +116,32 @@ async function get(bucket: Bucket, key: string, signal: AbortSignal): Promise<Dr
     throw thrown;
   }
   const object = describeObject(key, response.headers);
-  return { result: present(object), payload: await readContent(bucket, response, object.size) };
+  return { result: present(object), payload: await readContent(bucket, response, object.size, limitBytes) };
 }
 
-async function readContent(bucket: Bucket, response: IncomingMessage, size: number): Promise<Buffer> {
-  if (size > MAX_BODY_BYTES) {
+async function readContent(
+  bucket: Bucket,
+  response: IncomingMessage,
+  size: number,
+  limitBytes: number,
+): Promise<Buffer> {
+  const requireShort = (bytes: number) => {
+    if (bytes <= limitBytes) return;
+    const limit = `handlers get at most ${limitBytes} (SERVICE_ANSWER_MB, and at most 64 MiB)`;
+    const reason = `the object has at least ${bytes} bytes, and ${limit}: use head or list, or the management API`;
     response.destroy();
-    throw new ServiceError(
-      'invalid',
-      `the object has ${size} bytes, and handlers get at most ${MAX_BODY_BYTES}: use head or list, or the management API`,
-    );
-  }
+    throw new ServiceError('invalid', reason);
+  };
+  requireShort(size);
   return bucket.use(async () => {
     const chunks: Buffer[] = [];
-    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    let received = 0;
+    // Without a length, a body ends where the server says.
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      received += chunk.length;
+      requireShort(received);
+      chunks.push(chunk);
+    }
     return Buffer.concat(chunks);
   });
 }

@@ -1,0 +1,82 @@
+/** What can be wrong with a value, in the words that all answers use. */
+import { FORMATS } from './formats.js';
+
+/** What is wrong with a value, and where in it. */
+export interface Problem {
+  /** The keys from the root of the value to the invalid part. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** Returns the first problem of a value, or undefined when it is valid. */
+export type Check = (value: unknown) => Problem | undefined;
+
+/** The value of the keyword `refine`: says what is wrong with a value; undefined when nothing is. */
+export type Refine<T> = (value: T) => string | undefined;
+
+/** A problem as one line: `body.host: must be a hostname ...`. */
+export function describeProblem(root: string, { path, message }: Problem): string {
+  return `${[root, ...path].join('.')}: ${message}`;
+}
+
+/** @param path of the object */
+export function missingMember(path: readonly string[], name: string): Problem {
+  return { path: [...path, name], message: 'is required' };
+}
+
+/** @param path of the object */
+export function unknownMember(path: readonly string[], name: string, known: readonly string[]): Problem {
+  return { path: [...path, name], message: `is not accepted; possible are ${known.join(', ')}` };
+}
+
+/** What a value breaks: a keyword of JSON Schema. */
+interface Broken {
+  readonly keyword: string;
+  /** The value of the keyword. */
+  readonly schema?: unknown;
+  readonly data?: unknown;
+  /** In the words of a library, for other keywords. */
+  readonly message?: string | undefined;
+}
+
+/** Says in our words what is wrong. */
+export function reason({ keyword, schema, data, message }: Broken): string {
+  switch (keyword) {
+    case 'type':
+      return `must be ${[schema].flat().map(withArticle).join(' or ')}, not ${kindOf(data)}`;
+    case 'enum':
+      return `must be one of ${(schema as unknown[]).join(', ')}, not ${JSON.stringify(data)}`;
+    case 'format':
+      return FORMATS[String(schema)]?.(String(data)) ?? `must be a ${String(schema)}`;
+    case 'refine':
+      return (schema as Refine<unknown>)(data) ?? '';
+    case 'minLength':
+      return schema === 1 ? 'must not be empty' : `must have at least ${String(schema)} characters`;
+    case 'maxLength':
+      return `must have at most ${String(schema)} characters`;
+    case 'pattern':
+      return `must match ${String(schema)}`;
+    case 'maxItems':
+      return `must have at most ${String(schema)} items`;
+    case 'minItems':
+      return `must have at least ${String(schema)} of its items`;
+    case 'minimum':
+      return `must be at least ${String(schema)}`;
+    case 'maximum':
+      return `must be at most ${String(schema)}`;
+    case 'anyOf':
+      return `needs ${(schema as { required?: string[] }[]).map(({ required }) => required?.join(' and ')).join(' or ')}`;
+    default:
+      return message ?? `breaks the rule "${keyword}"`;
+  }
+}
+
+function withArticle(type: unknown): string {
+  if (type === 'null') return 'null';
+  return /^[aeiou]/.test(String(type)) ? `an ${String(type)}` : `a ${String(type)}`;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  return withArticle(Array.isArray(value) ? 'array' : typeof value);
+}

@@ -1,0 +1,201 @@
+/** The token of a handler process: it opens its services on its machine, while that process runs. */
+import { readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { handlerSocket, runDirectory, tokenFolder } from '../../src/bootstrap/run-directory.js';
+import type { TestBackend } from '../support/backend.js';
+import { startRedisBackend } from '../support/backends/redis.js';
+import { eventually } from '../support/eventually.js';
+import { DIES_AT_START } from '../support/handler-sources.js';
+import { freePort } from '../support/ports.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { connectTo, type ServiceAnswer, type ServiceClient } from '../support/service-client.js';
+import { tempDir } from '../support/temp.js';
+import { activeService, bind, SECRET_KEY, tokenFor } from '../support/test-services.js';
+
+/** Returns its token, or ends. */
+const SOURCE = `
+use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    match req.query_param("do").map(String::as_str) {
+        Some("exit") => std::process::exit(3),
+        _ => Response::text(200, std::env::var("EDGE_SERVICES_TOKEN").expect("a token")),
+    }
+}
+
+handler_loop!(handle);
+`;
+/** Of a service in the actor host itself. */
+const QUERY = [{ pool: 'db', op: 'query' }, '{"sql":"SELECT 1","params":[]}'] as const;
+/** Of one that has a process of its own. */
+const PING = [{ pool: 'cache', op: 'command' }, '["PING"]'] as const;
+
+describe('the token of a handler process', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let redis: TestBackend<'redis'>;
+  let endpointId: string;
+  const clients: ServiceClient[] = [];
+  before(async () => {
+    redis = await startRedisBackend();
+    stack = await startStack({ env: { SECRET_KEY } });
+    endpointId = await stack.deploy({ path: '/token', code: SOURCE });
+    const path = join(stack.dataDir, 'own.db');
+    const sqlite = { path, create_if_missing: true };
+    await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', sqlite), 'db');
+    await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
+  });
+  after(async () => {
+    await stack.close();
+    await redis.remove();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) await client.close();
+  });
+
+  async function connected(socket = stack.servicesSocket): Promise<ServiceClient> {
+    const client = await connectTo(socket);
+    clients.push(client);
+    return client;
+  }
+
+  /** The answer to a token. */
+  async function tried(token: string, socket = stack.servicesSocket): Promise<ServiceAnswer> {
+    const client = await connected(socket);
+    const answer = await client.send({ token });
+    // One that is refused is closed by the other side.
+    await (answer.ok ? client.close() : client.closed);
+    return answer;
+  }
+
+  /** The token of the process that runs. */
+  async function running(): Promise<string> {
+    const { status, body } = await stack.gateway.get('/token');
+    expect(status, String(body)).to.equal(200);
+    return String(body);
+  }
+
+  /** A token that has opened both services, from here. */
+  async function inUse(token: string) {
+    const host = await connected();
+    expect(await host.send({ token })).to.include({ ok: true });
+    expect(await host.send(...QUERY)).to.include({ ok: true });
+    const to = (await host.send(...PING)).to ?? expect.fail('not moved');
+    const socket = join(dirname(stack.servicesSocket), to.socket);
+    const service = await connected(socket);
+    expect(await service.send({ token: to.token })).to.include({ ok: true });
+    expect(await service.send(...PING)).to.include({ ok: true });
+    return {
+      /** Expects that it, and what was got by it, opens nothing any more. */
+      refused: async () => {
+        await eventually(async () => expect(await tried(token)).to.include({ kind: 'unauthenticated' }));
+        expect(await tried(to.token, socket)).to.include({ kind: 'unauthenticated' });
+        await Promise.all([host.closed, service.closed]);
+      },
+    };
+  }
+
+  const nonces = async () => readdir(await tokenFolder(await runDirectory(stack.dataDir)));
+
+  it('opens its services from the same machine while it runs', async () => {
+    const token = await running();
+    await inUse(token);
+    await inUse(token);
+    expect(await nonces()).to.deep.equal([token.split('.')[1]]);
+  });
+
+  it('is taken before the calls that are sent right after it', async () => {
+    const client = await connected();
+    const token = await running();
+    const answers = await Promise.all([client.send({ token }), client.send(...QUERY)]);
+    expect(answers.map(({ ok }) => ok)).to.deep.equal([true, true]);
+  });
+
+  it('is refused with the nonce of another process, or a path as its nonce', async () => {
+    const [endpoint, nonce = '', signature = ''] = (await running()).split('.');
+    await writeFile(join(await tokenFolder(await runDirectory(stack.dataDir)), '12-34-abcdef'), '');
+    for (const other of ['12-34-abcdef', `../tokens/${nonce}`, `./${nonce}`, '..', '', 'a'.repeat(500)])
+      expect(await tried(`${endpoint}.${other}.${signature}`)).to.include({ kind: 'unauthenticated' });
+  });
+
+  it('is refused on another machine', async () => {
+    const token = await running();
+    const data = await tempDir('another-machine');
+    const other = stack.launch('actor-host', { DATA_DIR: data.path });
+    try {
+      await other.ready;
+      const socket = handlerSocket(await runDirectory(data.path));
+      expect(await tried(await tokenFor(data.path, endpointId), socket)).to.include({ ok: true });
+      expect(await tried(token, socket)).to.include({ kind: 'unauthenticated' });
+      expect(await tried(token)).to.include({ ok: true });
+    } finally {
+      await other.end();
+      await data.remove();
+    }
+  });
+
+  it('stays valid when another gateway of the machine starts and ends', async () => {
+    const token = await running();
+    const other = stack.launch('gateway', { GATEWAY_PORT: String(await freePort()) });
+    await other.ready;
+    expect(await tried(token)).to.include({ ok: true });
+    await other.end();
+    await inUse(token);
+  });
+
+  it('is refused when another process has replaced its own', async () => {
+    const token = await running();
+    const { refused } = await inUse(token);
+    await must(stack.api.put(`/api/endpoints/${endpointId}`, { code: SOURCE.replace('exit(3)', 'exit(4)') }));
+    await must(stack.api.post(`/api/endpoints/${endpointId}/compile`));
+    await must(stack.api.post(`/api/endpoints/${endpointId}/start`));
+    await refused();
+    await inUse(await running());
+  });
+
+  it('is refused when the process has ended or was killed', async () => {
+    const ends = [
+      () => stack.gateway.get('/token?do=exit'),
+      async () => {
+        const { pid } = (await must(stack.api.get(`/api/endpoints/${endpointId}`))) as { pid: number };
+        process.kill(pid, 'SIGKILL');
+      },
+    ];
+    for (const end of ends) {
+      const token = await running();
+      const { refused } = await inUse(token);
+      await end();
+      await refused();
+      await eventually(async () => expect(await running()).not.to.equal(token));
+    }
+  });
+
+  it('leaves nothing behind when the process does not become ready', async () => {
+    const before = await nonces();
+    const never = { name: 'never', path: '/never', method: 'GET', domain: '*', code: DIES_AT_START };
+    const { id } = (await must(stack.api.post('/api/endpoints', never))) as { id: string };
+    await must(stack.api.post(`/api/endpoints/${id}/compile`));
+    expect((await stack.api.post(`/api/endpoints/${id}/start`)).body).to.include({ ok: false });
+    await must(stack.api.delete(`/api/endpoints/${id}`));
+    await eventually(async () => expect(await nonces()).to.have.members(before));
+  });
+
+  it('is refused when its gateway was killed and another one has started', async () => {
+    const token = await running();
+    const { refused } = await inUse(token);
+    await stack.processes.get('gateway')?.end('SIGKILL');
+    await stack.start('gateway');
+    await refused();
+    await eventually(async () => expect(await running()).not.to.equal(token));
+  });
+
+  it('is refused when the endpoint has been stopped', async () => {
+    const token = await running();
+    const { refused } = await inUse(token);
+    await must(stack.api.post(`/api/endpoints/${endpointId}/stop`));
+    expect(await tried(token)).to.include({ kind: 'unauthenticated' });
+    await refused();
+    expect(await nonces()).not.to.include(token.split('.')[1]);
+  });
+});
