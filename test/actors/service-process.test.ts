@@ -7,7 +7,7 @@ const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 describe('a service process that cannot be started', () => {
   it('ends once, with the reason, and refuses what it is asked', async () => {
     const ends: string[] = [];
-    const started = new ServiceProcess(TOO_LONG, 64, {
+    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, {
       onMessage: () => undefined,
       onEnd: (reason) => ends.push(reason),
     });

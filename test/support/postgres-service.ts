@@ -3,6 +3,7 @@
  * called over its socket as handlers do. What only code in one process can do is done as close as handlers come to it:
  * a call that a test aborts has a short deadline instead, and an abandoned transaction is one whose connection is closed.
  */
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ActorTransaction } from '../../src/actors/actor-transaction.js';
 import type { Connection, Driver, Transaction } from '../../src/actors/driver.js';
@@ -17,7 +18,7 @@ import { ServiceRun } from '../../src/actors/service-process/service-run.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
-import { makeServiceToken } from '../../src/secrets/service-token.js';
+import { signServiceToken } from '../../src/secrets/service-token.js';
 import { TestDriverCall } from './callable-connection.js';
 import { createTestLog } from './log.js';
 import { connectTo, type ServiceAnswer, type ServiceClient } from './service-client.js';
@@ -26,9 +27,10 @@ import { type TempDir, tempDir } from './temp.js';
 type Config = ServiceConfig<'postgres'>;
 
 const SERVICE = { id: '6ba7b810-9dad-41d1-80b4-00c04fd430c8', type: 'postgres' } as const;
-const ENDPOINT_ID = '6ba7b811-9dad-41d1-80b4-00c04fd430c8';
 const POOL = 'main-db';
-const BINDINGS = [{ endpoint_id: ENDPOINT_ID, service_id: SERVICE.id, pool_id: POOL }];
+/** The process that its calls are of. */
+const HANDLER = { endpointId: '6ba7b811-9dad-41d1-80b4-00c04fd430c8', nonce: '1' };
+const BINDINGS = [{ endpoint_id: HANDLER.endpointId, service_id: SERVICE.id, pool_id: POOL }];
 /** Those of the settings, but for the queue: tests make thousands of calls at once. */
 const MEMORY_MB = 512;
 const WORK = { answerBytes: 64 * 1024 ** 2, logsDebug: true };
@@ -116,7 +118,7 @@ class PostgresProcess {
   async open(): Promise<ServiceClient> {
     const { run, folder } = await this.#started;
     await run.ready().catch(() => undefined); // it has ended, so that nobody listens
-    const token = makeServiceToken(tokenSigner(run.key), ENDPOINT_ID);
+    const token = signServiceToken(tokenSigner(run.key), HANDLER);
     const client = await connectTo(join(folder.path, run.socket), token).catch(() => {
       throw new ServiceError(
         this.#told !== undefined ? 'inactive' : 'unavailable',
@@ -167,7 +169,10 @@ class PostgresProcess {
   async #start(config: Config): Promise<{ run: ServiceRun; folder: TempDir }> {
     const folder = await tempDir('postgres-service');
     const settings = { ...WORK, ...LIMITS, memoryMb: MEMORY_MB };
-    const folders = { handlerFolder: folder.path, objectFolder: folder.path };
+    const tokenFolder = join(folder.path, 'tokens');
+    await mkdir(tokenFolder);
+    await writeFile(join(tokenFolder, HANDLER.nonce), '');
+    const folders = { handlerFolder: folder.path, objectFolder: folder.path, tokenFolder };
     const work = { service: SERVICE, config, bindings: BINDINGS };
     const run = new ServiceRun(
       work,

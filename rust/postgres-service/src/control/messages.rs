@@ -138,7 +138,7 @@ mod tests {
         let text = r#"{"number":1,"request":{"type":"serve","service":{"id":"a","type":"postgres"},
             "config":{"host":"h","port":5432,"database":"d","username":"u","ssl_mode":"verify-ca","pool_size":10},
             "bindings":[{"endpoint_id":"e","service_id":"a","pool_id":"db"}],"answerBytes":1,"logsDebug":false,
-            "handlerSocket":"/s","objectSocket":"/o","key":"k","queueLimit":2,"defaultCallMs":3,"longestCallMs":4,
+            "handlerSocket":"/s","objectSocket":"/o","key":"k","tokenFolder":"/t","queueLimit":2,"defaultCallMs":3,"longestCallMs":4,
             "memoryBytes":5.5,"handlerThreads":6}}"#;
         let ToService { number, request: Request::Serve(work) } = serde_json::from_str(text).unwrap() else {
             panic!("not a request to serve");

@@ -14,8 +14,9 @@ mod token;
 mod transaction;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct ServeRequest {
     pub handler_socket: String,
     /// Signs the tokens of handlers; valid for this process only.
     pub key: String,
+    /// Of the nonces of tokens.
+    pub token_folder: PathBuf,
     pub queue_limit: usize,
     pub default_call_ms: u64,
     pub longest_call_ms: u64,
@@ -72,7 +75,7 @@ pub struct ServedService {
 struct Host {
     actor: Rc<Actor>,
     tokens: TokenReader,
-    bindings: RefCell<HashSet<(Box<str>, Box<str>)>>,
+    bindings: RefCell<BindingTable>,
     is_draining: Cell<bool>,
     /// Deadline of a call that names none, milliseconds.
     default_call_ms: u64,
@@ -93,7 +96,7 @@ impl ServedService {
         let listening = server::listen(&request.handler_socket).await?;
         let host = Rc::new(Host {
             actor: Actor::start(config, limit, request.queue_limit, log.clone(), listener),
-            tokens: TokenReader::new(&request.key),
+            tokens: TokenReader::new(&request.key, request.token_folder),
             bindings: RefCell::new(table(&request.bindings)),
             is_draining: Cell::new(false),
             default_call_ms: request.default_call_ms,
@@ -134,11 +137,18 @@ impl ServedService {
 impl Host {
     /// The actor of a pool; `None` when the call belongs elsewhere.
     fn actor_for(&self, endpoint: &str, pool: &str) -> Option<&Rc<Actor>> {
-        let is_bound = || self.bindings.borrow().iter().any(|(of, name)| **of == *endpoint && **name == *pool);
+        let is_bound = || self.bindings.borrow().get(endpoint).is_some_and(|pools| pools.contains(pool));
         (!self.is_draining.get() && is_bound()).then_some(&self.actor)
     }
 }
 
-fn table(bindings: &[Binding]) -> HashSet<(Box<str>, Box<str>)> {
-    bindings.iter().map(|binding| (binding.endpoint_id.as_str().into(), binding.pool_id.as_str().into())).collect()
+/// The pools that each endpoint may use.
+type BindingTable = HashMap<Box<str>, HashSet<Box<str>>>;
+
+fn table(bindings: &[Binding]) -> BindingTable {
+    let mut table = BindingTable::new();
+    for Binding { endpoint_id, pool_id } in bindings {
+        table.entry(endpoint_id.as_str().into()).or_default().insert(pool_id.as_str().into());
+    }
+    table
 }

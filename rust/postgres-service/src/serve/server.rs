@@ -1,13 +1,14 @@
 //! The Unix socket on which handlers call the service.
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 use tokio::task::{spawn_local, yield_now};
@@ -23,6 +24,8 @@ use crate::log::Log;
 const GOODBYE: Duration = Duration::from_millis(100);
 /// How long handlers may take to read their last answers.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+/// Between two looks for connections of handlers that have ended.
+const EXPIRE_EVERY: Duration = Duration::from_secs(2);
 /// Until connections are accepted again when there is no descriptor for one more.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -75,6 +78,7 @@ impl Server {
             warnings: LineLimiter::new(log),
         });
         spawn_local(server.clone().accept(listener));
+        spawn_local(server.clone().expire());
         server
     }
 
@@ -133,6 +137,29 @@ impl Server {
     async fn closed(&self) {
         while !self.sessions.borrow().is_empty() {
             self.all_closed.notified().await;
+        }
+    }
+
+    /// Closes connections of handlers that have ended: others than the process itself may have used its token.
+    async fn expire(self: Rc<Self>) {
+        loop {
+            sleep(EXPIRE_EVERY).await;
+            if self.sessions.borrow().is_empty() {
+                continue;
+            }
+            match self.host.tokens.valid_nonces() {
+                Ok(valid) => {
+                    for session in self.sessions.borrow().values() {
+                        if session.nonce.get().is_some_and(|nonce| !valid.contains(OsStr::new(&**nonce))) {
+                            session.drop_connection();
+                        }
+                    }
+                }
+                Err(error) => {
+                    let details = json!({ "problem": error.to_string() });
+                    self.warn(details, "connections of ended handlers could not be looked for");
+                }
+            }
         }
     }
 

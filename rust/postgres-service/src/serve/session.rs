@@ -2,7 +2,7 @@
 //!
 //! It is one task. Each time that it wakes up, it does all that can be done: it reads, polls its calls, and writes what
 //! they have answered at once.
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::mem;
 use std::pin::{Pin, pin};
@@ -20,6 +20,7 @@ use super::calls::{Calls, Failure, Success};
 use super::incoming::{BUFFER_BYTES, Incoming};
 use super::outgoing::Outgoing;
 use super::server::Server;
+use super::token::HandlerInstance;
 use crate::error::{CallError, Kind};
 use crate::text::cut;
 use crate::wire::{self, FrameError, MAX_BODY_BYTES, problem_of};
@@ -51,6 +52,8 @@ pub struct Orders {
     retires: Cell<bool>,
     closes: Cell<bool>,
     is_dropped: Cell<bool>,
+    /// Of its token, once that has arrived.
+    pub nonce: OnceCell<Box<str>>,
     waker: Cell<Option<Waker>>,
 }
 
@@ -293,7 +296,7 @@ impl Session {
     fn authenticate(&mut self, number: u32, token: &str) {
         self.token_timer = None;
         let server = self.server.clone();
-        let Some(endpoint) = server.host.tokens.endpoint(token) else {
+        let Some(HandlerInstance { endpoint, nonce }) = server.host.tokens.instance(token) else {
             let text = "the token of the handler is not valid";
             return self.refuse(number, CallError::new(Kind::Unauthenticated, text));
         };
@@ -303,6 +306,7 @@ impl Session {
             return self.refuse(number, CallError::new(Kind::Busy, problem));
         }
         self.endpoint = Some(endpoint.into());
+        self.orders.nonce.get_or_init(|| nonce.into());
         self.outgoing.add(number, OK, Vec::new());
         if server.is_retiring.get() {
             self.say_goodbye();

@@ -1,32 +1,67 @@
-//! Tokens that handlers authenticate with: the actor host makes one for each endpoint, this process verifies it. A
-//! token identifies the endpoint and grants nothing: bindings are looked up with every call.
+//! Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. The actor host makes one for each handler
+//! process. It is valid while that process runs: as long as a file with the name of its nonce is in a folder that
+//! handlers cannot reach. A token identifies the endpoint and grants nothing: bindings are looked up with every call.
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::{fs, io};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-const PURPOSE: &[u8] = b"service token of an endpoint\0";
+const PURPOSE: &[u8] = b"service token of a handler process\0";
 const UUID_LENGTH: usize = 36;
+const MAX_NONCE_LENGTH: usize = 80;
 
-pub struct TokenReader(Hmac<Sha256>);
+/// A handler process, as its token identifies it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HandlerInstance<'a> {
+    pub endpoint: &'a str,
+    /// Different for each process.
+    pub nonce: &'a str,
+}
+
+pub struct TokenReader {
+    signer: Hmac<Sha256>,
+    /// Of the nonces.
+    folder: PathBuf,
+}
 
 impl TokenReader {
-    pub fn new(key: &str) -> Self {
+    pub fn new(key: &str, folder: PathBuf) -> Self {
         // A key of any length is one.
-        Self(Hmac::new_from_slice(key.as_bytes()).unwrap_or_else(|_| unreachable!()))
+        let signer = Hmac::new_from_slice(key.as_bytes()).unwrap_or_else(|_| unreachable!());
+        Self { signer, folder }
     }
 
-    /// The endpoint id of a token, which is followed by its signature; `None` when that is not valid.
-    pub fn endpoint<'a>(&self, token: &'a str) -> Option<&'a str> {
-        let (endpoint, rest) = token.split_at_checked(UUID_LENGTH)?;
-        let signature = URL_SAFE_NO_PAD.decode(rest.strip_prefix('.')?).ok()?;
-        let mut signed = self.0.clone();
-        signed.update(PURPOSE);
-        signed.update(endpoint.as_bytes());
+    /// Who a token was made for; `None` when its signature is invalid, or the process does not run here.
+    pub fn instance<'a>(&self, token: &'a str) -> Option<HandlerInstance<'a>> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (endpoint, nonce) = signed.split_once('.')?;
+        let is_well_formed = endpoint.len() == UUID_LENGTH && (1..=MAX_NONCE_LENGTH).contains(&nonce.len());
+        // So that the name of the file is one.
+        if !is_well_formed || ![endpoint, nonce].into_iter().all(is_hexadecimal) {
+            return None;
+        }
+        let mut signer = self.signer.clone();
+        signer.update(PURPOSE);
+        signer.update(signed.as_bytes());
         // In constant time.
-        signed.verify_slice(&signature).ok()?;
-        Some(endpoint)
+        signer.verify_slice(&URL_SAFE_NO_PAD.decode(signature).ok()?).ok()?;
+        self.folder.join(nonce).exists().then_some(HandlerInstance { endpoint, nonce })
     }
+
+    /// The nonces of the handler processes that run.
+    pub fn valid_nonces(&self) -> io::Result<HashSet<OsString>> {
+        fs::read_dir(&self.folder)?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+}
+
+/// Whether a text has only digits and hyphens.
+fn is_hexadecimal(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-'))
 }
 
 #[cfg(test)]
@@ -34,17 +69,27 @@ mod tests {
     use super::*;
 
     const ENDPOINT: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    /// Of `signServiceToken` with `tokenSigner`.
+    const SIGNATURE: &str = "xsO3FTcF3QruTjv7tRhTU9OzpwKtKnTZnWJHGb73YbA";
 
     #[test]
-    fn tokens_are_those_of_the_actor_host() {
-        let reader = TokenReader::new("a key");
-        // Of `makeServiceToken` with `tokenSigner`.
-        let token = format!("{ENDPOINT}.Ycj6zgs-F96_bqxlzfu78pdBiQ7V38llXGTv3xB61Co");
-        assert_eq!(reader.endpoint(&token), Some(ENDPOINT));
-        assert_eq!(TokenReader::new("another").endpoint(&token), None);
-        assert_eq!(reader.endpoint(&token.replacen('0', "1", 1)), None);
-        for wrong in ["", ENDPOINT, &token[..token.len() - 1], &format!("{token}A"), &"ä".repeat(40)] {
-            assert_eq!(reader.endpoint(wrong), None);
+    fn tokens_are_those_of_the_actor_host_and_end_with_their_file() {
+        let folder = std::env::temp_dir().join(format!("tokens-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("1f-2e"), "").unwrap();
+        let reader = TokenReader::new("a key", folder.clone());
+        let token = format!("{ENDPOINT}.1f-2e.{SIGNATURE}");
+        assert_eq!(reader.instance(&token), Some(HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e" }));
+        assert_eq!(TokenReader::new("another", folder.clone()).instance(&token), None);
+        let changed = [("1f-2e", "1f-2d"), ("0f8", "1f8"), ("1f-2e", ".."), ("1f-2e", "../a"), ("1f-2e", "")];
+        for (part, other) in changed {
+            assert_eq!(reader.instance(&token.replacen(part, other, 1)), None);
         }
+        for wrong in ["", ENDPOINT, &token[..token.len() - 1], &format!("{token}A"), &"\u{e4}.".repeat(40)] {
+            assert_eq!(reader.instance(wrong), None);
+        }
+        assert_eq!(reader.valid_nonces().unwrap(), HashSet::from(["1f-2e".into()]));
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(reader.instance(&token), None);
     }
 }
