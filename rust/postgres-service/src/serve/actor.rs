@@ -108,12 +108,12 @@ impl Actor {
             is_logged: Cell::default(),
             figures: FigureCollector::default(),
             listener,
-            log: log.clone(),
+            log,
         });
         let told = condition.clone();
         let pool_size = config.pool_size;
         Rc::new(Self {
-            database: Database::open(config, limit, log, move |state| told.change(state)),
+            database: Database::open(config, limit, move |state| told.change(state)),
             condition,
             pool_size,
             queue_limit,
