@@ -81,6 +81,10 @@ impl Database {
         database
     }
 
+    pub fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
     /// Resolves when the first attempt to connect, at the start or after a loss, has succeeded or failed.
     pub async fn settled(&self) {
         loop {
@@ -290,7 +294,7 @@ impl Drop for Held {
 }
 
 /// The error of a call while there is no connection.
-fn not_connected(state: &State) -> CallError {
+pub fn not_connected(state: &State) -> CallError {
     let reason = match state {
         State::Unreachable { reason } => reason,
         _ => "it is still being connected",

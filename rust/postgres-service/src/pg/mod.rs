@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CallError;
 
-pub use database::Database;
+pub use database::{Database, not_connected};
 pub use transaction::Transaction;
 
 /// The config of the service, as the contract has it.
