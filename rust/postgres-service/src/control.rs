@@ -107,9 +107,9 @@ impl Process {
         Ok(())
     }
 
-    async fn test(&self, Work { config, answer_bytes, logs_debug, rest }: Work<TestRequest>) -> Tested {
+    async fn test(&self, Work { config, answer_bytes, rest, .. }: Work<TestRequest>) -> Tested {
         let timeout = Duration::from_millis(rest.timeout_ms);
-        Tested::of(pg::test(config, AnswerLimit(answer_bytes), self.relayed_log(logs_debug), timeout).await)
+        Tested::of(pg::test(config, AnswerLimit(answer_bytes), timeout).await)
     }
 
     /// Answers when calls in progress have ended; the process ends when all handlers have left.

@@ -10,12 +10,13 @@ pub enum Level {
     Debug,
     Info,
     Warn,
-    Error,
 }
+
+type Send = dyn Fn(Level, Value, &str);
 
 /// Sends a line to the actor host. `details` is an object.
 #[derive(Clone)]
-pub struct Log(Rc<dyn Fn(Level, Value, &str)>);
+pub struct Log(Rc<Send>);
 
 impl Log {
     pub fn new(send: impl Fn(Level, Value, &str) + 'static) -> Self {

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use super::connect::Stream;
-use super::failure::{Failure, MAX_RECEIVED_BYTES, result_too_large};
+use super::failure::Failure;
 use super::login::Session;
 use super::messages::{self, Members, Split, TERMINATE, split, too_long, unexpected};
 use super::prepared::{PreparedStatements, Use};
@@ -268,11 +268,7 @@ impl Connection {
                     self.expected = bytes;
                     break;
                 }
-                // A row that is too large for any result.
-                Split::TooLong { tag: b'D', bytes } if progress.is_some() && bytes > MAX_RECEIVED_BYTES => {
-                    return Err(result_too_large());
-                }
-                Split::TooLong { bytes, .. } => return Err(too_long(bytes, limit)),
+                Split::TooLong { bytes } => return Err(too_long(bytes, limit)),
                 Split::Message { tag, body, bytes } => {
                     taken += bytes;
                     is_answered = self.on_message(tag, body, progress.as_deref_mut())?;

@@ -7,7 +7,6 @@ use std::hash::BuildHasher;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
@@ -18,7 +17,6 @@ use super::tls::{Encryption, encryptions};
 use super::transaction::Transaction;
 use super::{Answer, AnswerLimit, Config, State, Target};
 use crate::error::{CallError, Kind};
-use crate::log::{Level, Log};
 use crate::sql::Statement;
 
 /// Backoff between attempts: doubled each time, from the minimum to the maximum.
@@ -28,14 +26,11 @@ const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const MIN_LIFETIME: Duration = Duration::from_secs(5);
 /// Spreads the attempts of services that have lost the same server.
 const JITTER: f64 = 0.2;
-/// A server that has answered, or was checked, within this time is not checked again.
-const VERIFY_PAUSE: Duration = Duration::from_secs(5);
 
 /// The database of a service: its pool of connections, which are opened again when the server was away.
 pub struct Database {
     target: Rc<Target>,
     encryptions: Vec<Encryption>,
-    log: Log,
     on_state: Box<dyn Fn(&State)>,
     this: Weak<Self>,
     state: RefCell<State>,
@@ -48,12 +43,6 @@ pub struct Database {
     settling: Notify,
     is_ending: Cell<bool>,
     is_verifying: Cell<bool>,
-    was_connected: Cell<bool>,
-    /// Whether the outage has its line in the log.
-    is_logged: Cell<bool>,
-    /// When the server last answered a call, and was last checked.
-    answered: Cell<Option<Instant>>,
-    verified: Cell<Option<Instant>>,
 }
 
 /// One pool and the number of its calls.
@@ -73,11 +62,10 @@ pub struct Held {
 
 impl Database {
     /// Begins to connect. `on_state` is called with each new state.
-    pub fn open(config: Config, limit: AnswerLimit, log: Log, on_state: impl Fn(&State) + 'static) -> Rc<Self> {
+    pub fn open(config: Config, limit: AnswerLimit, on_state: impl Fn(&State) + 'static) -> Rc<Self> {
         let database = Rc::new_cyclic(|this| Self {
             encryptions: encryptions(&config),
             target: Rc::new(Target::new(config, limit)),
-            log,
             on_state: Box::new(on_state),
             this: this.clone(),
             state: RefCell::new(State::Connecting),
@@ -88,10 +76,6 @@ impl Database {
             settling: Notify::new(),
             is_ending: Cell::new(false),
             is_verifying: Cell::new(false),
-            was_connected: Cell::new(false),
-            is_logged: Cell::new(false),
-            answered: Cell::new(None),
-            verified: Cell::new(None),
         });
         database.begin_to_connect(Duration::ZERO);
         database
@@ -121,13 +105,7 @@ impl Database {
     /// message of the server.
     pub async fn run(&self, statement: &Statement, wants_rows: bool) -> Result<Answer, CallError> {
         let held = self.hold().await?;
-        match held.pool().run(statement, wants_rows).await {
-            Ok(answer) => {
-                held.answered();
-                Ok(answer)
-            }
-            Err(error) => Err(held.failed(error)),
-        }
+        held.pool().run(statement, wants_rows).await.map_err(|error| held.failed(error))
     }
 
     /// Opens a transaction. To drop the future aborts it likewise.
@@ -139,15 +117,13 @@ impl Database {
         Transaction::begin(self.hold().await?).await
     }
 
-    /// After a call has exceeded its deadline: checks over a new connection whether the server still answers, unless it
-    /// has answered recently; retires the pool if it does not.
+    /// After a call has exceeded its deadline: checks over a new connection whether the server still answers; retires the
+    /// pool if it does not.
     pub fn verify(&self) {
-        let recently = self.answered.get().max(self.verified.get());
-        if self.is_verifying.get() || recently.is_some_and(|then| then.elapsed() < VERIFY_PAUSE) {
+        if self.is_verifying.get() {
             return;
         }
         let (Some(generation), Some(this)) = (self.current.borrow().clone(), self.this.upgrade()) else { return };
-        self.verified.set(Some(Instant::now()));
         self.is_verifying.set(true);
         spawn_local(async move {
             let opening = open(&this.target, &this.encryptions, OPEN_TIMEOUT, |_| {});
@@ -292,21 +268,6 @@ impl Database {
         if !matches!(state, State::Connecting) {
             self.settling.notify_waiters();
         }
-        match &state {
-            State::Connecting => {}
-            State::Connected { message, .. } => {
-                let line = if self.was_connected.replace(true) { "connected again" } else { "connected" };
-                self.log.line(Level::Info, json!({ "backend": message }), line);
-                self.is_logged.set(false);
-            }
-            // Once per outage, not for every attempt.
-            State::Unreachable { reason } => {
-                if !self.is_logged.replace(true) {
-                    let line = "backend cannot be reached; trying again";
-                    self.log.line(Level::Warn, json!({ "reason": reason }), line);
-                }
-            }
-        }
         (self.on_state)(&state);
     }
 }
@@ -314,11 +275,6 @@ impl Database {
 impl Held {
     pub fn pool(&self) -> &Rc<Pool> {
         &self.generation.pool
-    }
-
-    /// To be called when the server has answered a call.
-    pub fn answered(&self) {
-        self.database.answered.set(Some(Instant::now()));
     }
 
     /// To be called with the error of a call: retires a pool that is of no use any more.

@@ -61,7 +61,7 @@ pub async fn log_in(stream: &mut Stream, target: &Target) -> Result<Session, Fai
         loop {
             match split(&bytes[taken..], limit)? {
                 Split::Incomplete { .. } => break,
-                Split::TooLong { bytes, .. } if bytes > target.message_limit => {
+                Split::TooLong { bytes } if bytes > target.message_limit => {
                     return Err(too_long(bytes, target.message_limit));
                 }
                 Split::TooLong { .. } => return Err(Failure::Garbled),

@@ -18,7 +18,7 @@ pub fn split(bytes: &[u8], limit: usize) -> Result<Split<'_>, Failure> {
         _ => return Err(Failure::Other(format!("it sent a frame of {length} bytes, which cannot be"))),
     };
     if whole > limit {
-        return Ok(Split::TooLong { tag, bytes: whole });
+        return Ok(Split::TooLong { bytes: whole });
     }
     Ok(match bytes.get(HEADER_BYTES..whole) {
         Some(body) => Split::Message { tag, body, bytes: whole },
@@ -33,7 +33,6 @@ pub enum Split<'a> {
     },
     /// It has more than `limit` bytes, as its header tells before it is received.
     TooLong {
-        tag: u8,
         bytes: usize,
     },
     Message {
@@ -70,6 +69,11 @@ impl<'a> Members<'a> {
     pub fn i32(&mut self) -> Option<i32> {
         let &[a, b, c, d] = self.bytes(4)? else { return None };
         Some(i32::from_be_bytes([a, b, c, d]))
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        let &[a, b, c, d] = self.bytes(4)? else { return None };
+        Some(u32::from_be_bytes([a, b, c, d]))
     }
 
     /// A text, which ends with a zero.
@@ -215,7 +219,7 @@ mod tests {
         assert!(matches!(split(b"D\0\0\0\x04rest", 100), Ok(Split::Message { tag: b'D', body: [], bytes: 5 })));
         assert!(matches!(split(b"D\0\0\0\x03", 100), Err(Failure::Other(_))));
         assert!(matches!(split(b"D\xff\xff\xff\xff", 100), Err(Failure::Other(_))));
-        assert!(matches!(split(b"D\x7f\xff\xff\xff", 100), Ok(Split::TooLong { tag: b'D', bytes: 0x8000_0000 })));
+        assert!(matches!(split(b"D\x7f\xff\xff\xff", 100), Ok(Split::TooLong { bytes: 0x8000_0000 })));
     }
 
     #[test]
@@ -230,7 +234,7 @@ mod tests {
     fn writes_parameters_in_their_format() {
         let mut out = Vec::new();
         execute(&mut out, "s1", &[Param::Null, Param::Text("a".into()), Param::Bytes(vec![1])], false);
-        let bind = b"B\0\0\0\x26\0s1\0\0\x03\0\0\0\0\0\x01\0\x03\xff\xff\xff\xff\0\0\0\x01a\0\0\0\x01\x01\0\0";
+        let bind = b"B\0\0\0\x22\0s1\0\0\x03\0\0\0\0\0\x01\0\x03\xff\xff\xff\xff\0\0\0\x01a\0\0\0\x01\x01\0\0";
         assert_eq!(out, [&bind[..], EXECUTE_SYNC].concat());
     }
 }

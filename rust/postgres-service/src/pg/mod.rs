@@ -25,9 +25,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CallError;
-use crate::log::Log;
 
-#[allow(unused_imports)]
 pub use database::{Database, not_connected};
 pub use transaction::Transaction;
 
@@ -125,7 +123,7 @@ pub struct Tested {
 ///
 /// `deadline` when the server does not answer in time, even if it has accepted the connection; else why it cannot be
 /// reached, or refuses.
-pub async fn test(config: Config, limit: AnswerLimit, _log: Log, timeout: Duration) -> Result<Tested, CallError> {
+pub async fn test(config: Config, limit: AnswerLimit, timeout: Duration) -> Result<Tested, CallError> {
     let encryptions = tls::encryptions(&config);
     let target = Rc::new(Target::new(config, limit));
     let opened = open::open(&target, &encryptions, timeout, |_| {}).await.map_err(|failure| failure.error)?;

@@ -58,7 +58,7 @@ struct Slot {
 /// A connection that has a place in the pool.
 pub struct Pooled {
     connection: Connection,
-    slot: Slot,
+    _slot: Slot,
 }
 
 /// What one that waits gets.
@@ -106,7 +106,7 @@ impl Pool {
         let pool = Self::new(target, encryption, on_lost);
         let slot = pool.slot();
         let connection = Connection::new(stream, session, pool.common.clone(), slot.signal.clone());
-        pool.idle.borrow_mut().push(Pooled { connection, slot });
+        pool.idle.borrow_mut().push(Pooled { connection, _slot: slot });
         pool.watcher.borrow().wake_by_ref();
         Ok(pool)
     }
@@ -240,7 +240,7 @@ impl Pool {
             Ok(Err(failure)) => Err(failure.into_connect_error(&self.target)),
             Ok(Ok((stream, session))) => {
                 let connection = Connection::new(stream, session, self.common.clone(), slot.signal.clone());
-                Ok(Lease::new(self.clone(), Pooled { connection, slot }))
+                Ok(Lease::new(self.clone(), Pooled { connection, _slot: slot }))
             }
         }
     }

@@ -28,7 +28,7 @@ impl Columns {
             write_escaped(members.text()?, &mut head);
             // The table and the column in it; then size, modifier and format, which is text.
             members.bytes(6)?;
-            oids.push(members.i32()?.cast_unsigned());
+            oids.push(members.u32()?);
             members.bytes(8)?;
         }
         head.extend_from_slice(b"],\"rows\":[");

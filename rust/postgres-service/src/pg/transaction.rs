@@ -47,7 +47,6 @@ impl Transaction {
         }
         match lease.run(statement, wants_rows).await {
             Ok(answer) => {
-                self.held.answered();
                 self.lease.set(Some(lease));
                 Ok(answer)
             }

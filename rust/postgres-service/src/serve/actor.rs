@@ -1,7 +1,6 @@
 //! The actor of the service: it limits the calls in progress and those that wait, gives every call a deadline, counts
 //! them, and drains when the service is deactivated.
-use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,11 +9,12 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::Listener;
+use super::deadlines::Deadlines;
 use super::figures::{FigureCollector, Figures, PoolUse};
 use super::transaction::ActorTransaction;
 use crate::error::{CallError, Kind};
 use crate::log::{Level, Log};
-use crate::pg::{Answer, AnswerLimit, Config, Database, State};
+use crate::pg::{Answer, AnswerLimit, Config, Database, State, not_connected};
 use crate::sql;
 
 /// A backend that has answered, or was checked, within this time is not checked again.
@@ -63,6 +63,7 @@ pub struct Actor {
     pool_size: usize,
     queue_limit: usize,
     slots: Semaphore,
+    deadlines: Rc<Deadlines>,
     waiting: Cell<usize>,
     /// Calls and transactions in progress, including those that wait.
     open: Cell<usize>,
@@ -77,7 +78,6 @@ pub struct Actor {
 struct Condition {
     /// Looked at with each call.
     is_connected: Cell<bool>,
-    state: RefCell<State>,
     was_connected: Cell<bool>,
     is_logged: Cell<bool>,
     figures: FigureCollector,
@@ -103,21 +103,21 @@ impl Actor {
     pub fn start(config: Config, limit: AnswerLimit, queue_limit: usize, log: Log, listener: Listener) -> Rc<Self> {
         let condition = Rc::new(Condition {
             is_connected: Cell::new(false),
-            state: RefCell::new(State::Connecting),
             was_connected: Cell::default(),
             is_logged: Cell::default(),
             figures: FigureCollector::default(),
             listener,
-            log: log.clone(),
+            log,
         });
         let told = condition.clone();
         let pool_size = config.pool_size;
         Rc::new(Self {
-            database: Database::open(config, limit, log, move |state| told.change(state)),
+            database: Database::open(config, limit, move |state| told.change(state)),
             condition,
             pool_size,
             queue_limit,
             slots: Semaphore::new(pool_size),
+            deadlines: Deadlines::start(),
             waiting: Cell::default(),
             open: Cell::default(),
             is_empty: Notify::new(),
@@ -184,15 +184,15 @@ impl Actor {
         remaining: Duration,
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        // Its future is dropped here, which aborts it.
-        let outcome = timeout(remaining, work).await;
+        // After the deadline it has been dropped, which aborts it.
+        let outcome = self.deadlines.within(remaining, work).await;
         match outcome {
-            Ok(Ok(answer)) => {
+            Some(Ok(answer)) => {
                 self.answered_at.set(Some(Instant::now()));
                 Ok(answer)
             }
-            Ok(Err(error)) => Err(error),
-            Err(_) => {
+            Some(Err(error)) => Err(error),
+            None => {
                 self.verify();
                 let text = format!("the backend did not answer within {} ms", limit.as_millis());
                 Err(CallError::new(Kind::Deadline, text))
@@ -273,10 +273,10 @@ impl Actor {
             return Err(CallError::new(Kind::Busy, format!("{waiting} calls wait for it already; {advice}")));
         }
         self.waiting.set(waiting + 1);
-        let acquired = timeout(limit, self.slots.acquire()).await;
+        let acquired = self.deadlines.within(limit, self.slots.acquire()).await;
         self.waiting.set(self.waiting.get() - 1);
         match acquired {
-            Ok(Ok(permit)) => {
+            Some(Ok(permit)) => {
                 permit.forget();
                 Ok(())
             }
@@ -290,18 +290,11 @@ impl Actor {
 
     /// Waits for the first attempt to connect, but not while the backend is unreachable.
     async fn connected(&self, remaining: Duration) -> Result<(), CallError> {
-        if matches!(*self.condition.state.borrow(), State::Connecting) {
+        if matches!(self.database.state(), State::Connecting) {
             // Whichever comes first, the state says what is the case.
-            let _ = timeout(remaining, self.database.settled()).await;
+            let _ = self.deadlines.within(remaining, self.database.settled()).await;
         }
-        if self.condition.is_connected.get() {
-            return Ok(());
-        }
-        let reason = match &*self.condition.state.borrow() {
-            State::Unreachable { reason } => Cow::Owned(reason.clone()),
-            _ => Cow::Borrowed("it is still being connected"),
-        };
-        Err(CallError::new(Kind::Unavailable, format!("the backend cannot be reached: {reason}")))
+        if self.condition.is_connected.get() { Ok(()) } else { Err(not_connected(&self.database.state())) }
     }
 
     fn closed(&self) {
@@ -343,7 +336,6 @@ impl Condition {
             }
             _ => {}
         }
-        *self.state.borrow_mut() = state.clone();
         (self.listener.on_state)(state);
     }
 }

@@ -3,6 +3,7 @@ mod actor;
 mod call_head;
 mod calls;
 mod connections;
+mod deadlines;
 mod figures;
 mod incoming;
 mod line_limiter;
