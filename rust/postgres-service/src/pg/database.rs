@@ -117,8 +117,8 @@ impl Database {
         Transaction::begin(self.hold().await?).await
     }
 
-    /// After a call has exceeded its deadline: checks over a new connection whether the server still answers; retires the
-    /// pool if it does not.
+    /// After a call has exceeded its deadline: checks over a new connection whether the server still answers; retires
+    /// the pool if it does not.
     pub fn verify(&self) {
         if self.is_verifying.get() {
             return;

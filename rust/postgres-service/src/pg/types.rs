@@ -211,12 +211,15 @@ fn write_base64(digits: &[u8], out: &mut Vec<u8>) {
     const PART: usize = 3 * 256;
     let mut bytes = [0; PART];
     let mut text = [0; PART / 3 * 4];
-    let mut pairs = digits.chunks_exact(2).map_while(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
     out.push(b'"');
-    loop {
+    for part in digits.chunks(2 * PART) {
         let mut count = 0;
-        for (place, byte) in bytes.iter_mut().zip(&mut pairs) {
-            *place = byte;
+        for (byte, pair) in bytes.iter_mut().zip(part.chunks_exact(2)) {
+            let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+            if high | low > 15 {
+                break;
+            }
+            *byte = high << 4 | low;
             count += 1;
         }
         // The text has room for all of them.
@@ -229,14 +232,17 @@ fn write_base64(digits: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn digit(character: u8) -> Option<u8> {
-    match character {
-        b'0'..=b'9' => Some(character - b'0'),
-        b'a'..=b'f' => Some(character - b'a' + 10),
-        b'A'..=b'F' => Some(character - b'A' + 10),
-        _ => None,
+/// The value of each hexadecimal digit; 255 for other characters.
+const DIGITS: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
     }
-}
+    values
+};
 
 impl ArrayEncoder {
     /// `{1,NULL,"a b",{...}}`, with a prefix for bounds that do not begin at 1: `[0:1]={1,2}`.

@@ -1,5 +1,5 @@
-//! Reads `{"sql", "params"}` as `JSON.parse` and the schema of the other SQL databases do: of members with the same name
-//! the last one counts, and texts may have lone surrogates.
+//! Reads `{"sql", "params"}` as `JSON.parse` and the schema of the other SQL databases do: of members with the same
+//! name the last one counts, and texts may have lone surrogates.
 use std::borrow::Cow;
 use std::fmt;
 

@@ -166,7 +166,7 @@ impl<'a> Scanner<'a> {
     fn word(&mut self, start: usize) -> usize {
         let end = start + self.bytes[start..].iter().take_while(|&&byte| is_name_part(byte)).count();
         if self.words.len() < WORDS {
-            // Letters of other alphabets may have capitals in ASCII, as the server's locale may say, too.
+            // Stricter than the server: some letters of other alphabets have capitals in ASCII.
             self.words.push(self.sql[start..end].to_uppercase());
         }
         let is_escape_string = matches!(&self.bytes[start..end], b"E" | b"e") && self.byte(end) == Some(b'\'');
