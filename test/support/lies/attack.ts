@@ -18,7 +18,7 @@ import {
 import { type Lie, startLyingServer } from './lie.js';
 
 /** Services on lying servers at the same time. */
-const AT_ONCE = 6;
+const AT_ONCE = 8;
 /** More than a service needs, and less than lies ask for. */
 const MEMORY_MB = 128;
 /** Of a service in the actor host, and of one with a process of its own. */

@@ -35,13 +35,17 @@ export const MYSQL_COLUMNS = Buffer.concat([
   packet(3, Buffer.from([0xfe, 0, 0, 2, 0])),
 ]);
 export const MYSQL_ROW = packet(4, Buffer.from('\x05hello'));
+/** Many, with the numbers that follow upon those of the columns, again and again. */
+const MYSQL_ROWS = Buffer.concat(
+  Array.from({ length: 4_096 }, (_, at) => packet((4 + at) & 0xff, Buffer.from('\x05hello'))),
+);
 const LARGEST_PACKET = packet(1, Buffer.alloc(0xffffff, 'a'), 0xffffff);
 
 const MYSQL_LIES = liesOf('mysql', {
   'an end of rows of one byte': greets(MYSQL_HANDSHAKE, MYSQL_OK, packet(1, Buffer.from([0xfe]))),
   'a packet without bytes': greets(MYSQL_HANDSHAKE, MYSQL_OK, packet(1, Buffer.alloc(0))),
   'the largest packets for ever': greets(MYSQL_HANDSHAKE, MYSQL_OK, endless(LARGEST_PACKET, LARGEST_PACKET)),
-  'rows without end': greets(MYSQL_HANDSHAKE, MYSQL_OK, endless(MYSQL_COLUMNS, MYSQL_ROW)),
+  'rows without end': greets(MYSQL_HANDSHAKE, MYSQL_OK, endless(MYSQL_COLUMNS, MYSQL_ROWS)),
   'a file of this machine, asked for': greets(
     MYSQL_HANDSHAKE,
     MYSQL_OK,
