@@ -5,7 +5,7 @@ import { objstoreDriver } from '../../../src/actors/drivers/objstore/driver.js';
 import { parseServiceConfig } from '../../../src/model/service-configs.js';
 import { type CallableConnection, openCallable, pendingCall } from '../../support/callable-connection.js';
 import { expectServiceError } from '../../support/driver-calls.js';
-import { inTurn, type LyingServer, startLyingServer, thenZeros } from '../../support/lies/lie.js';
+import { endless, inTurn, type LyingServer, startLyingServer, thenZeros } from '../../support/lies/lie.js';
 
 const ANSWER_BYTES = 1024 ** 2;
 const PAGE = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 17\r\n\r\n<ListBucketResult');
@@ -14,9 +14,10 @@ const headOf = (status: number) => Buffer.from(`HTTP/1.1 ${status} Such\r\n\r\n`
 
 describe('driver objstore: bodies without end', () => {
   let server: LyingServer;
-  let connection: CallableConnection;
+  let connection: CallableConnection | undefined;
   afterEach(async () => {
-    await connection.close();
+    await connection?.close();
+    connection = undefined;
     await server.close();
   });
 
@@ -27,8 +28,11 @@ describe('driver objstore: bodies without end', () => {
     server = await startLyingServer({
       serve: inTurn((socket) => void (requests++ === 0 ? socket.write(PAGE) : lie(socket))),
     });
+    return connectedTo(server.port);
+  }
+  async function connectedTo(port: number): Promise<CallableConnection> {
     const config = parseServiceConfig('objstore', {
-      endpoint: `127.0.0.1:${server.port}`,
+      endpoint: `127.0.0.1:${port}`,
       access_key: 'a',
       secret_key: 's',
       bucket: 'files',
@@ -51,6 +55,12 @@ describe('driver objstore: bodies without end', () => {
     const from = await connected(200);
     const put = from.call(pendingCall('put', { key: 'k' }, 'content'));
     await expectServiceError(put, 'backend', /more than 1 MiB with status 200/);
+  });
+
+  it('are not preceded by responses without end', async () => {
+    const hints = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000));
+    server = await startLyingServer({ serve: inTurn(endless(hints, hints)) });
+    await expectServiceError(connectedTo(server.port), 'unavailable', /more to come all the time/);
   });
 
   it('of an upload in parts are not kept', async () => {

@@ -9,6 +9,8 @@ type Transfer = (data: Socket) => void;
 export interface FtpWords {
   readonly LIST?: Transfer;
   readonly RETR?: Transfer;
+  /** The answer instead of an address. */
+  readonly EPSV?: Buffer;
 }
 
 const FTP_REPLIES: Readonly<Record<string, string>> = {
@@ -27,8 +29,10 @@ export function ftpServer(words: FtpWords): (socket: Socket) => void {
     socket.on('data', (chunk) => {
       for (const line of String(chunk).split('\r\n').filter(Boolean)) {
         const [command = ''] = line.split(' ');
-        const transfer = words[command as keyof FtpWords];
-        if (command === 'EPSV') {
+        const transfer = command === 'LIST' || command === 'RETR' ? words[command] : undefined;
+        if (command === 'EPSV' && words.EPSV) {
+          socket.write(words.EPSV);
+        } else if (command === 'EPSV') {
           listener?.close();
           const opened = createServer();
           listener = opened;

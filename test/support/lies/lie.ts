@@ -13,7 +13,11 @@ export interface Lie {
   /** Talks to one client. */
   serve(socket: Socket): void;
   /** The call that is answered with the lie, if it does not come while connecting. */
-  readonly call?: TestCall;
+  readonly call: TestCall;
+  /** It may be taken for an honest answer. */
+  readonly mayPass?: boolean;
+  /** Connection tests; one unless given. */
+  readonly tests?: number;
 }
 
 export interface LyingServer {

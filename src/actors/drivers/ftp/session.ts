@@ -44,8 +44,8 @@ export type OpenSession = (opening: Abortable) => Promise<FileSession>;
 /** Reasons common to all protocols. */
 export const FTP_REASONS = {
   folder: (where: string, path: string) => `the server at ${where} has no folder "${path}" (base_path)`,
-  tooLarge: (what: string, limitBytes: number) =>
-    `the ${what} is larger than the ${limitBytes} bytes a handler can get (SERVICE_ANSWER_MB, and at most 64 MiB)`,
+  tooLarge: (what: 'file' | 'list', limitBytes: number) =>
+    `the ${what} is larger than the ${limitBytes} bytes a handler can get (SERVICE_ANSWER_MB, up to a limit of its own)`,
 } as const;
 
 /** A session that was idle for longer is checked before use, because the server may have closed it. */

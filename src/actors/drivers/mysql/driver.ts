@@ -12,6 +12,7 @@ import type { Sockets } from '../../sql/sockets.js';
 import { SQL_OPERATIONS } from '../../sql/statement.js';
 import { CLOSED, certificateRefused, connectError, type MysqlConfig, refusalOf } from './errors.js';
 import { MysqlLease } from './lease.js';
+import { runText } from './query.js';
 import {
   addressProblem,
   BEGIN_SESSION,
@@ -53,13 +54,11 @@ class MysqlPool implements SqlPool {
     this.where = `${config.host}:${config.port}`;
     this.#pool = mysql.createPool(poolOptions(config, sockets));
     this.#pool.on('connection', (connection) => {
-      watchStatus(connection as OpenConnection);
-      connection.on('error', onConnectionLost);
-      // Sent before the first statement of a call.
-      connection.query(
-        BEGIN_SESSION,
-        (thrown) => thrown && this.#discard(connection as OpenConnection, thrown),
-      );
+      const open = connection as OpenConnection;
+      watchStatus(open);
+      open.on('error', onConnectionLost);
+      // Sent before the first statement of a call. The library itself would keep all rows that come.
+      runText(open, BEGIN_SESSION, () => undefined).catch((thrown) => this.#discard(open, toError(thrown)));
     });
   }
 

@@ -46,6 +46,9 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** What the client library reads, it holds as a whole: errors, and answers to multipart uploads. */
 const MAX_SHORT_BYTES = 1024 ** 2;
 
+/** Responses like 103 (Early Hints) before the one that was asked for. */
+const MAX_INTERIM = 100;
+
 /** Status codes for which the client library does not read the body. */
 const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
 
@@ -253,6 +256,11 @@ function isStale(thrown: unknown): boolean {
 function watch(outgoing: ClientRequest): ClientRequest {
   outgoing.setTimeout(IDLE_TIMEOUT_MS, () => {
     outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+  });
+  let interim = 0;
+  outgoing.on('information', () => {
+    interim++;
+    if (interim > MAX_INTERIM) outgoing.destroy(new Error('the server has more to come all the time'));
   });
   let isAnswered = false;
   outgoing.on('error', (error) => {
