@@ -1,18 +1,17 @@
 /**
- * Finds the placeholders and the first words of a statement as the three databases read SQL: outside of strings, quoted
- * names and comments. It does not validate the statement; the database does.
+ * Finds the placeholders and the first words of a statement as SQLite and MySQL read SQL: outside of strings, quoted
+ * names and comments. It does not validate the statement; the database does. `rust/postgres-service` has the same for
+ * PostgreSQL.
  */
 import { ServiceError } from '../service-error.js';
 
-export type SqlDialect = 'sqlite' | 'postgres' | 'mysql';
+export type SqlDialect = 'sqlite' | 'mysql';
 
 /** A scanned statement, as it is sent to the database. */
 export interface ScannedSql {
   readonly sql: string;
   /** Number of parameters. */
   readonly placeholders: number;
-  /** Whether placeholders have numbers (`?2`, `$2`), which may be used more than once. */
-  readonly numbered: boolean;
   /** The first words outside strings and comments, in upper case. */
   readonly words: readonly string[];
   /** SQLite: number of statements. The body of a trigger is part of its statement. */
@@ -29,7 +28,6 @@ const REMEMBERED_LENGTH = 20_000;
 
 const remembered: Readonly<Record<SqlDialect, Map<string, ScannedSql>>> = {
   sqlite: new Map(),
-  postgres: new Map(),
   mysql: new Map(),
 };
 
@@ -51,12 +49,11 @@ export function scanSql(sql: string, dialect: SqlDialect): ScannedSql {
  * Checks that the numbers of placeholders and parameters match.
  * @throws ServiceError `invalid` with both
  */
-export function checkParamCount(scanned: ScannedSql, params: number, dialect: SqlDialect): void {
+export function checkParamCount(scanned: ScannedSql, params: number): void {
   if (scanned.placeholders === params) return;
-  const hint = dialect === 'postgres' && !scanned.numbered ? ' (an operator with ? is written with ??)' : '';
   throw new ServiceError(
     'invalid',
-    `the statement has ${count(scanned.placeholders, 'placeholder')} but ${count(params, 'parameter')} came with it${hint}`,
+    `the statement has ${count(scanned.placeholders, 'placeholder')} but ${count(params, 'parameter')} came with it`,
   );
 }
 
@@ -91,8 +88,7 @@ class Scanner {
       if (this.#dialect === 'sqlite') this.#countStatement(at, end);
       at = end;
     }
-    if (this.#dialect === 'postgres') return this.#postgres();
-    return this.#dialect === 'sqlite' ? this.#sqlite() : this.#result(this.#sql, this.#found.length, false);
+    return this.#dialect === 'sqlite' ? this.#sqlite() : this.#result(this.#sql, this.#found.length);
   }
 
   /** The end of the token that begins at `at`. */
@@ -105,19 +101,18 @@ class Scanner {
       case '"':
         return dialect === 'mysql' ? this.#escapedEnd(at) : this.#behind('"', at + 1);
       case '`':
-        return dialect === 'postgres' ? at + 1 : this.#behind('`', at + 1);
+        return this.#behind('`', at + 1);
       case '[':
         return dialect === 'sqlite' ? this.#behind(']', at + 1) : at + 1;
       case '#':
         return dialect === 'mysql' ? this.#behind('\n', at + 1) : at + 1;
       case '-':
-        return this.#isLineComment(at) ? this.#lineEnd(at) : at + 1;
+        return this.#isLineComment(at) ? this.#behind('\n', at) : at + 1;
       case '/':
         return sql.charAt(at + 1) === '*' ? this.#commentEnd(at) : at + 1;
       case '?':
         return this.#placeholder(at, dialect === 'sqlite' ? digitsEnd(sql, at + 1) : at + 1);
       case '$':
-        return dialect === 'postgres' ? this.#dollar(at) : this.#named(at);
       case ':':
       case '@':
         return this.#named(at);
@@ -168,16 +163,7 @@ class Scanner {
     return !(next > 0x20) || next === 0x7f;
   }
 
-  /** The end of a line comment; a carriage return ends a line in PostgreSQL only. */
-  #lineEnd(start: number): number {
-    if (this.#dialect !== 'postgres') return this.#behind('\n', start);
-    const end = /[\n\r]/g;
-    end.lastIndex = start;
-    return end.exec(this.#sql) ? end.lastIndex : this.#sql.length;
-  }
-
   #commentEnd(start: number): number {
-    if (this.#dialect === 'postgres') return this.#nestedCommentEnd(start);
     // The content of such a comment is executed; its end is skipped as punctuation.
     const executable = this.#dialect === 'mysql' ? match(/\/\*M?!\d*/y, this.#sql, start) : undefined;
     if (executable === undefined) return this.#behind('*/', start + 2);
@@ -185,43 +171,12 @@ class Scanner {
     return start + executable.length;
   }
 
-  #nestedCommentEnd(start: number): number {
-    const edge = /\/\*|\*\//g;
-    edge.lastIndex = start + 2;
-    for (let depth = 1; depth > 0; ) {
-      const found = edge.exec(this.#sql);
-      if (!found) return this.#sql.length;
-      depth += found[0] === '/*' ? 1 : -1;
-    }
-    return edge.lastIndex;
-  }
-
   #word(start: number): number {
     const sql = this.#sql;
     const end = nameEnd(sql, start);
     const word = sql.slice(start, end).toUpperCase();
     if (this.#words.length < WORDS) this.#words.push(word);
-    const opensString = word === 'E' && this.#dialect === 'postgres' && sql.charAt(end) === "'";
-    return opensString ? this.#escapeStringEnd(end) : end;
-  }
-
-  /** PostgreSQL: a string with escapes continues if the next line begins with a quote. */
-  #escapeStringEnd(start: number): number {
-    let end = this.#escapedEnd(start);
-    for (;;) {
-      const next = match(/[ \t\f\v]*[\n\r]\s*'/y, this.#sql, end);
-      if (next === undefined) return end;
-      end = this.#escapedEnd(end + next.length - 1);
-    }
-  }
-
-  /** PostgreSQL: `$1`, or a string between `$$` or `$name$`. */
-  #dollar(at: number): number {
-    const sql = this.#sql;
-    const end = digitsEnd(sql, at + 1);
-    if (end > at + 1) return this.#placeholder(at, end);
-    const delimiter = match(/\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, sql, at);
-    return delimiter === undefined ? at + 1 : this.#behind(delimiter, at + delimiter.length);
+    return end;
   }
 
   /** SQLite: `:name`, `@name`, `$name`; elsewhere punctuation. */
@@ -235,38 +190,11 @@ class Scanner {
     return end;
   }
 
-  /** With `$n`, `?` is an operator; without, `?` is a placeholder and `??` the operator. */
-  #postgres(): ScannedSql {
-    const native = this.#found.filter(({ name }) => name !== '?');
-    if (native.length > 0) {
-      const highest = native.reduce((most, { name }) => Math.max(most, Number(name.slice(1))), 0);
-      return this.#result(this.#sql, highest, true);
-    }
-    let placeholders = 0;
-    let sql = '';
-    let copied = 0;
-    for (let i = 0; i < this.#found.length; i++) {
-      const { start, end } = this.#found[i] as Placeholder;
-      sql += this.#sql.slice(copied, start);
-      copied = end;
-      if (this.#found[i + 1]?.start === end) {
-        sql += '?';
-        copied = end + 1;
-        i++;
-      } else {
-        placeholders++;
-        sql += `$${placeholders}`;
-      }
-    }
-    return this.#result(sql + this.#sql.slice(copied), placeholders, false);
-  }
-
   /**
    * Numbers as SQLite assigns them: a name keeps its number, and a new parameter gets the highest so far plus one.
    */
   #sqlite(): ScannedSql {
-    if (this.#found.every(({ name }) => name === '?'))
-      return this.#result(this.#sql, this.#found.length, false);
+    if (this.#found.every(({ name }) => name === '?')) return this.#result(this.#sql, this.#found.length);
     const numbers = new Map<string, number>();
     let highest = 0;
     let sql = '';
@@ -279,14 +207,14 @@ class Scanner {
       sql += `${this.#sql.slice(copied, start)}?${number}`;
       copied = end;
     }
-    return this.#result(sql + this.#sql.slice(copied), highest, true);
+    return this.#result(sql + this.#sql.slice(copied), highest);
   }
 
-  #result(sql: string, placeholders: number, numbered: boolean): ScannedSql {
+  #result(sql: string, placeholders: number): ScannedSql {
     const words = this.#words;
     const hasExecutableComment = this.#hasExecutableComment;
     const statements = this.#dialect === 'sqlite' ? this.#statements : 'one';
-    return { sql, placeholders, numbered, words, statements, hasExecutableComment };
+    return { sql, placeholders, words, statements, hasExecutableComment };
   }
 }
 

@@ -11,14 +11,6 @@ const SESSION = 'it would change a connection that others use, too';
 
 /** By the first word. */
 const REFUSED: Readonly<Record<SqlDialect, Readonly<Record<string, string>>>> = {
-  postgres: {
-    ...reasons(['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT'], TRANSACTION),
-    ...reasons(
-      ['SET', 'RESET', 'DISCARD', 'LISTEN', 'UNLISTEN', 'PREPARE', 'EXECUTE', 'DEALLOCATE'],
-      SESSION,
-    ),
-    COPY: 'it moves data outside of statements; use INSERT and SELECT',
-  },
   mysql: {
     ...reasons(['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'XA'], TRANSACTION),
     ...reasons(['SET', 'USE', 'LOCK', 'UNLOCK', 'PREPARE', 'EXECUTE', 'DEALLOCATE'], SESSION),
@@ -63,7 +55,7 @@ const PRAGMAS = new Set([
  * @throws ServiceError `invalid` saying why
  */
 export function refuseStateChange(scanned: ScannedSql, dialect: SqlDialect, inTransaction: boolean): void {
-  const [first = '', second = ''] = scanned.words;
+  const [first = ''] = scanned.words;
   if (scanned.hasExecutableComment)
     throw refused('/*! ... */', 'what of it is executed depends on the server');
   const savepoint = first === 'SAVEPOINT' || first === 'RELEASE' || isRollbackToSavepoint(scanned);
@@ -72,13 +64,6 @@ export function refuseStateChange(scanned: ScannedSql, dialect: SqlDialect, inTr
     return;
   }
   if (dialect === 'sqlite') refuseFileEscape(scanned);
-  if (
-    first === 'SET' &&
-    dialect === 'postgres' &&
-    inTransaction &&
-    ['LOCAL', 'CONSTRAINTS', 'TRANSACTION'].includes(second)
-  )
-    return;
   const reason = REFUSED[dialect][first];
   if (reason !== undefined) throw refused(first, reason);
 }

@@ -73,7 +73,7 @@ export function checkStatement(
 ): ScannedSql {
   const scanned = scanSql(sql, dialect);
   refuseStateChange(scanned, dialect, inTransaction);
-  checkParamCount(scanned, params.length, dialect);
+  checkParamCount(scanned, params.length);
   return scanned;
 }
 

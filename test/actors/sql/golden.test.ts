@@ -1,22 +1,10 @@
-/** The cases that the tests of the process of postgres services read, too: both read statements alike. */
+/** The cases that the tests of the process of postgres services read, too: both read payloads alike. */
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { ServiceError } from '../../../src/actors/service-error.js';
-import {
-  checkStatement,
-  JsonText,
-  parseStatement,
-  type SqlValue,
-} from '../../../src/actors/sql/statement.js';
+import { JsonText, parseStatement, type SqlValue } from '../../../src/actors/sql/statement.js';
 
 interface Cases {
-  readonly statements: readonly {
-    readonly sql: string;
-    readonly params: number;
-    readonly in_transaction: boolean;
-    readonly sent?: string;
-    readonly error?: string;
-  }[];
   readonly payloads: readonly {
     readonly payload: string;
     readonly sql?: string;
@@ -47,19 +35,11 @@ function outcomeOf<R extends object>(work: () => R): R | { error: string } {
   }
 }
 
-describe('statements of handlers, in both languages', () => {
+describe('payloads with statements, in both languages', () => {
   let cases: Cases;
   before(async () => {
     const file = new URL('../../../../test/golden/statements.json', import.meta.url);
     cases = JSON.parse(await readFile(file, 'utf8')) as Cases;
-  });
-
-  it('are translated and refused alike', () => {
-    for (const { sql, params, in_transaction, ...expected } of cases.statements) {
-      const statement = { sql, params: Array<null>(params).fill(null) };
-      const outcome = outcomeOf(() => ({ sent: checkStatement(statement, 'postgres', in_transaction).sql }));
-      expect(outcome, sql).to.deep.equal(expected);
-    }
   });
 
   it('are read alike', () => {

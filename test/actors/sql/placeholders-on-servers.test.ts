@@ -28,8 +28,11 @@ const text = fc.string({
 const doubled = (value: string, quote: string) => `${quote}${value.replaceAll(quote, quote + quote)}${quote}`;
 const escaped = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
+/** PostgreSQL's is scanned by the process of its services. */
+type Dialect = SqlDialect | 'postgres';
+
 /** The syntax of strings and comments of a database. */
-const WRITTEN: Readonly<Record<SqlDialect, { strings: Spell[]; comments: Spell[]; cast: string }>> = {
+const WRITTEN: Readonly<Record<Dialect, { strings: Spell[]; comments: Spell[]; cast: string }>> = {
   postgres: {
     strings: [
       (value) => doubled(value, "'"),
@@ -59,7 +62,7 @@ type Spell = (value: string) => string;
 const withoutEdges = (value: string) => value.replaceAll('*', '').replaceAll('/', '');
 const oneLine = (value: string) => value.replaceAll('\n', '');
 
-function columns(dialect: SqlDialect): fc.Arbitrary<Column[]> {
+function columns(dialect: Dialect): fc.Arbitrary<Column[]> {
   const { strings, comments, cast } = WRITTEN[dialect];
   const comment = fc.record({ value: text, spell: fc.constantFrom(...comments) });
   const column = fc
@@ -80,16 +83,18 @@ function columns(dialect: SqlDialect): fc.Arbitrary<Column[]> {
   return fc.array(column, { minLength: 1, maxLength: 6 });
 }
 
-async function check(dialect: SqlDialect, run: Run, numRuns: number): Promise<void> {
+async function check(dialect: Dialect, run: Run, numRuns: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(columns(dialect), async (all) => {
       const params = all.filter(({ isParam }) => isParam).map(({ value }) => value);
       const sql = `SELECT ${all.map((column) => column.sql).join(', ')}`;
-      const scanned = scanSql(sql, dialect);
-      expect(scanned.placeholders, scanned.sql).to.equal(params.length);
-      // The process of a postgres service scans statements itself.
-      const sent = dialect === 'postgres' ? sql : scanned.sql;
-      expect(await run(sent, params), scanned.sql).to.deep.equal(all.map(({ value }) => value));
+      let sent = sql;
+      if (dialect !== 'postgres') {
+        const scanned = scanSql(sql, dialect);
+        expect(scanned.placeholders, scanned.sql).to.equal(params.length);
+        sent = scanned.sql;
+      }
+      expect(await run(sent, params), sent).to.deep.equal(all.map(({ value }) => value));
     }),
     { numRuns },
   );

@@ -7,11 +7,10 @@ import { toError } from '../../../errors.js';
 import type { Log } from '../../../util/log.js';
 import { defineDriver } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
-import { type Lease, openPooled, type SqlPool } from '../../sql/pooled-connection.js';
-import type { Sockets } from '../../sql/sockets.js';
 import { SQL_OPERATIONS } from '../../sql/statement.js';
 import { CLOSED, certificateRefused, connectError, type MysqlConfig, refusalOf } from './errors.js';
 import { MysqlLease } from './lease.js';
+import { type Lease, openPooled, type SqlPool } from './pooled-connection.js';
 import { runText } from './query.js';
 import {
   addressProblem,
@@ -21,6 +20,7 @@ import {
   poolOptions,
   watchStatus,
 } from './session.js';
+import type { Sockets } from './sockets.js';
 
 /** Timeout of the probe for a new connection. */
 const PROBE_TIMEOUT_MS = 3_000;
@@ -40,7 +40,6 @@ class MysqlPool implements SqlPool {
   readonly #config: MysqlConfig;
   readonly #sockets: Sockets;
   readonly #log: Log;
-  readonly dialect = 'mysql';
   readonly where: string;
   readonly versionQuery = 'SELECT VERSION()';
   readonly closedMessage = CLOSED;

@@ -3,7 +3,7 @@ import { toError } from '../../../errors.js';
 import type { ServiceConfig } from '../../../model/service-configs.js';
 import { errorCode, REASONS, unavailable } from '../../failures.js';
 import type { ServiceError } from '../../service-error.js';
-import type { ServerRefusal } from '../../sql/pooled-connection.js';
+import type { ServerRefusal } from './pooled-connection.js';
 
 export type MysqlConfig = ServiceConfig<'mysql'>;
 

@@ -3,11 +3,11 @@ import mysql, { type ExecuteValues } from 'mysql2';
 import type { DriverCall } from '../../driver-call.js';
 import type { DriverAnswer } from '../../operations.js';
 import { ServiceError } from '../../service-error.js';
-import type { Lease, PreparedCall } from '../../sql/pooled-connection.js';
-import type { Sockets } from '../../sql/sockets.js';
 import { isServerError, isTooLarge, type MysqlConfig } from './errors.js';
+import type { Lease, PreparedCall } from './pooled-connection.js';
 import { type MysqlResult, runStatement, runText } from './query.js';
 import { connectionOptions, type OpenConnection, type SessionStatus } from './session.js';
+import type { Sockets } from './sockets.js';
 import { encodeParam } from './types.js';
 
 /** Timeout of the KILL statement. */

@@ -3,8 +3,8 @@ import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity, TLSSocket } from 'node:tls';
 import type mysql from 'mysql2';
-import type { Sockets } from '../../sql/sockets.js';
 import type { MysqlConfig } from './errors.js';
+import type { Sockets } from './sockets.js';
 import { READING } from './types.js';
 
 /** Connect timeout of connections that the pool opens after the first. */

@@ -2,14 +2,14 @@
  * A database that is reached over a pool of connections, one per call or transaction. A single lost connection is
  * replaced; the database is unavailable when no new one can be opened.
  */
-import { toError } from '../../errors.js';
-import { type Connection, type DriverContext, openOrClose, type Transaction } from '../driver.js';
-import type { DriverCall } from '../driver-call.js';
-import { REASONS, unavailable } from '../failures.js';
-import type { DriverAnswer } from '../operations.js';
-import { ServiceError } from '../service-error.js';
+import { toError } from '../../../errors.js';
+import { type Connection, type DriverContext, openOrClose, type Transaction } from '../../driver.js';
+import type { DriverCall } from '../../driver-call.js';
+import { REASONS, unavailable } from '../../failures.js';
+import type { DriverAnswer } from '../../operations.js';
+import { ServiceError } from '../../service-error.js';
+import { checkStatement, parseStatement, type SqlTarget, type SqlValue } from '../../sql/statement.js';
 import { Sockets } from './sockets.js';
-import { checkStatement, parseStatement, type SqlTarget, type SqlValue } from './statement.js';
 
 /** The protocols limit the number of parameters to 16 bits. */
 const MAX_PARAMS = 65_535;
@@ -47,7 +47,6 @@ export interface ServerRefusal {
 
 /** The pool of one kind of database. */
 export interface SqlPool {
-  readonly dialect: 'postgres' | 'mysql';
   /** `host:port` */
   readonly where: string;
   /** A query that returns the version of the server. */
@@ -100,7 +99,7 @@ export class PooledConnection implements Connection, SqlTarget {
   }
 
   async run(call: DriverCall, wantsRows: boolean): Promise<DriverAnswer> {
-    return this.#run(prepare(call, wantsRows, this.#pool.dialect, false), call);
+    return this.#run(prepare(call, wantsRows, false), call);
   }
 
   async begin(call: DriverCall): Promise<Transaction> {
@@ -111,7 +110,7 @@ export class PooledConnection implements Connection, SqlTarget {
       lease.destroy();
       throw await this.#failure(thrown, lease);
     }
-    return new PooledTransaction(lease, this.#pool.dialect, (thrown) => this.#failure(thrown, lease));
+    return new PooledTransaction(lease, (thrown) => this.#failure(thrown, lease));
   }
 
   async close(): Promise<void> {
@@ -198,23 +197,17 @@ export class PooledConnection implements Connection, SqlTarget {
 
 class PooledTransaction implements Transaction, SqlTarget {
   readonly #lease: Lease;
-  readonly #dialect: SqlPool['dialect'];
   readonly #failure: (thrown: unknown) => Promise<ServiceError>;
 
   /** @param failure converts an error of the connection into that of the call */
-  constructor(
-    lease: Lease,
-    dialect: SqlPool['dialect'],
-    failure: (thrown: unknown) => Promise<ServiceError>,
-  ) {
+  constructor(lease: Lease, failure: (thrown: unknown) => Promise<ServiceError>) {
     this.#lease = lease;
-    this.#dialect = dialect;
     this.#failure = failure;
   }
 
   async run(call: DriverCall, wantsRows: boolean): Promise<DriverAnswer> {
     this.#requireOpen();
-    const statement = prepare(call, wantsRows, this.#dialect, true);
+    const statement = prepare(call, wantsRows, true);
     try {
       return await this.#lease.run(statement, call);
     } catch (thrown) {
@@ -262,14 +255,9 @@ class PooledTransaction implements Transaction, SqlTarget {
 }
 
 /** @throws ServiceError `invalid` */
-function prepare(
-  { payload }: DriverCall,
-  wantsRows: boolean,
-  dialect: SqlPool['dialect'],
-  inTransaction: boolean,
-): PreparedCall {
+function prepare({ payload }: DriverCall, wantsRows: boolean, inTransaction: boolean): PreparedCall {
   const statement = parseStatement(payload);
-  const { sql } = checkStatement(statement, dialect, inTransaction);
+  const { sql } = checkStatement(statement, 'mysql', inTransaction);
   const { params } = statement;
   if (params.length > MAX_PARAMS) {
     throw new ServiceError('invalid', `a statement can have ${MAX_PARAMS} parameters at most`);
