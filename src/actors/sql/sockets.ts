@@ -29,6 +29,8 @@ export class Sockets {
     this.#closed = true;
     const closing = [...this.#open].map(async (socket) => {
       const closed = new Promise((resolve) => socket.once('close', resolve));
+      // Below a TLS handshake that has not ended, it cannot be shut down.
+      socket.on('error', () => undefined);
       if (socket.connecting) socket.destroy();
       else socket.destroySoon();
       await closed;
