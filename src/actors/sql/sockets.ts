@@ -19,6 +19,8 @@ export class Sockets {
   create(): Socket {
     const socket = new Socket();
     this.#open.add(socket);
+    // Libraries listen too, but not below a TLS handshake: a socket cannot be shut down until that has ended.
+    socket.on('error', () => undefined);
     socket.once('close', () => this.#open.delete(socket));
     if (this.#closed) socket.destroy(new Error('the service is closed'));
     return socket;
@@ -29,8 +31,6 @@ export class Sockets {
     this.#closed = true;
     const closing = [...this.#open].map(async (socket) => {
       const closed = new Promise((resolve) => socket.once('close', resolve));
-      // Below a TLS handshake that has not ended, it cannot be shut down.
-      socket.on('error', () => undefined);
       if (socket.connecting) socket.destroy();
       else socket.destroySoon();
       await closed;
