@@ -19,8 +19,6 @@ export class Sockets {
   create(): Socket {
     const socket = new Socket();
     this.#open.add(socket);
-    // Libraries listen too, but not below a TLS handshake: a socket cannot be shut down until that has ended.
-    socket.on('error', () => undefined);
     socket.once('close', () => this.#open.delete(socket));
     if (this.#closed) socket.destroy(new Error('the service is closed'));
     return socket;
@@ -31,6 +29,8 @@ export class Sockets {
     this.#closed = true;
     const closing = [...this.#open].map(async (socket) => {
       const closed = new Promise((resolve) => socket.once('close', resolve));
+      // It cannot be shut down below an unfinished TLS handshake. A library would throw what is of no interest any more.
+      socket.removeAllListeners('error').on('error', () => undefined);
       if (socket.connecting) socket.destroy();
       else socket.destroySoon();
       await closed;
