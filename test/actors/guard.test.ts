@@ -36,8 +36,8 @@ const FRAMES: Readonly<Record<string, readonly [FrameFormat, (content: Buffer) =
   mongodb: [
     MONGODB_FRAMES,
     (content) => {
-      const header = Buffer.alloc(16);
-      header.writeInt32LE(16 + content.length);
+      const header = Buffer.alloc(25);
+      header.writeInt32LE(25 + content.length);
       return Buffer.concat([header, content]);
     },
   ],
@@ -106,6 +106,19 @@ describe('guards of answers', () => {
         expect(refused).to.throw(AnswerRefused, /compressed/);
       }),
     );
+  });
+
+  it('refuse documents of mongodb that are longer than their message, or shorter than any', () => {
+    const guarded = (length: number) => {
+      const message = Buffer.alloc(50);
+      message.writeInt32LE(50);
+      message.writeInt32LE(2013, 12);
+      message.writeInt32LE(length, 21);
+      return () => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(message);
+    };
+    for (const length of [0, 4, -1, 30, 0x7fffffff, -0x80000000])
+      expect(guarded(length), String(length)).to.throw(AnswerRefused, /a document of/);
+    for (const length of [5, 25, 29]) expect(guarded(length), String(length)).not.to.throw();
   });
 
   it('add up the packets of one message of mysql', () => {

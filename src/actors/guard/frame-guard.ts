@@ -27,17 +27,28 @@ export const MYSQL_FRAMES: FrameFormat = {
 };
 
 const OP_COMPRESSED = 2012;
+const OP_MSG = 2013;
+/** Where the document of an answer begins, after header, flags and its kind. */
+const DOCUMENT_AT = 21;
+/** Its own length, and its end. */
+const MIN_DOCUMENT_BYTES = 5;
 /**
- * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), two ids, kind.
- * No client asks for compression, but a library decompresses whatever comes, to any size.
+ * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), two ids, kind. No
+ * client asks for compression, but the library decompresses whatever comes, to any size. Through documents of no or
+ * negative length it goes for ever.
  */
 export const MONGODB_FRAMES: FrameFormat = {
-  headerBytes: 16,
+  headerBytes: DOCUMENT_AT + 4,
   lengthBytes: 4,
-  refusal: (header) =>
-    header.readInt32LE(12) === OP_COMPRESSED ? 'a compressed message, which was not asked for' : undefined,
+  refusal: (header) => {
+    const opCode = header.readInt32LE(12);
+    if (opCode === OP_COMPRESSED) return 'a compressed message, which was not asked for';
+    const bytes = header.readInt32LE(DOCUMENT_AT);
+    const isPossible = bytes >= MIN_DOCUMENT_BYTES && bytes <= header.readInt32LE(0) - DOCUMENT_AT;
+    return opCode === OP_MSG && !isPossible ? `a document of ${bytes} bytes, which cannot be` : undefined;
+  },
   frameBytes: (header) => header.readInt32LE(0),
-  minBytes: 16,
+  minBytes: DOCUMENT_AT + 4,
 };
 
 /** https://github.com/memcached/memcached/wiki/BinaryProtocolRevamped: the length of the body at 8 of 24 bytes. */

@@ -11,7 +11,8 @@ import { type FileSession, type FolderEntry, FTP_REASONS } from './session.js';
 
 type Config = ServiceConfig<'ftp'>;
 type Raw = Awaited<ReturnType<SftpClient['connect']>>;
-type File = Parameters<Parameters<Raw['readdir']>[1]>[1][number];
+type Entry = Parameters<Parameters<Raw['readdir']>[1]>[1][number];
+type File = Partial<Pick<Entry, 'filename' | 'longname'>> & Pick<Entry, 'attrs'>;
 
 /** The status of SSH_FX_EOF. */
 const END_OF_LIST = 1;
@@ -242,13 +243,16 @@ class SftpSession implements FileSession {
 }
 
 /** Reads a folder piece by piece, of which a server may send any number. */
-async function readFolder({ raw, limitBytes }: SftpConnection, path: string): Promise<FolderEntry[]> {
+async function readFolder({ raw, where, limitBytes }: SftpConnection, path: string): Promise<FolderEntry[]> {
   const handle = await answered<Buffer>((done) => raw.opendir(path, done));
   const entries: FolderEntry[] = [];
   try {
     for (let bytes = 0; ; ) {
       const files = await answered<readonly File[]>((done) => raw.readdir(handle, done));
       for (const { filename, longname, attrs } of files) {
+        // Missing where the server has cut it.
+        if (filename === undefined || longname === undefined)
+          throw new ServiceError('unavailable', REASONS.garbled(where));
         bytes += ENTRY_BYTES + filename.length;
         if (bytes > limitBytes) throw new ServiceError('invalid', FTP_REASONS.tooLarge('list', limitBytes));
         // As in a long list: the mode may be unknown.
