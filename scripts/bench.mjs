@@ -5,8 +5,7 @@ import { ensureLargeDocument } from './test-servers.mjs';
 
 requireNode();
 await requireRust();
-await ensureAllPackages();
-await buildAll();
+await buildAll(ensureAllPackages);
 await ensureWrk();
 await ensureLargeDocument();
 const [name = 'all', ...args] = process.argv.slice(2);

@@ -8,8 +8,7 @@ import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } fr
 
 requireNode();
 await requireRust();
-await ensureAllPackages();
-await buildAll(); // types
+await buildAll(ensureAllPackages); // types
 
 const cargo = (folder, ...args) => run('cargo', args, { cwd: join(ROOT, folder) });
 const clippy = (folder, ...features) =>

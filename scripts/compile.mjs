@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { buildNative } from './native.mjs';
 import { fail, ROOT, run, step } from './prepare.mjs';
 
-/** Compiles the product. */
-export async function build() {
-  await Promise.all([compile('tsconfig.product.json'), buildNative()]);
+/** Compiles the product. @param ready what TypeScript waits for, such as packages */
+export async function build(ready = async () => undefined) {
+  await Promise.all([ready().then(() => compile('tsconfig.product.json')), buildNative()]);
 }
 
 /** Compiles the product, its tests and benchmarks. */
-export async function buildAll() {
-  await Promise.all([compile('tsconfig.json'), buildNative()]);
+export async function buildAll(ready = async () => undefined) {
+  await Promise.all([ready().then(() => compile('tsconfig.json')), buildNative()]);
 }
 
 async function compile(project) {

@@ -46,15 +46,18 @@ function contentKey(compiler) {
 
 async function compile(cached) {
   await requireRust();
-  step('Building the native programs, once for this version');
+  step('Building the native programs, once for this version: about a minute');
+  const began = performance.now();
   const target = join(CACHE, 'target');
-  const code = await run('cargo', ['build', '--release', '--locked'], {
+  // Quiet: other steps print their progress meanwhile.
+  const code = await run('cargo', ['build', '--release', '--locked', '--quiet'], {
     cwd: join(ROOT, 'rust'),
     env: { ...process.env, CARGO_TARGET_DIR: target },
   });
   if (code !== 0) fail('The native programs could not be built; cargo printed the reason above.');
   for (const [name, crate] of Object.entries(PROGRAMS))
     place(join(target, 'release', crate), join(cached, name));
+  step(`The native programs are built (${Math.round((performance.now() - began) / 1000)} s)`);
 }
 
 /** Copies a program; one that runs from the same path keeps its old file. */

@@ -27,8 +27,7 @@ const failures = [];
 
 requireNode();
 await requireRust();
-await ensureAllPackages();
-await buildAll();
+await buildAll(ensureAllPackages);
 await ensureTestServers();
 const groups = Object.keys(GROUPS).filter((name) => args.includes(name));
 if (groups.length > 0) await fillBuildCache();

@@ -16,8 +16,7 @@ if (wantsHelp()) {
   process.stdout.write(`${USAGE}\n${settings()}`);
 } else {
   await requireRust();
-  await ensurePackages();
-  await build();
+  await build(ensurePackages);
   process.stdout.off('error', endQuietly); // from now on there are processes to stop
   await import('../dist/src/processes/up.js');
 }
