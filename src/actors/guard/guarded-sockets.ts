@@ -36,6 +36,9 @@ export function guardConnections(type: ServiceType, limit: number): void {
   const connectTls = tls.connect;
   tls.connect = ((...args: Parameters<typeof connectTls>) => {
     const socket = connectTls(...args);
+    const [{ socket: below }] = args as unknown as [tls.ConnectionOptions];
+    // Without its connection, it cannot be shut down: a library that tries gets an error, and may throw it.
+    below?.prependOnceListener('close', () => socket.destroy());
     if (!Object.hasOwn(socket, 'push')) guard(socket, make(limit));
     return socket;
   }) as typeof connectTls;

@@ -29,9 +29,6 @@ export class Sockets {
     this.#closed = true;
     const closing = [...this.#open].map(async (socket) => {
       const closed = new Promise((resolve) => socket.once('close', resolve));
-      // It cannot be shut down below an unfinished TLS handshake. A library would throw what is of no interest any
-      // more.
-      socket.removeAllListeners('error').on('error', () => undefined);
       if (socket.connecting) socket.destroy();
       else socket.destroySoon();
       await closed;
