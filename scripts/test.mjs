@@ -19,6 +19,13 @@ const LONGEST = 'dist/test/processes/';
 /** More than the cores, because tests mostly wait for other processes. */
 const JOBS = availableParallelism() + 1;
 
+/** What cargo tests: a name, the folder, and arguments. */
+const CRATES = [
+  ['SDK tests', 'sdk', []],
+  ['SDK tests (async)', 'sdk', ['--features', 'async']],
+  ['native programs', 'rust', []],
+];
+
 const args = process.argv.slice(2);
 const files = args.filter((name) => !(name in GROUPS));
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -84,13 +91,6 @@ function longestFirst(specs) {
   const cost = (file) => (file.startsWith(LONGEST) ? 1e9 : 0) + statSync(join(ROOT, file)).size;
   return specs.sort((left, right) => cost(right) - cost(left));
 }
-
-/** What cargo tests: a name, the folder, and arguments. */
-const CRATES = [
-  ['SDK tests', 'sdk', []],
-  ['SDK tests (async)', 'sdk', ['--features', 'async']],
-  ['native programs', 'rust', []],
-];
 
 /** Runs the tests in Rust and adds up their results. Returns the text to print: all output if a test failed. */
 async function cargoTests() {

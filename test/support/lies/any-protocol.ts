@@ -3,12 +3,14 @@ import type { Socket } from 'node:net';
 import { endless, inTurn, type Lie, type Reply } from './lie.js';
 import { MONGODB_WELCOME, mongodbAnswer } from './mongodb.js';
 import { greets, MYSQL_HANDSHAKE } from './others.js';
+import { WELCOME } from './postgres.js';
 import { liesOf, type ProtocolName } from './protocols.js';
 
 const ZEROS = Buffer.alloc(16);
 
 /** What a server says first; others wait for their client. */
 const BEGINNINGS = {
+  postgres: WELCOME,
   mysql: MYSQL_HANDSHAKE,
   redis: Buffer.from('$10000\r\nredis_version:'),
   mongodb: mongodbAnswer(MONGODB_WELCOME),
@@ -70,6 +72,7 @@ const TLS_LIES_TOLD: Readonly<Record<string, Reply>> = {
 
 /** What a server says until TLS begins. */
 const UNTIL_TLS = {
+  'postgres with TLS': (lie) => inTurn(Buffer.from('S'), lie),
   'mysql with TLS': (lie) => {
     const handshake = Buffer.from(MYSQL_HANDSHAKE);
     const capabilities = handshake.indexOf('fff72d', 'hex');

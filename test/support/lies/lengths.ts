@@ -15,6 +15,7 @@ import {
   memcachedHeader,
   packet,
 } from './others.js';
+import { COLUMNS, REFUSAL, RESULT, WELCOME } from './postgres.js';
 import { liesOf, type ProtocolName } from './protocols.js';
 import { PONG } from './redis.js';
 
@@ -54,6 +55,37 @@ function lies(name: ProtocolName, what: string, answers: readonly Buffer[], serv
 }
 
 const joined = (...parts: readonly Buffer[]) => Buffer.concat(parts);
+
+function postgresLies(): Lie[] {
+  const columns = RESULT.indexOf(COLUMNS);
+  const row = columns + COLUMNS.length;
+  const end = RESULT.indexOf('C\0', row);
+  const welcome = {
+    'length of the request for a password': [1, 4],
+    'kind of authentication': [5, 4],
+    'length of a setting': [WELCOME.indexOf('S\0') + 1, 4],
+    'length of the key': [WELCOME.indexOf('K\0') + 1, 4],
+  } as const;
+  const result = {
+    'length of a description': [columns + 1, 4],
+    'number of columns': [columns + 5, 2],
+    'length of a row': [row + 1, 4],
+    'number of values': [row + 5, 2],
+    'length of a value': [row + 7, 4],
+    'length of the end': [end + 1, 4],
+  } as const;
+  return [
+    ...Object.entries(welcome).flatMap(([what, [at, bytes]]) =>
+      lies('postgres', what, damaged({ message: WELCOME, at, bytes }), (answer) => inTurn(answer, RESULT)),
+    ),
+    ...Object.entries(result).flatMap(([what, [at, bytes]]) =>
+      lies('postgres', what, damaged({ message: RESULT, at, bytes }), (answer) => inTurn(WELCOME, answer)),
+    ),
+    ...lies('postgres', 'length of an error', damaged({ message: REFUSAL, at: 1, bytes: 4 }), (answer) =>
+      inTurn(WELCOME, answer),
+    ),
+  ];
+}
 
 function mysqlLies(): Lie[] {
   const later: Serve = (answer) => greets(MYSQL_HANDSHAKE, MYSQL_OK, answer);
@@ -285,6 +317,7 @@ function textLies(): Lie[] {
 }
 
 export const LENGTH_LIES: readonly Lie[] = [
+  ...postgresLies(),
   ...mysqlLies(),
   ...redisLies(),
   ...mongodbLies(),

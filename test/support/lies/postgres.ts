@@ -1,15 +1,6 @@
 /** PostgreSQL: https://www.postgresql.org/docs/current/protocol-message-formats.html */
-import type { Socket } from 'node:net';
-import { inTurn, type Lie, thenZeros } from './lie.js';
-
-const config: Lie['config'] = (port) => ({
-  host: '127.0.0.1',
-  port,
-  database: 'd',
-  username: 'u',
-  ssl_mode: 'disable',
-  pool_size: 1,
-});
+import { endless, inTurn, type Lie, thenZeros } from './lie.js';
+import { liesOf } from './protocols.js';
 
 /** A message: type, length, content. */
 export function message(type: string, ...content: readonly Buffer[]): Buffer {
@@ -53,23 +44,49 @@ export const COLUMNS = message(
   int16(0),
 );
 
-function lie(name: string, serve: (socket: Socket) => void): Lie {
-  const call = { operation: 'query', payload: '{"sql":"SELECT 1","params":[]}', timeoutMs: 2_000 };
-  return { name: `postgres: ${name}`, type: 'postgres', config, serve, call };
-}
+/** One row of it, and the end of the statement. */
+export const RESULT = Buffer.concat([
+  message('1'),
+  message('2'),
+  COLUMNS,
+  message('D', int16(1), int32(5), Buffer.from('hello')),
+  message('C', text('SELECT 1')),
+  READY,
+]);
+export const REFUSAL = Buffer.concat([
+  message('E', text('SERROR'), text('C42601'), text('Mno'), Buffer.alloc(1)),
+  READY,
+]);
 
 export const POSTGRES_LIES: readonly Lie[] = [
-  lie('an unknown kind of authentication', inTurn(message('R', int32(99)))),
-  lie(
-    'a row with a negative number of columns',
-    inTurn(Buffer.concat([AUTHENTICATED, message('D', int16(-5))])),
+  ...liesOf('postgres', {
+    'an unknown kind of authentication': inTurn(message('R', int32(99))),
+    'a row with a negative number of columns': inTurn(
+      Buffer.concat([AUTHENTICATED, message('D', int16(-5))]),
+    ),
+    'an error without an end': inTurn(Buffer.concat([AUTHENTICATED, message('E', Buffer.from('SERROR'))])),
+    'an unknown kind of authentication, later': inTurn(WELCOME, message('R', int32(99))),
+    'an answer that never ends': inTurn(
+      WELCOME,
+      thenZeros(Buffer.concat([COLUMNS, Buffer.from('D'), int32(0x7fffffff)])),
+    ),
+    'rows without end': inTurn(
+      WELCOME,
+      endless(COLUMNS, message('D', int16(1), int32(60_000), Buffer.alloc(60_000, 'a'))),
+    ),
+    'notices without end': inTurn(WELCOME, endless(Buffer.alloc(0), message('N', Buffer.alloc(60_000, 'a')))),
+    'settings without end': inTurn(
+      endless(AUTHENTICATED, message('S', text('a'.repeat(30_000)), text('b'.repeat(30_000)))),
+    ),
+    'no answer at all': inTurn(WELCOME, Buffer.alloc(0)),
+  }),
+  // The statement has its answer.
+  ...liesOf(
+    'postgres',
+    { 'rows after the end of a statement': inTurn(WELCOME, endless(RESULT, RESULT)) },
+    { mayPass: true },
   ),
-  lie('an error without an end', inTurn(Buffer.concat([AUTHENTICATED, message('E', Buffer.from('SERROR'))]))),
-  lie('an unknown kind of authentication, later', inTurn(WELCOME, message('R', int32(99)))),
-  lie(
-    'an answer that never ends',
-    inTurn(WELCOME, thenZeros(Buffer.concat([COLUMNS, Buffer.from('D'), int32(0x7fffffff)]))),
-  ),
-  lie('no answer at all', inTurn(WELCOME, Buffer.alloc(0))),
-  lie('TLS that never ends', inTurn(Buffer.from('S'), Buffer.from([22, 3, 3]))),
+  ...liesOf('postgres with TLS', {
+    'TLS that never ends': inTurn(Buffer.from('S'), Buffer.from([22, 3, 3])),
+  }),
 ];

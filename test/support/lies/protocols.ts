@@ -16,6 +16,11 @@ const KEY_CALL = { operation: 'get', args: { key: 'k' }, timeoutMs: TIMEOUT_MS }
 const LIST_CALL = { operation: 'list', args: { path: '' }, timeoutMs: TIMEOUT_MS };
 const MAIL = '{"to":["a@example.com"],"subject":"s","text":"t"}';
 
+const postgres = (ssl_mode: 'disable' | 'require'): Protocol => ({
+  type: 'postgres',
+  config: (port) => ({ host: HOST, port, database: 'd', username: 'u', ssl_mode, pool_size: 1 }),
+  call: { operation: 'query', payload: '{"sql":"SELECT 1","params":[]}', timeoutMs: TIMEOUT_MS },
+});
 const mysql = (use_ssl: boolean): Protocol => ({
   type: 'mysql',
   config: (port) => ({ host: HOST, port, database: 'd', username: 'u', use_ssl, pool_size: 1 }),
@@ -63,6 +68,8 @@ const objstore = (use_ssl: boolean): Protocol => ({
 });
 
 export const PROTOCOLS = {
+  postgres: postgres('disable'),
+  'postgres with TLS': postgres('require'),
   mysql: mysql(false),
   'mysql with TLS': mysql(true),
   redis: redis(false),
