@@ -191,10 +191,10 @@ function settingsMarked(mark: string, type: ServiceType): ReadonlySet<string> {
   return new Set(settings.flatMap(([name, schema]) => (schema[mark] === true ? [name] : [])));
 }
 
-export const NO_UNIX_SOCKET = 'must be a name or an address, not a Unix socket';
+const NO_UNIX_SOCKET = 'must be a name or an address, not a Unix socket';
 
 /** Through such a socket, PostgreSQL may accept the operating system's user of this process instead of a password. */
-export function isUnixSocket(host: string): boolean {
+function isUnixSocket(host: string): boolean {
   return host.startsWith('/');
 }
 

@@ -13,14 +13,23 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::task::spawn_local;
 
 use crate::log::{Level, Log};
-use crate::pg::{self, AnswerLimit};
+use crate::memory::MemoryBudget;
+use crate::pg::{self, Limits};
 use crate::serve::{Listener, ServeRequest, ServedService};
 use channel::Channel;
 use messages::{Answer, FromService, Request, TestRequest, Tested, ToService, Work, shortened};
 
+const BLOCKING_THREADS: usize = 4;
+const STACK_BYTES: usize = 512 * 1024;
+
 /// Does what the actor host asks for, until it has ended.
 pub fn run() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // For names that are looked up, which cannot be aborted: each thread counts against the memory of the process.
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_stack_size(STACK_BYTES)
+        .build_local(Default::default());
     if let Err(error) = runtime.and_then(|runtime| runtime.block_on(converse())) {
         eprintln!("Error: {error}");
         std::process::exit(1);
@@ -102,14 +111,16 @@ impl Process {
             on_figures_due: Box::new(move |figures| of_figures.send(&FromService::Figures { figures: &figures })),
         };
         let log = self.relayed_log(logs_debug);
-        let served = ServedService::start(rest, config, AnswerLimit(answer_bytes), log, listener).await?;
+        let served = ServedService::start(rest, config, answer_bytes, log, listener).await?;
         *self.served.borrow_mut() = Some(served);
         Ok(())
     }
 
     async fn test(&self, Work { config, answer_bytes, rest, .. }: Work<TestRequest>) -> Tested {
         let timeout = Duration::from_millis(rest.timeout_ms);
-        Tested::of(pg::test(config, AnswerLimit(answer_bytes), timeout).await)
+        // A test holds one answer.
+        let limits = Limits { answer_bytes, memory: Rc::new(MemoryBudget::new(4 * answer_bytes)) };
+        Tested::of(pg::test(config, limits, timeout).await)
     }
 
     /// Answers when calls in progress have ended; the process ends when all handlers have left.

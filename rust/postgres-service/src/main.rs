@@ -3,6 +3,7 @@
 mod control;
 mod error;
 mod log;
+mod memory;
 mod parent;
 mod pg;
 mod serve;

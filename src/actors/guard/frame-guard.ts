@@ -26,26 +26,32 @@ export const MYSQL_FRAMES: FrameFormat = {
   continues: (header) => header.readUIntLE(0, 3) === MYSQL_LARGEST,
 };
 
-const OP_COMPRESSED = 2012;
+const OP_REPLY = 1;
 const OP_MSG = 2013;
 /** Where the document of an answer begins, after header, flags and its kind. */
 const DOCUMENT_AT = 21;
 /** Its own length, and its end. */
 const MIN_DOCUMENT_BYTES = 5;
+/** A flag of a message: it ends with a checksum of 4 bytes. */
+const HAS_CHECKSUM = 1;
 /**
- * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), two ids, kind. No
- * client asks for compression, but the library decompresses whatever comes, to any size. Through documents of no or
- * negative length it goes for ever.
+ * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/: length (which counts itself), two ids, kind.
+ * No client asks for compression, but the library decompresses whatever comes, to any size. Through parts of no or
+ * negative length it goes for ever, so a message is one document, as those of servers are.
  */
 export const MONGODB_FRAMES: FrameFormat = {
   headerBytes: DOCUMENT_AT + 4,
   lengthBytes: 4,
   refusal: (header) => {
     const opCode = header.readInt32LE(12);
-    if (opCode === OP_COMPRESSED) return 'a compressed message, which was not asked for';
+    // The answer to the first request, which is of the old kind.
+    if (opCode === OP_REPLY) return undefined;
+    if (opCode !== OP_MSG) return `a message of kind ${opCode}, which was not asked for`;
+    const checksumBytes = (header.readInt32LE(16) & HAS_CHECKSUM) === 0 ? 0 : 4;
     const bytes = header.readInt32LE(DOCUMENT_AT);
-    const isPossible = bytes >= MIN_DOCUMENT_BYTES && bytes <= header.readInt32LE(0) - DOCUMENT_AT;
-    return opCode === OP_MSG && !isPossible ? `a document of ${bytes} bytes, which cannot be` : undefined;
+    const isPossible =
+      bytes >= MIN_DOCUMENT_BYTES && bytes === header.readInt32LE(0) - DOCUMENT_AT - checksumBytes;
+    return isPossible ? undefined : `a document of ${bytes} bytes, which cannot be`;
   },
   frameBytes: (header) => header.readInt32LE(0),
   minBytes: DOCUMENT_AT + 4,

@@ -1,7 +1,6 @@
 /**
  * Starts a program of ours with limits that the kernel enforces, for work that something hostile can make endless or
- * large. It gets nothing of the configuration: its environment is empty but for what Node needs to
- * verify certificates.
+ * large. It gets nothing of the configuration: its environment is empty but for what verifies certificates.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';

@@ -1,4 +1,5 @@
 /** The programs of services, by type. */
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ServiceType } from '../../model/service-configs.js';
 import { nodeProgram, type Program } from './limited-process.js';
@@ -18,8 +19,11 @@ const NATIVE_MB = 16;
 /**
  * @param id of the service, for the list of processes
  * @param memoryMb its limit
+ * @throws Error when it was not built
  */
 export function programOf(type: ServiceType, id: string, memoryMb: number): Program {
+  if (type === 'postgres' && !existsSync(POSTGRES_PROGRAM))
+    throw new Error(`there is no ${POSTGRES_PROGRAM}: run \`npm run build\``);
   if (type === 'postgres') return { command: [POSTGRES_PROGRAM, id], ownMb: NATIVE_MB };
   return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
 }

@@ -171,6 +171,7 @@ export class ServiceProcess {
     const [, error] =
       /^(?:\w*Error.*?|FATAL ERROR): (.+)$/m.exec(this.#printed) ?? // Node
       /^thread .* panicked at .*:\n(.+)$/m.exec(this.#printed) ?? // Rust
+      /(.+)\s*$/.exec(this.#printed) ?? // what could not start it
       [];
     return error === undefined ? `it ended (${how})` : `it ended (${how}): ${error.trim()}`;
   }

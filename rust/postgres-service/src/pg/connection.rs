@@ -11,12 +11,13 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use super::connect::Stream;
-use super::failure::Failure;
+use super::failure::{Failure, no_memory};
 use super::login::Session;
 use super::messages::{self, Members, Split, TERMINATE, split, too_long, unexpected};
 use super::prepared::{PreparedStatements, Use};
 use super::statement::{Answered, Progress, Sink};
 use super::types::Types;
+use crate::memory::{MemoryBudget, Share};
 use crate::sql::Param;
 
 /// Room for what is received with one read. All connections share it.
@@ -32,14 +33,15 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 pub struct Common {
     /// The largest message that the server may send.
     pub message_limit: usize,
+    pub memory: Rc<MemoryBudget>,
     pub types: Types,
     /// Empty between two reads.
     scratch: RefCell<Vec<u8>>,
 }
 
 impl Common {
-    pub fn new(message_limit: usize) -> Self {
-        Self { message_limit, types: Types::default(), scratch: RefCell::default() }
+    pub fn new(message_limit: usize, memory: Rc<MemoryBudget>) -> Self {
+        Self { message_limit, memory, types: Types::default(), scratch: RefCell::default() }
     }
 }
 
@@ -76,6 +78,8 @@ pub struct Connection {
     signal: Rc<Signal>,
     /// The beginning of a message that has not come completely.
     held: Vec<u8>,
+    /// Of the memory of the process, for that.
+    share: Share,
     /// How many bytes that message, or its header, has.
     expected: usize,
     out: Vec<u8>,
@@ -98,6 +102,7 @@ impl Connection {
         let Session { settings, key, status, rest } = session;
         Self {
             stream,
+            share: Share::new(common.memory.clone()),
             common,
             signal,
             held: rest,
@@ -145,7 +150,7 @@ impl Connection {
             messages::parse(&mut self.out, &name, sql);
         }
         messages::execute(&mut self.out, &name, params, is_new);
-        let mut progress = Progress::new(sink, columns, &self.common.types);
+        let mut progress = Progress::new(sink, columns, &self.common);
         self.is_busy = true;
         let answered = poll_fn(|cx| self.poll(cx, Some(&mut progress))).await;
         // A server that has not closed the connection may still be busy with it.
@@ -204,8 +209,11 @@ impl Connection {
             let mut bytes = if is_shared { self.common.scratch.take() } else { take(&mut self.held) };
             let before = bytes.len();
             // Not more than the message needs: it is received completely before it is read.
-            let room = self.expected.saturating_sub(before).min(before.max(READ_BYTES)).max(READ_BYTES / 16);
+            let room = self.expected.saturating_sub(before).min(before).max(READ_BYTES);
             bytes.reserve_exact(if is_shared { READ_BYTES } else { room });
+            if !is_shared && !self.share.set(bytes.capacity() - READ_BYTES) {
+                return Poll::Ready(Err(no_memory()));
+            }
             let read = pin!(self.stream.read_buf(&mut bytes)).poll(cx);
             let count = match read {
                 Poll::Pending => {
@@ -286,6 +294,8 @@ impl Connection {
             if bytes.is_empty() {
                 bytes = Vec::new();
             }
+            // It is less than before.
+            self.share.set(bytes.capacity().saturating_sub(READ_BYTES));
             self.held = bytes;
         } else {
             self.held.extend_from_slice(&bytes[taken..]);

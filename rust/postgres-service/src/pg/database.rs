@@ -15,7 +15,7 @@ use super::open::{OPEN_TIMEOUT, open};
 use super::pool::Pool;
 use super::tls::{Encryption, encryptions};
 use super::transaction::Transaction;
-use super::{Answer, AnswerLimit, Config, State, Target};
+use super::{Answer, Config, Limits, State, Target};
 use crate::error::{CallError, Kind};
 use crate::sql::Statement;
 
@@ -62,10 +62,10 @@ pub struct Held {
 
 impl Database {
     /// Begins to connect. `on_state` is called with each new state.
-    pub fn open(config: Config, limit: AnswerLimit, on_state: impl Fn(&State) + 'static) -> Rc<Self> {
+    pub fn open(config: Config, limits: Limits, on_state: impl Fn(&State) + 'static) -> Rc<Self> {
         let database = Rc::new_cyclic(|this| Self {
             encryptions: encryptions(&config),
-            target: Rc::new(Target::new(config, limit)),
+            target: Rc::new(Target::new(config, limits)),
             on_state: Box::new(on_state),
             this: this.clone(),
             state: RefCell::new(State::Connecting),

@@ -10,6 +10,12 @@ pub const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 /// Received bytes after which the result is certainly too large: JSON is never more compact than this.
 pub const MAX_RECEIVED_BYTES: usize = MAX_RESULT_BYTES / 2 * 5;
 
+/// The error of an answer for which there is no memory.
+pub fn no_memory() -> Failure {
+    let text = "there is no memory for this answer at the moment; ask for less, or try again later (SERVICE_MEMORY_MB)";
+    Failure::Call(CallError::new(Kind::Busy, text))
+}
+
 /// The text fields of an error response.
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {

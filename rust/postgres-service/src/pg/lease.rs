@@ -35,7 +35,7 @@ impl Lease {
         }
         let text = match (answered.text, &answered.columns) {
             (Some(text), _) => text,
-            (None, None) => ResultText::new(None),
+            (None, None) => ResultText::new(None, &self.pool.common().memory),
             (None, Some(columns)) => self.late_text(columns, &answered.pending).await?,
         };
         Ok(Answer::Rows(text.finish(affected)?))
@@ -73,11 +73,11 @@ impl Lease {
 
     /// Looks unknown types up, in a session without a failed transaction.
     async fn late_text(&mut self, columns: &Columns, rows: &PendingRows) -> Result<ResultText, Failure> {
-        let unknown = columns.unknown(self.pool.types());
+        let unknown = columns.unknown(&self.pool.common().types);
         if !unknown.is_empty() {
             self.learn(&unknown).await?;
         }
-        let types = self.pool.types();
+        let types = &self.pool.common().types;
         let late: Vec<_>;
         let encoders = match columns.encoders(types) {
             Some(encoders) => encoders,
@@ -86,7 +86,7 @@ impl Lease {
                 &late
             }
         };
-        let mut text = ResultText::new(Some(columns));
+        let mut text = ResultText::new(Some(columns), &self.pool.common().memory);
         for row in rows.iter() {
             text.add(row, encoders)?;
         }
@@ -98,7 +98,7 @@ impl Lease {
         let params = [Param::Text(format!("{{{list}}}"))];
         let answered = self.send(&CATALOG.into(), &params, Sink::Keep).await?;
         let rows: Option<Vec<CatalogRow>> = answered.pending.iter().map(catalog_row).collect();
-        self.pool.types().learn(oids, &rows.ok_or(Failure::Garbled)?);
+        self.pool.common().types.learn(oids, &rows.ok_or(Failure::Garbled)?);
         Ok(())
     }
 }

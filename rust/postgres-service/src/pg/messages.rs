@@ -44,9 +44,9 @@ pub enum Split<'a> {
 
 /// The error of a message that is longer than an answer may be.
 pub fn too_long(bytes: usize, limit: usize) -> Failure {
-    let mib = limit as f64 / (1024.0 * 1024.0);
+    let [mib, setting] = [limit as f64, limit as f64 / 2.5].map(|bytes| bytes / (1024.0 * 1024.0));
     Failure::Other(format!(
-        "a frame that it sent has {bytes} bytes, and an answer may have {mib} MiB (SERVICE_ANSWER_MB)"
+        "a frame that it sent has {bytes} bytes, and one may have {mib} MiB (2.5 times SERVICE_ANSWER_MB, {setting})"
     ))
 }
 

@@ -25,6 +25,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CallError;
+use crate::memory::MemoryBudget;
 
 pub use database::{Database, not_connected};
 pub use transaction::Transaction;
@@ -88,9 +89,13 @@ pub enum Answer {
     Affected(u64),
 }
 
-/// What one answer of the server may be, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct AnswerLimit(pub usize);
+/// What the server may make this process hold.
+pub struct Limits {
+    /// One answer.
+    pub answer_bytes: usize,
+    /// All that is held at a time.
+    pub memory: Rc<MemoryBudget>,
+}
 
 /// The server of a service.
 struct Target {
@@ -99,13 +104,14 @@ struct Target {
     address: String,
     /// The largest message that it may send, bytes.
     message_limit: usize,
+    memory: Rc<MemoryBudget>,
 }
 
 impl Target {
-    fn new(config: Config, limit: AnswerLimit) -> Self {
+    fn new(config: Config, Limits { answer_bytes, memory }: Limits) -> Self {
         // Bytes come as text of twice their length, and a row may have more than one value.
-        let message_limit = limit.0.saturating_mul(5) / 2;
-        Self { address: format!("{}:{}", config.host, config.port), config, message_limit }
+        let message_limit = answer_bytes.saturating_mul(5) / 2;
+        Self { address: format!("{}:{}", config.host, config.port), config, message_limit, memory }
     }
 }
 
@@ -123,9 +129,9 @@ pub struct Tested {
 ///
 /// `deadline` when the server does not answer in time, even if it has accepted the connection; else why it cannot be
 /// reached, or refuses.
-pub async fn test(config: Config, limit: AnswerLimit, timeout: Duration) -> Result<Tested, CallError> {
+pub async fn test(config: Config, limits: Limits, timeout: Duration) -> Result<Tested, CallError> {
     let encryptions = tls::encryptions(&config);
-    let target = Rc::new(Target::new(config, limit));
+    let target = Rc::new(Target::new(config, limits));
     let opened = open::open(&target, &encryptions, timeout, |_| {}).await.map_err(|failure| failure.error)?;
     Ok(Tested { message: opened.tested.message.clone(), latency_ms: opened.tested.latency_ms })
 }

@@ -16,7 +16,6 @@ use super::connection::{Common, Connection, Signal};
 use super::failure::{Failure, closed, closed_here};
 use super::lease::Lease;
 use super::tls::Encryption;
-use super::types::Types;
 use super::{Answer, Target};
 use crate::error::{CallError, Kind};
 use crate::sql::Statement;
@@ -25,8 +24,8 @@ use crate::sql::Statement;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Timeout of the probe for a new connection.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-/// The protocol limits the number of parameters to 16 bits.
-const MAX_PARAMS: usize = 65_535;
+/// Cancel requests at a time; what is not cancelled ends when the server sees that its connection is closed.
+const MAX_CANCELS: usize = 16;
 
 pub struct Pool {
     target: Rc<Target>,
@@ -44,6 +43,7 @@ pub struct Pool {
     watcher: RefCell<Waker>,
     probing: RefCell<Option<Rc<Probe>>>,
     is_checking: Cell<bool>,
+    canceling: Cell<usize>,
     is_closed: Cell<bool>,
     closing: Notify,
 }
@@ -77,7 +77,7 @@ struct Probe {
 impl Pool {
     fn new(target: Rc<Target>, encryption: Encryption, on_lost: impl Fn(CallError) + 'static) -> Rc<Self> {
         let pool = Rc::new(Self {
-            common: Rc::new(Common::new(target.message_limit)),
+            common: Rc::new(Common::new(target.message_limit, target.memory.clone())),
             target,
             encryption,
             on_lost: Box::new(on_lost),
@@ -88,6 +88,7 @@ impl Pool {
             watcher: RefCell::new(Waker::noop().clone()),
             probing: RefCell::default(),
             is_checking: Cell::new(false),
+            canceling: Cell::new(0),
             is_closed: Cell::new(false),
             closing: Notify::new(),
         });
@@ -111,8 +112,8 @@ impl Pool {
         Ok(pool)
     }
 
-    pub fn types(&self) -> &Types {
-        &self.common.types
+    pub fn common(&self) -> &Common {
+        &self.common
     }
 
     pub fn is_closed(&self) -> bool {
@@ -120,7 +121,6 @@ impl Pool {
     }
 
     pub async fn run(self: &Rc<Self>, statement: &Statement, wants_rows: bool) -> Result<Answer, CallError> {
-        require_sendable(statement)?;
         let mut lease = self.lease().await?;
         match lease.run(statement, wants_rows).await {
             Ok(answer) => Ok(answer),
@@ -197,8 +197,7 @@ impl Pool {
     pub fn give_back(self: &Rc<Self>, mut pooled: Pooled) {
         let Pooled { connection, .. } = &mut pooled;
         if connection.is_busy() && !self.is_closed() && !connection.key().is_empty() {
-            let (target, key) = (self.target.clone(), connection.key().to_vec());
-            spawn_local(async move { cancel(&target, &key).await });
+            self.cancel(connection.key().to_vec());
         }
         if !connection.is_clean() || self.is_closed() {
             pooled.connection.terminate();
@@ -219,6 +218,18 @@ impl Pool {
             Some(waiting) => drop(waiting.send(Turn::Connection(Box::new(pooled)))),
             None => self.idle.borrow_mut().push(pooled),
         }
+    }
+
+    fn cancel(self: &Rc<Self>, key: Vec<u8>) {
+        if self.canceling.get() >= MAX_CANCELS {
+            return;
+        }
+        self.canceling.set(self.canceling.get() + 1);
+        let pool = self.clone();
+        spawn_local(async move {
+            cancel(&pool.target, &key).await;
+            pool.canceling.set(pool.canceling.get() - 1);
+        });
     }
 
     fn slot(self: &Rc<Self>) -> Slot {
@@ -367,12 +378,4 @@ async fn watch(pool: Weak<Pool>) {
         _ => Poll::Ready(()),
     })
     .await;
-}
-
-/// A statement with more parameters cannot be sent.
-pub fn require_sendable(statement: &Statement) -> Result<(), CallError> {
-    if statement.params.len() <= MAX_PARAMS {
-        return Ok(());
-    }
-    Err(CallError::new(Kind::Invalid, format!("a statement can have {MAX_PARAMS} parameters at most")))
 }

@@ -1,9 +1,11 @@
 //! Rows of a result as JSON, written as they arrive.
 use std::cell::OnceCell;
+use std::rc::Rc;
 
-use super::failure::{Failure, MAX_RESULT_BYTES, result_too_large};
+use super::failure::{Failure, MAX_RESULT_BYTES, no_memory, result_too_large};
 use super::messages::Members;
 use super::types::{Encoder, Types, write_escaped};
+use crate::memory::{MemoryBudget, Share};
 
 /// The columns of a result.
 pub struct Columns {
@@ -61,16 +63,18 @@ impl Columns {
 /// The JSON text of a result.
 pub struct ResultText {
     text: Vec<u8>,
+    /// Of the memory of the process, for that.
+    share: Share,
     rows: usize,
 }
 
 impl ResultText {
     /// Without columns when the statement returns no rows.
-    pub fn new(columns: Option<&Columns>) -> Self {
+    pub fn new(columns: Option<&Columns>, memory: &Rc<MemoryBudget>) -> Self {
         let head = columns.map_or(&b"{\"columns\":[],\"rows\":["[..], |columns| &columns.head);
         let mut text = Vec::with_capacity(head.len() + 256);
         text.extend_from_slice(head);
-        Self { text, rows: 0 }
+        Self { text, share: Share::new(memory.clone()), rows: 0 }
     }
 
     /// Adds a DataRow.
@@ -81,26 +85,32 @@ impl ResultText {
     pub fn add(&mut self, body: &[u8], encoders: &[Encoder]) -> Result<(), Failure> {
         self.text.extend_from_slice(if self.rows == 0 { b"[" } else { b",[" });
         self.rows += 1;
-        self.write(body, encoders).ok_or(Failure::Garbled)?;
-        self.text.push(b']');
-        if self.text.len() > MAX_RESULT_BYTES { Err(result_too_large()) } else { Ok(()) }
-    }
-
-    fn write(&mut self, body: &[u8], encoders: &[Encoder]) -> Option<()> {
         let mut members = Members(body);
-        if usize::try_from(members.i16()?).ok()? != encoders.len() {
-            return None;
+        if members.i16().and_then(|count| usize::try_from(count).ok()) != Some(encoders.len()) {
+            return Err(Failure::Garbled);
         }
         for (index, encoder) in encoders.iter().enumerate() {
             if index > 0 {
                 self.text.push(b',');
             }
-            match value(&mut members)? {
+            match value(&mut members).ok_or(Failure::Garbled)? {
                 None => self.text.extend_from_slice(b"null"),
                 Some(value) => encoder.write(value, &mut self.text),
             }
+            self.account()?;
         }
-        Some(())
+        self.text.push(b']');
+        Ok(())
+    }
+
+    fn account(&mut self) -> Result<(), Failure> {
+        if self.text.len() > MAX_RESULT_BYTES {
+            return Err(result_too_large());
+        }
+        if self.text.capacity() > Share::FREE && !self.share.set(self.text.capacity()) {
+            return Err(no_memory());
+        }
+        Ok(())
     }
 
     /// The complete text.
@@ -116,16 +126,24 @@ impl ResultText {
 }
 
 /// Rows whose types must be looked up first.
-#[derive(Default)]
 pub struct PendingRows {
     /// For each row its length, and its DataRow.
     bytes: Vec<u8>,
+    share: Share,
 }
 
 impl PendingRows {
-    pub fn add(&mut self, body: &[u8]) {
+    pub fn new(memory: &Rc<MemoryBudget>) -> Self {
+        Self { bytes: Vec::new(), share: Share::new(memory.clone()) }
+    }
+
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub fn add(&mut self, body: &[u8]) -> Result<(), Failure> {
         self.bytes.extend_from_slice(&body.len().to_ne_bytes());
         self.bytes.extend_from_slice(body);
+        if self.share.set(self.bytes.capacity()) { Ok(()) } else { Err(no_memory()) }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -186,7 +204,7 @@ mod tests {
 
     #[test]
     fn refuses_garbled_rows() {
-        let mut text = ResultText::new(None);
+        let mut text = ResultText::new(None, &Rc::new(MemoryBudget::new(1_000_000)));
         assert!(matches!(text.add(&(-5_i16).to_be_bytes(), &[]), Err(Failure::Garbled)));
         assert!(matches!(text.add(b"\0\x01\0\0\0\x09a", &[Encoder::Escaped]), Err(Failure::Garbled)));
         assert!(matches!(text.add(b"\0\x01\xff\xff\xff\xf0", &[Encoder::Escaped]), Err(Failure::Garbled)));
@@ -195,9 +213,9 @@ mod tests {
 
     #[test]
     fn keeps_rows() {
-        let mut rows = PendingRows::default();
-        rows.add(b"\0\x01\xff\xff\xff\xff");
-        rows.add(b"\0\x01\0\0\0\x01a");
+        let mut rows = PendingRows::new(&Rc::new(MemoryBudget::new(1_000_000)));
+        assert!(rows.add(b"\0\x01\xff\xff\xff\xff").is_ok());
+        assert!(rows.add(b"\0\x01\0\0\0\x01a").is_ok());
         let read: Vec<_> = rows.iter().map(values).collect();
         assert_eq!(read, [Some(vec![None]), Some(vec![Some(&b"a"[..])])]);
     }

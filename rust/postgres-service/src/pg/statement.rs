@@ -1,11 +1,13 @@
 //! The answer to a statement, while it is arriving.
 use std::rc::Rc;
 
+use super::connection::Common;
 use super::failure::{Failure, MAX_RECEIVED_BYTES, result_too_large};
 use super::messages::{server_error, unexpected};
 use super::rows::{Columns, PendingRows, ResultText, rows_affected};
 use super::types::Types;
 use crate::error::{CallError, Kind};
+use crate::memory::MemoryBudget;
 
 /// What becomes of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,7 @@ pub struct Progress {
     columns: Option<Rc<Columns>>,
     text: Option<ResultText>,
     pending: PendingRows,
+    memory: Rc<MemoryBudget>,
     /// The command tag, e.g. `COMMIT`, or `ROLLBACK` when a failed transaction was committed.
     tag: Vec<u8>,
     received: usize,
@@ -50,18 +53,19 @@ impl Answered {
 
 impl Progress {
     /// With the columns of a statement that was prepared before.
-    pub fn new(sink: Sink, columns: Option<Rc<Columns>>, types: &Types) -> Self {
+    pub fn new(sink: Sink, columns: Option<Rc<Columns>>, common: &Common) -> Self {
         let mut progress = Self {
             sink,
             columns: None,
             text: None,
-            pending: PendingRows::default(),
+            pending: PendingRows::new(&common.memory),
+            memory: common.memory.clone(),
             tag: Vec::new(),
             received: 0,
             failure: None,
         };
         if let Some(columns) = columns {
-            progress.begin(columns, types);
+            progress.begin(columns, &common.types);
         }
         progress
     }
@@ -119,7 +123,7 @@ impl Progress {
 
     fn begin(&mut self, columns: Rc<Columns>, types: &Types) {
         self.text = match self.sink {
-            Sink::Json if columns.encoders(types).is_some() => Some(ResultText::new(Some(&columns))),
+            Sink::Json if columns.encoders(types).is_some() => Some(ResultText::new(Some(&columns), &self.memory)),
             _ => None,
         };
         self.columns = Some(columns);
@@ -133,7 +137,7 @@ impl Progress {
         match (&mut self.text, encoders) {
             (Some(text), Some(encoders)) => text.add(body, encoders),
             _ => {
-                self.pending.add(body);
+                self.pending.add(body)?;
                 // Once more, because they are kept until their types are known.
                 self.received(body.len())
             }

@@ -56,14 +56,17 @@ fn client_config(host: &str, pem: Option<&str>, checks: Checks) -> Arc<ClientCon
     Arc::new(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// The given certificates, or those of the public authorities and of the operator. What cannot be read is not
-/// trusted.
+/// The given certificates, or those of the public authorities and of the operator, as Node takes them: those of the
+/// machine with `--use-system-ca` or `--use-openssl-ca`. What cannot be read is not trusted.
 fn roots(pem: Option<&str>) -> (RootCertStore, Vec<CertificateDer<'static>>) {
     let mut roots = RootCertStore::empty();
     let trusted: Vec<_> = match pem {
         Some(pem) => CertificateDer::pem_slice_iter(pem.as_bytes()).filter_map(Result::ok).collect(),
         None => {
             roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            if std::env::var("NODE_OPTIONS").is_ok_and(|options| options.contains("-ca")) {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
             let extra = std::env::var_os("NODE_EXTRA_CA_CERTS").and_then(|path| std::fs::read(path).ok());
             CertificateDer::pem_slice_iter(&extra.unwrap_or_default()).filter_map(Result::ok).collect()
         }
@@ -90,6 +93,7 @@ fn describe(problem: &CertificateError) -> String {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it was issued for another host name (ERR_TLS_CERT_ALTNAME_INVALID)".to_owned()
         }
+        CertificateError::BadEncoding => "it is garbled, or of version 1 of X.509: issue it with extensions".to_owned(),
         CertificateError::UnknownIssuer | CertificateError::BadSignature => UNTRUSTED.to_owned(),
         other => other.to_string(),
     }

@@ -10,7 +10,6 @@ use tokio::time::timeout;
 use super::Answer;
 use super::database::Held;
 use super::lease::Lease;
-use super::pool::require_sendable;
 use crate::error::{CallError, Kind};
 use crate::sql::Statement;
 
@@ -41,10 +40,6 @@ impl Transaction {
     /// As those of a statement without a transaction; `invalid` when it has ended.
     pub async fn run(&self, statement: &Statement, wants_rows: bool) -> Result<Answer, CallError> {
         let mut lease = self.lease.take().ok_or_else(ended)?;
-        if let Err(error) = require_sendable(statement) {
-            self.lease.set(Some(lease));
-            return Err(error);
-        }
         match lease.run(statement, wants_rows).await {
             Ok(answer) => {
                 self.lease.set(Some(lease));

@@ -14,7 +14,7 @@ use super::figures::{FigureCollector, Figures, PoolUse};
 use super::transaction::ActorTransaction;
 use crate::error::{CallError, Kind};
 use crate::log::{Level, Log};
-use crate::pg::{Answer, AnswerLimit, Config, Database, State, not_connected};
+use crate::pg::{Answer, Config, Database, Limits, State, not_connected};
 use crate::sql;
 
 /// A backend that has answered, or was checked, within this time is not checked again.
@@ -100,7 +100,7 @@ impl Drop for Admission {
 }
 
 impl Actor {
-    pub fn start(config: Config, limit: AnswerLimit, queue_limit: usize, log: Log, listener: Listener) -> Rc<Self> {
+    pub fn start(config: Config, limits: Limits, queue_limit: usize, log: Log, listener: Listener) -> Rc<Self> {
         let condition = Rc::new(Condition {
             is_connected: Cell::new(false),
             was_connected: Cell::default(),
@@ -112,7 +112,7 @@ impl Actor {
         let told = condition.clone();
         let pool_size = config.pool_size;
         Rc::new(Self {
-            database: Database::open(config, limit, move |state| told.change(state)),
+            database: Database::open(config, limits, move |state| told.change(state)),
             condition,
             pool_size,
             queue_limit,

@@ -33,11 +33,16 @@ pub enum Failure {
 
 type Outcome = Result<Success, Failure>;
 
+/// What a call with so large a payload holds: its parameters, and the messages with them for the server.
+pub fn memory_of(payload_bytes: usize) -> usize {
+    2 * payload_bytes
+}
+
 /// A call in progress.
 pub struct Call {
     pub number: u32,
     /// Taken from the memory budget.
-    pub payload_bytes: usize,
+    pub memory_bytes: usize,
     pub future: Pin<Box<dyn Future<Output = Outcome>>>,
 }
 
@@ -73,7 +78,7 @@ impl Calls {
     /// Begins a call, whose payload is counted against the memory budget already.
     pub fn begin(&mut self, number: u32, head: &CallHead, payload: &[u8], endpoint: &str) {
         let future = self.perform(head, payload, endpoint).unwrap_or_else(|failure| Box::pin(ready(Err(failure))));
-        self.running.push(Call { number, payload_bytes: payload.len(), future });
+        self.running.push(Call { number, memory_bytes: memory_of(payload.len()), future });
     }
 
     /// The connection is closed: its transaction is rolled back, and calls run until they have ended.
@@ -87,7 +92,7 @@ impl Calls {
             self.running.retain_mut(|call| {
                 let is_running = call.future.as_mut().poll(context).is_pending();
                 if !is_running {
-                    self.host.memory.release(call.payload_bytes);
+                    self.host.memory.release(call.memory_bytes);
                 }
                 is_running
             });

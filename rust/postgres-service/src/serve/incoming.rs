@@ -4,10 +4,6 @@ use crate::wire::{Decoded, Frame, FrameError, HEADER_BYTES, decode, parse_header
 
 /// Room that every connection has.
 pub const BUFFER_BYTES: usize = 4 * 1024;
-/// A larger frame gets memory of exactly its size.
-const LARGE_FRAME_BYTES: usize = 1024 * 1024;
-/// That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing.
-const EARNEST: usize = 16;
 
 #[derive(Default)]
 pub struct Incoming {
@@ -19,25 +15,28 @@ pub struct Incoming {
 impl Incoming {
     /// Where to read into; has room.
     pub fn room(&mut self) -> &mut Vec<u8> {
-        if self.start == self.bytes.len() {
-            self.start = 0;
-            self.bytes.clear();
-            // The memory of a large frame is not kept.
-            if self.bytes.capacity() > BUFFER_BYTES {
-                self.bytes = Vec::new();
-            }
-        } else if self.start > 0 {
-            self.bytes.drain(..self.start);
-            self.start = 0;
-        }
-        let length = self.bytes.len();
-        if length == self.bytes.capacity() {
-            let wanted = (length * 2).max(BUFFER_BYTES);
-            let frame = self.frame_bytes();
-            let is_earnest = frame > LARGE_FRAME_BYTES && length >= frame / EARNEST;
-            self.bytes.reserve_exact(if is_earnest { frame } else { wanted } - length);
+        let wanted = self.room_bytes();
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        if wanted < self.bytes.capacity() {
+            self.bytes.shrink_to(wanted);
+        } else {
+            self.bytes.reserve_exact(wanted - self.bytes.len());
         }
         &mut self.bytes
+    }
+
+    /// Bytes that it holds when there is room: no more than twice what has arrived, and no more than the frame has.
+    pub fn room_bytes(&self) -> usize {
+        let held = self.buffered();
+        if held < self.bytes.capacity() && held > self.bytes.capacity() / 4 {
+            return self.bytes.capacity();
+        }
+        let doubled = (2 * held).max(BUFFER_BYTES);
+        match self.frame_bytes() {
+            frame if frame > held => doubled.min(frame.max(BUFFER_BYTES)),
+            _ => doubled,
+        }
     }
 
     /// The next whole frame.
@@ -54,11 +53,6 @@ impl Incoming {
     /// Bytes that have arrived and are not part of a frame handed out yet.
     pub fn buffered(&self) -> usize {
         self.bytes.len() - self.start
-    }
-
-    /// Bytes that it holds beyond its usual buffer.
-    pub fn grown_by(&self) -> usize {
-        self.buffered().saturating_sub(BUFFER_BYTES)
     }
 
     /// The length of the frame that is arriving; 0 while it is not known.
@@ -107,13 +101,15 @@ mod tests {
     #[test]
     fn memory_grows_with_what_arrives() {
         let mut incoming = Incoming::default();
-        let bytes = frame(1, &vec![0; 32 * LARGE_FRAME_BYTES]);
+        let bytes = frame(1, &vec![0; 32 * 1024 * 1024]);
         arrive(&mut incoming, &bytes[..20_000]);
-        assert!(incoming.room().capacity() < 50_000);
-        assert_eq!(incoming.grown_by(), 20_000 - BUFFER_BYTES);
+        assert!(incoming.room_bytes() < 50_000);
         arrive(&mut incoming, &bytes[20_000..]);
         assert_eq!(incoming.bytes.capacity(), bytes.len());
         assert!(incoming.next_frame().unwrap().is_some());
-        assert_eq!((incoming.buffered(), incoming.grown_by()), (0, 0));
+        assert_eq!((incoming.buffered(), incoming.room_bytes()), (0, BUFFER_BYTES));
+        // What follows is little.
+        arrive(&mut incoming, &bytes[..100]);
+        assert_eq!(incoming.bytes.capacity(), BUFFER_BYTES);
     }
 }

@@ -7,7 +7,6 @@ mod deadlines;
 mod figures;
 mod incoming;
 mod line_limiter;
-mod memory;
 mod outgoing;
 mod server;
 mod session;
@@ -24,11 +23,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::log::Log;
-use crate::pg::{AnswerLimit, Config, State};
+use crate::memory::MemoryBudget;
+use crate::pg::{Config, Limits, State};
 use actor::Actor;
 use connections::Maximums;
 pub use figures::Figures;
-use memory::MemoryBudget;
 use server::Server;
 use token::TokenReader;
 
@@ -82,7 +81,7 @@ struct Host {
     default_call_ms: u64,
     /// Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds.
     longest_call_ms: u64,
-    memory: MemoryBudget,
+    memory: Rc<MemoryBudget>,
 }
 
 impl ServedService {
@@ -90,19 +89,21 @@ impl ServedService {
     pub async fn start(
         request: ServeRequest,
         config: Config,
-        limit: AnswerLimit,
+        answer_bytes: usize,
         log: Log,
         listener: Listener,
     ) -> io::Result<Rc<Self>> {
         let listening = server::listen(&request.handler_socket).await?;
+        let memory = Rc::new(MemoryBudget::new(request.memory_bytes as usize));
+        let limits = Limits { answer_bytes, memory: memory.clone() };
         let host = Rc::new(Host {
-            actor: Actor::start(config, limit, request.queue_limit, log.clone(), listener),
+            actor: Actor::start(config, limits, request.queue_limit, log.clone(), listener),
             tokens: TokenReader::new(&request.key, request.token_folder),
             bindings: RefCell::new(table(&request.bindings)),
             is_draining: Cell::new(false),
             default_call_ms: request.default_call_ms,
             longest_call_ms: request.longest_call_ms,
-            memory: MemoryBudget::new(request.memory_bytes as usize),
+            memory,
         });
         let maximums = Maximums::of(request.handler_threads);
         let server = Server::start(listening, request.handler_socket, host.clone(), maximums, log);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 use tokio::net::UnixStream;
 
-use super::memory::MemoryBudget;
+use crate::memory::MemoryBudget;
 use crate::wire::{Kind, header};
 
 /// A body above this is handed on as it is instead of being copied.
@@ -26,19 +26,26 @@ pub struct Outgoing {
     /// Bytes of the first of these that are written.
     written: usize,
     length: usize,
-    /// Bytes taken from the memory budget: no more than the length.
+    /// Bytes taken from the memory budget, of those that are not sent.
     counted: usize,
+    /// There was no memory for an answer: the connection cannot be used any more.
+    is_overflowed: bool,
 }
 
 impl Outgoing {
     /// Adds a response. The body is counted against the memory budget already; it and the head are within the limits of
     /// a frame.
-    pub fn add(&mut self, number: u32, head: &[u8], body: Vec<u8>) {
+    pub fn add(&mut self, number: u32, head: &[u8], body: Vec<u8>, memory: &MemoryBudget) {
         let header = header(Kind::Response, number, head.len(), body.len());
+        if !memory.take(header.len() + head.len()) {
+            memory.release(body.len());
+            self.is_overflowed = true;
+            return;
+        }
         self.last.extend_from_slice(&header);
         self.last.extend_from_slice(head);
         self.length += header.len() + head.len() + body.len();
-        self.counted += body.len();
+        self.counted += header.len() + head.len() + body.len();
         if body.len() <= COPIED_BODY_BYTES {
             self.last.extend_from_slice(&body);
         } else {
@@ -53,6 +60,10 @@ impl Outgoing {
 
     pub fn is_empty(&self) -> bool {
         self.length == 0
+    }
+
+    pub fn is_overflowed(&self) -> bool {
+        self.is_overflowed
     }
 
     /// Writes as much as the client takes; ready when that is all, or when the connection is broken.
@@ -102,6 +113,11 @@ impl Outgoing {
             self.written -= first.len();
             self.parts.pop_front();
         }
+        // Who always leaves something unread must not make it grow by what was read.
+        if self.written > KEPT_BYTES && self.written >= self.last.len() / 2 {
+            self.last.drain(..self.written);
+            self.written = 0;
+        }
         if self.length == 0 {
             self.written = 0;
             self.last.clear();
@@ -109,5 +125,50 @@ impl Outgoing {
                 self.last = Vec::new();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_not_kept() {
+        let runtime = Builder::new_current_thread().enable_io().build_local(Default::default()).unwrap();
+        runtime.block_on(async {
+            let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+            let memory = MemoryBudget::new(64 * 1024 * 1024);
+            let mut outgoing = Outgoing::default();
+            let head = [b'a'; 1024];
+            let mut read = vec![0; 256 * 1024];
+            // Never all of it is read.
+            for number in 0..16 * 1024 {
+                outgoing.add(number, &head, Vec::new(), &memory);
+                let mut context = Context::from_waker(std::task::Waker::noop());
+                let _ = outgoing.poll_write(&mut context, &mut ours, &memory);
+                if outgoing.len() > 512 * 1024 {
+                    theirs.readable().await.unwrap();
+                    let _ = theirs.read(&mut read).await.unwrap();
+                    ours.writable().await.unwrap();
+                }
+            }
+            assert!(outgoing.last.capacity() < 4 * 1024 * 1024, "{}", outgoing.last.capacity());
+            assert!(!outgoing.is_overflowed());
+            outgoing.clear(&memory);
+            assert!(memory.take(64 * 1024 * 1024));
+        });
+    }
+
+    #[test]
+    fn heads_are_counted() {
+        let memory = MemoryBudget::new(1024);
+        let mut outgoing = Outgoing::default();
+        outgoing.add(1, &[b'a'; 900], Vec::new(), &memory);
+        assert!(!outgoing.is_overflowed());
+        outgoing.add(2, &[b'a'; 900], Vec::new(), &memory);
+        assert!(outgoing.is_overflowed());
     }
 }

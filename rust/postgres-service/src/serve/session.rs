@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 use tokio::time::{Sleep, sleep};
 
 use super::call_head::{parse_call, parse_token};
-use super::calls::{Calls, Failure, Success};
+use super::calls::{Calls, Failure, Success, memory_of};
 use super::incoming::{BUFFER_BYTES, Incoming};
 use super::outgoing::Outgoing;
 use super::server::Server;
@@ -203,7 +203,7 @@ impl Session {
 
     fn say_goodbye(&mut self) {
         if self.endpoint.is_some() {
-            self.outgoing.add(TOKEN_NUMBER, OK, Vec::new());
+            self.send(TOKEN_NUMBER, OK, Vec::new());
         }
     }
 
@@ -233,7 +233,8 @@ impl Session {
     /// Counts an incomplete frame against the memory budget, and limits the time until it is complete.
     fn account_incomplete(&mut self) -> Result<(), End> {
         let memory = &self.server.host.memory;
-        let grown = self.incoming.grown_by();
+        // Taken before there is room for it.
+        let grown = self.incoming.room_bytes().saturating_sub(BUFFER_BYTES);
         if grown > self.incomplete_bytes {
             if !memory.take(grown - self.incomplete_bytes) {
                 return Err(End::from("there is no room for the rest of its call"));
@@ -282,7 +283,7 @@ impl Session {
             let head = parse_call(frame.head)?;
             let refusal = if self.calls.len() >= MAX_CALLS {
                 format!("{MAX_CALLS} calls are under way on this connection")
-            } else if !self.server.host.memory.take(frame.body.len()) {
+            } else if !self.server.host.memory.take(memory_of(frame.body.len())) {
                 "the actor host holds as much as it may; try again later".to_owned()
             } else {
                 self.calls.begin(number, &head, frame.body, endpoint);
@@ -307,7 +308,7 @@ impl Session {
         }
         self.endpoint = Some(endpoint.into());
         self.orders.nonce.get_or_init(|| nonce.into());
-        self.outgoing.add(number, OK, Vec::new());
+        self.send(number, OK, Vec::new());
         if server.is_retiring.get() {
             self.say_goodbye();
         }
@@ -323,11 +324,11 @@ impl Session {
         calls.retain_mut(|call| match call.future.as_mut().poll(context) {
             Poll::Pending => true,
             Poll::Ready(outcome) => {
-                self.server.host.memory.release(call.payload_bytes);
+                self.server.host.memory.release(call.memory_bytes);
                 match outcome {
                     Ok(success) => self.answer(call.number, success),
                     Err(Failure::Error(error)) => self.fail(call.number, error),
-                    Err(Failure::Moved) => self.outgoing.add(call.number, MOVED, Vec::new()),
+                    Err(Failure::Moved) => self.send(call.number, MOVED, Vec::new()),
                 }
                 false
             }
@@ -337,10 +338,10 @@ impl Session {
 
     fn answer(&mut self, number: u32, success: Success) {
         let body = match success {
-            Success::Done => return self.outgoing.add(number, OK, Vec::new()),
+            Success::Done => return self.send(number, OK, Vec::new()),
             Success::Affected(rows) => {
                 let head = format!(r#"{{"ok":true,"result":{{"rows_affected":{rows},"last_insert_id":null}}}}"#);
-                return self.outgoing.add(number, head.as_bytes(), Vec::new());
+                return self.send(number, head.as_bytes(), Vec::new());
             }
             Success::Rows(body) => body,
         };
@@ -349,7 +350,7 @@ impl Session {
             let text = format!("the answer is larger than {size} MiB; ask for less at a time");
             self.fail(number, CallError::new(Kind::Invalid, text));
         } else if self.server.host.memory.take(body.len()) {
-            self.outgoing.add(number, OK, body);
+            self.send(number, OK, body);
         } else {
             let text = "it was done, but the actor host holds as many unread answers as it may";
             self.fail(number, CallError::new(Kind::Busy, text));
@@ -360,10 +361,18 @@ impl Session {
         // Error messages of databases may quote long input.
         let message = json!(cut(message, MAX_MESSAGE_LENGTH));
         let head = format!(r#"{{"ok":false,"kind":"{}","message":{message}}}"#, kind.name());
-        self.outgoing.add(number, head.as_bytes(), Vec::new());
+        self.send(number, head.as_bytes(), Vec::new());
+    }
+
+    /// A body is counted against the memory budget already.
+    fn send(&mut self, number: u32, head: &[u8], body: Vec<u8>) {
+        self.outgoing.add(number, head, body, &self.server.host.memory);
     }
 
     fn write(&mut self, context: &mut Context) -> Result<(), End> {
+        if self.outgoing.is_overflowed() {
+            return Err(End::from("there is no memory for answers that it does not read"));
+        }
         match self.outgoing.poll_write(context, &mut self.stream, &self.server.host.memory) {
             Poll::Ready(Ok(())) => self.is_paused = false,
             Poll::Ready(Err(_)) => return Err(End::Closed),

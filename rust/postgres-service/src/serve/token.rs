@@ -1,7 +1,7 @@
-//! Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. The actor host makes one for each
-//! handler process. It is valid while that process runs: as long as a file with the name of its nonce is in a folder
-//! that handlers cannot reach. A token identifies the endpoint and grants nothing: bindings are looked up with every
-//! call.
+//! Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. The gateway makes one for each handler
+//! process, and the actor host signs it again for this process. It is valid while the handler runs: as long as a file
+//! with the name of its nonce is in a folder that handlers cannot reach. A token identifies the endpoint and grants
+//! nothing: bindings are looked up with every call.
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,0 +1,80 @@
+//! A limit on the bytes that the process holds for its clients at a time.
+use std::cell::Cell;
+use std::rc::Rc;
+
+pub struct MemoryBudget {
+    limit: usize,
+    used: Cell<usize>,
+}
+
+impl MemoryBudget {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, used: Cell::new(0) }
+    }
+
+    /// Takes nothing, and returns false, when the limit would be exceeded.
+    pub fn take(&self, bytes: usize) -> bool {
+        match self.used.get().checked_add(bytes) {
+            Some(used) if used <= self.limit => {
+                self.used.set(used);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn release(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+}
+
+/// What one owner holds, which is given back when it is dropped. A little is not counted: nearly all owners hold no
+/// more.
+pub struct Share {
+    budget: Rc<MemoryBudget>,
+    taken: usize,
+}
+
+impl Share {
+    /// Bytes that are not counted.
+    pub const FREE: usize = 64 * 1024;
+
+    pub fn new(budget: Rc<MemoryBudget>) -> Self {
+        Self { budget, taken: 0 }
+    }
+
+    /// Changes what is held. Takes nothing more, and returns false, when the limit would be exceeded.
+    pub fn set(&mut self, bytes: usize) -> bool {
+        let counted = if bytes > Self::FREE { bytes } else { 0 };
+        if counted > self.taken && !self.budget.take(counted - self.taken) {
+            return false;
+        }
+        self.budget.release(self.taken.saturating_sub(counted));
+        self.taken = counted;
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.release(self.taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_given_back() {
+        let budget = Rc::new(MemoryBudget::new(1_000_000));
+        let mut share = Share::new(budget.clone());
+        assert!(share.set(Share::FREE) && budget.take(1_000_000));
+        assert!(!share.set(100_000));
+        budget.release(1_000_000);
+        assert!(share.set(900_000) && !budget.take(200_000));
+        assert!(share.set(100_000) && budget.take(900_000));
+        drop(share);
+        assert!(budget.take(100_000) && !budget.take(1));
+    }
+}
