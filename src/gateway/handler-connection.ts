@@ -162,7 +162,8 @@ export class HandlerConnection {
     for (const exchange of this.#pending.takeIf(({ deadline }) => deadline <= now)) {
       this.#expired++;
       exchange.expired();
-      this.#events.deadlineExceeded();
+      // Otherwise its answer may have arrived: it is not the handler that keeps the memory.
+      if (!this.#isPaused) this.#events.deadlineExceeded();
     }
     this.#reportIdle();
   }

@@ -178,6 +178,25 @@ describe('connection to a handler', () => {
     expect(memory.used).to.equal(0);
   });
 
+  it('reports no deadline that has passed while reading waits for memory', async () => {
+    memory.take(MEMORY_BYTES);
+    const made = send('{}', exchange(100));
+    await turn();
+    const frame = encodeFrame('response', sent[0]?.number ?? 0, OK, Buffer.alloc(MEMORY_BYTES));
+    let goesOn = true;
+    for (let at = 0; goesOn && at < frame.length; ) {
+      const bytes = frame.copy(answers.space(), 0, at, at + 65_536);
+      goesOn = connection.filled(bytes);
+      at += bytes;
+    }
+    expect(goesOn).to.equal(false);
+    connection.expire(150);
+    expect({ heard: made.heard, deadlinesExceeded }).to.deep.equal({
+      heard: ['expired'],
+      deadlinesExceeded: 0,
+    });
+  });
+
   it('releases the memory of a truncated response', async () => {
     send('{}');
     await turn();

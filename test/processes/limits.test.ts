@@ -228,7 +228,9 @@ describe('limits of endpoints', () => {
       // One endpoint alone cannot have all the memory.
       const hogs = ['/hog', '/other-hog'];
       const ids = [innocent, ...(await Promise.all(hogs.map((path) => deploy(path))))];
-      const processes = () => Promise.all(ids.map(async (id) => (await view(id)).pid));
+      // With the reason for another one.
+      const processes = () =>
+        Promise.all(ids.map(async (id) => (({ pid, last_error }) => ({ pid, last_error }))(await view(id))));
       const before = await processes();
       const sockets: Socket[] = [];
       try {
