@@ -45,7 +45,7 @@ const MAY_IMPORT = {
     ...['reconcile', 'import', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
   ],
 };
-/** SQL, and so these packages, belong in `src/store`; drivers have their own SQL. */
+/** SQL, and so these packages, belong in `src/store`. */
 const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
 /** Folders of src/api must not import each other; shared code is in src/api itself. */
 const SEPARATE_FOLDERS = 'src/api/';

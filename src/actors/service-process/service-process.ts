@@ -171,7 +171,8 @@ export class ServiceProcess {
     const [, error] =
       /^(?:\w*Error.*?|FATAL ERROR): (.+)$/m.exec(this.#printed) ?? // Node
       /^thread .* panicked at .*:\n(.+)$/m.exec(this.#printed) ?? // Rust
-      /(.+)\s*$/.exec(this.#printed) ?? // what could not start it
+      // Before its first answer: what could not start it.
+      (this.#pings === undefined ? /(.+)\s*$/.exec(this.#printed) : undefined) ??
       [];
     return error === undefined ? `it ended (${how})` : `it ended (${how}): ${error.trim()}`;
   }

@@ -1,31 +1,19 @@
 /** Services on servers that lie, of an actor host whose other services must not notice. */
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { expect } from 'chai';
 import pLimit from 'p-limit';
-import { startRedisBackend } from '../backends/redis.js';
 import { eventually } from '../eventually.js';
 import { descendantsOf, isRunning } from '../process-state.js';
 import { startStack } from '../processes.js';
-import {
-  activeService,
-  bind,
-  connectAs,
-  createEndpoint,
-  createService,
-  SECRET_KEY,
-} from '../test-services.js';
+import { bind, createService, SECRET_KEY } from '../test-services.js';
+import { callLiar, startCanary } from './canary.js';
 import { type Lie, startLyingServer } from './lie.js';
 
 /** Services on lying servers at the same time. */
 const AT_ONCE = 8;
 /** More than a service needs, and less than lies ask for. */
 const MEMORY_MB = 128;
-/** Of a service in the actor host, and of one with a process of its own. */
-const CANARY_CALLS = [
-  [{ pool: 'database', op: 'query' }, '{"sql":"SELECT 1","params":[]}'],
-  [{ pool: 'cache', op: 'command' }, '["PING"]'],
-] as const;
 const WARM_UP_MS = 3_000;
 /** Memory that comes and goes without a reason. */
 const LEEWAY_MB = 48;
@@ -43,12 +31,8 @@ export interface Attack {
 export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
   const env = { SECRET_KEY, SERVICE_MEMORY_MB: String(MEMORY_MB) };
   const stack = await startStack({ processes: ['web', 'actor-host'], env });
-  const endpointId = await createEndpoint(stack.api, '/canary');
-  const redis = await startRedisBackend();
-  const path = join(stack.dataDir, 'canary.db');
-  await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'database');
-  await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
-  const canary = await connectAs(stack, endpointId);
+  const canary = await startCanary(stack);
+  const { endpointId } = canary;
   const hostPid = () => stack.processes.get('actor-host')?.pid ?? 0;
 
   /** Of the actor host, MiB. */
@@ -62,10 +46,10 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
     const failures: string[] = [];
     let calls = 0;
     while (!isOver()) {
-      for (const [call, payload] of CANARY_CALLS) {
-        const { ok, message = '' } = await canary.send({ ...call, deadline_ms: 3_000 }, payload);
+      for (const call of canary.calls) {
+        const failure = await call();
         calls++;
-        if (!ok) failures.push(`${call.pool}: ${message}`);
+        if (failure !== undefined) failures.push(failure);
       }
     }
     return { failures, calls };
@@ -85,14 +69,8 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
 
       await stack.api.post(`/api/services/${id}/activate`);
       await bind(stack.api, endpointId, id, id);
-      const { operation: op, args, payload, timeoutMs: deadline_ms } = lie.call;
       for (let count = 0; count < CALLS; count++) {
-        const client = await connectAs(stack, endpointId);
-        // The process may end, and its connections with it.
-        const answer = await client
-          .send({ pool: id, op, args, deadline_ms }, payload ?? '')
-          .catch(({ message }: Error) => ({ ok: false, message }));
-        await client.close();
+        const answer = await callLiar(stack, endpointId, id, lie);
         if (answer.ok && lie.mayPass) continue;
         expect(answer.ok, JSON.stringify(answer)).to.equal(false);
         expectReason(answer.message);
@@ -143,7 +121,6 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
       isOver = true;
       await canary.close();
       await stack.close();
-      await redis.remove();
     },
   };
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -166,6 +166,17 @@ impl Verifier {
         })
     }
 
+    /// Where any certificate will do, whether the server has its key proves nothing.
+    fn check_signature(
+        &self,
+        verify: impl FnOnce(&WebPkiSupportedAlgorithms) -> Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match self.checks {
+            Checks::Nothing => Ok(HandshakeSignatureValid::assertion()),
+            _ => verify(&self.provider.signature_verification_algorithms),
+        }
+    }
+
     fn check_name(&self, end: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
         if Certificate::read(end).is_some_and(|facts| facts.has_common_name(&self.host)) {
             return Ok(());
@@ -192,17 +203,13 @@ impl ServerCertVerifier for Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// Where any certificate will do, whether the server has its key proves nothing.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        match self.checks {
-            Checks::Nothing => Ok(HandshakeSignatureValid::assertion()),
-            _ => verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms),
-        }
+        self.check_signature(|algorithms| verify_tls12_signature(message, cert, dss, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -211,10 +218,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        match self.checks {
-            Checks::Nothing => Ok(HandshakeSignatureValid::assertion()),
-            _ => verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms),
-        }
+        self.check_signature(|algorithms| verify_tls13_signature(message, cert, dss, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

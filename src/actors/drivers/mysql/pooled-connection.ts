@@ -11,7 +11,7 @@ import { ServiceError } from '../../service-error.js';
 import { checkStatement, parseStatement, type SqlTarget, type SqlValue } from '../../sql/statement.js';
 import { Sockets } from './sockets.js';
 
-/** The protocols limit the number of parameters to 16 bits. */
+/** The protocol limits the number of parameters to 16 bits. */
 const MAX_PARAMS = 65_535;
 /** A connection that does not roll back within this time is closed instead. */
 const ROLLBACK_TIMEOUT_MS = 5_000;
