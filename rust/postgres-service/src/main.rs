@@ -12,6 +12,7 @@ mod text;
 mod wire;
 
 fn main() {
+    memory::give_back_large_blocks();
     parent::ignore_signals();
     parent::watch_if_asked();
     control::run();

@@ -2,6 +2,16 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+/// Blocks of this size are given back to the system when they are freed: what is free within the heap counts against the
+/// limit of the process like what is used.
+const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
+
+/// To be called first.
+pub fn give_back_large_blocks() {
+    // SAFETY: takes numbers only; without effect where it fails.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES) };
+}
+
 pub struct MemoryBudget {
     limit: usize,
     used: Cell<usize>,

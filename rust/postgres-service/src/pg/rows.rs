@@ -121,7 +121,14 @@ impl ResultText {
     pub fn finish(mut self, rows_affected: u64) -> Result<Vec<u8>, Failure> {
         let end = format!("],\"rows_affected\":{rows_affected},\"last_insert_id\":null}}");
         self.text.extend_from_slice(end.as_bytes());
-        if self.text.len() > MAX_RESULT_BYTES { Err(result_too_large()) } else { Ok(self.text) }
+        if self.text.len() > MAX_RESULT_BYTES {
+            return Err(result_too_large());
+        }
+        // From here on its length is counted.
+        if self.text.capacity() > Share::FREE {
+            self.text.shrink_to_fit();
+        }
+        Ok(self.text)
     }
 }
 
