@@ -2,8 +2,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Blocks of this size are given back to the system when they are freed: what is free within the heap counts against the
-/// limit of the process like what is used.
+/// Blocks of this size are given back to the system when they are freed: what is free within the heap counts against
+/// the limit of the process like what is used.
 const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
 
 /// To be called first.
