@@ -41,8 +41,9 @@ const SDK_FOLDER = fileURLToPath(new URL('../../../sdk', import.meta.url));
  * @throws ToolchainError when there is none, or it is older than the SDK needs
  */
 export async function findToolchain(profile: readonly string[]): Promise<Toolchain> {
-  const [verbose, sysroot, cargo] = await Promise.all([
-    toolOutput('rustc', ['-vV']),
+  // Alone at first: where there is no toolchain at all, the error names the compiler, not what failed first by chance.
+  const verbose = await toolOutput('rustc', ['-vV']);
+  const [sysroot, cargo] = await Promise.all([
     toolOutput('rustc', ['--print', 'sysroot']),
     toolOutput('cargo', ['--version']),
   ]);
