@@ -18,6 +18,8 @@ import { machine, writeSection } from './support/results.js';
 const ROUNDS = 3;
 const MEASURE_MS = 2_000;
 const PAUSE_MS = 4;
+/** Between the calls of the service that is lied to: the server is the attacker, not its callers. */
+const LIAR_PAUSE_MS = 10;
 /** After what a round leaves behind has ended. */
 const SETTLE_MS = 500;
 
@@ -84,7 +86,10 @@ async function callAgainAndAgain(
   pool: string,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) await callLiar(stack, endpointId, pool, lie);
+  while (!signal.aborted) {
+    await callLiar(stack, endpointId, pool, lie);
+    await delay(LIAR_PAUSE_MS);
+  }
 }
 
 /** Milliseconds. @throws Error when a call fails */

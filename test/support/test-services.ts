@@ -1,6 +1,6 @@
 /** Services, endpoints and bindings created through the API, for tests of service calls. */
 import { runDirectory, tokenFolder } from '../../src/bootstrap/run-directory.js';
-import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { createSecretBox, type SecretBox } from '../../src/secrets/secret-box.js';
 import { issueServiceToken } from '../../src/secrets/service-token.js';
 import type { HttpClient } from './client.js';
 import { must, type Stack } from './processes.js';
@@ -49,10 +49,14 @@ export async function bind(
   await must(api.post(`/api/endpoints/${endpointId}/services`, { service_id, pool_id }));
 }
 
+let secrets: SecretBox | undefined;
+
 /** A token as the handler of an endpoint has it; the processes have to run with SECRET_KEY. */
 export async function tokenFor(dataDir: string, endpointId: string): Promise<string> {
   const folder = await tokenFolder(await runDirectory(dataDir));
-  return (await issueServiceToken(createSecretBox(SECRET_KEY), folder, endpointId)).token;
+  // Once: to derive the key takes 30 ms, in which nothing else happens here.
+  secrets ??= createSecretBox(SECRET_KEY);
+  return (await issueServiceToken(secrets, folder, endpointId)).token;
 }
 
 /** Connects as the handler of an endpoint does; the stack has to run with SECRET_KEY. */
