@@ -8,6 +8,7 @@ import { creates } from './creates.js';
 import { imports } from './import.js';
 import { manyEndpoints } from './many-endpoints.js';
 import { recovery } from './recovery.js';
+import { routes } from './routes.js';
 import { services } from './services.js';
 import { start } from './start.js';
 import type { Benchmark } from './support/main.js';
@@ -20,6 +21,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'compile-many': compileMany,
   throughput,
   'many-endpoints': manyEndpoints,
+  routes,
   start,
   creates,
   services,

@@ -2,10 +2,12 @@
  * The route table: maps host, method and path to a target. It is a trie of path segments for each host, so that adding
  * or removing a route costs the length of that route, however many there are.
  *
- * Exact hosts take precedence over `*`, static segments over parameters. A route that matches the path but not the
- * method does not hide a less specific one that matches both.
+ * Exact hosts take precedence over `*`; segment by segment from the left, static ones over mixed ones, those over
+ * parameters, and those over a catch-all. A route that matches the path but not the method does not hide a less
+ * specific one that matches both.
  */
-import { readRoute } from '../model/route-pattern.js';
+import { parameterNames, readRoute, type Segment } from '../model/route-pattern.js';
+import { MixedSegments, readParameters } from './mixed-segments.js';
 
 /** The key of a route. */
 export interface Route {
@@ -30,7 +32,10 @@ interface Leaf<T> {
 
 interface TrieNode<T> {
   readonly statics: Map<string, TrieNode<T>>;
+  mixed: MixedSegments<TrieNode<T>> | undefined;
   param: TrieNode<T> | undefined;
+  /** Of routes that match any path below this node. */
+  catchAll: TrieNode<T> | undefined;
   readonly methods: Map<string, Leaf<T>>;
 }
 
@@ -41,17 +46,10 @@ export class RouteTable<T> {
   readonly #hosts = new Map<string, TrieNode<T>>();
 
   add({ domain, method, route }: Route, target: T): void {
+    const { segments } = readRoute(route);
     let node = getOrInsert(this.#hosts, domain);
-    const paramNames: string[] = [];
-    for (const segment of readRoute(route).segments) {
-      if (segment.kind === 'static') {
-        node = getOrInsert(node.statics, segment.value);
-      } else {
-        paramNames.push(segment.name);
-        node.param ??= emptyNode();
-        node = node.param;
-      }
-    }
+    for (const segment of segments) node = childOf(node, segment) ?? addChild(node, segment);
+    const paramNames = segments.flatMap(parameterNames);
     node.methods.set(method, { target, paramNames });
   }
 
@@ -59,20 +57,19 @@ export class RouteTable<T> {
   remove({ domain, method, route }: Route, target: T): void {
     const root = this.#hosts.get(domain);
     if (!root) return;
-    const path: { parent: TrieNode<T>; key: string | undefined }[] = [];
-    let node: TrieNode<T> | undefined = root;
+    const path: { readonly parent: TrieNode<T>; readonly segment: Segment }[] = [];
+    let node = root;
     for (const segment of readRoute(route).segments) {
-      const key = segment.kind === 'static' ? segment.value : undefined;
-      path.push({ parent: node, key });
-      node = key === undefined ? node.param : node.statics.get(key);
-      if (!node) return;
+      path.push({ parent: node, segment });
+      const next = childOf(node, segment);
+      if (!next) return;
+      node = next;
     }
     if (node.methods.get(method)?.target !== target) return;
     node.methods.delete(method);
-    for (const { parent, key } of path.reverse()) {
+    for (const { parent, segment } of path.reverse()) {
       if (!isEmpty(node)) return;
-      if (key === undefined) parent.param = undefined;
-      else parent.statics.delete(key);
+      removeChild(parent, segment);
       node = parent;
     }
     if (isEmpty(root)) this.#hosts.delete(domain);
@@ -108,7 +105,9 @@ class Search<T> {
     if (!leaf) return undefined;
     if (leaf.paramNames.length === 0) return { kind: 'found', target: leaf.target, params: NO_PARAMS };
     const params: Record<string, string> = {};
-    for (const [at, name] of leaf.paramNames.entries()) params[name] = this.#values[at] ?? '';
+    leaf.paramNames.forEach((name, at) => {
+      params[name] = this.#values[at] ?? '';
+    });
     return { kind: 'found', target: leaf.target, params };
   }
 
@@ -120,18 +119,40 @@ class Search<T> {
 
   #descend(node: TrieNode<T>, depth: number): Leaf<T> | undefined {
     const segment = this.#segments[depth];
-    if (segment === undefined) {
-      const leaf = node.methods.get(this.#method);
-      if (!leaf) for (const method of node.methods.keys()) this.#otherMethods.add(method);
-      return leaf;
-    }
+    if (segment === undefined) return this.#leafOf(node);
     const next = node.statics.get(segment);
     const found = next && this.#descend(next, depth + 1);
-    if (found || !node.param || segment === '') return found;
-    this.#values.push(segment);
-    const below = this.#descend(node.param, depth + 1);
-    if (!below) this.#values.pop();
-    return below;
+    if (found || segment === '') return found;
+    const below = this.#mixed(node, segment, depth) ?? this.#with(segment, node.param, depth + 1);
+    if (below || !node.catchAll) return below;
+    return this.#with(this.#segments.slice(depth).join('/'), node.catchAll, this.#segments.length);
+  }
+
+  #mixed({ mixed }: TrieNode<T>, segment: string, depth: number): Leaf<T> | undefined {
+    if (!mixed) return undefined;
+    const had = this.#values.length;
+    for (const candidate of mixed.candidates(segment)) {
+      if (!readParameters(candidate, segment, this.#values)) continue;
+      const below = this.#descend(candidate.target, depth + 1);
+      if (below) return below;
+      this.#values.length = had;
+    }
+    return undefined;
+  }
+
+  /** Searches below a segment that has given this value, and forgets it when there is nothing. */
+  #with(value: string, node: TrieNode<T> | undefined, depth: number): Leaf<T> | undefined {
+    if (!node) return undefined;
+    this.#values.push(value);
+    const found = this.#descend(node, depth);
+    if (!found) this.#values.pop();
+    return found;
+  }
+
+  #leafOf(node: TrieNode<T>): Leaf<T> | undefined {
+    const leaf = node.methods.get(this.#method);
+    if (!leaf) for (const method of node.methods.keys()) this.#otherMethods.add(method);
+    return leaf;
   }
 }
 
@@ -149,8 +170,34 @@ function splitPath(path: string): string[] | undefined {
   }
 }
 
+function childOf<T>(node: TrieNode<T>, segment: Segment): TrieNode<T> | undefined {
+  if (segment.kind === 'static') return node.statics.get(segment.value);
+  if (segment.kind === 'mixed') return node.mixed?.get(segment.texts);
+  return segment.kind === 'param' ? node.param : node.catchAll;
+}
+
+function addChild<T>(node: TrieNode<T>, segment: Segment): TrieNode<T> {
+  const child = emptyNode<T>();
+  if (segment.kind === 'static') node.statics.set(segment.value, child);
+  else if (segment.kind === 'param') node.param = child;
+  else if (segment.kind === 'catch-all') node.catchAll = child;
+  else {
+    node.mixed ??= new MixedSegments();
+    node.mixed.add(segment.texts, child);
+  }
+  return child;
+}
+
+function removeChild<T>(node: TrieNode<T>, segment: Segment): void {
+  if (segment.kind === 'static') node.statics.delete(segment.value);
+  else if (segment.kind === 'param') node.param = undefined;
+  else if (segment.kind === 'catch-all') node.catchAll = undefined;
+  else node.mixed?.delete(segment.texts);
+  if (node.mixed?.isEmpty) node.mixed = undefined;
+}
+
 function emptyNode<T>(): TrieNode<T> {
-  return { statics: new Map(), param: undefined, methods: new Map() };
+  return { statics: new Map(), mixed: undefined, param: undefined, catchAll: undefined, methods: new Map() };
 }
 
 function getOrInsert<T>(map: Map<string, TrieNode<T>>, key: string): TrieNode<T> {
@@ -162,6 +209,6 @@ function getOrInsert<T>(map: Map<string, TrieNode<T>>, key: string): TrieNode<T>
   return node;
 }
 
-function isEmpty<T>(node: TrieNode<T>): boolean {
-  return node.methods.size === 0 && node.param === undefined && node.statics.size === 0;
+function isEmpty<T>({ methods, statics, mixed, param, catchAll }: TrieNode<T>): boolean {
+  return methods.size === 0 && statics.size === 0 && !mixed && !param && !catchAll;
 }

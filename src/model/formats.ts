@@ -4,7 +4,7 @@
  */
 
 import { isAscii } from '../util/text.js';
-import { routePathProblem } from './route-pattern.js';
+import { basePathProblem, routePathProblem } from './route-pattern.js';
 
 type Format = (text: string) => string | undefined;
 
@@ -38,7 +38,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   },
   'route-path': routePathProblem,
   /** Like a path; leading and trailing slashes are optional. */
-  'base-path': (text) => routePathProblem(text.startsWith('/') ? text : `/${text}`),
+  'base-path': basePathProblem,
   'pool-id': (text) => (POOL_ID.test(text) ? undefined : 'must be 1 to 64 letters, digits, "_", "-" and "."'),
   email: (text) => (EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address'),
   'crate-name': crateNameProblem,
@@ -76,12 +76,18 @@ const ENCODED = [
 const DOT = '(\\.|%2[Ee])';
 const SLASH = '%(2[Ff]|5[Cc])';
 const CHARACTER = `(${PATH_CHARACTER}|${ENCODED})`;
-const END_OF_PART = `(${CHARACTER}|${DOT}|:)*`;
+const PARAMETER_NAME = '[A-Za-z_][A-Za-z0-9_.-]*';
+const PARAMETER = `\\{${PARAMETER_NAME}\\}`;
+const CATCH_ALL = `\\{\\*${PARAMETER_NAME}\\}`;
+/** A parameter does not follow another at once. */
+const TEXT = `(${CHARACTER}|${DOT}|:)`;
+const END_OF_PART = `(${TEXT}|${PARAMETER}${TEXT})*(${PARAMETER})?`;
+const FROM_PARAMETER = `${DOT}{0,2}${PARAMETER}(${TEXT}${END_OF_PART})?`;
 /** Neither one dot nor two. */
-const PART = `(${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}`;
+const PART = `((${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}|${FROM_PARAMETER})`;
 /** What follows an encoded slash may be empty, and begin with a colon. */
-const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART})?)`;
-const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+|\\{[A-Za-z_][A-Za-z0-9_.-]*\\})`;
+const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART}|${FROM_PARAMETER})?)`;
+const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+)`;
 
 /** A format expressed in other JSON Schema keywords. */
 interface Keywords {
@@ -98,7 +104,7 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   text: { pattern: '^[^\\u0000]*$' },
   'hostname-or-any': { pattern: `^(\\*|${LABEL}(\\.${LABEL})*)$`, maxLength: 253 },
   // Their length limit counts the percent-encoded form, which no keyword can express.
-  'route-path': { pattern: `^(/|(/${SEGMENT})+/?)$` },
+  'route-path': { pattern: `^(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
   'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
   'pool-id': { pattern: POOL_ID.source },
   email: { pattern: EMAIL.source, maxLength: 254 },

@@ -1,15 +1,19 @@
 /**
- * Route patterns: `/items/{id}`. Pure; the management API validates and stores with it, the gateway routes with it.
- * A segment is static or one whole `{name}` parameter. Static segments are compared percent-decoded, parameters
- * regardless of their names, and one trailing slash means nothing.
+ * Route patterns: `/items/{id}`, `/reports/{id}.json`, `/files/{*path}`. Pure; the management API validates and stores
+ * with it, the gateway routes with it. Static text is compared percent-decoded, parameters regardless of their names,
+ * and one trailing slash means nothing.
  */
 
-/** One part of a route between two slashes. */
+/** One part of a route between two slashes. Percent-encoding in texts is already undone: they may hold a slash. */
 export type Segment =
-  /** Matches this text; percent-encoding is already undone, so it may hold any character, a slash included. */
+  /** Matches this text. */
   | { readonly kind: 'static'; readonly value: string }
+  /** Parameters and literal text: `{id}.json` has the texts `''` and `'.json'` around its parameter. */
+  | { readonly kind: 'mixed'; readonly texts: readonly string[]; readonly names: readonly string[] }
   /** Matches any one segment that is not empty. */
-  | { readonly kind: 'param'; readonly name: string };
+  | { readonly kind: 'param'; readonly name: string }
+  /** Matches the rest of a path, if that is not empty. Only the last segment can be one. */
+  | { readonly kind: 'catch-all'; readonly name: string };
 
 /** A route, ready to be matched. The root route `/` has no segments. */
 export interface ParsedRoute {
@@ -40,7 +44,7 @@ const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
 export function parseRoute(route: string): ParsedRoute {
   const parsed = readRoute(route);
   for (const segment of parsed.segments) {
-    if (segment.kind === 'static' && DOT_SEGMENT.test(segment.value)) {
+    if (DOT_SEGMENT.test(textOf(segment))) {
       throw new RouteSyntaxError(
         'must not have "." or ".." between slashes, encoded ones ("%2F", "%5C") included: no request with such a path is taken',
       );
@@ -58,13 +62,21 @@ export function readRoute(route: string): ParsedRoute {
   if (route.length > MAX_ROUTE_LENGTH) throw tooLong();
   const segments = splitSegments(route).map(parseSegment);
   const names = new Set<string>();
-  for (const segment of segments) {
-    if (segment.kind !== 'param') continue;
-    if (names.has(segment.name)) throw new RouteSyntaxError(`has the parameter {${segment.name}} twice`);
-    names.add(segment.name);
+  for (const name of segments.flatMap(parameterNames)) {
+    if (names.has(name)) throw new RouteSyntaxError(`has the parameter {${name}} twice`);
+    names.add(name);
+  }
+  if (segments.some(({ kind }, at) => kind === 'catch-all' && at < segments.length - 1)) {
+    throw new RouteSyntaxError('has text after {*…}, which matches all the rest of a path');
   }
   if (keyOf(segments).length > MAX_ROUTE_LENGTH) throw tooLong();
   return { segments };
+}
+
+/** The names of the parameters of a segment, in their order. */
+export function parameterNames(segment: Segment): readonly string[] {
+  if (segment.kind === 'static') return [];
+  return segment.kind === 'mixed' ? segment.names : [segment.name];
 }
 
 /** Why a text cannot be a path, or undefined when it can. */
@@ -76,6 +88,15 @@ export function routePathProblem(path: string): string | undefined {
     if (thrown instanceof RouteSyntaxError) return thrown.message;
     throw thrown;
   }
+}
+
+/** Why a text cannot be a base path, or undefined when it can. Slashes at its ends are optional. */
+export function basePathProblem(basePath: string): string | undefined {
+  const path = basePath.startsWith('/') ? basePath : `/${basePath}`;
+  const problem = routePathProblem(path);
+  if (problem !== undefined) return problem;
+  const hasCatchAll = parseRoute(path).segments.some(({ kind }) => kind === 'catch-all');
+  return hasCatchAll ? 'must not have {*…}: paths follow it' : undefined;
 }
 
 /** A base path as it is stored: a leading slash, no trailing one; null when there is nothing to put before a path. */
@@ -123,7 +144,14 @@ export function routeKey(route: string): string {
 }
 
 function keyOf(segments: readonly Segment[]): string {
-  return `/${segments.map((segment) => (segment.kind === 'param' ? '{}' : encodeURIComponent(segment.value))).join('/')}`;
+  return `/${segments.map(keyOfSegment).join('/')}`;
+}
+
+/** Braces of texts are encoded. */
+function keyOfSegment(segment: Segment): string {
+  if (segment.kind === 'static') return encodeURIComponent(segment.value);
+  if (segment.kind === 'mixed') return segment.texts.map(encodeURIComponent).join('{}');
+  return segment.kind === 'param' ? '{}' : '{*}';
 }
 
 function splitSegments(path: string): string[] {
@@ -131,33 +159,66 @@ function splitSegments(path: string): string[] {
   return inner === '' ? [] : inner.split('/');
 }
 
+const PARAMETER = /(\{[^{}]*\})/;
+
 function parseSegment(text: string): Segment {
   if (text === '') throw new RouteSyntaxError('has an empty segment ("//")');
-  if (text.startsWith('{') && text.endsWith('}')) {
-    const name = text.slice(1, -1);
-    // Parameters are members of a JavaScript object, which cannot have this name.
-    if (!PARAMETER_NAME.test(name) || name === '__proto__') {
-      throw new RouteSyntaxError(
-        `has a parameter named "${name}"; a name begins with a letter or "_" and continues with letters, digits, "_", "-" and "."`,
-      );
-    }
-    return { kind: 'param', name };
+  const parts = text.split(PARAMETER);
+  const texts = parts.filter((_, at) => at % 2 === 0).map((literal) => parseLiteral(literal, text));
+  const names = parts.filter((_, at) => at % 2 === 1).map((braced) => braced.slice(1, -1));
+  const [name, ...others] = names;
+  if (name === undefined) return parseStatic(text, texts[0] ?? '');
+  const isWhole = others.length === 0 && texts.every((literal) => literal === '');
+  if (name.startsWith('*')) {
+    if (!isWhole) throw new RouteSyntaxError(`has the segment "${text}"; {${name}} fills a whole segment`);
+    return { kind: 'catch-all', name: parseName(name.slice(1)) };
   }
-  if (/[{}]/.test(text)) {
-    throw new RouteSyntaxError(`has the segment "${text}"; a {parameter} fills a whole segment`);
+  if (isWhole) return { kind: 'param', name: parseName(name) };
+  if (texts.slice(1, -1).includes('')) {
+    throw new RouteSyntaxError(`has the segment "${text}"; there must be text between two parameters`);
   }
-  if (/[?#]/.test(text)) throw new RouteSyntaxError('must not have a query ("?") or a fragment ("#")');
-  if (/[\s\\]/.test(text)) throw new RouteSyntaxError('must not have spaces or backslashes');
-  if (text.startsWith(':')) {
+  requireNoColon(text);
+  return { kind: 'mixed', texts, names: names.map(parseName) };
+}
+
+function parseName(name: string): string {
+  // Parameters are members of a JavaScript object, which cannot have this name.
+  if (!PARAMETER_NAME.test(name) || name === '__proto__') {
     throw new RouteSyntaxError(
-      `has the segment "${text}"; a parameter is written {${text.slice(1) || 'name'}}`,
+      `has a parameter named "${name}"; a name begins with a letter or "_" and continues with letters, digits, "_", "-" and "."`,
     );
   }
-  if (text.includes('*')) throw new RouteSyntaxError('must not have wildcards ("*")');
-  const value = decode(text);
-  if (CONTROL_CHARACTER.test(value)) throw new RouteSyntaxError('must not have control characters');
+  return name;
+}
+
+function parseStatic(text: string, value: string): Segment {
+  requireNoColon(text);
   if (value === '.' || value === '..') throw new RouteSyntaxError('must not have "." or ".." as a segment');
   return { kind: 'static', value };
+}
+
+/** In other routers, that is how a parameter begins. */
+function requireNoColon(text: string): void {
+  if (!text.startsWith(':')) return;
+  throw new RouteSyntaxError(
+    `has the segment "${text}"; a parameter is written {${text.slice(1) || 'name'}}`,
+  );
+}
+
+/** @param segment for the message */
+function parseLiteral(text: string, segment: string): string {
+  if (/[{}]/.test(text))
+    throw new RouteSyntaxError(`has the segment "${segment}", whose braces do not match`);
+  if (/[?#]/.test(text)) throw new RouteSyntaxError('must not have a query ("?") or a fragment ("#")');
+  if (/[\s\\]/.test(text)) throw new RouteSyntaxError('must not have spaces or backslashes');
+  if (text.includes('*')) {
+    throw new RouteSyntaxError(
+      'must not have wildcards ("*"); {*name} at the end matches the rest of a path',
+    );
+  }
+  const value = decode(text);
+  if (CONTROL_CHARACTER.test(value)) throw new RouteSyntaxError('must not have control characters');
+  return value;
 }
 
 function decode(text: string): string {
@@ -177,8 +238,15 @@ function encodeLoneText(text: string): string {
 }
 
 function sameSegment(left: Segment, right: Segment | undefined): boolean {
-  if (left.kind === 'param') return right?.kind === 'param' && left.name === right.name;
-  return right?.kind === 'static' && left.value === right.value;
+  if (right === undefined || keyOfSegment(left) !== keyOfSegment(right)) return false;
+  const names = parameterNames(right);
+  return parameterNames(left).every((name, at) => name === names[at]);
+}
+
+/** The text of a segment, with a letter for each parameter. */
+function textOf(segment: Segment): string {
+  if (segment.kind === 'static') return segment.value;
+  return segment.kind === 'mixed' ? segment.texts.join('x') : '';
 }
 
 function tooLong(): RouteSyntaxError {

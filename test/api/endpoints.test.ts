@@ -300,6 +300,24 @@ describe('endpoints', () => {
       await create({ domain: '*', path: '/u/{id}/x', method: 'PUT' });
     });
 
+    it('by the text beside parameters', async () => {
+      const json = { domain: 'mixed.example', path: '/m/{id}.json' };
+      await create(json);
+      for (const path of ['/m/{other}.json', '/m/{id}%2ejson'])
+        expectFailure(
+          await api.post('/api/endpoints', fields({ ...json, path })),
+          'route_taken',
+          /\{id\}\.json/,
+        );
+      for (const path of ['/m/{id}', '/m/{id}.xml', '/m/{name}.{format}', '/m/{*rest}'])
+        await create({ ...json, path });
+      expectFailure(
+        await api.post('/api/endpoints', fields({ ...json, path: '/m/{*all}' })),
+        'route_taken',
+        /rest/,
+      );
+    });
+
     it('with the base path of the collection', async () => {
       await create({ domain: 'shop.example', path: '/base/x', collection_id: collectionId });
       expectFailure(
@@ -359,8 +377,10 @@ describe('endpoints', () => {
       [{ path: '/a%2f..' }, /^body\.path: must not have "\." or "\.\." between slashes/],
       [{ path: '/{id' }, /^body\.path: has the segment "\{id"/],
       [{ path: '/id}' }, /^body\.path: has the segment "id\}"/],
-      [{ path: '/a{id}' }, /^body\.path: has the segment "a\{id\}"; a \{parameter\} fills a whole/],
-      [{ path: '/{a}{b}' }, /^body\.path: has a parameter named "a\}\{b"/],
+      [{ path: '/{a}{b}' }, /^body\.path: has the segment "\{a\}\{b\}"; there must be text between/],
+      [{ path: '/{*a}/b' }, /^body\.path: has text after \{\*…\}, which matches all the rest of a path/],
+      [{ path: '/a{*b}' }, /^body\.path: has the segment "a\{\*b\}"; \{\*b\} fills a whole segment/],
+      [{ path: '/{a}.*' }, /^body\.path: must not have wildcards .*\{\*name\} at the end/],
       [{ path: '/{}' }, /^body\.path: has a parameter named ""/],
       [{ path: '/{1a}' }, /^body\.path: has a parameter named "1a"/],
       [{ path: '/{id}/{id}' }, /^body\.path: has the parameter \{id\} twice/],

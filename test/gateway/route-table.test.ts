@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type Lookup, type Route, RouteTable } from '../../src/gateway/route-table.js';
+import { routePathProblem } from '../../src/model/route-pattern.js';
 
 describe('route table', () => {
   const table = (routes: readonly (readonly [domain: string, method: string, route: string])[]) => {
@@ -60,6 +61,56 @@ describe('route table', () => {
     });
   });
 
+  it('prefers mixed segments to parameters, those with the most text first', () => {
+    const routes = table([
+      ['*', 'GET', '/r/{id}'],
+      ['*', 'GET', '/r/{id}.json'],
+      ['*', 'GET', '/r/{name}.{ext}'],
+      ['*', 'GET', '/r/v{x}'],
+      ['*', 'GET', '/r/{id}:archive'],
+      ['*', 'POST', '/r/{id}:publish'],
+      ['*', 'GET', '/r/all.json'],
+    ]);
+    const found = (path: string) => {
+      const lookup = routes.find('x', 'GET', path);
+      return lookup.kind === 'found' ? [lookup.target.slice('* GET /r/'.length), lookup.params] : lookup.kind;
+    };
+    expect(found('/r/all.json')).to.deep.equal(['all.json', {}]);
+    expect(found('/r/v1.json')).to.deep.equal(['{id}.json', { id: 'v1' }]);
+    expect(found('/r/v1.yaml')).to.deep.equal(['v{x}', { x: '1.yaml' }]);
+    expect(found('/r/a.tar.gz')).to.deep.equal(['{name}.{ext}', { name: 'a', ext: 'tar.gz' }]);
+    expect(found('/r/7:archive')).to.deep.equal(['{id}:archive', { id: '7' }]);
+    expect(found('/r/.json')).to.deep.equal(['{id}', { id: '.json' }]);
+    expect(found('/r/v')).to.deep.equal(['{id}', { id: 'v' }]);
+    expect(found('/r/a%2Fb.json')).to.deep.equal(['{id}.json', { id: 'a/b' }]);
+    expect(found('/r/7:publish')).to.deep.equal(['{id}', { id: '7:publish' }]);
+    expect(target(routes.find('x', 'POST', '/r/7:publish'))).to.equal('* POST /r/{id}:publish');
+  });
+
+  it('gives a catch-all the rest of a path when nothing else fits', () => {
+    const routes = table([
+      ['*', 'GET', '/files/{*path}'],
+      ['*', 'GET', '/files/{name}/meta'],
+      ['h.test', 'POST', '/{*all}'],
+    ]);
+    const rest = (path: string) => routes.find('x', 'GET', path);
+    expect(rest('/files/a/b%2Fc//d/')).to.deep.include({ params: { path: 'a/b/c//d' } });
+    expect(rest('/files/a')).to.deep.include({ params: { path: 'a' } });
+    expect(rest('/files/a/meta')).to.deep.include({
+      target: '* GET /files/{name}/meta',
+      params: { name: 'a' },
+    });
+    expect(rest('/files/a/meta/b')).to.deep.include({ params: { path: 'a/meta/b' } });
+    expect(target(rest('/files'))).to.equal('unknown');
+    expect(target(rest('/files/'))).to.equal('unknown');
+    expect(target(routes.find('h.test', 'GET', '/files/x'))).to.equal('* GET /files/{*path}');
+    expect(routes.find('h.test', 'PUT', '/files/x')).to.deep.equal({
+      kind: 'wrong-method',
+      allow: ['GET', 'HEAD', 'POST'],
+    });
+    expect(target(routes.find('h.test', 'POST', '/'))).to.equal('unknown');
+  });
+
   it('routes HEAD like GET', () => {
     expect(target(table([['*', 'GET', '/']]).find('x', 'HEAD', '/'))).to.equal('* GET /');
   });
@@ -95,14 +146,21 @@ describe('route table', () => {
   });
 
   it('finds the same route as a linear search, after any additions and removals', () => {
-    const segment = fc.constantFrom('a', 'b', '{x}', '{y}');
-    const path = fc.array(segment, { maxLength: 3 }).map((segments) => `/${segments.join('/')}`);
+    const text = fc.constantFrom('a', 'b', '.', ':a', 'ab');
+    const mixed = fc
+      .tuple(fc.option(text, { nil: '' }), text, fc.option(text, { nil: '' }))
+      .chain(([first, middle, last]) =>
+        fc.constantFrom(`${first}{x}${middle}`, `${middle}{x}${last}`, `${first}{x}${middle}{y}${last}`),
+      )
+      .filter((segment) => routePathProblem(`/${segment}`) === undefined);
+    const segment = fc.oneof(fc.constantFrom('a', 'b', '{x}', '{y}'), mixed);
+    const path = fc
+      .tuple(fc.array(segment, { maxLength: 3 }), fc.boolean())
+      .map(([segments, hasRest]) => `/${[...segments, ...(hasRest ? ['{*r}'] : [])].join('/')}`);
     const route = fc.record({
       domain: fc.constantFrom('*', 'h.test'),
       method: fc.constantFrom('GET', 'POST'),
-      route: path.filter(
-        (text) => new Set(text.match(/\{.\}/g)).size === (text.match(/\{.\}/g) ?? []).length,
-      ),
+      route: path.filter((source) => routePathProblem(source) === undefined),
     });
     const change = fc.record({ remove: fc.boolean(), route });
     const wanted = fc.record({
@@ -110,7 +168,12 @@ describe('route table', () => {
       method: fc.constantFrom('GET', 'POST', 'HEAD', 'PUT'),
       // One of them with a slash in it, and some that end with a slash.
       path: fc
-        .tuple(fc.array(fc.constantFrom('a', 'b', 'c', 'a%2Fb', '%61'), { maxLength: 3 }), fc.boolean())
+        .tuple(
+          fc.array(fc.constantFrom('a', 'b', 'c', 'a%2Fb', '%61', 'a.b', 'bb:a', 'abab', ''), {
+            maxLength: 4,
+          }),
+          fc.boolean(),
+        )
         .map(([segments, slash]) => `/${segments.join('/')}${slash && segments.length > 0 ? '/' : ''}`),
     });
     fc.assert(
@@ -137,38 +200,29 @@ describe('route table', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 2000 },
     );
   });
 });
 
 function keyOf({ domain, method, route }: Route): string {
-  return `${domain} ${method} ${route.replace(/\{.\}/g, '{}')}`;
+  return `${domain} ${method} ${route.replace(/\{(\*?).\}/g, '{$1}')}`;
 }
 
-/** Reference implementation: exact hosts first, then the leftmost static segment wins. */
+/** Reference implementation: all that fit, the best one by its rank. */
 function lookupIn(routes: readonly Route[], host: string, method: string, path: string): Lookup<string> {
   const wanted = path
     .replace(/(.)\/$/, '$1')
+    .slice(1)
     .split('/')
     .map(decodeURIComponent);
   const fitting = routes.filter(({ domain, route }) => {
-    const segments = route.split('/');
-    return (
-      (domain === host || domain === '*') &&
-      segments.length === wanted.length &&
-      segments.every((segment, at) => (segment.startsWith('{') ? wanted[at] !== '' : segment === wanted[at]))
-    );
+    return (domain === host || domain === '*') && paramsOf(route, wanted) !== undefined;
   });
   const [best] = fitting
     .filter((route) => route.method === (method === 'HEAD' ? 'GET' : method))
     .sort((left, right) => (rankOf(left) < rankOf(right) ? -1 : 1));
-  if (best) {
-    const params = best.route
-      .split('/')
-      .flatMap((segment, at) => (segment.startsWith('{') ? [[segment.slice(1, -1), wanted[at]]] : []));
-    return { kind: 'found', target: keyOf(best), params: Object.fromEntries(params) };
-  }
+  if (best) return { kind: 'found', target: keyOf(best), params: paramsOf(best.route, wanted) ?? {} };
   if (fitting.length === 0) return { kind: 'unknown' };
   const methods = new Set(
     fitting.flatMap((route) => (route.method === 'GET' ? ['GET', 'HEAD'] : route.method)),
@@ -176,7 +230,43 @@ function lookupIn(routes: readonly Route[], host: string, method: string, path: 
   return { kind: 'wrong-method', allow: [...methods].sort() };
 }
 
+/** The parameters that a route reads from the decoded segments of a path; undefined when it does not fit. */
+function paramsOf(route: string, wanted: readonly string[]): Record<string, string> | undefined {
+  const segments = route.slice(1).split('/');
+  const rest = /^\{\*(.)\}$/.exec(segments.at(-1) ?? '')?.[1];
+  if (rest === undefined && segments.length !== wanted.length) return undefined;
+  const named = rest === undefined ? segments : segments.slice(0, -1);
+  const params: Record<string, string> = {};
+  for (const [at, segment] of named.entries()) {
+    const groups = patternOf(segment).exec(wanted[at] ?? '');
+    if (!groups) return undefined;
+    Object.assign(params, groups.groups);
+  }
+  if (rest === undefined) return params;
+  const first = wanted[named.length];
+  if (first === undefined || first === '') return undefined;
+  return { ...params, [rest]: wanted.slice(named.length).join('/') };
+}
+
+function patternOf(segment: string): RegExp {
+  const source = segment
+    .split(/(\{.\})/)
+    .map((part, at) => (at % 2 === 1 ? `(?<${part[1]}>[^]+?)` : part.replace('.', '\\.')))
+    .join('');
+  return new RegExp(`^${source}$`);
+}
+
 function rankOf({ domain, route }: Route): string {
-  const segments = route.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0'));
+  const segments = route.slice(1).split('/').map(rankOfSegment);
   return (domain === '*' ? '1' : '0') + segments.join('');
+}
+
+function rankOfSegment(segment: string): string {
+  if (segment.startsWith('{*')) return '3';
+  const texts = segment.split(/\{.\}/);
+  if (texts.length === 1) return '0';
+  if (texts.join('') === '') return '2';
+  const [first = ''] = texts;
+  const least = (length: number) => String(99 - length);
+  return `1${least(texts.join('').length)}${least(first.length)}${texts.join('{')}`;
 }

@@ -2,15 +2,18 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { requestPathProblem as requestProblem } from '../../src/http/request-path.js';
 import {
+  basePathProblem,
   joinRoute,
   MAX_ROUTE_LENGTH,
   normalizeBasePath,
+  parameterNames,
   parseRoute,
   RouteSyntaxError,
   readRoute,
   routeBelow,
   routeKey,
   routePathProblem,
+  type Segment,
   withoutBasePath,
 } from '../../src/model/route-pattern.js';
 
@@ -24,16 +27,28 @@ const segments = fc
     fc.oneof(
       parameterName.map((name) => ({ source: `{${name}}`, parsed: { kind: 'param' as const, name } })),
       staticText.map((value) => ({
-        source: encodeURIComponent(value).replaceAll('*', '%2A'),
+        source: sourceOfText(value),
         parsed: { kind: 'static' as const, value },
+      })),
+      fc.tuple(parameterName, parameterName, staticText, fc.boolean()).map(([one, other, text, isInner]) => ({
+        source: isInner ? `{${one}}${sourceOfText(text)}{${other}}` : `{${one}}${sourceOfText(text)}`,
+        parsed: {
+          kind: 'mixed' as const,
+          texts: isInner ? ['', text, ''] : ['', text],
+          names: isInner ? [one, other] : [one],
+        },
       })),
     ),
     { maxLength: 6 },
   )
   .filter((list) => {
-    const names = list.flatMap(({ parsed }) => (parsed.kind === 'param' ? [parsed.name] : []));
+    const names = list.flatMap(({ parsed }) => parameterNames(parsed));
     return new Set(names).size === names.length;
   });
+
+function sourceOfText(text: string): string {
+  return encodeURIComponent(text).replaceAll('*', '%2A');
+}
 
 function isWellFormed(text: string): boolean {
   try {
@@ -65,6 +80,37 @@ describe('route patterns', () => {
     ]);
   });
 
+  it('can mix text and parameters within a segment, and end with a catch-all', () => {
+    expect(parseRoute('/r/{id}.json/v{major}.{minor}/%7B{x}:go/{*rest}').segments).to.deep.equal([
+      { kind: 'static', value: 'r' },
+      { kind: 'mixed', texts: ['', '.json'], names: ['id'] },
+      { kind: 'mixed', texts: ['v', '.', ''], names: ['major', 'minor'] },
+      { kind: 'mixed', texts: ['{', ':go'], names: ['x'] },
+      { kind: 'catch-all', name: 'rest' },
+    ]);
+    expect(routeKey('/{a}.json/{*b}/')).to.equal(routeKey('/{x}%2Ejson/{*y}'));
+    expect(routeKey('/{*b}')).to.not.equal(routeKey('/{b}'));
+    for (const [path, problem] of [
+      ['/{a}{b}', /must be text between two parameters/],
+      ['/{a}.{a}', /the parameter \{a\} twice/],
+      ['/{a}/{b}.{a}', /the parameter \{a\} twice/],
+      ['/{*a}/b', /text after \{\*…\}/],
+      ['/{*a}/{*b}', /text after \{\*…\}/],
+      ['/a{*b}', /fills a whole segment/],
+      ['/{*}', /a parameter named ""/],
+      ['/{}.json', /a parameter named ""/],
+      ['/{a', /braces do not match/],
+      ['/a}.{b}', /braces do not match/],
+      ['/{{a}}', /braces do not match/],
+      ['/{a}.*', /\{\*name\} at the end/],
+      ['/:a.{b}', /a parameter is written/],
+      ['/{a}%2F../x', /no request with such a path/],
+    ] as const)
+      expect(routePathProblem(path), path).to.match(problem);
+    expect(basePathProblem('a/{t}.x')).to.equal(undefined);
+    expect(basePathProblem('/a/{*rest}')).to.match(/must not have \{\*…\}/);
+  });
+
   it('are parsed into the parts they were composed of', () => {
     fc.assert(
       fc.property(segments, fc.boolean(), (list, slash) => {
@@ -75,8 +121,8 @@ describe('route patterns', () => {
   });
 
   it('have keys that are equal when, parameter names aside, their segments are', () => {
-    const nameless = (list: readonly { readonly parsed: { kind: string; value?: string } }[]) =>
-      JSON.stringify(list.map(({ parsed }) => (parsed.kind === 'param' ? null : parsed.value)));
+    const nameless = (list: readonly { readonly parsed: Segment }[]) =>
+      JSON.stringify(list.map(({ parsed }) => ({ ...parsed, name: undefined, names: undefined })));
     fc.assert(
       fc.property(segments, segments, (one, other) => {
         const sameKey = routeKey(sourceOf(one)) === routeKey(sourceOf(other));
@@ -90,7 +136,11 @@ describe('route patterns', () => {
   });
 
   it('are either valid or a RouteSyntaxError, for any text', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[/{}%.*:a-z?#]{0,20}$/));
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.stringMatching(/^[/{}%.*:a-z?#]{0,20}$/),
+      fc.stringMatching(/^(\/(a?(\{[a-d]\}(\.|:b)?){1,2}|\{\*c\}|%2f)){1,3}$/),
+    );
     fc.assert(
       fc.property(text, (path) => {
         const problem = routePathProblem(path);

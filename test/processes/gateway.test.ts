@@ -53,6 +53,10 @@ describe('gateway over HTTP', () => {
       await deploy('/r/static', { name: 'post', domain: 'one.test', method: 'POST' });
       await deploy('/only-post', { method: 'POST' });
       await deploy('/a/{p}/b/{q}');
+      await deploy('/reports/{id}', { name: 'report' });
+      await deploy('/reports/{id}.json', { name: 'json' });
+      await deploy('/reports/{id}:archive', { name: 'archive', method: 'POST' });
+      await deploy('/files/{*path}', { name: 'rest' });
     });
 
     it('prefers the exact host to *, and static segments to parameters', async () => {
@@ -64,6 +68,19 @@ describe('gateway over HTTP', () => {
       expect(await params('other.test', '/r/1')).to.deep.equal({ x: '1' });
       expect(await params('one.test', '/r/static')).to.deep.equal({});
       expect(await params('other.test', '/r/static')).to.deep.equal({ x: 'static' });
+    });
+
+    it('matches text beside a parameter, and the rest of a path', async () => {
+      const params = async (path: string, method = 'GET') => seenBy(await call(at(path), { method })).params;
+      expect(await params('/reports/7')).to.deep.equal({ id: '7' });
+      expect(await params('/reports/7.json?x=1')).to.deep.equal({ id: '7' });
+      expect(await params('/reports/7.xml')).to.deep.equal({ id: '7.xml' });
+      expect(await params('/reports/7%3Aarchive', 'POST')).to.deep.equal({ id: '7' });
+      expect(await params('/files/a/b%20c.txt')).to.deep.equal({ path: 'a/b c.txt' });
+      expectError(await call(at('/files/')), 404);
+      const wrong = await call(at('/reports/7.json'), { method: 'POST' });
+      expectError(wrong, 405);
+      expect(wrong.headers['allow']).to.equal('GET, HEAD');
     });
 
     it('decodes parameters, and takes a trailing slash', async () => {
