@@ -18,7 +18,7 @@ fn stored(pool: &str, n: i64) -> Result<i64, HandlerError> {
 fn cached(n: i64) -> Result<i64, HandlerError> {
     let cache = RedisPool::new("cache");
     let key = format!("soak:{n}");
-    cache.setex(&key, 60, n.to_string())?;
+    cache.setex(&key, n.to_string(), 60)?;
     let text = cache.get(&key)?.ok_or_else(MISSING)?;
     text.parse().map_err(|_| HandlerError::InternalError(text))
 }

@@ -35,7 +35,7 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         return Ok(Response::ok(json!({"primes": primes, "cached": true})));
     }
     let primes = count_primes(limit);
-    redis.setex(&key, SECONDS, primes.to_string())?;
+    redis.setex(&key, primes.to_string(), SECONDS)?;
     Ok(Response::ok(json!({"primes": primes, "cached": false})))
 }
 

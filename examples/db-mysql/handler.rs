@@ -42,7 +42,7 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         db.execute(table, ())?;
     }
     let id = db.transaction(|tx| -> Result<_, HandlerError> {
-        let inserted = tx.execute(
+        let inserted = tx.execute_returning(
             "INSERT INTO orders (customer) VALUES (?)",
             [&order.customer],
         )?;

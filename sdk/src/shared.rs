@@ -44,6 +44,7 @@ pub fn instances(request: Request, error: HandlerError, result: Result<Response,
 
 /// The same for handlers that call services. Never called either.
 #[doc(hidden)]
+#[allow(clippy::needless_borrows_for_generic_args)] // Handlers for SDK 0.1 write `&[""]`.
 pub fn services(db: DbPool, redis: RedisPool, mongo: MongoPool, storage: Storage, mail: EmailPool) {
     let text = String::new();
     drop((
@@ -54,6 +55,7 @@ pub fn services(db: DbPool, redis: RedisPool, mongo: MongoPool, storage: Storage
         db.query("", Value::Null),
     ));
     drop((db.execute("", ()), db.execute("", [""]), db.execute("", [&text]), db.begin()));
+    drop((db.query("", &[""]), db.execute("", &[""])));
     if let Ok(result) = db.query("", ()) {
         drop((result.value::<i64>(), result.value::<u64>(), result.value::<String>(), result.value::<bool>()));
     }
@@ -61,7 +63,7 @@ pub fn services(db: DbPool, redis: RedisPool, mongo: MongoPool, storage: Storage
     let (all, given) = (|| json!({}), &json!({}));
     drop((mongo.find("", all(), FindOptions::new()), mongo.find_one("", all()), mongo.find_one("", given)));
     drop((mongo.insert_one("", all()), mongo.insert_one("", given), mongo.count("", all())));
-    drop((storage.get(""), storage.list(), storage.create(given), storage.update("", given)));
+    drop((storage.get(""), storage.list(None), storage.add(given), storage.replace("", given)));
     drop((mail.send("", "", ""), mail.send_message(&EmailMessage::new(""))));
     drop((db, redis, mongo, storage, mail));
 }

@@ -113,6 +113,17 @@ fn what_cannot_be_json_is_a_500_that_says_why() {
 }
 
 #[test]
+fn several_headers_of_one_name() {
+    let cookies = Response::new(200).with_header("set-cookie", "a=1").append_header("Set-Cookie", "b=2; Path=/");
+    assert_sent(cookies, 200, &[("set-cookie", "a=1"), ("set-cookie", "b=2; Path=/")], b"");
+    let headers = std::collections::HashMap::from([("Link".to_owned(), "<a>\n<b>\n<c>".to_owned())]);
+    let by_hand = Response { status: 204, headers, body: None };
+    assert_sent(by_hand, 204, &[("link", "<a>"), ("link", "<b>"), ("link", "<c>")], b"");
+    let replaced = Response::new(200).append_header("X-A", "1").append_header("x-a", "").with_header("X-A", "3");
+    assert_sent(replaced, 200, &[("x-a", "3")], b"");
+}
+
+#[test]
 fn headers_that_break_http_are_refused() {
     for (name, value) in
         [("X-A", "a\nb"), ("X-A", "a\0"), ("X-A", "\r"), ("", "v"), ("X A", "v"), ("X:A", "v"), ("Ä", "v")]
@@ -120,6 +131,13 @@ fn headers_that_break_http_are_refused() {
         let (status, _, body) = sent(Response::new(200).with_header(name, value));
         assert_eq!(status, 500, "{name:?}");
         assert!(String::from_utf8(body).unwrap().contains("header"), "{name:?}");
+        let (status, _, body) = sent(Response::new(200).append_header("X-A", "1").append_header(name, value));
+        assert_eq!(status, 500, "{name:?}");
+        assert!(String::from_utf8(body).unwrap().contains("header"), "{name:?}");
+    }
+    for value in ["a\r\nb", "a\n\0", "\r"] {
+        let headers = std::collections::HashMap::from([("x-a".to_owned(), value.to_owned())]);
+        assert_eq!(sent(Response { status: 200, headers, body: None }).0, 500, "{value:?}");
     }
     assert_eq!(sent(Response::new(200).with_header("X-A", "tab\tand é")).0, 200);
     let (status, _, body) = sent(Response::new(200).with_header("X-Large", "x".repeat(1 << 20)));

@@ -31,9 +31,9 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
     let pets = Storage::database("db", "pets");
     let pet = pet_of(&req)?;
     let Some(id) = req.path_param("id") else {
-        return Ok(Response::created(pets.create(&pet)?));
+        return Ok(Response::created(pets.add(&pet)?));
     };
-    let updated = pets.update(id, &pet)?;
+    let updated = pets.replace(id, &pet)?;
     updated
         .map(Response::ok)
         .ok_or_else(|| HandlerError::NotFoundMessage(format!("no pet {id}")))

@@ -12,6 +12,11 @@ pub mod request;
 pub mod response;
 mod runtime;
 pub mod services;
+pub mod storage {
+    //! [`Storage`]: JSON records by id. The same items as in [`crate::services`].
+
+    pub use crate::services::{Storage, StorageType};
+}
 #[doc(hidden)]
 pub mod wire;
 
@@ -21,6 +26,7 @@ pub use request::Request;
 pub use response::Response;
 #[doc(hidden)]
 pub use runtime::blocking;
+pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use tokio;
 
@@ -36,7 +42,7 @@ pub mod prelude {
     pub use crate::ipc::{read_request, send_response};
     pub use crate::services::{
         DbPool, DbResult, EmailMessage, EmailPool, FindOptions, FtpPool, MemcachedPool, MongoPool, ObjectStore,
-        RedisPool, Storage, Transaction, UpdateOptions,
+        RedisPool, Storage, StorageType, Transaction, UpdateOptions,
     };
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]

@@ -23,7 +23,8 @@ const BY_SDK: &str = "base64-sdk";
 pub struct Response {
     /// HTTP status, 200 to 999. Anything else is answered with a 500.
     pub status: u16,
-    /// Header names and values. `Content-Length` is set by the gateway.
+    /// Header names and values; several headers of one name are one value, joined by line feeds, as
+    /// [`Response::append_header`] does. `Content-Length` is set by the gateway.
     #[serde(default)]
     pub headers: HashMap<String, String>,
     /// The body: text. Bytes that are not text are here in base64 (see [`Response::binary`]); the client gets the
@@ -136,6 +137,21 @@ impl Response {
         self.set_header(key.into(), value.into())
     }
 
+    /// Adds a header, beside those of the same name whatever their case.
+    ///
+    /// ```
+    /// use rust_edge_gateway_sdk_core::prelude::*;
+    /// let response = Response::no_content()
+    ///     .append_header("Set-Cookie", "theme=dark")
+    ///     .append_header("Set-Cookie", "lang=en");
+    /// assert_eq!(response.headers["Set-Cookie"], "theme=dark\nlang=en");
+    /// ```
+    ///
+    /// A name or value that HTTP does not allow is refused as with [`Response::with_header`].
+    pub fn append_header(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.push_header(key.into(), value.into())
+    }
+
     /// Sets or replaces the body with text, whatever it was before. The content type stays as it is.
     pub fn with_body(self, body: impl Into<String>) -> Self {
         self.set_body(body.into())
@@ -191,7 +207,21 @@ impl Response {
     #[inline(never)]
     fn set_header(mut self, key: String, value: String) -> Self {
         self.headers.retain(|name, _| !name.eq_ignore_ascii_case(&key));
-        self.headers.insert(key, value);
+        self.headers.insert(key, one_value(value));
+        self
+    }
+
+    #[inline(never)]
+    fn push_header(mut self, key: String, value: String) -> Self {
+        match self.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&key)) {
+            Some((_, values)) => {
+                values.push('\n');
+                values.push_str(&one_value(value));
+            }
+            None => {
+                self.headers.insert(key, one_value(value));
+            }
+        }
         self
     }
 
@@ -240,6 +270,15 @@ impl Response {
             return Ok(body.into_bytes());
         }
         BASE64.decode(&body).map_err(|error| format!("its body is marked {BINARY_MARK} and is not base64: {error}"))
+    }
+}
+
+/// A value given as one stays one: its line feeds would make several of it in the map, and let whoever has a say in it
+/// add headers of this name. With a carriage return it is refused when it is sent.
+fn one_value(value: String) -> String {
+    match value.contains('\n') {
+        true => value.replace('\n', "\r\n"),
+        false => value,
     }
 }
 

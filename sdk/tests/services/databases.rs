@@ -33,9 +33,35 @@ fn a_query_returns_rows() {
     assert_eq!(result.rows.len(), 2);
     assert_eq!(result.first().unwrap()["big"], json!(i64::MAX));
     assert_eq!(result.rows[1]["name"], JsonValue::Null);
-    assert_eq!(Response::ok(&result.rows[1]).body.unwrap(), {
-        r#"{"big":-9223372036854775808,"n":0,"name":null,"price":3,"sold":false}"#
-    });
+    let second = result.rows[1].clone();
+    assert_eq!(
+        second,
+        std::collections::HashMap::from_iter([
+            ("big".to_owned(), json!(i64::MIN)),
+            ("n".to_owned(), json!(0)),
+            ("name".to_owned(), json!(null)),
+            ("price".to_owned(), json!(3)),
+            ("sold".to_owned(), json!(false)),
+        ])
+    );
+}
+
+#[test]
+fn rows_are_written_in_the_order_of_their_columns() {
+    let result = rows();
+    let written = r#"[{"n":1,"name":"a","big":9223372036854775807,"sold":1,"price":2.5},{"n":0,"name":null,"big":-9223372036854775808,"sold":false,"price":3}]"#;
+    assert_eq!(Response::ok(result.ordered_rows()).body.unwrap(), written);
+    let whole = Response::ok(&result).body.unwrap();
+    let columns = r#"["n","name","big","sold","price"]"#;
+    let expected = format!(r#"{{"rows":{written},"columns":{columns},"rows_affected":2,"last_insert_id":7}}"#);
+    assert_eq!(whole, expected);
+    assert_eq!(serde_json::from_str::<DbResult>(&whole).unwrap(), result);
+    // As SDK 0.1 writes it.
+    let old: DbResult = serde_json::from_str(r#"{"rows":[{"b":1,"a":2}],"rows_affected":3}"#).unwrap();
+    assert_eq!((old.rows[0]["b"].clone(), old.rows_affected, old.columns.len()), (json!(1), 3, 0));
+    assert_eq!(Response::ok(old.ordered_rows()).body.unwrap(), r#"[{"a":2,"b":1}]"#);
+    let twice = DbResult { columns: vec!["a".into(), "a".into()], ..old };
+    assert_eq!(Response::ok(twice.ordered_rows()).body.unwrap(), r#"[{"a":2,"b":1}]"#);
 }
 
 #[test]
@@ -59,11 +85,14 @@ fn rows_become_structs() {
 #[test]
 fn execute_tells_what_changed() {
     let answer = || ok(json!({"rows_affected": 3, "last_insert_id": null}), b"");
-    let (head, payload, result) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", []));
+    let (head, payload, changed) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", &[]));
     assert_eq!(head, json!({"op": "execute"}));
     assert_eq!(json_of(&payload), json!({"sql": "DELETE FROM t", "params": []}));
-    let result = result.unwrap();
-    assert_eq!((result.rows_affected, result.last_insert_id), (3, None));
+    assert_eq!(changed.unwrap(), 3_u64);
+    let answer = || ok(json!({"rows_affected": 1, "last_insert_id": 7}), b"");
+    let (.., inserted) = exchange(answer, |pool| DbPool::new(pool).execute_returning("INSERT", &["a"]));
+    let inserted = inserted.unwrap();
+    assert_eq!((inserted.rows_affected, inserted.last_insert_id), (1, Some(7)));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn redis_set() {
     let no = || ok(json!(false), b"");
     let (head, payload, _) = exchange(yes, |pool| RedisPool::new(pool).set("k", "v").unwrap());
     assert_eq!((head, payload), (json!({"op": "set", "args": {"key": "k"}}), b"v".to_vec()));
-    let (head, payload, _) = exchange(yes, |pool| RedisPool::new(pool).setex("k", 60, BINARY).unwrap());
+    let (head, payload, _) = exchange(yes, |pool| RedisPool::new(pool).setex("k", BINARY, 60).unwrap());
     assert_eq!((head, payload), (json!({"op": "set", "args": {"key": "k", "ttl_ms": 60000}}), BINARY.to_vec()));
     let (head, _, was_set) = exchange(no, |pool| RedisPool::new(pool).set_nx("k", String::new()).unwrap());
     assert_eq!((head, was_set), (json!({"op": "set", "args": {"key": "k", "only_if": "absent"}}), false));
@@ -193,4 +193,16 @@ fn mail() {
     assert_eq!(json_of(&payload), expected);
     let refused = exchange(|| failure("backend", "no"), |pool| EmailPool::new(pool).send("a", "s", "t")).2;
     assert!(matches!(refused, Err(HandlerError::EmailError(_))));
+}
+
+#[test]
+fn the_descriptions_of_sdk_0_1() {
+    use rust_edge_gateway_sdk::services::{EnvVars, ServiceConfig};
+    let text = r#"{"service_type":"redis","connection":"redis://cache","options":{"db":"1"}}"#;
+    let config: ServiceConfig = serde_json::from_str(text).unwrap();
+    assert_eq!((config.service_type.as_str(), config.connection.as_str()), ("redis", "redis://cache"));
+    assert_eq!(serde_json::to_string(&config).unwrap(), text);
+    let variables = EnvVars { vars: config.options };
+    assert_eq!(variables.get("db").map(String::as_str), Some("1"));
+    assert_eq!(variables.get("none"), None);
 }

@@ -108,35 +108,35 @@ fn database(pool: &str, version: Option<&'static str>) {
 }
 
 fn behaves(storage: &Storage) {
-    assert_eq!(storage.list().unwrap(), Vec::<JsonValue>::new());
+    assert_eq!(storage.all().unwrap(), Vec::<JsonValue>::new());
     assert_eq!(storage.get("tom").unwrap(), None);
-    let tom = storage.create(&json!({"id": "tom", "n": i64::MAX, "text": "ä\"\\"})).unwrap();
+    let tom = storage.add(&json!({"id": "tom", "n": i64::MAX, "text": "ä\"\\"})).unwrap();
     assert_eq!(tom, json!({"id": "tom", "n": i64::MAX, "text": "ä\"\\"}));
     assert_eq!(storage.get("tom").unwrap(), Some(tom.clone()));
-    assert!(matches!(storage.create(&json!({"id": "tom"})), Err(HandlerError::Conflict(_))));
+    assert!(matches!(storage.add(&json!({"id": "tom"})), Err(HandlerError::Conflict(_))));
     assert_eq!(storage.get("tom").unwrap(), Some(tom));
 
     #[derive(Serialize)]
     struct Pet {
         name: &'static str,
     }
-    let made = storage.create(&Pet { name: "Ida" }).unwrap();
+    let made = storage.add(&Pet { name: "Ida" }).unwrap();
     let id = made["id"].as_str().unwrap();
     assert!(id.len() == 36 && &id[14..15] == "4" && "89ab".contains(&id[19..20]), "{id}");
     assert_eq!(made["name"], "Ida");
-    let other = storage.create(&json!({"id": null, "name": "Ida"})).unwrap();
+    let other = storage.add(&json!({"id": null, "name": "Ida"})).unwrap();
     assert_ne!(other["id"], made["id"]);
 
     let mut ids: Vec<&str> = vec!["tom", id, other["id"].as_str().unwrap()];
     ids.sort_unstable();
-    let listed = storage.list().unwrap();
+    let listed = storage.all().unwrap();
     assert_eq!(listed.iter().map(|record| record["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
 
-    let changed = storage.update("tom", &json!({"id": "other", "n": 2})).unwrap();
+    let changed = storage.replace("tom", &json!({"id": "other", "n": 2})).unwrap();
     assert_eq!(changed, Some(json!({"id": "tom", "n": 2})));
-    assert_eq!(storage.update("tom", &json!({"n": 2})).unwrap(), changed);
+    assert_eq!(storage.replace("tom", &json!({"n": 2})).unwrap(), changed);
     assert_eq!(storage.get("tom").unwrap(), changed);
-    assert_eq!(storage.update("nobody", &json!({})).unwrap(), None);
+    assert_eq!(storage.replace("nobody", &json!({})).unwrap(), None);
 
     assert!(storage.delete("tom").unwrap());
     assert!(!storage.delete("tom").unwrap());
@@ -145,13 +145,70 @@ fn behaves(storage: &Storage) {
     for id in ["", ".", "..", ".hidden", "a/b", "a b", "ä", "a\0", &"x".repeat(129)] {
         assert!(matches!(storage.get(id), Err(HandlerError::ValidationError(_))), "{id:?}");
         assert!(matches!(storage.delete(id), Err(HandlerError::ValidationError(_))), "{id:?}");
-        assert!(matches!(storage.update(id, &json!({})), Err(HandlerError::ValidationError(_))), "{id:?}");
-        assert!(matches!(storage.create(&json!({"id": id})), Err(HandlerError::ValidationError(_))), "{id:?}");
+        assert!(matches!(storage.replace(id, &json!({})), Err(HandlerError::ValidationError(_))), "{id:?}");
+        assert!(matches!(storage.add(&json!({"id": id})), Err(HandlerError::ValidationError(_))), "{id:?}");
     }
     for record in [json!([]), json!("a"), json!({"id": 7})] {
-        assert!(matches!(storage.create(&record), Err(HandlerError::ValidationError(_))), "{record}");
+        assert!(matches!(storage.add(&record), Err(HandlerError::ValidationError(_))), "{record}");
     }
-    assert!(storage.create(&json!({"id": "x".repeat(128)})).is_ok());
+    assert!(storage.add(&json!({"id": "x".repeat(128)})).is_ok());
+    assert!(storage.delete(&"x".repeat(128)).unwrap());
+    behaves_as_in_0_1(storage);
+}
+
+fn behaves_as_in_0_1(storage: &Storage) {
+    for record in storage.all().unwrap() {
+        storage.delete(record["id"].as_str().unwrap()).unwrap();
+    }
+    storage.create("a", &json!({"id": "a", "status": "open", "n": 1})).unwrap();
+    storage.create("b", &json!({"status": "closed"})).unwrap();
+    storage.create("c", &json!({"id": 3, "status": "open"})).unwrap();
+    storage.create("d", &json!(["no object"])).unwrap();
+    assert_eq!(storage.get("a").unwrap(), Some(json!({"id": "a", "status": "open", "n": 1})));
+    assert_eq!(storage.get("b").unwrap(), Some(json!({"id": "b", "status": "closed"})));
+    assert_eq!(storage.get("c").unwrap(), Some(json!({"id": 3, "status": "open"})));
+    assert_eq!(storage.get("d").unwrap(), Some(json!(["no object"])));
+    assert!(matches!(storage.create("a", &json!({})), Err(HandlerError::Conflict(_))));
+    assert!(matches!(storage.update("e", &json!({})), Err(HandlerError::NotFoundMessage(_))));
+    assert_eq!(storage.get("e").unwrap(), None);
+    storage.update("a", &json!({"status": "closed"})).unwrap();
+    assert_eq!(
+        storage.list(Some("closed")).unwrap(),
+        [json!({"id": "a", "status": "closed"}), json!({"id": "b", "status": "closed"}),]
+    );
+    assert_eq!(storage.list(Some("open")).unwrap(), [json!({"id": 3, "status": "open"})]);
+    assert_eq!(storage.list(Some("3")).unwrap(), Vec::<JsonValue>::new());
+    assert_eq!(storage.list(None).unwrap().len(), 4);
+    for id in ["", "a/b"] {
+        assert!(matches!(storage.create(id, &json!({})), Err(HandlerError::ValidationError(_))), "{id:?}");
+        assert!(matches!(storage.update(id, &json!({})), Err(HandlerError::ValidationError(_))), "{id:?}");
+    }
+    for id in ["a", "b", "c", "d"] {
+        assert!(storage.delete(id).unwrap());
+    }
+    // The callers count what is left.
+    for id in ["1", "2", "3"] {
+        storage.create(id, &json!({})).unwrap();
+    }
+}
+
+#[test]
+fn storages_are_written_and_read_as_in_0_1() {
+    use rust_edge_gateway_sdk::storage::{Storage, StorageType};
+    let made = Storage::file_storage("files", "a/b");
+    let text = r#"{"storage_type":"filestorage","pool_id":"files","base_path":"a/b","table_name":null}"#;
+    assert_eq!(serde_json::to_string(&made).unwrap(), text);
+    assert_eq!(serde_json::from_str::<Storage>(text).unwrap(), made);
+    let kinds = [StorageType::Database, StorageType::ObjectStorage, StorageType::FileStorage];
+    assert_eq!(serde_json::to_string(&kinds).unwrap(), r#"["database","objectstorage","filestorage"]"#);
+    let literal = Storage {
+        storage_type: StorageType::Database,
+        pool_id: "never called".into(),
+        base_path: None,
+        table_name: None,
+    };
+    let error = literal.list(None).unwrap_err().to_string();
+    assert!(error.contains("cannot be the name of a table"), "{error}");
 }
 
 #[test]
@@ -178,7 +235,7 @@ fn in_object_storages() {
     objects.put("shop/pets/readme.txt", "no record").unwrap();
     objects.put("shop/pets/more/a.json", "no record").unwrap();
     objects.put("shop/pets-too/a.json", "no record").unwrap();
-    assert_eq!(Storage::object_storage("storage: objects", "/shop/pets").list().unwrap().len(), 3);
+    assert_eq!(Storage::object_storage("storage: objects", "/shop/pets").list(None).unwrap().len(), 3);
     objects.put("shop/pets/broken.json", "{").unwrap();
     let error = Storage::object_storage("storage: objects", "shop/pets").get("broken").unwrap_err().to_string();
     assert!(error.contains("\"shop/pets/broken.json\" is no record in JSON"), "{error}");
@@ -190,20 +247,20 @@ fn on_file_servers() {
     behaves(&Storage::file_storage("storage: files", "pets"));
     behaves(&Storage::file_storage("storage: files", "shop/of/pets"));
     FtpPool::new("storage: files").put("flat.json", r#"{"id": "flat"}"#).unwrap();
-    assert_eq!(Storage::file_storage("storage: files", "").list().unwrap(), [json!({"id": "flat"})]);
+    assert_eq!(Storage::file_storage("storage: files", "").list(None).unwrap(), [json!({"id": "flat"})]);
     // Other refusals are no missing folders.
     on("storage: refuses", |call| match call.head["args"]["path"].as_str() {
         Some("") => ok(JsonValue::Null, json!([{"name": "pets", "kind": "folder"}]).to_string()),
         _ => failure("backend", "permission denied"),
     });
-    let error = Storage::file_storage("storage: refuses", "pets").list().unwrap_err().to_string();
+    let error = Storage::file_storage("storage: refuses", "pets").list(None).unwrap_err().to_string();
     assert!(error.contains("permission denied"), "{error}");
 }
 
 #[test]
 fn names_of_tables_are_checked() {
     for name in ["", "1a", "a-b", "a; DROP TABLE b", "ä", "a\"", &"x".repeat(64)] {
-        let error = Storage::database("never called", name).list().unwrap_err();
+        let error = Storage::database("never called", name).list(None).unwrap_err();
         assert!(error.to_string().contains("cannot be the name of a table"), "{error}");
     }
 }
@@ -211,7 +268,7 @@ fn names_of_tables_are_checked() {
 #[test]
 fn a_backend_that_is_away_is_no_reason_to_make_a_table() {
     on("storage: away", |_| failure("unavailable", "refused"));
-    let error = Storage::database("storage: away", "pets").list().unwrap_err();
+    let error = Storage::database("storage: away", "pets").list(None).unwrap_err();
     assert!(matches!(error, HandlerError::BackendUnavailable(_)), "{error}");
     assert_eq!(operations("storage: away"), ["query"]);
 }

@@ -20,7 +20,8 @@ pub(crate) use write::{to_response, MAX_EXACT_INTEGER};
 use crate::HandlerError;
 use error::{take_context, Context, Error};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::collections::HashMap;
 
 /// Reads `bytes` as a `T`. An empty body reads as `null`.
 ///
@@ -63,7 +64,7 @@ fn bad_request(bytes: &[u8]) -> HandlerError {
 /// # Errors
 /// A sentence that says what does not fit, and where.
 #[doc(hidden)]
-pub fn from_row<T: DeserializeOwned>(row: &Map<String, Value>) -> Result<T, String> {
+pub fn from_row<T: DeserializeOwned>(row: &HashMap<String, Value>) -> Result<T, String> {
     from_node(&node::Node::of_row(row))
 }
 

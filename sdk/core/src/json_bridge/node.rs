@@ -1,8 +1,9 @@
 //! A parsed JSON document: like `serde_json::Value`, but keeping order and duplicates, and borrowing its strings.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 /// One JSON value.
@@ -119,13 +120,19 @@ impl<'a> Node<'a> {
     }
 
     /// A row of a database.
-    pub fn of_row(row: &'a Map<String, Value>) -> Node<'a> {
-        Node::Members(of_members(row, Node::of_column))
+    pub fn of_row(row: &'a HashMap<String, Value>) -> Node<'a> {
+        let mut members = of_members(row, Node::of_column);
+        // Of several values that do not fit, the error should always name the same.
+        members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Node::Members(members)
     }
 }
 
-fn of_members<'a>(members: &'a Map<String, Value>, node: fn(&'a Value) -> Node<'a>) -> Vec<(Cow<'a, str>, Node<'a>)> {
-    members.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), node(value))).collect()
+fn of_members<'a>(
+    members: impl IntoIterator<Item = (&'a String, &'a Value)>,
+    node: fn(&'a Value) -> Node<'a>,
+) -> Vec<(Cow<'a, str>, Node<'a>)> {
+    members.into_iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), node(value))).collect()
 }
 
 fn number(digits: &str) -> Option<Node<'static>> {

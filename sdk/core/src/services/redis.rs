@@ -22,7 +22,7 @@ use std::collections::HashMap;
 ///         return Ok(Response::html(200, page));
 ///     }
 ///     let page = "<h1>Slowly made</h1>";
-///     redis.setex("page", 60, page)?;
+///     redis.setex("page", page, 60)?;
 ///     Ok(Response::html(200, page))
 /// }
 /// ```
@@ -70,7 +70,7 @@ impl RedisPool {
     ///
     /// # Errors
     /// See [`RedisPool`].
-    pub fn setex(&self, key: &str, seconds: u64, value: impl AsRef<[u8]>) -> Result<(), HandlerError> {
+    pub fn setex(&self, key: &str, value: impl AsRef<[u8]>, seconds: u64) -> Result<(), HandlerError> {
         self.store(key, Some(seconds), None, value.as_ref()).map(drop)
     }
 

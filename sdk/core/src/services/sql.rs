@@ -1,6 +1,7 @@
 //! [`DbPool`]: SQLite, PostgreSQL and MySQL.
 
 use super::call::{Arg, Call};
+use super::db_result::SentResult;
 use super::failure::Family;
 use super::params::statement;
 use super::transaction::Transaction;
@@ -54,11 +55,20 @@ impl DbPool {
         self.query(sql, params)?.rows_as()
     }
 
-    /// Runs a statement that returns no rows: INSERT, UPDATE, DELETE, CREATE and so on.
+    /// Runs a statement that returns no rows: INSERT, UPDATE, DELETE, CREATE and so on. Returns how many rows it has
+    /// changed.
     ///
     /// # Errors
     /// See [`DbPool`].
-    pub fn execute(&self, sql: &str, params: impl IntoParams) -> Result<ExecResult, HandlerError> {
+    pub fn execute(&self, sql: &str, params: impl IntoParams) -> Result<u64, HandlerError> {
+        Ok(self.execute_returning(sql, params)?.rows_affected)
+    }
+
+    /// As [`DbPool::execute`], and returns the id of an inserted row as well.
+    ///
+    /// # Errors
+    /// See [`DbPool`].
+    pub fn execute_returning(&self, sql: &str, params: impl IntoParams) -> Result<ExecResult, HandlerError> {
         let payload = statement(sql, &|list| params.add_all_to(list));
         self.outcome(payload)
     }
@@ -74,7 +84,7 @@ impl DbPool {
     /// fn transfer(db: &DbPool, from: i64, to: i64, cents: i64) -> Result<(), HandlerError> {
     ///     db.transaction(|tx| {
     ///         let taken = "UPDATE accounts SET cents = cents - ? WHERE id = ? AND cents >= ?";
-    ///         if tx.execute(taken, (cents, from, cents))?.rows_affected == 0 {
+    ///         if tx.execute(taken, (cents, from, cents))? == 0 {
     ///             return Err(HandlerError::Conflict("not enough money".into()));
     ///         }
     ///         tx.execute("UPDATE accounts SET cents = cents + ? WHERE id = ?", (cents, to))?;
@@ -110,7 +120,7 @@ impl DbPool {
     #[inline(never)]
     fn rows(&self, payload: Result<Vec<u8>, String>) -> Result<DbResult, HandlerError> {
         let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
-        self.call("query", &payload).json()
+        self.call("query", &payload).json::<SentResult>().map(DbResult::from)
     }
 
     #[inline(never)]

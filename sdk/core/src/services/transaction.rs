@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::connection::Connection;
+use super::db_result::SentResult;
 use super::failure::Family;
 use super::incoming::Body;
 use super::params::statement;
@@ -57,7 +58,15 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Transaction`].
-    pub fn execute(&mut self, sql: &str, params: impl IntoParams) -> Result<ExecResult, HandlerError> {
+    pub fn execute(&mut self, sql: &str, params: impl IntoParams) -> Result<u64, HandlerError> {
+        Ok(self.execute_returning(sql, params)?.rows_affected)
+    }
+
+    /// As [`DbPool::execute_returning`](super::DbPool::execute_returning).
+    ///
+    /// # Errors
+    /// See [`Transaction`].
+    pub fn execute_returning(&mut self, sql: &str, params: impl IntoParams) -> Result<ExecResult, HandlerError> {
         let payload = statement(sql, &|list| params.add_all_to(list));
         self.outcome(payload)
     }
@@ -82,7 +91,8 @@ impl Transaction {
     #[inline(never)]
     fn rows(&mut self, payload: Result<Vec<u8>, String>) -> Result<DbResult, HandlerError> {
         let payload = payload.map_err(|why| Family::Database.invalid(&self.pool_id, &why))?;
-        self.call("query", &payload, |call, head, body| call.understand(head, body, reply::json))
+        self.call("query", &payload, |call, head, body| call.understand(head, body, reply::json::<SentResult>))
+            .map(DbResult::from)
     }
 
     #[inline(never)]

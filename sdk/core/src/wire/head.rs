@@ -126,13 +126,16 @@ fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Ve
         if response.is_internal(name, value) {
             continue;
         }
-        check_header(name, value)?;
-        out.extend_from_slice(if first { b"\"" } else { b",\"" });
-        first = false;
-        // A valid name is a token: nothing in it needs escaping.
-        out.extend(name.bytes().map(|b| b.to_ascii_lowercase()));
-        out.extend_from_slice(b"\",");
-        serde_json::to_writer(&mut *out, value).map_err(|error| error.to_string())?;
+        // Several headers of one name are one value in the map, joined by line feeds.
+        for value in value.split('\n') {
+            check_header(name, value)?;
+            out.extend_from_slice(if first { b"\"" } else { b",\"" });
+            first = false;
+            // A valid name is a token: nothing in it needs escaping.
+            out.extend(name.bytes().map(|b| b.to_ascii_lowercase()));
+            out.extend_from_slice(b"\",");
+            serde_json::to_writer(&mut *out, value).map_err(|error| error.to_string())?;
+        }
     }
     out.extend_from_slice(b"]}");
     let head_len = out.len() - frame_at - HEADER_BYTES;

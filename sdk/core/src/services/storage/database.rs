@@ -4,7 +4,8 @@ use crate::runtime::lock;
 use crate::services::failure::Family;
 use crate::services::{DbPool, DbResult};
 use crate::HandlerError;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 /// What PostgreSQL allows, the strictest.
@@ -56,13 +57,12 @@ impl Table {
         self.prepare()?;
         let update = format!("UPDATE {} SET data = ? WHERE id = ?", self.name);
         // A database may count only the rows that have become others.
-        Ok(self.db.execute(&update, [record, id])?.rows_affected > 0 || self.has(id)?)
+        Ok(self.db.execute(&update, [record, id])? > 0 || self.has(id)?)
     }
 
     pub fn delete(&self, id: &str) -> Result<bool, HandlerError> {
         self.prepare()?;
-        let deleted = self.db.execute(&format!("DELETE FROM {} WHERE id = ?", self.name), [id])?;
-        Ok(deleted.rows_affected > 0)
+        Ok(self.db.execute(&format!("DELETE FROM {} WHERE id = ?", self.name), [id])? > 0)
     }
 
     fn has(&self, id: &str) -> Result<bool, HandlerError> {
@@ -70,7 +70,7 @@ impl Table {
         Ok(found.first().is_some())
     }
 
-    fn record(&self, row: &Map<String, Value>) -> Result<Value, HandlerError> {
+    fn record(&self, row: &HashMap<String, Value>) -> Result<Value, HandlerError> {
         let (id, data) = (row.get("id"), row.get("data"));
         match data {
             Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {

@@ -9,11 +9,11 @@ use crate::json_bridge::to_value;
 use crate::HandlerError;
 use database::Table;
 use files::Files;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// JSON records, each an object with an `id`, in a table of a database, in an object storage or on a file server. A
-/// handler that uses it can move from one to another by changing a line.
+/// JSON records by id, in a table of a database, in an object storage or on a file server. A handler that uses it can
+/// move from one to another by changing a line.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -22,55 +22,88 @@ use serde_json::{Map, Value};
 ///     let pets = Storage::database("db", "pets");
 ///     match (req.method.as_str(), req.path_param("id")) {
 ///         ("GET", Some(id)) => Ok(Response::ok(pets.get(id)?.ok_or(HandlerError::NotFound)?)),
-///         ("GET", None) => Ok(Response::ok(pets.list()?)),
-///         _ => Ok(Response::created(pets.create(&req.json::<JsonValue>()?)?)),
+///         ("GET", None) => Ok(Response::ok(pets.list(req.query_param("status").map(String::as_str))?)),
+///         _ => Ok(Response::created(pets.add(&req.json::<JsonValue>()?)?)),
 ///     }
 /// }
 /// ```
 ///
-/// An id is a text of 1 to 128 letters, digits, `-`, `_` and `.`, and does not begin with a dot.
+/// [`Storage::create`] and [`Storage::update`] are those of SDK 0.1: they are given an id, and return nothing.
+/// [`Storage::add`] and [`Storage::replace`] return the record as it is stored, and `add` finds an id for it.
+///
+/// An id is a text of 1 to 128 letters, digits, `-`, `_` and `.`, and does not begin with a dot. A record that is an
+/// object has its id as the member `id`, so that lists tell which is which.
 ///
 /// Every call fails with [`HandlerError::ValidationError`], a 400, when an id or a record cannot be one; when the
 /// backend refuses it, with [`HandlerError::DatabaseError`] or [`HandlerError::StorageError`]; and with the errors that
 /// all services share: [`HandlerError::PoolNotBound`], [`HandlerError::ServiceInactive`],
 /// [`HandlerError::BackendUnavailable`], [`HandlerError::DeadlineExceeded`], [`HandlerError::ServiceBusy`].
-#[derive(Debug, Clone)]
-pub struct Storage(Place);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// What keeps the records.
+    pub storage_type: StorageType,
+    /// The name under which the service is bound to the endpoint.
+    pub pool_id: String,
+    /// The prefix of the objects, or the folder of the files.
+    #[serde(default)]
+    pub base_path: Option<String>,
+    /// The table of a database. It has the columns `id` and `data`, and is made at the first use if it is not there.
+    /// Its name is letters, digits and `_`, at most 63, and no word that SQL uses itself, like `order`; else all calls
+    /// fail.
+    #[serde(default)]
+    pub table_name: Option<String>,
+}
 
-#[derive(Debug, Clone)]
-enum Place {
-    Table(Table),
-    Objects(Files<ObjectStore>),
-    Folder(Files<FtpPool>),
+/// The kinds of services that can keep records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StorageType {
+    /// PostgreSQL, MySQL or SQLite.
+    Database,
+    /// An object storage: S3, MinIO.
+    ObjectStorage,
+    /// An FTP or SFTP server.
+    FileStorage,
 }
 
 /// Calls the same method of whatever there is.
 macro_rules! at {
-    ($storage:ident, $place:ident => $call:expr) => {
-        match &$storage.0 {
-            Place::Table($place) => $call,
-            Place::Objects($place) => $call,
-            Place::Folder($place) => $call,
+    ($storage:ident, $place:ident => $call:expr) => {{
+        let path = || $storage.base_path.clone().unwrap_or_default();
+        match $storage.storage_type {
+            StorageType::Database => {
+                let $place = Table::new($storage.pool_id.clone(), $storage.table_name.clone().unwrap_or_default());
+                $call
+            }
+            StorageType::ObjectStorage => {
+                let $place = Files::new(ObjectStore::new($storage.pool_id.as_str()), path());
+                $call
+            }
+            StorageType::FileStorage => {
+                let $place = Files::new(FtpPool::new($storage.pool_id.as_str()), path());
+                $call
+            }
         }
-    };
+    }};
 }
 
 impl Storage {
-    /// Records in a table of a database: PostgreSQL, MySQL or SQLite. The table has the columns `id` and `data`, and is
-    /// made at the first use if it is not there. Its name is letters, digits and `_`, at most 63, and no word that SQL
-    /// uses itself, like `order`; else all calls fail.
+    /// Records in a table of a database: PostgreSQL, MySQL or SQLite.
     pub fn database(pool_id: impl Into<String>, table: impl Into<String>) -> Self {
-        Storage(Place::Table(Table::new(pool_id.into(), table.into())))
+        let table_name = Some(table.into());
+        Storage { storage_type: StorageType::Database, pool_id: pool_id.into(), base_path: None, table_name }
     }
 
-    /// Records in an object storage, as `<prefix>/<id>.json`.
-    pub fn object_storage(pool_id: impl Into<String>, prefix: impl Into<String>) -> Self {
-        Storage(Place::Objects(Files::new(ObjectStore::new(pool_id), prefix.into())))
+    /// Records in an object storage, as `<base_path>/<id>.json`.
+    pub fn object_storage(pool_id: impl Into<String>, base_path: impl Into<String>) -> Self {
+        let base_path = Some(base_path.into());
+        Storage { storage_type: StorageType::ObjectStorage, pool_id: pool_id.into(), base_path, table_name: None }
     }
 
-    /// Records on an FTP or SFTP server, as `<folder>/<id>.json`.
-    pub fn file_storage(pool_id: impl Into<String>, folder: impl Into<String>) -> Self {
-        Storage(Place::Folder(Files::new(FtpPool::new(pool_id), folder.into())))
+    /// Records on an FTP or SFTP server, as `<base_path>/<id>.json`.
+    pub fn file_storage(pool_id: impl Into<String>, base_path: impl Into<String>) -> Self {
+        let base_path = Some(base_path.into());
+        Storage { storage_type: StorageType::FileStorage, pool_id: pool_id.into(), base_path, table_name: None }
     }
 
     /// The record with this id, if there is one.
@@ -82,30 +115,66 @@ impl Storage {
         at!(self, place => place.get(id))
     }
 
-    /// All records, by their ids. Outside of databases, each is a call of its own.
+    /// The records whose member `status` is the text `filter`, or all, by their ids.
+    ///
+    /// All records are read, and those that do not match dropped here: of a database with one statement, whose answer
+    /// has at most 64 MiB; elsewhere with a call for each record.
     ///
     /// # Errors
     /// See [`Storage`].
-    pub fn list(&self) -> Result<Vec<Value>, HandlerError> {
+    pub fn list(&self, filter: Option<&str>) -> Result<Vec<Value>, HandlerError> {
+        let mut records = self.all()?;
+        if let Some(status) = filter {
+            records.retain(|record| record.get("status").and_then(Value::as_str) == Some(status));
+        }
+        Ok(records)
+    }
+
+    /// All records, by their ids: [`Storage::list`] without a filter.
+    ///
+    /// # Errors
+    /// See [`Storage`].
+    pub fn all(&self) -> Result<Vec<Value>, HandlerError> {
         at!(self, place => place.list())
     }
 
-    /// Stores a new record, and returns it as it is stored. Without an `id` it gets one, a random UUID.
+    /// Stores a new record under this id. An object without an `id` gets this one.
     ///
     /// # Errors
     /// See [`Storage`]; [`HandlerError::Conflict`], a 409, when there is a record with this id. Outside of databases,
     /// of two that are created with one id at the same time, the later may replace the earlier.
-    pub fn create<T: Serialize + ?Sized>(&self, record: &T) -> Result<Value, HandlerError> {
-        self.create_value(to_value(record))
+    pub fn create(&self, id: &str, data: &Value) -> Result<(), HandlerError> {
+        id::check(id)?;
+        self.insert(id, &with_id(id, data))
     }
 
-    /// Replaces the record with this id by another, whose `id` becomes this one, and returns it as it is stored; `None`
-    /// if there is no such record.
+    /// Replaces the record with this id by another. An object without an `id` gets this one.
+    ///
+    /// # Errors
+    /// See [`Storage`]; [`HandlerError::NotFoundMessage`], a 404, when there is no record with this id.
+    pub fn update(&self, id: &str, data: &Value) -> Result<(), HandlerError> {
+        id::check(id)?;
+        match self.overwrite(id, &with_id(id, data))? {
+            true => Ok(()),
+            false => Err(HandlerError::NotFoundMessage(format!("there is no record with the id {id}"))),
+        }
+    }
+
+    /// Stores a new object, and returns it as it is stored. Without an `id` it gets one, a random UUID.
+    ///
+    /// # Errors
+    /// As [`Storage::create`].
+    pub fn add<T: Serialize + ?Sized>(&self, record: &T) -> Result<Value, HandlerError> {
+        self.add_value(to_value(record))
+    }
+
+    /// Replaces the record with this id by another object, whose `id` becomes this one, and returns it as it is stored;
+    /// `None` if there is no such record.
     ///
     /// # Errors
     /// See [`Storage`].
-    pub fn update<T: Serialize + ?Sized>(&self, id: &str, record: &T) -> Result<Option<Value>, HandlerError> {
-        self.update_value(id, to_value(record))
+    pub fn replace<T: Serialize + ?Sized>(&self, id: &str, record: &T) -> Result<Option<Value>, HandlerError> {
+        self.replace_value(id, to_value(record))
     }
 
     /// Deletes the record with this id. Whether it was there.
@@ -118,7 +187,7 @@ impl Storage {
     }
 
     #[inline(never)]
-    fn create_value(&self, record: Value) -> Result<Value, HandlerError> {
+    fn add_value(&self, record: Value) -> Result<Value, HandlerError> {
         let mut record = object(record)?;
         let id = match record.remove("id") {
             None | Some(Value::Null) => id::random()?,
@@ -128,21 +197,38 @@ impl Storage {
         id::check(&id)?;
         record.insert("id".to_owned(), Value::String(id.clone()));
         let record = Value::Object(record);
-        match at!(self, place => place.insert(&id, &record.to_string()))? {
-            true => Ok(record),
-            false => Err(HandlerError::Conflict(format!("there is a record with the id {id} already"))),
-        }
+        self.insert(&id, &record)?;
+        Ok(record)
     }
 
     #[inline(never)]
-    fn update_value(&self, id: &str, record: Value) -> Result<Option<Value>, HandlerError> {
+    fn replace_value(&self, id: &str, record: Value) -> Result<Option<Value>, HandlerError> {
         id::check(id)?;
         let mut record = object(record)?;
         record.insert("id".to_owned(), Value::String(id.to_owned()));
         let record = Value::Object(record);
-        let is_replaced = at!(self, place => place.replace(id, &record.to_string()))?;
-        Ok(is_replaced.then_some(record))
+        Ok(self.overwrite(id, &record)?.then_some(record))
     }
+
+    fn insert(&self, id: &str, record: &Value) -> Result<(), HandlerError> {
+        match at!(self, place => place.insert(id, &record.to_string()))? {
+            true => Ok(()),
+            false => Err(HandlerError::Conflict(format!("there is a record with the id {id} already"))),
+        }
+    }
+
+    /// Whether there was a record to overwrite.
+    fn overwrite(&self, id: &str, record: &Value) -> Result<bool, HandlerError> {
+        at!(self, place => place.replace(id, &record.to_string()))
+    }
+}
+
+fn with_id(id: &str, data: &Value) -> Value {
+    let mut record = data.clone();
+    if let Value::Object(members) = &mut record {
+        members.entry("id").or_insert_with(|| Value::String(id.to_owned()));
+    }
+    record
 }
 
 fn object(record: Value) -> Result<Map<String, Value>, HandlerError> {
