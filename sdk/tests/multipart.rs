@@ -115,3 +115,31 @@ fn a_form_cut_anywhere_is_refused_or_read_but_never_panics() {
         let _ = parse(&whole[cut..]);
     }
 }
+
+#[test]
+fn several_parts_of_one_name() {
+    let part = |name: &str, more: &str, data: &str| {
+        format!("--XX\r\nContent-Disposition: form-data; name={name}{more}\r\n\r\n{data}\r\n")
+    };
+    let file = "; filename=f\r\nContent-Type: image/png";
+    let json = "; filename=blob\r\nContent-Type: application/json";
+    let parts = [
+        part("tag", "", "a"),
+        part("photo", file, "1"),
+        part("tag", "", "b"),
+        part("photo", file, "22"),
+        part("tag", "", ""),
+        part("photo", file, "333"),
+        part("meta", json, "{}"),
+        "--XX--".to_owned(),
+    ];
+    let form = parse(parts.concat().as_bytes()).unwrap();
+    assert_eq!(form.fields_named("tag"), ["a", "b", ""]);
+    assert_eq!(form.files_named("photo").iter().map(|file| file.data.len()).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((form.field("tag").unwrap().as_str(), form.file("photo").unwrap().data.len()), ("", 3));
+    assert!(form.fields_named("photo").is_empty() && form.files_named("tag").is_empty());
+    assert_eq!((form.pairs().get_all("tag"), form.pairs().get("meta")), (vec!["a", "b", ""], Some("{}")));
+    assert_eq!(form.pairs().get("photo"), None);
+    let info = json!({"filename": "f", "content_type": "image/png", "bytes": 3});
+    assert_eq!(json!(form.file("photo")), info);
+}

@@ -128,18 +128,113 @@ fn json_errors_say_what_is_wrong_and_where() {
         price: f64,
     }
     let error = |body: &str| message(posted("application/json", body.as_bytes()).json::<Order>().unwrap_err());
-    assert_eq!(error(""), "Bad request: Invalid JSON: the request has no body");
-    assert_eq!(error("{\"items\": [}"), "Bad request: Invalid JSON: expected value at line 1 column 12");
-    assert_eq!(error("{}"), "Bad request: Invalid JSON: missing field `items`");
-    assert_eq!(error("{\"items\":[{\"price\":1},{}]}"), "Bad request: Invalid JSON at items[1]: missing field `price`");
-    assert_eq!(
-        error("{\"items\":[{\"price\":\"free\"}]}"),
-        "Bad request: Invalid JSON at items[0].price: invalid type: string \"free\", expected f64"
-    );
-    assert_eq!(error("[1]"), "Bad request: Invalid JSON: invalid type: array, expected struct Order");
-    assert_eq!(
-        message(posted("application/json", b"\xff").json::<Order>().unwrap_err()).split(" at ").next(),
-        Some("Bad request: Invalid JSON: expected value")
-    );
+    for (body, expected) in [
+        ("", "Expected a JSON body, but the request has no body"),
+        ("{\"items\": [}", "The body is not valid JSON: expected value at line 1 column 12"),
+        ("{\"items\": nothing}", "The body is not valid JSON: expected value at line 1 column 12"),
+        ("{\"items\":", "The body is not valid JSON: EOF while parsing a value at line 1 column 9"),
+        ("2026-01-31", "The body is not valid JSON: trailing characters at line 1 column 5"),
+        ("name=Ada&age=36&city=London", "Expected a JSON body, but it begins with \"name=Ada&age=36&city\""),
+        (" \n<a/>", "Expected a JSON body, but it begins with \"<a/>\""),
+        ("{}", "Missing field: items"),
+        ("{\"items\":[{\"price\":1},{}]}", "Missing field: items[1].price"),
+        (
+            "{\"items\":[{\"price\":\"free\"}]}",
+            "Invalid value for field items[0].price: expected a number, got string \"free\"",
+        ),
+        ("{\"items\":{}}", "Invalid value for field items: expected an array, got object"),
+        ("{\"items\":[],\"note\":1}", "Invalid value for field note: expected a string, got integer `1`"),
+        ("{\"items\":[],\"items\":[]}", "Invalid body: the field items is there twice"),
+        ("[1]", "Invalid body: expected an object, got array"),
+    ] {
+        assert_eq!(error(body), format!("Bad request: {expected}"));
+    }
+    let binary = message(posted("application/json", b"\xff").json::<Order>().unwrap_err());
+    assert_eq!(binary, "Bad request: Expected a JSON body, but it is not text");
     assert_eq!(get("/").json::<Option<u8>>().unwrap(), None);
+}
+
+#[test]
+fn all_values_of_a_query() {
+    let req = get("/?x=1&y=a+b%26&x=2&x&%78=3");
+    assert_eq!(req.query_all("x"), ["1", "2", "", "3"]);
+    assert_eq!(req.query_all("y"), ["a b&"]);
+    assert_eq!(req.query_all("z"), Vec::<String>::new());
+    assert_eq!(req.query_param("x").unwrap(), "3");
+    assert_eq!(req.raw_query(), "x=1&y=a+b%26&x=2&x&%78=3");
+    let pairs = req.query_pairs();
+    assert_eq!((pairs.len(), pairs.is_empty(), pairs.get("x")), (5, false, Some("3")));
+    assert_eq!(json!(pairs), json!([["x", "1"], ["y", "a b&"], ["x", "2"], ["x", ""], ["x", "3"]]));
+    assert_eq!(get("/").raw_query(), "");
+    assert!(get("/?&").query_pairs().is_empty());
+}
+
+#[test]
+fn the_map_of_a_query_is_what_counts_once_it_has_been_changed() {
+    let mut req = get("/?x=1&x=2&y=3");
+    req.query.insert("x".into(), "2".into());
+    assert_eq!(req.query_all("x"), ["1", "2"]);
+    req.query.insert("x".into(), "9".into());
+    assert_eq!(req.query_all("x"), ["9"]);
+    req.query.remove("x");
+    assert_eq!(req.query_all("x"), Vec::<String>::new());
+    assert_eq!(req.query_all("y"), ["3"]);
+    let query = std::collections::HashMap::from([("b".to_owned(), "2".to_owned()), ("a".to_owned(), "1".to_owned())]);
+    let made = Request { query, ..Request::default() };
+    assert_eq!(json!(made.query_pairs()), json!([["a", "1"], ["b", "2"]]));
+    let copied = Request { path: "/b".into(), ..get("/a?x=1&x=2") };
+    assert_eq!(copied.query_all("x"), ["1", "2"]);
+    let stored: Request = serde_json::from_str(&serde_json::to_string(&get("/?x=1&x=2")).unwrap()).unwrap();
+    assert_eq!(stored.query_all("x"), ["2"]);
+}
+
+#[test]
+fn all_headers_of_a_name() {
+    let headers =
+        json!(["Accept", "a, b", "X-One", "1", "accept", "c", "Cookie", "a=1", "ACCEPT", "", "cookie", "b=2"]);
+    let mut req = request(json!({"method": "GET", "target": "/", "headers": headers}), b"");
+    assert_eq!(req.header_all("Accept"), ["a, b", "c", ""]);
+    assert_eq!(req.header("accept").unwrap(), "a, b, c, ");
+    assert_eq!(req.header_all("x-one"), ["1"]);
+    assert_eq!(req.header_all("none"), Vec::<&str>::new());
+    assert_eq!(req.header_all("cookie"), ["a=1", "b=2"]);
+    assert_eq!((req.cookie("a"), req.cookie("b")), (Some("1"), Some("2")));
+    req.headers.insert("accept".into(), "d".into());
+    assert_eq!(req.header_all("Accept"), ["d"]);
+    let made = Request { headers: [("X-A".to_owned(), "1".to_owned())].into(), ..req };
+    assert_eq!(made.header_all("x-a"), ["1"]);
+}
+
+#[test]
+fn cookies() {
+    let headers = ["cookie", "a=1;b=x=y ;  a=2; flag; q=\"s t\"; %61=%62"];
+    let req = request(json!({"method": "GET", "target": "/", "headers": headers}), b"");
+    let value = |name: &str| req.cookie(name);
+    assert_eq!([value("a"), value("b"), value("A"), value("flag")], [Some("1"), Some("x=y"), None, None]);
+    assert_eq!([value("q"), value("%61")], [Some("\"s t\""), Some("%62")]);
+    assert_eq!(req.cookie_pairs().get_all("a"), ["1", "2"]);
+    assert_eq!(req.cookie_pairs().get("a"), Some("1"));
+    assert_eq!(get("/").cookie("a"), None);
+}
+
+#[test]
+fn urlencoded_forms() {
+    let form = |body: &[u8]| posted("Application/X-WWW-Form-URLEncoded; charset=UTF-8", body).form().unwrap();
+    let sent = form(b"name=a+b%21%26%C3%A9+100%+%zz&tag=1&&tag=2&flag&=none&bad=%FF&raw=\xff");
+    assert_eq!(sent.get("name"), Some("a b!&\u{e9} 100% %zz"));
+    assert_eq!((sent.get_all("tag"), sent.get("tag")), (vec!["1", "2"], Some("2")));
+    assert_eq!((sent.get("flag"), sent.get(""), sent.get("none")), (Some(""), Some("none"), None));
+    assert_eq!((sent.get("bad"), sent.get("raw")), (Some("\u{fffd}"), Some("\u{fffd}")));
+    assert_eq!(sent.iter().next(), Some(("name", "a b!&\u{e9} 100% %zz")));
+    assert_eq!(sent.len(), sent.into_iter().count());
+    assert!(form(b"").is_empty());
+    for content_type in ["application/json", "multipart/form-data; boundary=x", ""] {
+        assert_eq!(
+            message(posted(content_type, b"a=1").form().unwrap_err()),
+            "Bad request: Expected a body with Content-Type: application/x-www-form-urlencoded"
+        );
+    }
+    assert_eq!(form("a&".repeat(10_000).as_bytes()).len(), 10_000);
+    let too_many = posted("application/x-www-form-urlencoded", "a&".repeat(10_001).as_bytes());
+    assert_eq!(message(too_many.form().unwrap_err()), "Bad request: The form has more than 10000 fields");
 }

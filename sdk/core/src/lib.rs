@@ -8,10 +8,12 @@ pub mod ipc;
 mod json_bridge;
 mod macros;
 mod multipart;
+mod pairs;
 pub mod request;
 pub mod response;
 mod runtime;
 pub mod services;
+mod values;
 pub mod storage {
     //! [`Storage`]: JSON records by id. The same items as in [`crate::services`].
 
@@ -22,6 +24,7 @@ pub mod wire;
 
 pub use error::HandlerError;
 pub use multipart::{MultipartData, MultipartFile};
+pub use pairs::Pairs;
 pub use request::Request;
 pub use response::Response;
 #[doc(hidden)]
@@ -29,6 +32,7 @@ pub use runtime::blocking;
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use tokio;
+pub use values::Values;
 
 /// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
 #[cfg(feature = "async")]
@@ -47,7 +51,7 @@ pub mod prelude {
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
-    pub use crate::{HandlerError, MultipartData, MultipartFile, Request, Response};
+    pub use crate::{HandlerError, MultipartData, MultipartFile, Pairs, Request, Response};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;
 }

@@ -1,22 +1,28 @@
 //! Multipart forms (RFC 7578), read from bytes: a file may contain anything, also parts of the boundary.
 
-use crate::HandlerError;
+use crate::values::Place;
+use crate::{HandlerError, Pairs};
 use memchr::memmem;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::collections::HashMap;
 
 /// Most parts of one form: millions of empty parts would be an attack on memory.
 const MAX_PARTS: usize = 10_000;
 
-/// A parsed form. Of several parts with one name, the last is kept.
+/// A parsed form. Of several parts with one name, `fields` and `files` have the last; [`MultipartData::fields_named`]
+/// and [`MultipartData::files_named`] have all.
 #[derive(Debug, Clone, Default)]
 pub struct MultipartData {
     /// Text fields by name.
     pub fields: HashMap<String, String>,
     /// Uploaded files by the name of their field.
     pub files: HashMap<String, MultipartFile>,
+    /// The parts before the last one of their name.
+    earlier_fields: Vec<(String, String)>,
+    earlier_files: Vec<(String, MultipartFile)>,
 }
 
-/// A file of a form.
+/// A file of a form. Written as JSON, it is its name, its type and its size: `{"filename", "content_type", "bytes"}`.
 #[derive(Debug, Clone)]
 pub struct MultipartFile {
     /// The file name that the client gave. Do not trust it as a path.
@@ -58,6 +64,28 @@ impl MultipartData {
         self.field(name).ok_or_else(missing)
     }
 
+    /// All text fields with this name, in their order.
+    pub fn fields_named(&self, name: &str) -> Vec<&str> {
+        named(&self.earlier_fields, self.field(name), name).into_iter().map(String::as_str).collect()
+    }
+
+    /// All uploaded files with this name of their field, in their order.
+    pub fn files_named(&self, name: &str) -> Vec<&MultipartFile> {
+        named(&self.earlier_files, self.file(name), name)
+    }
+
+    /// All text: the fields, and the files of JSON, which is how browsers send the parts that scripts give a type.
+    pub fn pairs(&self) -> Pairs {
+        let text = |(name, file): (&String, &MultipartFile)| {
+            let is_json = file.content_type.contains("json");
+            is_json.then(|| (name.clone(), String::from_utf8_lossy(&file.data).into_owned()))
+        };
+        let earlier_files = self.earlier_files.iter().map(|(name, file)| (name, file));
+        let files = earlier_files.chain(&self.files).filter_map(text);
+        let fields = self.fields.iter().map(|(name, value)| (name.clone(), value.clone()));
+        Pairs::new(Place::Field, files.chain(self.earlier_fields.iter().cloned()).chain(fields).collect())
+    }
+
     /// An uploaded file, by the name of its field.
     pub fn file(&self, name: &str) -> Option<&MultipartFile> {
         self.files.get(name)
@@ -70,6 +98,27 @@ impl MultipartData {
     pub fn require_file(&self, name: &str) -> Result<&MultipartFile, HandlerError> {
         let missing = || HandlerError::BadRequest(format!("Missing required file: {name}"));
         self.file(name).ok_or_else(missing)
+    }
+}
+
+/// The last of its name goes into the map, those before it into the list.
+fn keep<T>(last: &mut HashMap<String, T>, earlier: &mut Vec<(String, T)>, name: String, value: T) {
+    if let Some(before) = last.insert(name.clone(), value) {
+        earlier.push((name, before));
+    }
+}
+
+fn named<'a, T>(earlier: &'a [(String, T)], last: Option<&'a T>, name: &str) -> Vec<&'a T> {
+    earlier.iter().filter(|(key, _)| key == name).map(|(_, value)| value).chain(last).collect()
+}
+
+impl Serialize for MultipartFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut file = serializer.serialize_struct("MultipartFile", 3)?;
+        file.serialize_field("filename", &self.filename)?;
+        file.serialize_field("content_type", &self.content_type)?;
+        file.serialize_field("bytes", &self.data.len())?;
+        file.end()
     }
 }
 
@@ -146,13 +195,13 @@ impl MultipartData {
         match parameter(disposition, "filename") {
             None => {
                 let text = String::from_utf8_lossy(data).into_owned();
-                self.fields.insert(name, text);
+                keep(&mut self.fields, &mut self.earlier_fields, name, text);
             }
             Some(filename) => {
                 let content_type = header("content-type").unwrap_or("application/octet-stream").to_owned();
                 let data = data.to_vec();
                 let file = MultipartFile { filename, content_type, data };
-                self.files.insert(name, file);
+                keep(&mut self.files, &mut self.earlier_files, name, file);
             }
         }
         Ok(())

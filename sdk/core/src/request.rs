@@ -2,10 +2,15 @@
 
 pub use crate::multipart::{MultipartData, MultipartFile};
 
-use crate::{json_bridge, HandlerError};
+use crate::values::{invalid, missing, Place, Values};
+use crate::{json_bridge, HandlerError, Pairs};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::collections::HashMap;
 use std::str::FromStr;
+
+const URLENCODED: &str = "application/x-www-form-urlencoded";
+/// Most fields of one form: millions of empty fields would be an attack on memory.
+const MAX_FIELDS: usize = 10_000;
 
 /// An HTTP request.
 ///
@@ -40,10 +45,10 @@ pub struct Request {
     /// Names this request in logs; the client gets it as `X-Request-Id`.
     #[serde(default)]
     pub request_id: String,
-    /// A body that is not UTF-8, and therefore not in `body`.
+    /// Public, so that `..req` works outside of this crate.
     #[doc(hidden)]
     #[serde(skip)]
-    pub binary_body: Vec<u8>,
+    pub received: Received,
 }
 
 impl Request {
@@ -80,8 +85,28 @@ impl Request {
     /// # Errors
     /// [`HandlerError::BadRequest`] if it is missing or does not parse.
     pub fn require_query_param<T: FromStr>(&self, key: &str) -> Result<T, HandlerError> {
-        let text = require(self.query_param(key), "query parameter", key)?;
-        text.parse().map_err(|_| invalid("query parameter", key, text))
+        let text = require(self.query_param(key), Place::QueryParameter, key)?;
+        text.parse().map_err(|_| invalid(Place::QueryParameter, key, text, ""))
+    }
+
+    /// All values of a query parameter, in the order of the query.
+    pub fn query_all(&self, name: &str) -> Vec<String> {
+        self.query_pairs().into_iter().filter(|(key, _)| key == name).map(|(_, value)| value).collect()
+    }
+
+    /// The whole query, decoded: all names and values in their order.
+    pub fn query_pairs(&self) -> Pairs {
+        let received: Vec<_> = form_urlencoded::parse(self.raw_query().as_bytes()).into_owned().collect();
+        let last: HashMap<&String, &String> = received.iter().map(|(name, value)| (name, value)).collect();
+        let is_last = |(name, value)| last.get(name) == Some(&value);
+        // A handler may have changed the map, or made the request itself.
+        let is_unchanged = last.len() == self.query.len() && self.query.iter().all(is_last);
+        Pairs::new(Place::QueryParameter, if is_unchanged { received } else { sorted(&self.query) })
+    }
+
+    /// The query as received: what follows the `?`, not decoded; empty if there is none.
+    pub fn raw_query(&self) -> &str {
+        &self.received.raw_query
     }
 
     /// The value of the route's segment `{key}`.
@@ -99,8 +124,13 @@ impl Request {
     /// # Errors
     /// [`HandlerError::BadRequest`] if the route has no such segment or its value does not parse.
     pub fn require_path_param<T: FromStr>(&self, key: &str) -> Result<T, HandlerError> {
-        let text = require(self.path_param(key), "path parameter", key)?;
-        text.parse().map_err(|_| invalid("path parameter", key, text))
+        let text = require(self.path_param(key), Place::PathParameter, key)?;
+        text.parse().map_err(|_| invalid(Place::PathParameter, key, text, ""))
+    }
+
+    /// The value of the route's segment `{name}`, to be read as a list or in another way.
+    pub fn path_values<'a>(&'a self, name: &'a str) -> Values<'a> {
+        Values::new(Place::PathParameter, name, self.path_param(name).map(String::as_str).into_iter().collect())
     }
 
     /// A header, by its name in any case.
@@ -117,7 +147,41 @@ impl Request {
     /// # Errors
     /// [`HandlerError::BadRequest`] if it is missing.
     pub fn require_header(&self, key: &str) -> Result<&String, HandlerError> {
-        require(self.header(key), "header", key)
+        require(self.header(key), Place::Header, key)
+    }
+
+    /// The values of all headers with this name in any case, one for each time it was sent.
+    pub fn header_all(&self, name: &str) -> Vec<&str> {
+        let Some(joined) = self.header(name) else { return Vec::new() };
+        let name = name.to_ascii_lowercase();
+        match self.received.repeated_headers.get(&name) {
+            // As above.
+            Some(values) if values.join(header_separator(&name)) == *joined => {
+                values.iter().map(String::as_str).collect()
+            }
+            _ => vec![joined],
+        }
+    }
+
+    /// The same, to be read as a list or in another way.
+    pub fn header_values<'a>(&'a self, name: &'a str) -> Values<'a> {
+        Values::new(Place::Header, name, self.header_all(name))
+    }
+
+    /// A cookie, as it was sent; of several with one name the first, which is the one with the longest path.
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        self.cookies().find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// All cookies, in their order.
+    pub fn cookie_pairs(&self) -> Pairs {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Pairs::new(Place::Cookie, self.cookies().map(owned).collect())
+    }
+
+    fn cookies(&self) -> impl Iterator<Item = (&str, &str)> {
+        let header = self.header("cookie").map_or("", String::as_str);
+        header.split(';').filter_map(|cookie| cookie.trim().split_once('='))
     }
 
     /// Whether the method is this one, in any case.
@@ -146,6 +210,22 @@ impl Request {
         self.media_type() == "multipart/form-data"
     }
 
+    /// The body read as a form of type `application/x-www-form-urlencoded`, as browsers send it: all names and values.
+    ///
+    /// # Errors
+    /// [`HandlerError::BadRequest`] if the content type is another, or there are more than 10 000 fields.
+    pub fn form(&self) -> Result<Pairs, HandlerError> {
+        if self.media_type() != URLENCODED {
+            return Err(HandlerError::BadRequest(format!("Expected a body with Content-Type: {URLENCODED}")));
+        }
+        let fields: Vec<_> = form_urlencoded::parse(self.bytes()).take(MAX_FIELDS + 1).collect();
+        if fields.len() > MAX_FIELDS {
+            return Err(HandlerError::BadRequest(format!("The form has more than {MAX_FIELDS} fields")));
+        }
+        let owned = fields.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned()));
+        Ok(Pairs::new(Place::Field, owned.collect()))
+    }
+
     /// The body read as a multipart form (RFC 7578): text fields and files, files byte for byte.
     ///
     /// # Errors
@@ -168,7 +248,7 @@ impl Request {
     fn bytes(&self) -> &[u8] {
         match &self.body {
             Some(text) => text.as_bytes(),
-            None => &self.binary_body,
+            None => &self.received.binary_body,
         }
     }
 
@@ -177,20 +257,42 @@ impl Request {
         match std::str::from_utf8(bytes) {
             Ok("") => {}
             Ok(text) => self.body = Some(text.to_owned()),
-            Err(_) => self.binary_body = bytes.to_vec(),
+            Err(_) => self.received.binary_body = bytes.to_vec(),
         }
     }
 }
 
-// Not generic, so that handlers do not compile the sentences again for every type they parse.
-#[inline(never)]
-fn require<'a>(value: Option<&'a String>, what: &str, key: &str) -> Result<&'a String, HandlerError> {
-    value.ok_or_else(|| HandlerError::BadRequest(format!("Missing required {what}: {key}")))
+/// The members of a map that was not received but made, in an order that is always the same.
+fn sorted(map: &HashMap<String, String>) -> Vec<(String, String)> {
+    let mut pairs: Vec<_> = map.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    pairs.sort_unstable();
+    pairs
 }
 
+/// How values of headers with one name are joined: RFC 9110 5.3 has a comma, RFC 6265 5.4 makes cookies the exception.
+pub(crate) fn header_separator(lower_case_name: &str) -> &'static str {
+    match lower_case_name {
+        "cookie" => "; ",
+        _ => ", ",
+    }
+}
+
+// Not generic, so that handlers do not compile it again for every type they parse.
 #[inline(never)]
-fn invalid(what: &str, key: &str, text: &str) -> HandlerError {
-    HandlerError::BadRequest(format!("Invalid value for {what} {key}: {text:?}"))
+fn require<'a>(value: Option<&'a String>, place: Place, key: &str) -> Result<&'a String, HandlerError> {
+    value.ok_or_else(|| missing(place, key))
+}
+
+/// What a frame brings besides the fields of SDK 0.1. Empty in a request that was made in another way.
+#[doc(hidden)]
+#[derive(Debug, Clone, Default)]
+pub struct Received {
+    /// A body that is not UTF-8, and therefore not in `body`.
+    pub(crate) binary_body: Vec<u8>,
+    /// The query, as received.
+    pub(crate) raw_query: String,
+    /// The values of headers that came several times, by their names in lower case.
+    pub(crate) repeated_headers: HashMap<String, Vec<String>>,
 }
 
 impl Default for Request {
@@ -205,7 +307,7 @@ impl Default for Request {
             params: HashMap::new(),
             client_ip: None,
             request_id: String::new(),
-            binary_body: Vec::new(),
+            received: Received::default(),
         }
     }
 }

@@ -79,18 +79,18 @@ fn rows_become_structs() {
     assert_eq!(DbResult::default().value::<i64>().unwrap(), None);
     assert_eq!(DbResult::default().first_as::<Pet>().unwrap(), None);
     let error = result.rows_as::<std::collections::HashMap<String, Option<bool>>>().unwrap_err().to_string();
-    assert!(error.starts_with("Database error: row 1 does not fit: big: invalid type: integer"), "{error}");
+    assert!(error.starts_with("Database error: row 1 does not fit: big: expected a boolean, got integer"), "{error}");
 }
 
 #[test]
 fn execute_tells_what_changed() {
     let answer = || ok(json!({"rows_affected": 3, "last_insert_id": null}), b"");
-    let (head, payload, changed) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", &[]));
+    let (head, payload, changed) = exchange(answer, |pool| DbPool::new(pool).execute("DELETE FROM t", []));
     assert_eq!(head, json!({"op": "execute"}));
     assert_eq!(json_of(&payload), json!({"sql": "DELETE FROM t", "params": []}));
     assert_eq!(changed.unwrap(), 3_u64);
     let answer = || ok(json!({"rows_affected": 1, "last_insert_id": 7}), b"");
-    let (.., inserted) = exchange(answer, |pool| DbPool::new(pool).execute_returning("INSERT", &["a"]));
+    let (.., inserted) = exchange(answer, |pool| DbPool::new(pool).execute_returning("INSERT", ["a"]));
     let inserted = inserted.unwrap();
     assert_eq!((inserted.rows_affected, inserted.last_insert_id), (1, Some(7)));
 }

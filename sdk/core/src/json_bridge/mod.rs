@@ -18,7 +18,7 @@ pub use write::{to_extended_json, to_value};
 pub(crate) use write::{to_response, MAX_EXACT_INTEGER};
 
 use crate::HandlerError;
-use error::{take_context, Context, Error};
+use error::{take_context, Context, Error, Problem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -43,20 +43,41 @@ fn read(bytes: &[u8], visit: &mut dyn FnMut(de::De<'_>)) {
     let text = if bytes.is_empty() { b"null" } else { bytes };
     match serde_json::from_slice::<node::Node<'_>>(text) {
         Ok(node) => visit(de::De(&node)),
-        Err(error) => {
-            Error::new(&error);
-        }
+        Err(error) => error::syntax(&error),
     }
 }
 
+/// What is wrong with a body, in words for who has sent it.
 #[inline(never)]
 fn bad_request(bytes: &[u8]) -> HandlerError {
-    let Context { path, message } = take_context();
-    HandlerError::BadRequest(match path.as_str() {
-        _ if bytes.is_empty() => "Invalid JSON: the request has no body".to_owned(),
-        "" => format!("Invalid JSON: {message}"),
-        path => format!("Invalid JSON at {path}: {message}"),
+    let Context { path, problem, message } = take_context();
+    HandlerError::BadRequest(match (problem, path.as_str()) {
+        _ if bytes.is_empty() => "Expected a JSON body, but the request has no body".to_owned(),
+        (Problem::Syntax, _) if !begins_like_json(bytes) => {
+            format!("Expected a JSON body, but it {}", beginning(bytes))
+        }
+        (Problem::Syntax, _) => format!("The body is not valid JSON: {message}"),
+        (Problem::Missing, "") => format!("Missing field: {message}"),
+        (Problem::Missing, path) => format!("Missing field: {path}.{message}"),
+        (Problem::Value, "") => format!("Invalid body: {message}"),
+        (Problem::Value, path) => format!("Invalid value for field {path}: {message}"),
     })
+}
+
+/// Whether what is there may be meant as JSON.
+fn begins_like_json(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii_start();
+    let words: [&[u8]; 3] = [b"true", b"false", b"null"];
+    matches!(text.first(), None | Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9'))
+        || words.iter().any(|word| text.starts_with(word))
+}
+
+fn beginning(bytes: &[u8]) -> String {
+    const SHOWN: usize = 20;
+    match std::str::from_utf8(bytes) {
+        Err(_) => "is not text".to_owned(),
+        Ok(text) => format!("begins with {:?}", text.trim_start().chars().take(SHOWN).collect::<String>()),
+    }
 }
 
 /// Reads a row of a database as a `T`.
@@ -86,9 +107,13 @@ fn from_node<T: DeserializeOwned>(node: &node::Node<'_>) -> Result<T, String> {
 
 #[inline(never)]
 fn mismatch() -> String {
-    let Context { path, message } = take_context();
+    let Context { path, problem, message } = take_context();
+    let reason = match problem {
+        Problem::Missing => format!("it has no {message}"),
+        Problem::Syntax | Problem::Value => message,
+    };
     match path.as_str() {
-        "" => message,
-        path => format!("{path}: {message}"),
+        "" => reason,
+        path => format!("{path}: {reason}"),
     }
 }

@@ -1,6 +1,7 @@
 //! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
 
 use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
+use crate::request::{header_separator, Received};
 use crate::{Request, Response};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -41,19 +42,28 @@ pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
         method: head.method,
         path: path.to_owned(),
         query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
-        headers: head.headers.0,
+        headers: head.headers.by_name,
+        body: None,
         params: head.params,
         client_ip: head.client_ip,
         request_id: head.request_id,
-        ..Request::default()
+        received: Received {
+            binary_body: Vec::new(),
+            raw_query: query.to_owned(),
+            repeated_headers: head.headers.repeated,
+        },
     };
     request.set_body_bytes(frame.body);
     Ok(request)
 }
 
-/// Header names and values in one flat list, as received, made a map with lower-case names.
+/// Header names and values in one flat list, as received, made maps with lower-case names.
 #[derive(Default)]
-struct Headers(HashMap<String, String>);
+struct Headers {
+    by_name: HashMap<String, String>,
+    /// The values of those that came several times.
+    repeated: HashMap<String, Vec<String>>,
+}
 
 impl<'de> Deserialize<'de> for Headers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -71,27 +81,29 @@ impl<'de> Visitor<'de> for HeadersVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Headers, A::Error> {
-        let mut map: HashMap<String, String> = HashMap::new();
+        let mut headers = Headers::default();
         while let Some(mut name) = list.next_element::<String>()? {
             let Some(value) = list.next_element::<String>()? else {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
                 return Err(serde::de::Error::custom(format!("header {name:?} has no value")));
             };
             name.make_ascii_lowercase();
-            match map.entry(name) {
+            match headers.by_name.entry(name) {
                 Entry::Vacant(entry) => {
                     entry.insert(value);
                 }
-                // RFC 9110 5.3 joins repeated fields with a comma; RFC 6265 5.4 makes cookies the exception.
                 Entry::Occupied(mut entry) => {
-                    let separator = if entry.key() == "cookie" { "; " } else { ", " };
+                    let name = entry.key().clone();
+                    let separator = header_separator(&name);
                     let joined = entry.get_mut();
+                    let values = headers.repeated.entry(name).or_insert_with(|| vec![joined.clone()]);
                     joined.push_str(separator);
                     joined.push_str(&value);
+                    values.push(value);
                 }
             }
         }
-        Ok(Headers(map))
+        Ok(headers)
     }
 }
 
