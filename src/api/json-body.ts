@@ -1,20 +1,28 @@
-/** Reads a JSON body and checks its type, size and syntax; the schema of the route validates its content. */
+/**
+ * Reads a JSON body, or a text that stands for one of its members, and checks its type, size and syntax; the schema of
+ * the route validates its content.
+ */
 import bodyParser from 'koa-bodyparser';
 import { AppError, toError } from '../errors.js';
 import type { ApiContext } from './context.js';
 
 const JSON_TYPES = ['application/json', 'application/*+json'];
+/** Of a member that is sent as text. */
+const TEXT_TYPES = ['text/*'];
 const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 
 /**
  * The body of the request, an object.
+ * @param textMember the member that can be sent alone, as text of any type; this one is named in errors
  * @throws AppError when there is none, when it is too large, or when it is not a JSON object
  */
-export async function readJsonBody(
+export async function readBody(
   context: ApiContext,
   limitBytes: number,
+  textMember?: { readonly member: string; readonly mediaType: string },
 ): Promise<Record<string, unknown>> {
-  requireJsonType(context);
+  const isText = textMember !== undefined && isTextBody(context);
+  if (!isText) requireJsonType(context, textMember ? [textMember.mediaType] : []);
   try {
     // The parser does not detect an aborted compressed body.
     await Promise.race([parserFor(limitBytes)(context, async () => undefined), rejectWhenAborted(context)]);
@@ -22,10 +30,15 @@ export async function readJsonBody(
     throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
   const { body } = context.request;
+  if (isText) return { [textMember.member]: body };
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
   return body as Record<string, unknown>;
+}
+
+function isTextBody({ request }: ApiContext): boolean {
+  return request.length !== 0 && typeof request.is(TEXT_TYPES) === 'string';
 }
 
 /** Never resolves; rejects when the client aborts the request before its body is complete. */
@@ -38,15 +51,18 @@ function rejectWhenAborted({ req }: ApiContext): Promise<never> {
   });
 }
 
-/** @throws AppError without a body, or with one of another type */
-export function requireJsonType(context: ApiContext): void {
+/**
+ * @param others media types that could also be sent, for the message
+ * @throws AppError without a body, or with one of another type
+ */
+export function requireJsonType(context: ApiContext, others: readonly string[] = []): void {
   // `is` returns null without a body, false for another type.
   const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
   if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
   if (type === false) {
     throw new AppError(
       'unsupported_media_type',
-      `The body must be sent as application/json, not ${context.request.type || 'without a Content-Type'}`,
+      `The body must be sent as ${['application/json', ...others].join(' or ')}, not ${context.request.type || 'without a Content-Type'}`,
     );
   }
 }
@@ -55,9 +71,10 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
   let parser = parsers.get(limitBytes);
   if (!parser) {
     parser = bodyParser({
-      enableTypes: ['json'],
-      extendTypes: { json: JSON_TYPES },
+      enableTypes: ['json', 'text'],
+      extendTypes: { json: JSON_TYPES, text: TEXT_TYPES },
       jsonLimit: `${limitBytes}b`,
+      textLimit: `${limitBytes}b`,
       strict: false,
     });
     parsers.set(limitBytes, parser);

@@ -95,8 +95,9 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
       schema: referInput(schema),
     })),
   ];
+  const text = route.text && { [route.text.mediaType]: { schema: { type: 'string' } } };
   const content = body
-    ? { 'application/json': { schema: referInput(body) } }
+    ? { 'application/json': { schema: referInput(body) }, ...text }
     : form && {
         'multipart/form-data': { schema: referInput({ ...form, propertyNames: { pattern: PART_NAME } }) },
       };
@@ -112,6 +113,7 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
         description: 'Success',
         content: {
           [route.produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(route.data)) },
+          ...(body ? {} : text),
         },
       },
       ...Object.fromEntries(

@@ -12,7 +12,7 @@ import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
-import { readJsonBody, requireJsonType } from './json-body.js';
+import { readBody, requireJsonType } from './json-body.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -29,6 +29,8 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   /** The request id, to be stored with work that outlives the request. */
   readonly id: string;
   readonly log: Logger;
+  /** Which of these media types the client prefers. */
+  prefers<T extends string>(...mediaTypes: readonly T[]): T | undefined;
   /** A header, or undefined when it was not sent. */
   header(name: string): string | undefined;
   /** The request as it came, for handlers that read a body other than JSON. */
@@ -42,6 +44,14 @@ export class Reply {
     readonly data: unknown,
     readonly headers: Readonly<Record<string, string>> = {},
     readonly warnings: readonly string[] = [],
+  ) {}
+}
+
+/** The same response as text, for a client that prefers this to JSON. */
+export class TextReply {
+  constructor(
+    readonly mediaType: string,
+    readonly text: string,
   ) {}
 }
 
@@ -93,6 +103,8 @@ interface Description {
   readonly formFiles?: number;
   /** Media type of the default response when it is not JSON. */
   readonly produces?: string;
+  /** A member of the body or of the response that can also be sent alone, as text of this type. */
+  readonly text?: { readonly member: string; readonly mediaType: string };
   /** Error codes for problems of certain members of the body. */
   readonly bodyErrors?: Readonly<Record<string, ErrorCode>>;
 }
@@ -116,7 +128,7 @@ export interface RouteDefinition<
   handle(
     request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>, Content>,
     deps: ApiDependencies,
-  ): Promise<Static<Data> | Reply>;
+  ): Promise<Static<Data> | Reply | TextReply>;
 }
 
 /** A route, as served and described. */
@@ -186,12 +198,18 @@ export function defineRoute<
               content: content as Content,
               id: context.state.requestId,
               log: context.state.log,
+              prefers: (...types) => types.find((type) => type === context.accepts([...types])),
               header: (name) => context.get(name) || undefined,
               raw: context.req,
             },
             deps,
           )
           .finally(() => form?.remove());
+        if (result instanceof TextReply) {
+          context.body = result.text;
+          context.type = result.mediaType;
+          return;
+        }
         const reply = result instanceof Reply ? result : new Reply(status, result);
         context.status = reply.status;
         context.set(reply.headers);
@@ -201,7 +219,8 @@ export function defineRoute<
         requireJsonType(context);
         await streamedBody.read(context, deps, answer);
       } else {
-        await answer(body ? await readJsonBody(context, deps.config.API_BODY_LIMIT_BYTES) : {});
+        const limit = deps.config.API_BODY_LIMIT_BYTES;
+        await answer(body ? await readBody(context, limit, definition.text) : {});
       }
     },
   };

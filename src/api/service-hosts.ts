@@ -1,9 +1,13 @@
 /** Waits until the actor hosts have reconciled the desired state of a service. */
 import { awaitLiveNodes } from '../reconcile/nodes.js';
+import type { BoundService } from '../store/bindings.js';
 import { liveNodes } from '../store/nodes.js';
 import { observationsOfService, type ServiceObservation } from '../store/service-activity.js';
 import { findService } from '../store/services.js';
 import type { ApiDependencies } from './api-dependencies.js';
+
+/** An actor host that takes longer than this reconciles a changed binding later. */
+const NOTICE_MS = 5_000;
 
 type HostDependencies = Pick<ApiDependencies, 'store' | 'changes'>;
 
@@ -36,4 +40,14 @@ export function awaitHosts(
     // Observations are deleted with their service.
     return (await findService(store, service.id)) ? undefined : [];
   });
+}
+
+/** Waits until changed bindings of services apply to running handlers. */
+export async function awaitBindings(
+  deps: HostDependencies,
+  services: readonly BoundService[],
+): Promise<void> {
+  if (services.length === 0) return;
+  const hosts = await liveActorHosts(deps);
+  await Promise.all(services.map((service) => awaitHosts(deps, hosts, service, NOTICE_MS)));
 }

@@ -6,6 +6,8 @@ import type { Operation } from './openapi/document.js';
 
 /** A parsed and validated API. */
 export interface ImportedApi {
+  /** What was read. */
+  readonly kind: 'document' | 'bundle';
   /** `info.title` of the document; without a document, the name in the bundle's manifest or a default. Never empty. */
   readonly title: string;
   readonly description: string | null;
@@ -17,10 +19,19 @@ export interface ImportedApi {
    * Crates for all handlers of a bundle; null for a document, and for a bundle whose manifest has no `dependencies`.
    */
   readonly dependencies: Dependencies | null;
+  /** Services that the handlers of a bundle use. */
+  readonly bindings: readonly ServiceBinding[];
   /** Messages for users about parts that were left out or look wrong. */
   readonly warnings: readonly string[];
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
+}
+
+/** A service that exists already, and the name that handlers use. */
+export interface ServiceBinding {
+  readonly poolId: string;
+  /** The name of the service. */
+  readonly service: string;
 }
 
 /** One endpoint of an imported API. */

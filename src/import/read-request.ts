@@ -64,7 +64,17 @@ async function readSpec(spec: string, limits: RequestLimits): Promise<ImportedAp
   try {
     const { title, description, basePath, operations, warnings } = await readOpenApi(spec, limits);
     const endpoints = operations.map((operation) => endpointOf(operation, title, null));
-    return { title, description, basePath, endpoints, dependencies: null, warnings, problems: [] };
+    return {
+      kind: 'document',
+      title,
+      description,
+      basePath,
+      endpoints,
+      dependencies: null,
+      bindings: [],
+      warnings,
+      problems: [],
+    };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     throw new AppError(thrown.code, `body.spec: ${thrown.message}`, thrown.extras, { cause: thrown });

@@ -1,7 +1,9 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
 import { AppError } from '../errors.js';
 import { KeyedQueue } from '../util/keyed-queue.js';
+import type { BoundService } from './bindings.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
+import { bindServices, type ServiceBinding } from './import-bindings.js';
 import { endpointsNotAmong } from './import-rows.js';
 import { type ImportScope, type ImportTarget, openScope } from './import-scope.js';
 import {
@@ -22,11 +24,22 @@ interface UnmatchedHandler {
 }
 
 /** The row of an import, without its outcome. */
-type BundleRecord = Omit<NewImport, 'title' | 'outcome'>;
+type ImportRecord = Omit<NewImport, 'title' | 'outcome'>;
 
 export interface ImportToApply extends ApiToImport {
+  /** A document comes without handlers. */
+  readonly kind: 'document' | 'bundle';
   readonly warnings: readonly string[];
   readonly problems: readonly UnmatchedHandler[];
+  readonly bindings: readonly ServiceBinding[];
+}
+
+/** What an import has done, or would do. */
+export interface AppliedImport {
+  readonly outcome: ImportOutcome;
+  /** The services that it has bound, with their new versions. */
+  readonly bound: readonly BoundService[];
+  readonly isNewCollection: boolean;
 }
 
 /** Endpoints named individually in warnings of one kind; the others are counted. */
@@ -41,67 +54,107 @@ const NAMED_REPLACED = 50;
 const turns = new KeyedQueue();
 
 /**
- * @param record makes the row of the import, which a bundle has; undefined for a document, which comes without handlers
- * @throws AppError not_found, domain_mismatch, route_taken, invalid_input, invalid_spec, import_busy
+ * Stores an import and its row.
+ * @throws AppError not_found, domain_mismatch, route_taken, invalid_input, invalid_spec, invalid_bundle, import_busy
  */
 export function applyImport(
   store: Store,
   target: ImportTarget,
   api: ImportToApply,
-  record?: BundleRecord,
-): Promise<ImportOutcome> {
+  record: ImportRecord,
+): Promise<AppliedImport> {
+  return inTurn(store, target, async (tx, claim) => {
+    const applied = await writeImport(tx, target, api, claim);
+    await recordImport(tx, { ...record, title: api.title, outcome: applied.outcome });
+    return applied;
+  });
+}
+
+/**
+ * What `applyImport` would do and how it would fail, without any change: the import is written and rolled back.
+ * @throws AppError as `applyImport`
+ */
+export async function planImport(
+  store: Store,
+  target: ImportTarget,
+  api: ImportToApply,
+): Promise<AppliedImport> {
+  let planned: AppliedImport | undefined;
+  const rollback = new Error('This import is a dry run');
+  try {
+    await inTurn(store, target, async (tx, claim) => {
+      planned = await writeImport(tx, target, api, claim);
+      throw rollback;
+    });
+  } catch (thrown) {
+    if (thrown !== rollback) throw thrown;
+  }
+  if (!planned) throw new Error('A dry run has ended without its result');
+  return planned;
+}
+
+/** Runs an import in a transaction. @param write calls `claim` with the routes that it is about to write */
+function inTurn<T>(
+  store: Store,
+  target: ImportTarget,
+  write: (tx: Store, claim: (next: readonly RouteClaim[]) => void) => Promise<T>,
+): Promise<T> {
   const { domain, domainId, createCollection } = target;
-  const apply = () => writeImport(store, target, api, record);
+  const run = () => {
+    let claims: readonly RouteClaim[] = [];
+    const claim = (next: readonly RouteClaim[]) => {
+      claims = next;
+    };
+    return namingRouteOwner(store, { claims: () => claims }, () =>
+      transaction(store, (tx) => write(tx, claim)),
+    ).catch((thrown: unknown) => {
+      throw isLockTimeout(thrown) ? busy(target, thrown) : thrown;
+    });
+  };
   // Always in this order: first the domain, then the collection.
   return turns.run(`domain ${domain}`, () =>
-    createCollection ? turns.run(`collections of ${domainId}`, apply) : apply(),
+    createCollection ? turns.run(`collections of ${domainId}`, run) : run(),
   );
 }
 
 async function writeImport(
-  store: Store,
+  tx: Store,
   target: ImportTarget,
   api: ImportToApply,
-  record: BundleRecord | undefined,
-): Promise<ImportOutcome> {
-  let claims: readonly RouteClaim[] = [];
-  return namingRouteOwner(store, { claims: () => claims }, () =>
-    transaction(store, async (tx) => {
-      const scope = await openScope(tx, target, api);
-      const written = await writeEndpoints(tx, scope, api, (next) => {
-        claims = next;
-      });
-      const { created, updated, endpoints, unhandled, replaced } = written;
-      const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
-      const outcome: ImportOutcome = {
-        collection: scope.collection && {
-          id: scope.collection.id,
-          name: scope.collection.name,
-          base_path: scope.collection.base_path,
-        },
-        created,
-        updated,
-        endpoints,
-        problems: api.problems.map(({ name, handler, message }) => ({
-          endpoint_id: (name !== null && ids.get(name)) || null,
-          name,
-          handler,
-          message,
-        })),
-        warnings: [
-          ...api.warnings,
-          ...replacedWarnings(replaced),
-          ...(record ? unhandledWarnings(unhandled) : []),
-          ...scope.warnings,
-          ...(await lossWarnings(tx, scope, api, written)),
-        ],
-      };
-      if (record) await recordImport(tx, { ...record, title: api.title, outcome });
-      return outcome;
-    }),
-  ).catch((thrown: unknown) => {
-    throw isLockTimeout(thrown) ? busy(target, thrown) : thrown;
-  });
+  claim: (claims: readonly RouteClaim[]) => void,
+): Promise<AppliedImport> {
+  const scope = await openScope(tx, target, api);
+  const written = await writeEndpoints(tx, scope, api, claim);
+  const { created, updated, endpoints, unhandled, replaced } = written;
+  const handled = endpoints.filter(({ handler }) => handler !== null).map(({ id }) => id);
+  const { bound, warnings: bindingWarnings } = await bindServices(tx, handled, api.bindings);
+  const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
+  const { collection } = scope;
+  const outcome: ImportOutcome = {
+    collection: collection && {
+      id: collection.id,
+      name: collection.name,
+      base_path: collection.base_path,
+    },
+    created,
+    updated,
+    endpoints,
+    problems: api.problems.map(({ name, handler, message }) => ({
+      endpoint_id: (name !== null && ids.get(name)) || null,
+      name,
+      handler,
+      message,
+    })),
+    warnings: [
+      ...api.warnings,
+      ...replacedWarnings(replaced),
+      ...(api.kind === 'bundle' ? unhandledWarnings(unhandled) : []),
+      ...bindingWarnings,
+      ...scope.warnings,
+      ...(await lossWarnings(tx, scope, api, written)),
+    ],
+  };
+  return { outcome, bound, isNewCollection: scope.isNewCollection };
 }
 
 function busy({ domain }: ImportTarget, cause: unknown): AppError {

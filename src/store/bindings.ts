@@ -68,8 +68,8 @@ export async function deleteBindings(
   });
 }
 
-/** Actor hosts hold the bindings of a service under its version. */
-async function incrementVersion(store: Store, id: string): Promise<BoundService> {
+/** Actor hosts hold the bindings of a service under its version: it grows with each change of them. */
+export async function incrementVersion(store: Store, id: string): Promise<BoundService> {
   const [service] = await store
     .knex<Service>('services')
     .where({ id })

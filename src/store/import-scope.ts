@@ -20,6 +20,8 @@ export interface ImportTarget {
 export interface ImportScope {
   readonly domain: string;
   readonly collection: Collection | null;
+  /** This import has made it. */
+  readonly isNewCollection: boolean;
   /** The prefix of all routes. */
   readonly basePath: string | null;
   readonly warnings: readonly string[];
@@ -38,10 +40,11 @@ export async function openScope(
   await tx.knex.raw("SELECT set_config('lock_timeout', ?, true)", [String(LOCK_WAIT_MS)]);
   // One import of a domain at a time, so that the second finds the rows of the first. Locked before any row.
   await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('import ' || ?, 0))", [target.domain]);
-  const collection = await collectionOf(tx, target, api);
+  const { collection, isNew } = await collectionOf(tx, target, api);
   return {
     domain: target.domain,
     collection,
+    isNewCollection: isNew,
     basePath: collection?.base_path ?? api.basePath,
     warnings: collection ? basePathWarnings(collection, api.basePath) : [],
   };
@@ -51,25 +54,28 @@ async function collectionOf(
   tx: Store,
   target: ImportTarget,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
-): Promise<Collection | null> {
+): Promise<{ readonly collection: Collection | null; readonly isNew: boolean }> {
   const { domain, domainId, collectionId, createCollection: create } = target;
   if (domainId !== null) await lockDomain(tx, domain, domainId, create);
-  if (collectionId !== null) return lockCollection(tx, domain, domainId, collectionId);
-  if (!create || domainId === null) return null;
+  if (collectionId !== null) {
+    return { collection: await lockCollection(tx, domain, domainId, collectionId), isNew: false };
+  }
+  if (!create || domainId === null) return { collection: null, isNew: false };
   const existing = await tx
     .knex<Collection>('collections')
     .where({ domain_id: domainId, name: api.title })
     .orderBy(['created_at', 'id'])
     .forShare()
     .first();
-  if (existing) return existing;
-  return createCollection(tx, {
+  if (existing) return { collection: existing, isNew: false };
+  const collection = await createCollection(tx, {
     domain_id: domainId,
     name: api.title,
     description: api.description,
     base_path: api.basePath,
     enabled: true,
   });
+  return { collection, isNew: true };
 }
 
 /**

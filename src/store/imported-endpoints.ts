@@ -40,7 +40,7 @@ export interface EndpointToImport {
   readonly handler: { readonly file: string; readonly code: string } | null;
 }
 
-/** An endpoint that was created or updated. */
+/** An endpoint of an import. */
 export interface ImportedRow {
   readonly id: string;
   readonly name: string;
@@ -49,6 +49,10 @@ export interface ImportedRow {
   readonly status: EndpointStatus;
   /** File of its handler in the bundle. */
   readonly handler: string | null;
+  /** What the import has done to it; it may be as before already. */
+  readonly change: 'created' | 'updated' | 'unchanged';
+  /** Where its code is from: the bundle, generated from the document, or kept, because a user wrote it. */
+  readonly code: 'handler' | 'generated' | 'kept';
 }
 
 /** An endpoint without a handler in the import. */
@@ -134,15 +138,18 @@ export async function writeEndpoints(
     const changes = [];
     for (const item of chunk) {
       const before = existing.get(`${item.endpoint.method} ${item.route_key}`);
-      if (before) {
-        const change = changeOf(before, item, api);
-        if (change) changes.push(change);
-      } else {
-        additions.push(additionOf(item, scope, api));
-      }
-      rows.push(rowOf(item, before ?? additions.at(-1)));
+      const changed = before && changeOf(before, item, api);
+      const change = !before ? 'created' : changed?.is_visible ? 'updated' : 'unchanged';
+      if (changed) changes.push(changed);
+      if (!before) additions.push(additionOf(item, scope, api));
       const { name, handler } = item.endpoint;
-      if (!handler) unhandled.push({ name, keepsCode: before !== undefined && hasOwnCode(before) });
+      const keepsCode = !handler && before !== undefined && hasOwnCode(before);
+      rows.push({
+        ...rowOf(item, before ?? additions.at(-1)),
+        change,
+        code: handler ? 'handler' : keepsCode ? 'kept' : 'generated',
+      });
+      if (!handler) unhandled.push({ name, keepsCode });
       else if (before && replacesOwnCode(before, handler)) replaced.push({ name, file: handler.file });
     }
     created += additions.length;
@@ -287,7 +294,7 @@ function noneAsNull(dependencies: Dependencies | null): Dependencies | null {
 function rowOf(
   { endpoint, path }: Placed,
   stored: { readonly id: string; readonly status: EndpointStatus } | undefined,
-): ImportedRow {
+): Omit<ImportedRow, 'change' | 'code'> {
   if (!stored) throw new Error(`${endpoint.method} ${endpoint.path} was neither created nor updated`);
   const { name, method, handler } = endpoint;
   return { id: stored.id, name, path, method, status: stored.status, handler: handler?.file ?? null };

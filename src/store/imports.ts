@@ -1,4 +1,7 @@
-/** The table `imports`: imported bundles and their outcomes. Their handlers are in `import-handlers.ts`. */
+/**
+ * The table `imports`: imported documents and bundles, and their outcomes. The handlers of bundles are in
+ * `import-handlers.ts`.
+ */
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
 import { insertHandlers } from './import-handlers.js';

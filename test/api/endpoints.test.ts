@@ -50,6 +50,57 @@ describe('endpoints', () => {
     expect(endpoint.updated_at).to.match(TIMESTAMP);
   });
 
+  describe('shows and takes code by itself', () => {
+    const CODE = 'use rust_edge_gateway_sdk::prelude::*;\n// "ü" \u{1f980}\n';
+    const rust = (type: string) => ({ headers: { 'content-type': type } });
+
+    it('as text', async () => {
+      const { id } = await create();
+      const none = await api.get(`/api/endpoints/${id}/code`);
+      expect(none).to.include({ status: 200, body: undefined });
+      expect(none.headers['content-type']).to.equal('text/x-rust; charset=utf-8');
+      for (const type of ['text/x-rust', 'text/plain; charset=utf-8']) {
+        const changed = await api.put(`/api/endpoints/${id}/code`, CODE, rust(type));
+        expect(expectData<Endpoint>(changed)).to.include({ id, code: CODE });
+        expect((await api.get(`/api/endpoints/${id}/code`)).body).to.equal(CODE);
+        await api.put(`/api/endpoints/${id}/code`, '// another', rust(type));
+      }
+    });
+
+    it('as JSON', async () => {
+      const { id } = await create();
+      const asJson = async () =>
+        expectData(
+          await api.get(`/api/endpoints/${id}/code`, {
+            headers: { accept: 'application/json, text/plain, */*' },
+          }),
+        );
+      expect(await asJson()).to.deep.equal({ code: null });
+      expectData(await api.put(`/api/endpoints/${id}/code`, { code: CODE }));
+      expect(await asJson()).to.deep.equal({ code: CODE });
+      expectData(await api.put(`/api/endpoints/${id}/code`, { code: null }));
+      expect(await asJson()).to.deep.equal({ code: null });
+    });
+
+    it('and nothing else', async () => {
+      const { id } = await create({ code: CODE });
+      const path = `/api/endpoints/${id}/code`;
+      const put = (body: unknown, type: string) => api.put(path, body, rust(type));
+      expectFailure(
+        await put(CODE, 'application/xml'),
+        'unsupported_media_type',
+        /application\/json or text\/x-rust/,
+      );
+      expectFailure(await put({ cod: '' }, 'application/json'), 'invalid_input', /did you mean "code"/);
+      expectFailure(await put({}, 'application/json'), 'invalid_input', /^body\.code: is required/);
+      expectFailure(await put('a\u0000', 'text/x-rust'), 'invalid_input', /^body\.code: must not have NUL/);
+      expectFailure(await put('', 'text/x-rust'), 'invalid_input', /^body: is required/);
+      expectFailure(await api.get(`/api/endpoints/${NO_ID}/code`), 'not_found', /./);
+      expectFailure(await api.put(`/api/endpoints/${NO_ID}/code`, { code: CODE }), 'not_found', /./);
+      expect((await api.get(path)).body).to.equal(CODE);
+    });
+  });
+
   it('refuses a member that is almost a known one, and names both', async () => {
     const { id } = await create();
     for (const [wrong, meant] of [

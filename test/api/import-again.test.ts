@@ -1,9 +1,9 @@
 /** Importing an API again after it has changed: what is replaced, what is kept, and what is said about it. */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { applyImport, type ImportToApply } from '../../src/store/apply-import.js';
+import type { ImportToApply } from '../../src/store/apply-import.js';
 import type { Database } from '../../src/store/database.js';
 import { findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
+import { EMPTY_API, storeImport } from '../support/imports.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
 type Change = Partial<Omit<ImportToApply, 'endpoints'>>;
@@ -25,12 +25,7 @@ describe('importing again', () => {
 
   /** @param handlers the code of each operation, null for one without handler */
   const apiOf = (handlers: Readonly<Record<string, string | null>>, change: Change = {}): ImportToApply => ({
-    title: 'Pets',
-    description: null,
-    basePath: null,
-    dependencies: null,
-    warnings: [],
-    problems: [],
+    ...EMPTY_API,
     ...change,
     endpoints: Object.entries(handlers).map(([name, code]) => ({
       name,
@@ -43,14 +38,9 @@ describe('importing again', () => {
   });
   const place = () => ({ domain, domainId: null, collectionId: null, createCollection: false });
   const importDocument = (handlers: Readonly<Record<string, string | null>>, change?: Change) =>
-    applyImport(store, place(), apiOf(handlers, change));
+    storeImport(store, place(), apiOf(handlers, change));
   const importBundle = (handlers: Readonly<Record<string, string | null>>, change?: Change) =>
-    applyImport(store, place(), apiOf(handlers, change), {
-      id: randomUUID(),
-      compile: false,
-      start: false,
-      request_id: 'request',
-    });
+    storeImport(store, place(), apiOf(handlers, { kind: 'bundle', ...change }));
 
   describe('names lost operations', () => {
     it('also when the title has changed', async () => {

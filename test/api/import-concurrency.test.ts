@@ -3,13 +3,14 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import { AppError } from '../../src/errors.js';
-import { applyImport, type ImportToApply } from '../../src/store/apply-import.js';
+import type { ImportToApply } from '../../src/store/apply-import.js';
 import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';
 import { type Database, openDatabase, transaction } from '../../src/store/database.js';
 import { createDomain, updateDomain } from '../../src/store/domains.js';
 import { createEndpoint, listEndpoints, updateEndpoint } from '../../src/store/endpoints.js';
 import { openScope } from '../../src/store/import-scope.js';
 import { eventually } from '../support/eventually.js';
+import { EMPTY_API, storeImport } from '../support/imports.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
 describe('imports and other changes at the same time', () => {
@@ -28,12 +29,8 @@ describe('imports and other changes at the same time', () => {
 
   /** An API of so many endpoints, in this order. */
   const apiOf = (title: string, numbers: readonly number[], code: string): ImportToApply => ({
+    ...EMPTY_API,
     title,
-    description: null,
-    basePath: null,
-    dependencies: null,
-    warnings: [],
-    problems: [],
     endpoints: numbers.map((number) => ({
       name: `p${number}`,
       method: 'GET',
@@ -50,7 +47,7 @@ describe('imports and other changes at the same time', () => {
     const numbers = upTo(150);
     const outcomes = await Promise.all(
       upTo(6).map((time) =>
-        applyImport(store, alone, apiOf('A', time % 2 ? numbers : [...numbers].reverse(), `// ${time}`)),
+        storeImport(store, alone, apiOf('A', time % 2 ? numbers : [...numbers].reverse(), `// ${time}`)),
       ),
     );
     expect(outcomes.reduce((sum, { created }) => sum + created, 0)).to.equal(150);
@@ -75,8 +72,8 @@ describe('imports and other changes at the same time', () => {
       );
     };
     for (const round of upTo(25)) {
-      attempt(applyImport(store, target, apiOf('B', upTo(40), `// ${round}`)));
-      attempt(applyImport(store, alone, apiOf('A', upTo(160).reverse(), `// ${round}`)));
+      attempt(storeImport(store, target, apiOf('B', upTo(40), `// ${round}`)));
+      attempt(storeImport(store, alone, apiOf('A', upTo(160).reverse(), `// ${round}`)));
       attempt(updateDomain(store, domainId, { enabled: round % 2 === 0 }));
       attempt(updateCollection(store, collectionId, { base_path: round % 2 ? '/b' : '/c' }));
       const [endpoint] = await listEndpoints(store, { collection_id: collectionId });
@@ -125,12 +122,12 @@ describe('imports and other changes at the same time', () => {
     try {
       let imports: Promise<unknown>[] = [];
       await whileLocked(async () => {
-        imports = upTo(12).map((time) => applyImport(small, alone, apiOf('C', [time], '// c')));
+        imports = upTo(12).map((time) => storeImport(small, alone, apiOf('C', [time], '// c')));
         await eventually(async () => expect(await blocked()).to.equal(1));
         // Another connection is left, and those of other domains take their turn.
         expect(await listEndpoints(small, { domain: 'nobody.example' })).to.deep.equal([]);
         const elsewhere = { ...alone, domain: 'elsewhere.example' };
-        expect(await applyImport(small, elsewhere, apiOf('C', [1], '// c'))).to.include({ created: 1 });
+        expect(await storeImport(small, elsewhere, apiOf('C', [1], '// c'))).to.include({ created: 1 });
         expect(await blocked()).to.equal(1);
       });
       await Promise.all(imports);
@@ -141,14 +138,14 @@ describe('imports and other changes at the same time', () => {
 
   it('fail when they wait for too long', async () => {
     await whileLocked(async () => {
-      const error = await applyImport(store, alone, apiOf('D', [900], '// d')).catch(
+      const error = await storeImport(store, alone, apiOf('D', [900], '// d')).catch(
         (thrown: unknown) => thrown,
       );
       if (!(error instanceof AppError)) throw error;
       expect(error).to.include({ code: 'import_busy', status: 503 });
       expect(error.message).to.include(`"${host}"`).and.include('nothing was imported');
     });
-    expect(await applyImport(store, alone, apiOf('D', [900], '// d'))).to.include({ created: 1 });
+    expect(await storeImport(store, alone, apiOf('D', [900], '// d'))).to.include({ created: 1 });
   });
 
   it('create one collection, with the host or with any', async () => {

@@ -13,6 +13,8 @@ const ENDPOINT: ImportedEndpoint = {
   handler: { file: 'list_pets.rs', code: '// list' },
 };
 const API: ImportedApi = {
+  kind: 'document',
+  bindings: [],
   title: 'Pets',
   description: null,
   basePath: null,

@@ -5,7 +5,6 @@ import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverBuilds } from '../../jobs/recover.js';
 import { buildJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
-import { applyImport } from '../../src/store/apply-import.js';
 import {
   type BuildAttempt,
   claimBuild,
@@ -15,6 +14,7 @@ import {
 } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
+import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
@@ -43,16 +43,12 @@ describe('lost builds', () => {
 
   /** Endpoints that an import has made, with one build. */
   async function sharedBuild(paths: readonly string[]) {
-    const { endpoints } = await applyImport(
+    const { endpoints } = await storeImport(
       store,
       { domain: '*', domainId: null, collectionId: null, createCollection: false },
       {
+        ...EMPTY_API,
         title: 'Shared',
-        description: null,
-        basePath: null,
-        dependencies: null,
-        warnings: [],
-        problems: [],
         endpoints: paths.map((path) => ({
           name: path,
           method: 'GET' as const,

@@ -5,7 +5,6 @@ import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverImports } from '../../jobs/recover-imports.js';
 import { handlerJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
-import { applyImport } from '../../src/store/apply-import.js';
 import type { Database } from '../../src/store/database.js';
 import {
   claimHandler,
@@ -15,6 +14,7 @@ import {
 } from '../../src/store/import-handlers.js';
 import { findImport, type Import } from '../../src/store/imports.js';
 import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
@@ -37,16 +37,14 @@ describe('lost imports', () => {
   async function stored(handlers: number): Promise<HandlerAttempt[]> {
     const title = `Bundle ${randomUUID()}`;
     const id = randomUUID();
-    const { endpoints } = await applyImport(
+    const { endpoints } = await storeImport(
       store,
       { domain: '*', domainId: null, collectionId: null, createCollection: false },
       {
+        ...EMPTY_API,
+        kind: 'bundle',
         title,
-        description: null,
         basePath: `/${id}`,
-        dependencies: null,
-        warnings: [],
-        problems: [],
         endpoints: Array.from({ length: handlers }, (_, number) => ({
           name: `h${number}`,
           method: 'GET' as const,
@@ -56,7 +54,7 @@ describe('lost imports', () => {
           handler: { file: `h${number}.rs`, code: `// ${number}` },
         })),
       },
-      { id, compile: true, start: false, request_id: 'request' },
+      { id, compile: true },
     );
     return endpoints.map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
   }

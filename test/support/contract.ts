@@ -33,6 +33,11 @@ export function assertDescribed(method: string, url: string, response: HttpRespo
     throw new Error(`${place} is described without a body`);
   }
   if (!content || !('application/json' in content)) return;
+  const [mediaType = ''] = response.headers['content-type']?.split(';') ?? [];
+  if (mediaType !== 'application/json') {
+    if (!(mediaType in content)) throw new Error(`${place} is not described as ${mediaType}`);
+    return;
+  }
   const pointer = [
     path,
     method.toLowerCase(),

@@ -1,20 +1,17 @@
 /** Bindings: which services the code of an endpoint may use. */
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
-import { type BoundService, createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
+import { createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findService } from '../../store/services.js';
-import type { ApiDependencies } from '../api-dependencies.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { awaitHosts, liveActorHosts } from '../service-hosts.js';
+import { awaitBindings } from '../service-hosts.js';
 import { BindingView, CreateBinding, UnbindParams, Unbound } from './schema.js';
 
 const tag = 'Endpoints';
 const presentBinding = presenter(BindingView);
-/** An actor host that takes longer than this reconciles the change later. */
-const NOTICE_MS = 5_000;
 
 export const bindingRoutes = [
   defineRoute({
@@ -42,7 +39,7 @@ export const bindingRoutes = [
     errors: ['pool_id_taken'],
     handle: async ({ params: { id }, body }, deps) => {
       const { binding, service } = await createBinding(deps.store, { endpoint_id: id, ...body });
-      await awaitBinding(deps, service);
+      await awaitBindings(deps, [service]);
       return presentBinding(binding);
     },
   }),
@@ -65,13 +62,8 @@ export const bindingRoutes = [
           `The service ${service_id} is not bound to the endpoint ${endpoint_id}`,
         );
       }
-      await awaitBinding(deps, deleted.service);
+      await awaitBindings(deps, [deleted.service]);
       return { endpoint_id, service_id, unbound: true as const, pool_ids: deleted.poolIds };
     },
   }),
 ];
-
-/** Waits until the changed bindings apply to running handlers. */
-async function awaitBinding(deps: ApiDependencies, service: BoundService): Promise<void> {
-  await awaitHosts(deps, await liveActorHosts(deps), service, NOTICE_MS);
-}

@@ -10,12 +10,13 @@ import {
   listEndpoints,
   updateEndpoint,
 } from '../../store/endpoints.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, TextReply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
 import {
   CreateEndpoint,
   ENDPOINT_DEFAULTS,
+  EndpointCode,
   EndpointFilter,
   EndpointSummary,
   EndpointView,
@@ -23,6 +24,8 @@ import {
 } from './schema.js';
 
 const tag = 'Endpoints';
+/** The media type of Rust, which has none that is registered. */
+const RUST = 'text/x-rust';
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
 
 export const endpointRoutes = [
@@ -107,6 +110,34 @@ export const endpointRoutes = [
       });
       return presentEndpoint(requireFound(updated, 'endpoint', id));
     },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/code',
+    summary: 'Show the code of an endpoint: its text, or JSON to a client that prefers this',
+    tag,
+    params: IdParams,
+    data: EndpointCode,
+    text: { member: 'code', mediaType: RUST },
+    handle: async ({ params: { id }, prefers }, { store }) => {
+      const { code } = requireFound(await findEndpoint(store, id), 'endpoint', id);
+      const asText = prefers(RUST, 'text/plain', 'application/json') !== 'application/json';
+      return asText ? new TextReply(RUST, code ?? '') : { code };
+    },
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path: '/api/endpoints/{id}/code',
+    summary: 'Replace the code of an endpoint. Running code is kept until the next compile and start',
+    tag,
+    params: IdParams,
+    body: EndpointCode,
+    text: { member: 'code', mediaType: RUST },
+    data: EndpointView,
+    handle: async ({ params: { id }, body: { code } }, { store }) =>
+      presentEndpoint(requireFound(await updateEndpoint(store, id, { code }), 'endpoint', id)),
   }),
 
   defineRoute({

@@ -7,7 +7,7 @@ import { Description, Enabled, Id, Name, nullable, oneOf, optional, Timestamp } 
 
 const Path = Type.String({
   format: 'route-path',
-  description: 'URL path pattern; a {parameter} fills a whole segment, e.g. /items/{id}',
+  description: 'URL path pattern, e.g. /items/{id}, /reports/{id}.json or /files/{*path}',
 });
 const EndpointMethod = oneOf(ENDPOINT_METHODS);
 const DomainName = Type.String({
@@ -69,6 +69,9 @@ export const EndpointSummary = Type.Pick(
 export const CreateEndpoint = Type.Object({ ...REQUIRED, ...optional({ ...OPTIONAL, enabled: Enabled }) });
 
 export const UpdateEndpoint = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));
+
+/** The code of an endpoint, by itself. */
+export const EndpointCode = Type.Object({ code: Code }, { title: 'EndpointCode' });
 
 export const EndpointFilter = Type.Object({
   domain: Type.Optional(DomainName),

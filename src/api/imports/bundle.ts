@@ -1,4 +1,4 @@
-/** Imports of bundles: stores them, enqueues jobs that compile and start their handlers, waits for these. */
+/** Imports: stores them, enqueues jobs that compile and start the handlers of a bundle, waits for these. */
 import { randomUUID } from 'node:crypto';
 import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
@@ -12,6 +12,7 @@ import { liveNodes } from '../../store/nodes.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { awaitBindings } from '../service-hosts.js';
 import { presentResult } from './present.js';
 
 export interface BundleOptions {
@@ -41,15 +42,12 @@ export async function startBundleImport(
     if (start) await requireGateways(deps);
   }
   const id = randomUUID();
-  const { endpoints } = await applyImport(store, target, api, {
-    id,
-    compile,
-    start,
-    request_id: request.id,
-  });
+  const record = { id, compile, start, request_id: request.id };
+  const { outcome, bound } = await applyImport(store, target, api, record);
+  await awaitBindings(deps, bound);
   if (hasJobs) {
     const settled = start ? await settleUnchanged(deps, id) : new Set<string>();
-    const handlers = endpoints
+    const handlers = outcome.endpoints
       .filter((endpoint) => endpoint.handler !== null && !settled.has(endpoint.id))
       .map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
     if (handlers.length > 0) await enqueue(deps, id, handlers, request);

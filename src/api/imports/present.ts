@@ -1,17 +1,41 @@
 /** Converts rows of imports to API responses. */
 import type { Static } from '@sinclair/typebox';
+import type { AppliedImport } from '../../store/apply-import.js';
 import type { ImportHandler, ImportHandlerCounts } from '../../store/import-handlers.js';
 import type { Import, ImportOutcome } from '../../store/imports.js';
-import type { BundleImported, HandlerView, ImportView, OpenApiImported } from './schema.js';
+import type { BundleImported, HandlerView, ImportPlan, ImportView, OpenApiImported } from './schema.js';
 
 type ImportErrors = Static<typeof BundleImported>['errors'];
 
-export function presentOpenApiImport(outcome: ImportOutcome): Static<typeof OpenApiImported> {
+/** @param id of the import */
+export function presentOpenApiImport(id: string, outcome: ImportOutcome): Static<typeof OpenApiImported> {
   return {
+    import_id: id,
     collection: outcome.collection,
     endpoints_created: outcome.created,
     endpoints_updated: outcome.updated,
     endpoints: outcome.endpoints.map(({ id, name, path, method }) => ({ id, name, path, method })),
+  };
+}
+
+/** The response to a dry run. */
+export function presentPlan({ outcome, isNewCollection }: AppliedImport): Static<typeof ImportPlan> {
+  const { collection, created, updated, endpoints } = outcome;
+  return {
+    dry_run: true,
+    collection: collection && { ...collection, id: isNewCollection ? null : collection.id },
+    endpoints_created: created,
+    endpoints_updated: updated,
+    endpoints: endpoints.map(({ id, name, path, method, change, code, handler }) => ({
+      id: change === 'created' ? null : id,
+      name,
+      path,
+      method,
+      change,
+      code,
+      handler,
+    })),
+    errors: presentErrors(outcome, []).map((error) => ({ ...error, endpoint_id: null })),
   };
 }
 

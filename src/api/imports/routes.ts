@@ -1,9 +1,10 @@
 /** Bulk import of OpenAPI documents and bundles, and the progress of imports. */
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
-import { applyImport } from '../../store/apply-import.js';
+import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, importProgress } from '../../store/imports.js';
 import { readDecompressed } from '../decompressed-body.js';
@@ -12,15 +13,17 @@ import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '.
 import { IdParams } from '../schemas.js';
 import { awaitImport, startBundleImport } from './bundle.js';
 import { importEvents } from './events.js';
-import { presentImport, presentOpenApiImport } from './present.js';
+import { presentImport, presentOpenApiImport, presentPlan } from './present.js';
 import {
   BundleForm,
   BundleImported,
   BundleQuery,
   ImportAccepted,
+  ImportPlan,
   ImportView,
   OpenApiImport,
   OpenApiImported,
+  OpenApiQuery,
   Spec,
 } from './schema.js';
 import { targetOf } from './target.js';
@@ -33,6 +36,7 @@ export const importRoutes = [
     path: '/api/import/openapi',
     summary: 'Create or update the endpoints of an OpenAPI document, all or none',
     tag,
+    query: OpenApiQuery,
     body: OpenApiImport,
     streamedBody: {
       member: 'spec',
@@ -42,12 +46,14 @@ export const importRoutes = [
           importReader.readRequest(body, ({ fields, api }) => use(fields, api)),
         ),
     },
-    data: OpenApiImported,
+    data: Type.Union([OpenApiImported, ImportPlan]),
     errors: ['invalid_spec', 'not_found', 'domain_mismatch', 'route_taken', 'import_busy'],
-    handle: async ({ body, content: api }, { store }) => {
+    handle: async ({ query, body, content: api, id: request_id }, { store }) => {
       const target = targetOf('body', body, body.create_collection ?? false);
-      const outcome = await applyImport(store, target, api);
-      return new Reply(200, presentOpenApiImport(outcome), {}, outcome.warnings);
+      if (isSet(query.dry_run)) return planned(await planImport(store, target, api));
+      const record = { id: randomUUID(), compile: false, start: false, request_id };
+      const { outcome } = await applyImport(store, target, api, record);
+      return new Reply(200, presentOpenApiImport(record.id, outcome), {}, outcome.warnings);
     },
   }),
 
@@ -61,7 +67,7 @@ export const importRoutes = [
     form: BundleForm,
     formLimit: 'BUNDLE_LIMIT_BYTES',
     formFiles: 1,
-    data: BundleImported,
+    data: Type.Union([BundleImported, ImportPlan]),
     alternatives: {
       202: { description: 'The import is running; `Location` is its URL', data: ImportAccepted },
     },
@@ -90,10 +96,15 @@ export const importRoutes = [
           'query.start: needs compile=true; only compiled handlers can start',
         );
       }
+      const { path } = bundleFile(form);
+      if (isSet(query.dry_run)) {
+        return planned(
+          await deps.importReader.readBundle(path, (api) => planImport(deps.store, target, api)),
+        );
+      }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
       const request = { id: requestId, log };
-      const { path } = bundleFile(form);
       const id = await deps.importReader.readBundle(path, (api) =>
         startBundleImport(deps, target, api, options, request),
       );
@@ -111,7 +122,7 @@ export const importRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/imports/{id}',
-    summary: 'Show the progress and the result of the import of a bundle',
+    summary: 'Show the progress and the result of an import',
     tag,
     params: IdParams,
     data: ImportView,
@@ -124,8 +135,7 @@ export const importRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/imports/{id}/events',
-    summary:
-      'Follow the import of a bundle: server-sent events `progress`, with the handlers that changed, then `done`',
+    summary: 'Follow an import: server-sent events `progress`, with the handlers that changed, then `done`',
     tag,
     params: IdParams,
     envelope: 'bare',
@@ -163,6 +173,10 @@ function bundleFile({ bundle, file, zip }: { bundle?: FormFile; file?: FormFile;
     );
   }
   return sent;
+}
+
+function planned(plan: AppliedImport): Reply {
+  return new Reply(200, presentPlan(plan), {}, plan.outcome.warnings);
 }
 
 function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {

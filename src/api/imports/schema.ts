@@ -28,7 +28,12 @@ export const OpenApiImport = Type.Object({
   ),
 });
 
+const DryRun = Flag('Say what the import would do, with its warnings and errors; store nothing');
+
+export const OpenApiQuery = Type.Object({ dry_run: DryRun });
+
 export const BundleQuery = Type.Object({
+  dry_run: DryRun,
   domain: Domain,
   domain_id: Type.Optional(Type.Unsafe<string>(domainId)),
   collection_id: Type.Optional(Type.Unsafe<string>(collectionId)),
@@ -59,6 +64,7 @@ const HandlerFile = Type.String({ description: 'File in the bundle' });
 
 export const OpenApiImported = Type.Object(
   {
+    import_id: Id,
     collection: ImportedCollection,
     endpoints_created: Type.Integer(),
     endpoints_updated: Type.Integer(),
@@ -97,6 +103,39 @@ export const BundleImported = Type.Object(
     errors: Type.Array(ImportError),
   },
   { title: 'BundleImported' },
+);
+
+export const ImportPlan = Type.Object(
+  {
+    dry_run: Type.Literal(true),
+    collection: nullable(
+      Type.Object({
+        id: nullable(
+          Type.String({ format: 'uuid', description: 'Null for a collection that would be created' }),
+        ),
+        name: Name,
+        base_path: nullable(Type.String()),
+      }),
+    ),
+    endpoints_created: Type.Integer(),
+    endpoints_updated: Type.Integer(),
+    endpoints: Type.Array(
+      Type.Object({
+        ...endpoint,
+        id: nullable(
+          Type.String({ format: 'uuid', description: 'Null for an endpoint that would be created' }),
+        ),
+        change: oneOf(['created', 'updated', 'unchanged']),
+        code: oneOf(['handler', 'generated', 'kept'], {
+          description:
+            'The handler of the bundle, generated code, or the code that a user wrote, which is kept',
+        }),
+        handler: nullable(HandlerFile),
+      }),
+    ),
+    errors: Type.Array(ImportError),
+  },
+  { title: 'ImportPlan' },
 );
 
 export const ImportAccepted = Type.Object(

@@ -17,11 +17,16 @@ export interface HandlerFile extends ArchiveFile {
 }
 
 /** Names of the document at the root of a bundle, by priority. */
-export const SPEC_NAMES = ['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'] as const;
-export const MANIFEST_NAME = 'bundle.yaml';
+export const SPEC_NAMES: readonly string[] = [
+  ...['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'],
+  ...['openapi.yml', 'api.yml', 'api.json', 'spec.yml', 'spec.json'],
+  ...['swagger.yaml', 'swagger.yml', 'swagger.json'],
+];
+/** Names of the manifest, by priority. */
+export const MANIFEST_NAMES: readonly string[] = ['bundle.yaml', 'bundle.yml'];
 
 /** Folders of handlers, by priority for handlers with the same base name. */
-const HANDLER_FOLDERS = ['handlers/', '', 'src/'];
+const HANDLER_FOLDERS: readonly string[] = ['handlers/', '', 'src/'];
 const HANDLER_SUFFIX = '.rs';
 /** Likely names of documents and manifests. */
 const LIKE_SPEC = /(?:^|\/)(?:openapi|api|spec|swagger)\.(?:ya?ml|json)$/i;
@@ -31,24 +36,31 @@ export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
   const files = withoutSingleFolder(archive.filter(({ path }) => !isMacMetadata(path)));
   const byPath = new Map(files.map((file) => [file.path, file]));
   const specs = SPEC_NAMES.flatMap((name) => byPath.get(name) ?? []);
-  const manifest = byPath.get(MANIFEST_NAME) ?? null;
+  const manifests = MANIFEST_NAMES.flatMap((name) => byPath.get(name) ?? []);
   const warnings = new Warnings();
   const misnamed = files
-    .filter((file) => !specs.includes(file) && file !== manifest)
+    .filter((file) => !specs.includes(file) && !manifests.includes(file))
     .map(({ path }) => path)
     .filter((path) => LIKE_SPEC.test(path) || LIKE_MANIFEST.test(path));
-  for (const { path } of specs.slice(1)) {
-    warnings.add('files', `${path} is not read: ${specs[0]?.path} takes precedence.`);
+  for (const [first, ...others] of [specs, manifests]) {
+    for (const { path } of others)
+      warnings.add('files', `${path} is not read: ${first?.path} takes precedence.`);
   }
   for (const path of misnamed) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
   const handlers = collectHandlers(files, warnings.add);
-  return { spec: specs[0] ?? null, manifest, handlers, misnamed, warnings: warnings.list() };
+  return {
+    spec: specs[0] ?? null,
+    manifest: manifests[0] ?? null,
+    handlers,
+    misnamed,
+    warnings: warnings.list(),
+  };
 }
 
 function acceptedNames(path: string): string {
   return LIKE_SPEC.test(path)
     ? `a document must be named ${SPEC_NAMES.join(', ')} and be at the root`
-    : `the manifest must be named ${MANIFEST_NAME} and be at the root`;
+    : `the manifest must be named ${MANIFEST_NAMES.join(' or ')} and be at the root`;
 }
 
 /** Files that macOS adds to archives and to drives. */
@@ -66,8 +78,9 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
 
 function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
   const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
+  const folders = handlerFolders(sources);
   const taken = new Map<string, HandlerFile>();
-  for (const folder of HANDLER_FOLDERS) {
+  for (const folder of folders) {
     for (const file of sources.filter(({ path }) => folderOf(path) === folder)) {
       const base = file.path.slice(folder.length, -HANDLER_SUFFIX.length);
       const earlier = taken.get(base);
@@ -77,10 +90,21 @@ function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile
     }
   }
   for (const { path } of sources) {
-    if (HANDLER_FOLDERS.includes(folderOf(path))) continue;
-    warn('files', `${path} is not read: handlers must be in handlers/, in src/ or at the root.`);
+    if (folders.includes(folderOf(path))) continue;
+    warn(
+      'files',
+      `${path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
+    );
   }
   return [...taken.values()];
+}
+
+/** The known folders; where these have no handlers, the only one that has. */
+function handlerFolders(sources: readonly ArchiveFile[]): readonly string[] {
+  const [folder, ...others] = new Set(sources.map(({ path }) => folderOf(path)));
+  return folder === undefined || others.length > 0 || HANDLER_FOLDERS.includes(folder)
+    ? HANDLER_FOLDERS
+    : [folder];
 }
 
 /** With a trailing slash; empty for the root. */

@@ -1,12 +1,12 @@
-/** The manifest of a bundle, `bundle.yaml`: its name, the crates of its handlers, and routes. */
+/** The manifest of a bundle, `bundle.yaml`: its name, routes, and what its handlers use: crates and services. */
 import { AppError, type ErrorCode } from '../../errors.js';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import { ENDPOINT_METHODS, type EndpointMethod } from '../../model/endpoint-method.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf } from '../../model/schema-check.js';
+import type { ServiceBinding } from '../imported-api.js';
 import { Warnings } from '../warnings.js';
 import { type ParsedYaml, parseYaml, YamlError } from '../yaml.js';
-import { MANIFEST_NAME } from './contents.js';
 import { bundleError } from './errors.js';
 
 export interface Manifest {
@@ -14,18 +14,21 @@ export interface Manifest {
   /** Null when the manifest has no dependencies. */
   readonly dependencies: Dependencies | null;
   readonly routes: readonly ManifestRoute[];
+  readonly bindings: readonly ServiceBinding[];
   readonly warnings: readonly string[];
 }
 
 export interface ManifestRoute {
   readonly method: EndpointMethod;
   readonly path: string;
-  /** Base name of the handler's file, without `.rs`. */
-  readonly handler: string;
+  /** Base name of the handler's file, without `.rs`; null for the only handler of the bundle. */
+  readonly handler: string | null;
+  /** The route in the manifest, for messages: `bundle.yaml: routes.0`. */
+  readonly place: string;
 }
 
 const KEYS = {
-  root: ['bundle', 'dependencies', 'routes'],
+  root: ['bundle', 'dependencies', 'bindings', 'routes'],
   bundle: ['name', 'version'],
   route: ['method', 'path', 'handler'],
 };
@@ -34,7 +37,8 @@ const KEYS = {
 interface RawManifest {
   readonly bundle?: { readonly name?: string; readonly version?: string | number } | null;
   readonly dependencies?: Dependencies | null;
-  readonly routes?: readonly { method: string; path: string; handler: string }[] | null;
+  readonly bindings?: Readonly<Record<string, string>> | null;
+  readonly routes?: readonly { method: string; path: string; handler?: string | null }[] | null;
 }
 
 const check = checkOf({
@@ -49,6 +53,12 @@ const check = checkOf({
       },
     },
     dependencies: { type: ['object', 'null'] },
+    bindings: {
+      type: ['object', 'null'],
+      maxProperties: 100,
+      propertyNames: { type: 'string', format: 'pool-id' },
+      additionalProperties: { type: 'string', format: 'line', maxLength: 255 },
+    },
     routes: {
       type: ['array', 'null'],
       items: {
@@ -56,9 +66,9 @@ const check = checkOf({
         properties: {
           method: { type: 'string', format: 'line' },
           path: { type: 'string', format: 'route-path' },
-          handler: { type: 'string', format: 'line', maxLength: 255 },
+          handler: { type: ['string', 'null'], format: 'line', maxLength: 255 },
         },
-        required: ['method', 'path', 'handler'],
+        required: ['method', 'path'],
       },
     },
   },
@@ -67,11 +77,14 @@ const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
 const YAML_LIMITS = { depth: 100, aliases: 100 };
 
-/** @throws AppError invalid_bundle, invalid_dependency naming the key, the line and the column */
-export function readManifest(text: string): Manifest {
-  const { value = {}, locationOf } = parse(text);
+/**
+ * @param file its name, for messages
+ * @throws AppError invalid_bundle, invalid_dependency naming the key, the line and the column
+ */
+export function readManifest(text: string, file: string): Manifest {
+  const { value = {}, locationOf } = parse(text, file);
   const errorAt = (code: ErrorCode, path: readonly string[], message: string) =>
-    new AppError(code, `${MANIFEST_NAME}, ${locationOf(path)}: ${message}`);
+    new AppError(code, `${file}, ${locationOf(path)}: ${message}`);
   const verify = (validate: Check, checked: unknown, code: ErrorCode, root: readonly string[]) => {
     const problem = validate(checked);
     if (!problem) return;
@@ -82,7 +95,7 @@ export function readManifest(text: string): Manifest {
   verify(check, value, 'invalid_bundle', []);
   const raw = value as RawManifest;
   verify(checkDependencies, raw.dependencies ?? {}, 'invalid_dependency', ['dependencies']);
-  const routes = (raw.routes ?? []).map(({ method: text, path, handler }, index): ManifestRoute => {
+  const routes = (raw.routes ?? []).map(({ method: text, path, handler = null }, index): ManifestRoute => {
     const invalid = (key: string, message: string) => {
       const keys = ['routes', String(index), key];
       return errorAt('invalid_bundle', keys, `${keys.join('.')}: ${message}`);
@@ -91,34 +104,36 @@ export function readManifest(text: string): Manifest {
     if (!method) {
       throw invalid('method', `must be one of ${ENDPOINT_METHODS.join(', ')}, not ${JSON.stringify(text)}`);
     }
-    if (handler.includes('/')) {
+    if (handler?.includes('/')) {
       const name = handler.slice(handler.lastIndexOf('/') + 1);
       throw invalid('handler', `must be a file name without a folder: ${JSON.stringify(name)}`);
     }
-    return { method, path, handler: handler.replace(/\.rs$/, '') };
+    const place = `${file}: routes.${index}`;
+    return { method, path, handler: handler?.replace(/\.rs$/, '') ?? null, place };
   });
   const warnings = new Warnings();
   warnings.addEach(
     'manifest',
     unknownKeys(raw),
-    (path) => `${MANIFEST_NAME}, ${locationOf(path)}: ${path.join('.')} is not a known key and is ignored.`,
+    (path) => `${file}, ${locationOf(path)}: ${path.join('.')} is not a known key and is ignored.`,
   );
   return {
     name: raw.bundle?.name?.trim() ?? null,
     dependencies: raw.dependencies ?? null,
     routes,
+    bindings: Object.entries(raw.bindings ?? {}).map(([poolId, service]) => ({ poolId, service })),
     warnings: warnings.list(),
   };
 }
 
-function parse(text: string): ParsedYaml {
+function parse(text: string, file: string): ParsedYaml {
   try {
     return parseYaml(text, YAML_LIMITS);
   } catch (thrown) {
     if (!(thrown instanceof YamlError)) throw thrown;
     const { message, location } = thrown;
-    const file = location === undefined ? MANIFEST_NAME : `${MANIFEST_NAME}, ${location}`;
-    throw bundleError(`${file}: ${message}`, { cause: thrown });
+    const place = location === undefined ? file : `${file}, ${location}`;
+    throw bundleError(`${place}: ${message}`, { cause: thrown });
   }
 }
 

@@ -1,6 +1,7 @@
 /** Assigns the handlers of a bundle to its operations: by the routes of the manifest, else by name. No I/O. */
 import type { MatchProblem } from '../imported-api.js';
-import { type HandlerFile, MANIFEST_NAME } from './contents.js';
+import type { HandlerFile } from './contents.js';
+import type { ManifestRoute } from './manifest.js';
 import type { PlannedOperation } from './plan-operations.js';
 
 export interface Assignment {
@@ -20,9 +21,9 @@ export function assignHandlers(
   const problems: MatchProblem[] = [];
   for (const each of planned) {
     if (!each.route) continue;
-    const handler = byBase.get(each.route.handler);
+    const handler = handlerOfRoute(each.route, handlers, byBase);
     if (handler) handlerOf.set(each, handler);
-    else problems.push(missingHandler(each.operation.name, each.route.handler));
+    else problems.push(missingHandler(each.operation.name, each.route, handlers.length));
   }
   const unrouted = planned.filter(({ route }) => !route).map((plan) => ({ ...plan.operation, plan }));
   const byName = matchByName(unrouted, handlers);
@@ -35,13 +36,25 @@ export function assignHandlers(
   };
 }
 
-function missingHandler(name: string, handler: string): MatchProblem {
+function handlerOfRoute(
+  { handler }: ManifestRoute,
+  handlers: readonly HandlerFile[],
+  byBase: ReadonlyMap<string, HandlerFile>,
+): HandlerFile | undefined {
+  if (handler !== null) return byBase.get(handler);
+  return handlers.length === 1 ? handlers[0] : undefined;
+}
+
+function missingHandler(name: string, { handler, place }: ManifestRoute, count: number): MatchProblem {
+  if (handler === null) {
+    const message = `${place} names no handler for ${name}, and the bundle has ${count}: which one is only clear with one.`;
+    return { name, handler: null, message };
+  }
+  const file = `${handler}.rs`;
   return {
     name,
-    handler: `${handler}.rs`,
-    message:
-      `${MANIFEST_NAME} names ${handler}.rs as the handler of ${name}, but there is no such file ` +
-      'in handlers/, at the root or in src/.',
+    handler: file,
+    message: `${place} names ${file} as the handler of ${name}, but there is no such file.`,
   };
 }
 

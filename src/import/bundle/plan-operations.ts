@@ -3,7 +3,6 @@ import type { EndpointMethod } from '../../model/endpoint-method.js';
 import { RouteSyntaxError, routeBelow, routeKey, withoutBasePath } from '../../model/route-pattern.js';
 import type { OpenApiDocument, Operation } from '../openapi/document.js';
 import { pathParameters } from '../openapi/parameters.js';
-import { MANIFEST_NAME } from './contents.js';
 import { bundleError } from './errors.js';
 import type { ManifestRoute } from './manifest.js';
 
@@ -36,14 +35,14 @@ export function planOperations(
   const operations = document?.operations ?? [];
   const described = new Set(operations.map(keyOf));
   const byKey = new Map<string, RelativeRoute>();
-  for (const [index, route] of routes.entries()) {
+  for (const route of routes) {
     const relative = { route, path: pathBelow(basePath, route, described) };
-    requireRoute(basePath, relative, index);
+    requireRoute(basePath, relative);
     const key = keyOf({ method: route.method, path: relative.path });
     const earlier = byKey.get(key)?.route;
     if (earlier) {
       throw bundleError(
-        `${MANIFEST_NAME}: routes.${index} (${nameOf(route)}) matches the same requests as ` +
+        `${route.place} (${nameOf(route)}) matches the same requests as ` +
           `routes.${routes.indexOf(earlier)} (${nameOf(earlier)}); remove one of them.`,
       );
     }
@@ -55,7 +54,7 @@ export function planOperations(
       .filter(([key]) => !described.has(key))
       .map(([, relative]) => ({ operation: operationOf(relative), route: relative.route })),
   ];
-  checkNames(planned.map(({ operation }) => operation.name));
+  checkNames(planned);
   return planned;
 }
 
@@ -74,13 +73,13 @@ function pathBelow(basePath: string | null, route: ManifestRoute, described: Rea
   return withoutBasePath(basePath, route.path) ?? route.path;
 }
 
-function requireRoute(basePath: string | null, { route, path }: RelativeRoute, index: number): void {
+function requireRoute(basePath: string | null, { route, path }: RelativeRoute): void {
   try {
     routeBelow(basePath, path);
   } catch (thrown) {
     if (!(thrown instanceof RouteSyntaxError)) throw thrown;
     throw bundleError(
-      `${MANIFEST_NAME}: routes.${index}: the route ${route.path} after the base path ${basePath ?? '/'} ${thrown.message}.`,
+      `${route.place}: the route ${route.path} after the base path ${basePath ?? '/'} ${thrown.message}.`,
       { cause: thrown },
     );
   }
@@ -104,17 +103,17 @@ function nameOf({ method, path }: MethodAndPath): string {
 }
 
 /** Operations without an operationId are named `GET /pets`, which may also be the operationId of another one. */
-function checkNames(names: readonly string[]): void {
+function checkNames(planned: readonly PlannedOperation[]): void {
   const seen = new Set<string>();
-  for (const name of names) {
+  for (const { operation, route } of planned) {
+    const { name } = operation;
+    const place = route?.place ?? 'The manifest';
     if (name.length > MAX_NAME_LENGTH) {
       throw bundleError(
-        `${MANIFEST_NAME}: the route ${name} is too long to be the name of its endpoint (${MAX_NAME_LENGTH} characters).`,
+        `${place}: the route ${name} is too long to be the name of its endpoint (${MAX_NAME_LENGTH} characters).`,
       );
     }
-    if (seen.has(name)) {
-      throw bundleError(`${MANIFEST_NAME}: ${name} is also the operationId of another operation.`);
-    }
+    if (seen.has(name)) throw bundleError(`${place}: ${name} is also the operationId of another operation.`);
     seen.add(name);
   }
 }

@@ -5,7 +5,7 @@ import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
 import { Warnings } from '../warnings.js';
 import { type ArchiveFile, openArchive, readText } from './archive.js';
-import { type Contents, classifyFiles, type HandlerFile, MANIFEST_NAME, SPEC_NAMES } from './contents.js';
+import { type Contents, classifyFiles, type HandlerFile, MANIFEST_NAMES, SPEC_NAMES } from './contents.js';
 import { bundleError } from './errors.js';
 import { type Manifest, readManifest } from './manifest.js';
 import { assignHandlers } from './match-handlers.js';
@@ -34,7 +34,9 @@ const DEFAULT_TITLE = 'Bundle';
  */
 export async function readBundle(file: string, limits: BundleLimits): Promise<ImportedApi> {
   const contents = classifyFiles(await openArchive(file, limits));
-  const manifest = contents.manifest && readManifest(await readText(contents.manifest, MANIFEST_BYTES));
+  const manifest =
+    contents.manifest &&
+    readManifest(await readText(contents.manifest, MANIFEST_BYTES), contents.manifest.path);
   const document = contents.spec && (await readDocument(contents.spec, limits));
   const title = document?.title ?? titleOf(manifest, contents);
   const planned = planOperations(document, manifest?.routes ?? []);
@@ -44,6 +46,7 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
   const warnings = new Warnings();
   warnings.addEach('handlers', unused, ({ path }) => `${path} is the handler of no operation.`);
   return {
+    kind: 'bundle',
     title,
     description: document?.description ?? null,
     basePath: document?.basePath ?? null,
@@ -52,6 +55,7 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
       return endpointOf(each.operation, title, (handler && sources.get(handler)) ?? null);
     }),
     dependencies: manifest?.dependencies ?? null,
+    bindings: manifest?.bindings ?? [],
     warnings: [
       ...warnings.list(),
       ...(manifest?.warnings ?? []),
@@ -78,8 +82,8 @@ function titleOf(manifest: Manifest | null, { misnamed }: Contents): string {
     const found =
       misnamed.length === 0 ? '' : ` It has ${misnamed.join(', ')}, which is not read under this name.`;
     throw bundleError(
-      `The bundle has no OpenAPI document and no routes: put ${SPEC_NAMES.join(', ')} at its root, ` +
-        `or list routes in ${MANIFEST_NAME}.${found}`,
+      `The bundle has no OpenAPI document and no routes: put ${SPEC_NAMES.slice(0, 4).join(', ')} at its root, ` +
+        `or list routes in ${MANIFEST_NAMES[0]}.${found}`,
     );
   }
   return manifest.name ?? DEFAULT_TITLE;

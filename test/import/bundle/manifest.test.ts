@@ -2,7 +2,9 @@
 import { expect } from 'chai';
 import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
-import { readManifest } from '../../../src/import/bundle/manifest.js';
+import { readManifest as read } from '../../../src/import/bundle/manifest.js';
+
+const readManifest = (text: string) => read(text, 'bundle.yaml');
 
 function expectRejected(text: string, message: RegExp, code: ErrorCode = 'invalid_bundle'): void {
   let error: unknown;
@@ -25,9 +27,12 @@ bundle:
 dependencies:
   regex: "1.10"
   chrono: { version: "0.4", features: [serde], default-features: false }
+bindings:
+  db: pet store
 routes:
   - { method: GET, path: "/pets/{id}", handler: get_pet }
   - { method: post, path: /pets, handler: create-pet.rs }
+  - { method: get, path: /pets }
 `);
     expect(manifest).to.deep.equal({
       name: 'Pets',
@@ -36,19 +41,21 @@ routes:
         chrono: { version: '0.4', features: ['serde'], 'default-features': false },
       },
       routes: [
-        { method: 'GET', path: '/pets/{id}', handler: 'get_pet' },
-        { method: 'POST', path: '/pets', handler: 'create-pet' },
+        { method: 'GET', path: '/pets/{id}', handler: 'get_pet', place: 'bundle.yaml: routes.0' },
+        { method: 'POST', path: '/pets', handler: 'create-pet', place: 'bundle.yaml: routes.1' },
+        { method: 'GET', path: '/pets', handler: null, place: 'bundle.yaml: routes.2' },
       ],
+      bindings: [{ poolId: 'db', service: 'pet store' }],
       warnings: [],
     });
   });
 
-  const nothing = { name: null, dependencies: null, routes: [], warnings: [] };
+  const nothing = { name: null, dependencies: null, routes: [], bindings: [], warnings: [] };
   for (const text of [
     '',
     '# nothing yet\n',
     '{}',
-    'bundle:\ndependencies:\nroutes:\n',
+    'bundle:\ndependencies:\nbindings:\nroutes:\n',
     'bundle: {version: 1.0}',
   ]) {
     it(`may be empty: ${JSON.stringify(text)}`, () => {
@@ -126,9 +133,17 @@ routes:
       'routes: { a: 1 }',
       /^bundle\.yaml, line 1, column 1: routes: must be an array/,
     ],
-    'with a route without handler': [
-      'routes:\n  - { method: GET, path: /a, handler: a }\n  - method: GET\n    path: /b\n',
-      /^bundle\.yaml, line 3, column 5: routes\.1\.handler: is required/,
+    'with a route without path': [
+      'routes:\n  - { method: GET, path: /a, handler: a }\n  - method: GET\n    handler: b\n',
+      /^bundle\.yaml, line 3, column 5: routes\.1\.path: is required/,
+    ],
+    'with a binding under an invalid name': [
+      'bindings:\n  "my db": pets\n',
+      /^bundle\.yaml, line 2, column 3: bindings\.my db: must be 1 to 64 letters/,
+    ],
+    'with a binding that names no service': [
+      'bindings:\n  db: 7\n',
+      /^bundle\.yaml, line 2, column 3: bindings\.db: must be a string/,
     ],
     'with another method': [
       'routes:\n  - method: HEAD\n    path: /a\n    handler: a\n',

@@ -96,7 +96,11 @@ describe('bundle', () => {
   });
 
   describe('finds the document', () => {
-    const order = ['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'];
+    const order = [
+      ...['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'],
+      ...['openapi.yml', 'api.yml', 'api.json', 'spec.yml', 'spec.json'],
+      ...['swagger.yaml', 'swagger.yml', 'swagger.json'],
+    ];
     for (const [index, name] of order.entries()) {
       it(`${name}, before those after it`, async () => {
         const later = order.slice(index + 1);
@@ -110,13 +114,21 @@ describe('bundle', () => {
     }
 
     it('but not under another name, with a warning', async () => {
-      for (const name of ['openapi.yml', 'OpenAPI.yaml', 'swagger.json', 'api.json', 'docs/openapi.yaml']) {
+      for (const name of ['OpenAPI.yaml', 'docs/openapi.yaml', 'v1/swagger.json']) {
         await expectRejected({ [name]: PETS, 'README.md': '' }, new RegExp(`It has ${name}, which`));
       }
-      const { warnings } = await read({ 'openapi.yaml': PETS, 'api.yml': '', 'bundle.yml': '', ...BOTH });
+      const files = {
+        'openapi.yaml': PETS,
+        'Api.yml': '',
+        'bundle.json': '',
+        'bundle.yml': '',
+        'bundle.yaml': '',
+      };
+      const { warnings } = await read({ ...files, ...BOTH });
       expect(warnings).to.deep.equal([
-        'api.yml is not read: a document must be named openapi.yaml, openapi.json, api.yaml, spec.yaml and be at the root.',
-        'bundle.yml is not read: the manifest must be named bundle.yaml and be at the root.',
+        'bundle.yml is not read: bundle.yaml takes precedence.',
+        `Api.yml is not read: a document must be named ${order.join(', ')} and be at the root.`,
+        'bundle.json is not read: the manifest must be named bundle.yaml or bundle.yml and be at the root.',
       ]);
     });
 
@@ -222,9 +234,25 @@ describe('bundle', () => {
       expect(handlers(api)).to.include({ getPet: 'handlers/get_pet.rs' });
       expect(api.warnings).to.deep.equal(
         ['handlers/v2/get_pet.rs', 'tests/get_pet.rs'].map(
-          (path) => `${path} is not read: handlers must be in handlers/, in src/ or at the root.`,
+          (path) =>
+            `${path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
         ),
       );
+    });
+
+    it('in any other folder, if they are all in one', async () => {
+      const files = {
+        'openapi.yaml': PETS,
+        'lib/api/list_pets.rs': '',
+        'lib/api/getPet.rs': '',
+        'docs/a.md': '',
+      };
+      const api = await read(files);
+      expect(handlers(api)).to.deep.equal({ listPets: 'lib/api/list_pets.rs', getPet: 'lib/api/getPet.rs' });
+      expect(api.warnings).to.deep.equal([]);
+      const two = await read({ ...files, 'more/get_pet.rs': '' });
+      expect(handlers(two)).to.deep.equal({ listPets: null, getPet: null });
+      expect(two.warnings).to.have.length(3);
     });
 
     it('with names that are special to cargo', async () => {
@@ -500,10 +528,26 @@ describe('bundle', () => {
           name: 'listPets',
           handler: 'all.rs',
           message:
-            'bundle.yaml names all.rs as the handler of listPets, but there is no such file in handlers/, at the root or in src/.',
+            'bundle.yaml: routes.0 names all.rs as the handler of listPets, but there is no such file.',
         },
       ]);
       expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
+    });
+
+    it('may leave out the handler of a route when there is one only', async () => {
+      const routes = [
+        { method: 'GET', path: '/a/{*rest}' },
+        { method: 'POST', path: '/a' },
+      ];
+      const api = await read({ 'everything.rs': '// one', ...manifest(routes) });
+      expect(handlers(api)).to.deep.equal({ 'GET /a/{*rest}': 'everything.rs', 'POST /a': 'everything.rs' });
+      const two = await read({ 'a.rs': '', 'b.rs': '', ...manifest(routes) });
+      expect(two.problems.map(({ message }) => message)).to.deep.equal(
+        ['GET /a/{*rest}', 'POST /a'].map(
+          (name, at) =>
+            `bundle.yaml: routes.${at} names no handler for ${name}, and the bundle has 2: which one is only clear with one.`,
+        ),
+      );
     });
 
     it('is rejected with two routes for the same requests', () =>
@@ -527,13 +571,13 @@ describe('bundle', () => {
     it('is rejected with a route whose name an operation has', () =>
       expectRejected(
         { 'openapi.yaml': spec({ 'GET /a': 'GET /b' }), ...manifest([route('GET', '/b', 'a')], {}) },
-        /^bundle\.yaml: GET \/b is also the operationId of another operation/,
+        /^bundle\.yaml: routes\.0: GET \/b is also the operationId of another operation/,
       ));
 
     it('is rejected with a route too long for a name', () =>
       expectRejected(
         manifest([route('GET', `/${'x'.repeat(255)}`, 'a')]),
-        /^bundle\.yaml: the route GET \/x+ is too long/,
+        /^bundle\.yaml: routes\.0: the route GET \/x+ is too long/,
       ));
 
     it('is rejected with too many operations, including those of the document', () =>
