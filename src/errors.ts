@@ -87,6 +87,14 @@ const kinds = {
     503,
     'Other changes of the same domain blocked the import for too long; nothing was imported.',
   ],
+  import_timeout: [
+    503,
+    'Reading the document or the bundle took longer than the server allows; nothing was imported. The message names the setting.',
+  ],
+  import_memory: [
+    503,
+    'Reading the document or the bundle needed more memory than the server allows; nothing was imported. The message names the setting.',
+  ],
   wait_timeout: [
     504,
     'The request timed out, but its work continues; `details` names the build or the import.',

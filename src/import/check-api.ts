@@ -38,7 +38,7 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
   return {
     ...api,
     // They may quote invalid text.
-    warnings: api.warnings.map(storable),
+    warnings: api.warnings.map(({ kind, text }) => ({ kind, text: storable(text) })),
     problems: api.problems.map(({ name, handler, message }) => ({
       name: name && storable(name),
       handler: handler && storable(handler),

@@ -3,6 +3,7 @@ import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
+import type { ImportWarning } from './warnings.js';
 
 /** A parsed and validated API. */
 export interface ImportedApi {
@@ -22,7 +23,7 @@ export interface ImportedApi {
   /** Services that the handlers of a bundle use. */
   readonly bindings: readonly ServiceBinding[];
   /** Messages for users about parts that were left out or look wrong. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportWarning[];
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
 }

@@ -53,7 +53,7 @@ export class ReaderChild {
 
   /**
    * Runs one job; must not be called concurrently.
-   * @throws AppError for an invalid document or bundle; Error for an internal failure
+   * @throws AppError for an invalid document or bundle, and for one that exceeds a limit; Error for an internal failure
    */
   async read(job: ReadJob): Promise<ReadRequest> {
     try {
@@ -85,7 +85,13 @@ export class ReaderChild {
     return new Promise<ReadRequest>((resolve, reject) => {
       const { timeoutMs } = this.#limits;
       const timer = setTimeout(() => {
-        reject(inputError(job, `takes longer than ${timeoutMs} ms to parse (IMPORT_READ_TIMEOUT_MS)`));
+        reject(
+          limitError(
+            'import_timeout',
+            job,
+            `takes longer than ${timeoutMs} ms, which IMPORT_READ_TIMEOUT_MS limits`,
+          ),
+        );
       }, timeoutMs);
       const onMessage = (answer: ReadAnswer) => {
         if (answer.type === 'endpoints') {
@@ -116,14 +122,20 @@ export class ReaderChild {
   #crash(job: ReadJob, code: number | null, signal: string | null): Error {
     if (/heap out of memory|allocation failed/i.test(this.#output)) {
       const { memoryMb } = this.#limits;
-      return inputError(job, `needs more than ${memoryMb} MiB of memory to parse (IMPORT_READ_MEMORY_MB)`);
+      return limitError(
+        'import_memory',
+        job,
+        `needs more than ${memoryMb} MiB of memory, which IMPORT_READ_MEMORY_MB limits`,
+      );
     }
     return new Error(`The import reader process ended (${signal ?? `exit code ${code}`}): ${this.#output}`);
   }
 }
 
-function inputError({ kind }: ReadJob, message: string): AppError {
-  return kind === 'bundle'
-    ? new AppError('invalid_bundle', `The bundle ${message}`)
-    : new AppError('invalid_spec', `body.spec: The document ${message}`);
+function limitError(code: 'import_timeout' | 'import_memory', { kind }: ReadJob, problem: string): AppError {
+  const input = kind === 'bundle' ? 'bundle' : 'document';
+  return new AppError(
+    code,
+    `Reading the ${input} ${problem}. Nothing was imported: raise the setting, or split the ${input}`,
+  );
 }

@@ -55,7 +55,8 @@ export class ImportReader {
    * Reads the body of a request that imports a document.
    * @param body JSON, decompressed
    * @param store called with the result; other imports may wait until it resolves
-   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large; and the errors of `store`
+   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large, import_timeout, import_memory; and the
+   * errors of `store`
    */
   async readRequest<T>(body: Readable, store: (request: ReadRequest) => Promise<T>): Promise<T> {
     const { DATA_DIR, SPEC_LIMIT_BYTES } = this.#config;
@@ -71,7 +72,8 @@ export class ImportReader {
    * Reads a bundle.
    * @param file path of the ZIP archive
    * @param store called with the result; other imports may wait until it resolves
-   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large; and the errors of `store`
+   * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large, import_timeout, import_memory;
+   * and the errors of `store`
    */
   readBundle<T>(file: string, store: (api: ImportedApi) => Promise<T>): Promise<T> {
     return this.#imports(async () => store((await this.#read('bundle', file)).api));

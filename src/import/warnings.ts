@@ -1,53 +1,74 @@
-/**
- * Warnings of an import. There may be one for each of thousands of operations: the first of each kind are listed and
- * the rest counted, so that no kind hides another.
- */
-const LISTED_PER_KIND = 50;
-/** Length of one warning, characters: it may quote untrusted text. */
-const MAX_LENGTH = 1000;
+/** Warnings of an import. There may be one for each of thousands of operations, and they may quote untrusted text. */
 
-/** The kinds in the order of the list, with the text that follows "… and 7 more". */
-const KINDS = {
+/** Of one document or bundle. */
+const MAX_WARNINGS = 10_000;
+/** Length of one warning, characters. */
+const MAX_LENGTH = 20_000;
+
+/** The kinds, with the text that follows "… and 7 more". */
+export const WARNING_KINDS = {
   handlers: 'handlers of no operation',
   manifest: 'unknown keys of the manifest',
   files: 'files that are not read',
+  document: 'remarks about the document',
+  flaws: 'flaws of the document',
+  references: 'references that cannot be followed',
   'left-out': 'operations that are left out',
+  routes: 'operations of one route',
+  names: 'operations with other names',
   servers: 'ignored servers',
-  references: 'operations by reference',
   parameters: 'path parameters that do not match their description',
   styles: 'parameters and fields in unsupported styles',
   bodies: 'bodies that are not parsed',
-  descriptions: 'truncated descriptions',
+  descriptions: 'changed descriptions',
+  replaced: 'endpoints had code that was replaced',
+  unhandled: 'endpoints have no handler in the bundle',
+  bindings: 'bindings of services',
+  target: 'remarks about the collection',
+  lost: 'endpoints are no longer in the document',
 } as const;
 
-export type WarningKind = keyof typeof KINDS;
-export type Warn = (kind: WarningKind, warning: string) => void;
+export type WarningKind = keyof typeof WARNING_KINDS;
+export type Warn = (kind: WarningKind, text: string) => void;
+
+export interface ImportWarning {
+  readonly kind: WarningKind;
+  readonly text: string;
+}
 
 export class Warnings {
-  readonly #kinds = new Map<WarningKind, { readonly listed: string[]; more: number }>();
+  readonly #limit: number;
+  readonly #list: ImportWarning[] = [];
+  readonly #more = new Map<WarningKind, number>();
 
-  readonly add: Warn = (kind, warning) => this.addEach(kind, [warning], (text) => text);
-
-  /** Calls `format`, which may be slow, only for the warnings that are listed. */
-  addEach<T>(kind: WarningKind, items: readonly T[], format: (item: T) => string): void {
-    const warnings = this.#kinds.get(kind) ?? { listed: [], more: 0 };
-    this.#kinds.set(kind, warnings);
-    const listed = items.slice(0, LISTED_PER_KIND - warnings.listed.length);
-    warnings.listed.push(...listed.map((item) => truncated(format(item))));
-    warnings.more += items.length - listed.length;
+  /** @param limit how many are kept; further ones are counted */
+  constructor(limit = MAX_WARNINGS) {
+    this.#limit = limit;
   }
 
-  list(): readonly string[] {
-    return Object.entries(KINDS).flatMap(([kind, description]) => {
-      const { listed = [], more = 0 } = this.#kinds.get(kind as WarningKind) ?? {};
-      return more > 0 ? [...listed, `… and ${more} more ${description}`] : listed;
-    });
+  readonly add: Warn = (kind, text) => this.addEach(kind, [text], (each) => each);
+
+  /** Calls `format`, which may be slow, only for the warnings that are kept. */
+  addEach<T>(kind: WarningKind, items: readonly T[], format: (item: T) => string): void {
+    const kept = items.slice(0, Math.max(0, this.#limit - this.#list.length));
+    for (const item of kept) this.#list.push({ kind, text: truncated(format(item)) });
+    const more = items.length - kept.length;
+    if (more > 0) this.#more.set(kind, (this.#more.get(kind) ?? 0) + more);
+  }
+
+  /** In the order in which they were added. */
+  list(): readonly ImportWarning[] {
+    const counts = [...this.#more].map(([kind, more]) => ({ kind, text: moreText(kind, more) }));
+    return [...this.#list, ...counts];
   }
 }
 
-function truncated(warning: string): string {
+/** Stands for warnings that are not listed. */
+export function moreText(kind: WarningKind, count: number): string {
+  return `… and ${count} more ${WARNING_KINDS[kind]}`;
+}
+
+function truncated(text: string): string {
   // Does not split a surrogate pair.
-  return warning.length <= MAX_LENGTH
-    ? warning
-    : `${warning.slice(0, MAX_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -23,13 +23,18 @@ interface UnmatchedHandler {
   readonly message: string;
 }
 
+interface ImportWarning {
+  readonly kind: string;
+  readonly text: string;
+}
+
 /** The row of an import, without its outcome. */
 type ImportRecord = Omit<NewImport, 'title' | 'outcome'>;
 
 export interface ImportToApply extends ApiToImport {
   /** A document comes without handlers. */
   readonly kind: 'document' | 'bundle';
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportWarning[];
   readonly problems: readonly UnmatchedHandler[];
   readonly bindings: readonly ServiceBinding[];
 }
@@ -41,11 +46,6 @@ export interface AppliedImport {
   readonly bound: readonly BoundService[];
   readonly isNewCollection: boolean;
 }
-
-/** Endpoints named individually in warnings of one kind; the others are counted. */
-const NAMED_LOSSES = 20;
-const NAMED_UNHANDLED = 50;
-const NAMED_REPLACED = 50;
 
 /**
  * Serializes imports of this process into the same domain without holding a connection to the database. Imports of
@@ -130,6 +130,14 @@ async function writeImport(
   const { bound, warnings: bindingWarnings } = await bindServices(tx, handled, api.bindings);
   const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
   const { collection } = scope;
+  const warnings: readonly ImportWarning[] = [
+    ...api.warnings,
+    ...replaced.map(replacedWarning),
+    ...(api.kind === 'bundle' ? unhandled.map(unhandledWarning) : []),
+    ...bindingWarnings.map((text) => ({ kind: 'bindings', text })),
+    ...scope.warnings.map((text) => ({ kind: 'target', text })),
+    ...(await lossWarnings(tx, scope, api, written)),
+  ];
   const outcome: ImportOutcome = {
     collection: collection && {
       id: collection.id,
@@ -145,14 +153,8 @@ async function writeImport(
       handler,
       message,
     })),
-    warnings: [
-      ...api.warnings,
-      ...replacedWarnings(replaced),
-      ...(api.kind === 'bundle' ? unhandledWarnings(unhandled) : []),
-      ...bindingWarnings,
-      ...scope.warnings,
-      ...(await lossWarnings(tx, scope, api, written)),
-    ],
+    warnings: warnings.map(({ text }) => text),
+    warning_kinds: warnings.map(({ kind }) => kind),
   };
   return { outcome, bound, isNewCollection: scope.isNewCollection };
 }
@@ -166,32 +168,17 @@ function busy({ domain }: ImportTarget, cause: unknown): AppError {
   );
 }
 
-function replacedWarnings(replaced: readonly ReplacedCode[]): string[] {
-  const warnings = replaced
-    .slice(0, NAMED_REPLACED)
-    .map(({ name, file }) => `${name} had code that no import had brought; ${file} has taken its place`);
-  if (replaced.length > NAMED_REPLACED) {
-    warnings.push(`… and ${replaced.length - NAMED_REPLACED} more had code that was replaced`);
-  }
-  return warnings;
+function replacedWarning({ name, file }: ReplacedCode): ImportWarning {
+  return {
+    kind: 'replaced',
+    text: `${name} had code that no import had brought; ${file} has taken its place`,
+  };
 }
 
-/**
- * Warnings about endpoints without a handler in the bundle. Only known here: whether such an endpoint keeps code that a
- * user wrote.
- */
-function unhandledWarnings(unhandled: readonly UnhandledEndpoint[]): string[] {
-  const warnings = unhandled
-    .slice(0, NAMED_UNHANDLED)
-    .map(({ name, keepsCode }) =>
-      keepsCode
-        ? `${name} has no handler in the bundle and keeps the code it has`
-        : `${name} has no handler in the bundle; a generated one answers 501`,
-    );
-  if (unhandled.length > NAMED_UNHANDLED) {
-    warnings.push(`… and ${unhandled.length - NAMED_UNHANDLED} more have no handler in the bundle`);
-  }
-  return warnings;
+/** Only known here: whether an endpoint without a handler in the bundle keeps code that a user wrote. */
+function unhandledWarning({ name, keepsCode }: UnhandledEndpoint): ImportWarning {
+  const consequence = keepsCode ? ' and keeps the code it has' : '; a generated one answers 501';
+  return { kind: 'unhandled', text: `${name} has no handler in the bundle${consequence}` };
 }
 
 async function lossWarnings(
@@ -199,7 +186,7 @@ async function lossWarnings(
   { domain, collection }: ImportScope,
   api: ApiToImport,
   { endpoints, formerTitles }: ImportedRows,
-): Promise<string[]> {
+): Promise<readonly ImportWarning[]> {
   // A document may have a new title: then lost operations were imported under the old one.
   const titles = [...new Set([api.title, ...formerTitles])];
   const place = { domain, collectionId: collection?.id ?? null, importedFrom: titles };
@@ -208,14 +195,8 @@ async function lossWarnings(
     place,
     endpoints.map(({ id }) => id),
   );
-  const warnings = lost
-    .slice(0, NAMED_LOSSES)
-    .map(
-      ({ id, name, method, route }) =>
-        `The endpoint "${name}" (${method} ${route}, ${id}) is no longer in the document; it stays until you delete it`,
-    );
-  if (lost.length > NAMED_LOSSES) {
-    warnings.push(`${lost.length - NAMED_LOSSES} more endpoints are no longer in the document`);
-  }
-  return warnings;
+  return lost.map(({ id, name, method, route }) => ({
+    kind: 'lost',
+    text: `The endpoint "${name}" (${method} ${route}, ${id}) is no longer in the document; it stays until you delete it`,
+  }));
 }

@@ -21,7 +21,10 @@ export interface ImportOutcome {
   readonly endpoints: readonly ImportedRow[];
   /** Handlers and operations that could not be matched. */
   readonly problems: readonly ImportProblem[];
+  /** All of them. */
   readonly warnings: readonly string[];
+  /** The kind of each warning; older imports have none. */
+  readonly warning_kinds?: readonly string[];
 }
 
 export interface ImportProblem {

@@ -271,12 +271,12 @@ paths:
         /"GET \/items\/\{id\}" \(GET \/v1\/items\/\{id\}, .*no longer in the document/,
       );
       const many = Object.fromEntries(
-        Array.from({ length: 30 }, (_, number) => [`/p${number}`, { get: {} }]),
+        Array.from({ length: 60 }, (_, number) => [`/p${number}`, { get: {} }]),
       );
       await importing(spec(many));
       const lost = await post({ spec: spec({ '/items': SHOP['/items'] }), domain: host });
-      expect(warningsOf(lost)).to.have.length(21);
-      expect(warningsOf(lost)[20]).to.match(/^11 more endpoints/);
+      expect(warningsOf(lost)).to.have.length(51);
+      expect(warningsOf(lost)[50]).to.equal('… and 11 more endpoints are no longer in the document');
       const other = await post({
         spec: spec({ '/o': { get: {} } }, { info: { title: 'Other', version: '1' } }),
         domain: host,
@@ -355,18 +355,6 @@ paths:
         'invalid_spec',
         /GET \/items\/\{id\}: with the base path \/\{id\}.*\{id\} twice/,
       );
-      expect(await rows()).to.deep.equal(before);
-    });
-
-    it('with text that no database can hold', async () => {
-      const before = await rows();
-      for (const text of ['a\u0000b', 'a\ud800b']) {
-        const answer = await post({
-          spec: spec({ '/a': { get: { operationId: 'a', summary: text } } }),
-          domain: host,
-        });
-        expectFailure(answer, 'invalid_spec', /summary/);
-      }
       expect(await rows()).to.deep.equal(before);
     });
 

@@ -52,10 +52,10 @@ describe('an imported API', () => {
     it(`may quote ${JSON.stringify(text)} in warnings and problems, with replacement characters`, () => {
       const problem = { name: text, handler: text, message: text };
       const { warnings, problems } = checkApi(
-        { ...API, warnings: [text], problems: [problem] },
+        { ...API, warnings: [{ kind: 'flaws', text }], problems: [problem] },
         'invalid_spec',
       );
-      expect(warnings).to.deep.equal(['a\ufffdb']);
+      expect(warnings).to.deep.equal([{ kind: 'flaws', text: 'a\ufffdb' }]);
       expect(problems).to.deep.equal([{ name: 'a\ufffdb', handler: 'a\ufffdb', message: 'a\ufffdb' }]);
     });
   }

@@ -13,10 +13,8 @@ import { GITHUB_DOCUMENT } from '../support/server-cache.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 import { documentText, documentWith, expectRejected, RESPONSES } from './documents/documents.js';
 
-/** Takes minutes to validate: the parser compares all of its problems with each other. */
-const ENDLESS = documentWith({
-  components: { schemas: Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`S${at}`, 5])) },
-});
+/** Takes many seconds to parse. */
+const ENDLESS = `openapi: 3.0.0\nx-data:\n${'- [a, b]\n'.repeat(200_000)}`;
 
 const bodyOf = (value: unknown) => Readable.from([Buffer.from(JSON.stringify(value))]);
 
@@ -65,9 +63,7 @@ describe('import reader', () => {
     const names = Object.values(paths).flatMap((item) =>
       Object.values(item).map(({ operationId }) => operationId),
     );
-    expect(api.endpoints.map(({ name }) => name)).to.deep.equal(
-      names.filter((name) => name !== 'repos/compare-commits'),
-    );
+    expect(api.endpoints.map(({ name }) => name)).to.deep.equal(names);
     expect(new Set(api.endpoints.map(({ generatedCode }) => generatedCode)))
       .to.have.property('size')
       .above(1_000);
@@ -104,7 +100,7 @@ describe('import reader', () => {
       /beside "spec"/,
       'invalid_input',
     );
-    await expectRejected(readText('{"spec": "swagger: 2.0"}'), /^body\.spec: The document is Swagger 2\.0/);
+    await expectRejected(readText('{"spec": "swagger: 1.2"}'), /^body\.spec: \/swagger: /);
   });
 
   it('rejects documents over the limit, also before the end of the body', async () => {
@@ -155,17 +151,17 @@ describe('import reader', () => {
     const readings = Array.from({ length: 3 }, () => read(reader, bodyOf({ spec: ENDLESS })));
     await Promise.all(
       readings.map((reading) =>
-        expectRejected(reading, /takes longer than 1000 ms to parse \(IMPORT_READ_TIMEOUT_MS\)/),
+        expectRejected(reading, /takes longer than 1000 ms, .*IMPORT_READ_TIMEOUT_MS/, 'import_timeout'),
       ),
     );
   });
 
   it('rejects documents that exceed the heap limit', async () => {
     const reader = startReader({ IMPORT_READ_MEMORY_MB: '64' });
-    const spec = await readFile(GITHUB_DOCUMENT, 'utf8');
     await expectRejected(
-      read(reader, bodyOf({ spec })),
-      /needs more than 64 MiB of memory to parse \(IMPORT_READ_MEMORY_MB\)/,
+      read(reader, bodyOf({ spec: ENDLESS })),
+      /needs more than 64 MiB of memory, .*IMPORT_READ_MEMORY_MB/,
+      'import_memory',
     );
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });

@@ -13,7 +13,7 @@ import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handler
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { awaitBindings } from '../service-hosts.js';
-import { presentResult } from './present.js';
+import { presentResult, presentWarnings } from './present.js';
 
 export interface BundleOptions {
   readonly compile: boolean;
@@ -102,6 +102,6 @@ export async function awaitImport(deps: ApiDependencies, id: string) {
   const imported = requireFound(await findImport(store, id), 'import', id);
   return {
     result: presentResult(imported, await handlersOf(store, id)),
-    warnings: imported.outcome.warnings,
+    warnings: presentWarnings(imported.outcome),
   };
 }

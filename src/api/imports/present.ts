@@ -1,11 +1,30 @@
 /** Converts rows of imports to API responses. */
 import type { Static } from '@sinclair/typebox';
+import { moreText, type WarningKind } from '../../import/warnings.js';
 import type { AppliedImport } from '../../store/apply-import.js';
 import type { ImportHandler, ImportHandlerCounts } from '../../store/import-handlers.js';
 import type { Import, ImportOutcome } from '../../store/imports.js';
 import type { BundleImported, HandlerView, ImportPlan, ImportView, OpenApiImported } from './schema.js';
 
 type ImportErrors = Static<typeof BundleImported>['errors'];
+
+/** Warnings of each kind that the answer to an import lists; `GET /api/imports/{id}` lists all. */
+const LISTED_PER_KIND = 50;
+
+/** The first warnings of each kind, and how many more there are, so that no kind hides another. */
+export function presentWarnings({ warnings, warning_kinds: kinds }: ImportOutcome): string[] {
+  const groups = new Map<string | undefined, string[]>();
+  warnings.forEach((text, at) => {
+    const kind = kinds?.[at];
+    const group = groups.get(kind) ?? [];
+    groups.set(kind, group);
+    group.push(text);
+  });
+  return [...groups].flatMap(([kind, texts]) => {
+    const more = kind === undefined ? 0 : texts.length - LISTED_PER_KIND;
+    return more > 0 ? [...texts.slice(0, LISTED_PER_KIND), moreText(kind as WarningKind, more)] : texts;
+  });
+}
 
 /** @param id of the import */
 export function presentOpenApiImport(id: string, outcome: ImportOutcome): Static<typeof OpenApiImported> {

@@ -13,7 +13,7 @@ import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '.
 import { IdParams } from '../schemas.js';
 import { awaitImport, startBundleImport } from './bundle.js';
 import { importEvents } from './events.js';
-import { presentImport, presentOpenApiImport, presentPlan } from './present.js';
+import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './present.js';
 import {
   BundleForm,
   BundleImported,
@@ -47,13 +47,21 @@ export const importRoutes = [
         ),
     },
     data: Type.Union([OpenApiImported, ImportPlan]),
-    errors: ['invalid_spec', 'not_found', 'domain_mismatch', 'route_taken', 'import_busy'],
+    errors: [
+      'invalid_spec',
+      'not_found',
+      'domain_mismatch',
+      'route_taken',
+      'import_busy',
+      'import_timeout',
+      'import_memory',
+    ],
     handle: async ({ query, body, content: api, id: request_id }, { store }) => {
       const target = targetOf('body', body, body.create_collection ?? false);
       if (isSet(query.dry_run)) return planned(await planImport(store, target, api));
       const record = { id: randomUUID(), compile: false, start: false, request_id };
       const { outcome } = await applyImport(store, target, api, record);
-      return new Reply(200, presentOpenApiImport(record.id, outcome), {}, outcome.warnings);
+      return new Reply(200, presentOpenApiImport(record.id, outcome), {}, presentWarnings(outcome));
     },
   }),
 
@@ -82,6 +90,8 @@ export const importRoutes = [
       'body_too_large',
       'unsupported_media_type',
       'import_busy',
+      'import_timeout',
+      'import_memory',
       'no_worker',
       'no_gateway',
       'wait_timeout',

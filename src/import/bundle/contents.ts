@@ -1,14 +1,16 @@
 /** Classifies the files of a bundle: document, manifest, handlers, and files that only look like one of these. */
-import { type Warn, Warnings } from '../warnings.js';
+import { type ImportWarning, type Warn, Warnings } from '../warnings.js';
 import type { ArchiveFile } from './archive.js';
 
 export interface Contents {
+  /** All files, by their paths below the folder that contains them all. */
+  readonly files: ReadonlyMap<string, ArchiveFile>;
   readonly spec: ArchiveFile | null;
   readonly manifest: ArchiveFile | null;
   readonly handlers: readonly HandlerFile[];
   /** Files that look like a document or manifest but have a name that is not read. */
   readonly misnamed: readonly string[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportWarning[];
 }
 
 export interface HandlerFile extends ArchiveFile {
@@ -49,6 +51,7 @@ export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
   for (const path of misnamed) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
   const handlers = collectHandlers(files, warnings.add);
   return {
+    files: byPath,
     spec: specs[0] ?? null,
     manifest: manifests[0] ?? null,
     handlers,

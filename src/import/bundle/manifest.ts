@@ -5,7 +5,7 @@ import { ENDPOINT_METHODS, type EndpointMethod } from '../../model/endpoint-meth
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf } from '../../model/schema-check.js';
 import type { ServiceBinding } from '../imported-api.js';
-import { Warnings } from '../warnings.js';
+import { type ImportWarning, Warnings } from '../warnings.js';
 import { type ParsedYaml, parseYaml, YamlError } from '../yaml.js';
 import { bundleError } from './errors.js';
 
@@ -15,7 +15,7 @@ export interface Manifest {
   readonly dependencies: Dependencies | null;
   readonly routes: readonly ManifestRoute[];
   readonly bindings: readonly ServiceBinding[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportWarning[];
 }
 
 export interface ManifestRoute {
@@ -75,6 +75,9 @@ const check = checkOf({
 });
 const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
+/** Those that are named: each is searched in the text. */
+const MAX_UNKNOWN_KEYS = 50;
+
 const YAML_LIMITS = { depth: 100, aliases: 100 };
 
 /**
@@ -111,7 +114,7 @@ export function readManifest(text: string, file: string): Manifest {
     const place = `${file}: routes.${index}`;
     return { method, path, handler: handler?.replace(/\.rs$/, '') ?? null, place };
   });
-  const warnings = new Warnings();
+  const warnings = new Warnings(MAX_UNKNOWN_KEYS);
   warnings.addEach(
     'manifest',
     unknownKeys(raw),

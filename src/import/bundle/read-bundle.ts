@@ -37,7 +37,7 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
   const manifest =
     contents.manifest &&
     readManifest(await readText(contents.manifest, MANIFEST_BYTES), contents.manifest.path);
-  const document = contents.spec && (await readDocument(contents.spec, limits));
+  const document = contents.spec && (await readDocument(contents.spec, contents.files, limits));
   const title = document?.title ?? titleOf(manifest, contents);
   const planned = planOperations(document, manifest?.routes ?? []);
   if (planned.length > limits.operations) throw tooManyOperations(planned.length, limits.operations);
@@ -66,10 +66,20 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
   };
 }
 
-async function readDocument(spec: ArchiveFile, limits: BundleLimits): Promise<OpenApiDocument> {
-  const text = await readText(spec, limits.specBytes, 'SPEC_LIMIT_BYTES');
+/** The document, and what its references need of other files. */
+async function readDocument(
+  spec: ArchiveFile,
+  files: Contents['files'],
+  limits: BundleLimits,
+): Promise<OpenApiDocument> {
+  const read = (file: ArchiveFile) => readText(file, limits.specBytes, 'SPEC_LIMIT_BYTES');
+  const text = await read(spec);
+  const readOther = (path: string) => {
+    const file = files.get(path);
+    return file && read(file);
+  };
   try {
-    return await readOpenApi(text, limits);
+    return await readOpenApi(text, limits, { document: spec.path, readText: readOther });
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     throw new AppError(thrown.code, `${spec.path}: ${thrown.message}`, thrown.extras, { cause: thrown });

@@ -1,5 +1,6 @@
 /** The parts of an OpenAPI document that an import needs, with references resolved. Plain data. */
 import type { EndpointMethod } from '../../model/endpoint-method.js';
+import type { ImportWarning } from '../warnings.js';
 
 export interface OpenApiDocument {
   readonly title: string;
@@ -9,7 +10,7 @@ export interface OpenApiDocument {
   readonly basePath: string | null;
   readonly operations: readonly Operation[];
   /** Names operations and other parts that were left out. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportWarning[];
 }
 
 export interface Operation {

@@ -35,7 +35,17 @@ export function shortened(text: string): string {
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;
 }
 
-/** The error for a document that cannot be imported. The caller prefixes the document's name. */
-export function specError(location: string, message: string, options?: ErrorOptions): AppError {
+/** A part of the document that cannot be read: it is left out with a warning, and the rest is read. */
+export class SpecError extends Error {
+  override readonly name = 'SpecError';
+}
+
+/** Why a part of the document cannot be read. */
+export function specError(location: string, message: string, options?: ErrorOptions): SpecError {
+  return new SpecError(`${location}: ${message}`, options);
+}
+
+/** The error for a document that cannot be imported at all. The caller prefixes the document's name. */
+export function documentError(location: string, message: string, options?: ErrorOptions): AppError {
   return new AppError('invalid_spec', `${location}: ${message}`, {}, options);
 }

@@ -1,19 +1,31 @@
 /** The operations of a document that can become endpoints. */
-import { AppError } from '../../errors.js';
 import type { EndpointMethod } from '../../model/endpoint-method.js';
 import { RouteSyntaxError, routeBelow, routeKey } from '../../model/route-pattern.js';
+import { storable } from '../../util/text.js';
 import type { Warn } from '../warnings.js';
 import type { Operation } from './document.js';
-import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
+import {
+  documentError,
+  entriesOf,
+  isObject,
+  type JsonObject,
+  own,
+  pointerOf,
+  shortened,
+  specError,
+} from './json.js';
+import { orLeftOut } from './left-out.js';
 import { Parameters } from './parameters.js';
 import { METHODS, PathItems } from './path-items.js';
 import type { References } from './references.js';
 import { RequestBodies } from './request-body.js';
 import { Schemas } from './schemas.js';
+import { type UnnamedOperation, withNames, withoutSameRoutes } from './unique-operations.js';
 
-/** Limits of endpoints, characters. */
-const MAX_NAME_LENGTH = 255;
+/** Limit of endpoints, characters. */
 const MAX_DESCRIPTION_LENGTH = 65_536;
+/** In one list: the operations of a path item share its list, and each is merged with the operation's own. */
+const MAX_PARAMETERS = 500;
 
 /** An operation of the document. */
 interface DocumentedOperation {
@@ -21,19 +33,14 @@ interface DocumentedOperation {
   readonly label: string;
   readonly method: EndpointMethod | null;
   readonly path: string;
-  readonly operationId: string | null;
   readonly item: JsonObject;
   readonly operation: JsonObject;
 }
 
-/** An operation that becomes an endpoint. */
-interface RoutedOperation extends DocumentedOperation {
-  readonly method: EndpointMethod;
-  /** Equal for operations on the same route. */
-  readonly routeKey: string;
-}
-
-/** @throws AppError invalid_spec naming the operations that conflict, or the one that is invalid */
+/**
+ * Operations that cannot be read, or cannot be endpoints, are left out with a warning.
+ * @throws AppError invalid_spec when there are too many operations, or their schemas are too complex
+ */
 export function readOperations(
   document: JsonObject,
   references: References,
@@ -42,7 +49,6 @@ export function readOperations(
   warn: Warn,
 ): readonly Operation[] {
   const found = findOperations(document, references, limit, warn);
-  requireUnique(found, 'operationId', ({ operationId }) => operationId);
   if (
     found.some(({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'))
   ) {
@@ -51,25 +57,29 @@ export function readOperations(
       'The servers of single paths and operations are ignored: the first server of the document applies to all',
     );
   }
-  const routed = found.flatMap((one) => routeOf(one, basePath, warn) ?? []);
-  requireUnique(routed, 'route', (one) => `${one.method} ${one.routeKey}`);
-  requireUnique(routed, 'name', nameOf);
   const schemas = new Schemas(references);
   const parameters = new Parameters(references, schemas);
   const bodies = new RequestBodies(references, schemas);
-  return routed.map((one) => {
-    const { label, method, path, operationId, item, operation } = one;
-    const texts = [own(operation, 'summary'), own(operation, 'description')];
-    return {
-      operationId,
-      name: nameOf(one),
-      method,
-      path,
-      description: descriptionFrom(texts, label, warn),
-      parameters: parameters.read(label, path, item, operation, warn),
-      body: bodies.read(label, operation, warn),
-    };
-  });
+  const readable = found.flatMap((one) =>
+    orLeftOut(one.label, warn, (): UnnamedOperation => {
+      const { label, path, item, operation } = one;
+      const method = methodOf(one);
+      const key = `${method} ${routeKeyOf(label, basePath, path)}`;
+      for (const holder of [item, operation]) requireParameterList(own(holder, 'parameters'), label);
+      const texts = [own(operation, 'summary'), own(operation, 'description')];
+      return {
+        label,
+        routeKey: key,
+        operationId: own(operation, 'operationId'),
+        method,
+        path,
+        description: descriptionFrom(texts, label, warn),
+        parameters: parameters.read(label, path, item, operation, warn),
+        body: bodies.read(label, operation, warn),
+      };
+    }),
+  );
+  return withNames(withoutSameRoutes(readable, warn), warn);
 }
 
 function findOperations(
@@ -80,104 +90,59 @@ function findOperations(
 ): readonly DocumentedOperation[] {
   const found: DocumentedOperation[] = [];
   const items = new PathItems(references);
-  const labels = new Map<JsonObject, string>();
   for (const [path, value] of entriesOf(own(document, 'paths'))) {
-    if (path.startsWith('x-') || !isObject(value)) continue;
-    requirePath(path);
-    const item = items.read(value, pointerOf(['paths', path]));
+    if (path.startsWith('x-')) continue;
+    const location = pointerOf(['paths', path]);
+    const [item = {}] = orLeftOut(location, warn, () => items.read(value, location));
     for (const [key, operation] of Object.entries(item)) {
       const method = METHODS.get(key);
-      if (method === undefined || !isObject(operation)) continue;
+      if (method === undefined) continue;
       const label = `${key.toUpperCase()} ${shortened(path)}`;
-      const first = labels.get(operation);
-      const operationId = first === undefined ? operationIdOf(operation) : null;
-      // Two paths may share an operation by reference, but names are unique.
-      if (first === undefined) labels.set(operation, label);
-      else
-        warn('references', `${label}: references the operation of ${first}; its name is its method and path`);
-      found.push({ label, method, path, operationId, item, operation });
+      if (!isObject(operation)) {
+        warn('left-out', `${label}: left out: is not an object`);
+        continue;
+      }
+      found.push({ label, method, path, item, operation });
       if (found.length > limit) {
-        throw specError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
+        throw documentError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
       }
     }
   }
   return found;
 }
 
-function operationIdOf(operation: JsonObject): string | null {
-  const id = own(operation, 'operationId');
-  return typeof id === 'string' && id !== '' ? id : null;
+function methodOf({ label, method }: DocumentedOperation): EndpointMethod {
+  if (method !== null) return method;
+  throw specError(label, 'endpoints have the methods GET, POST, PUT, DELETE and PATCH');
 }
 
-function requirePath(path: string): void {
-  // Clients and proxies resolve dot segments, so the path would never be requested.
-  if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
-    throw specError(pointerOf(['paths', path]), 'a path must not have "." or ".." as a segment');
-  }
-}
-
-/** Adds the route; warns and returns undefined when the operation cannot be an endpoint. */
-function routeOf(
-  found: DocumentedOperation,
-  basePath: string | null,
-  warn: Warn,
-): RoutedOperation | undefined {
-  const { label, method, path } = found;
-  if (method === null) {
-    warn('left-out', `${label}: left out: endpoints have the methods GET, POST, PUT, DELETE and PATCH`);
-    return undefined;
-  }
+function routeKeyOf(label: string, basePath: string | null, path: string): string {
   try {
-    return { ...found, method, routeKey: routeKey(routeBelow(basePath, path)) };
+    return routeKey(routeBelow(basePath, path));
   } catch (thrown) {
     if (!(thrown instanceof RouteSyntaxError)) throw thrown;
-    warn('left-out', `${label}: left out: the path ${shortened(thrown.message)}`);
-    return undefined;
+    throw specError(label, `the path ${shortened(thrown.message)}`);
   }
 }
 
-/** @throws AppError invalid_spec naming the first two operations with the same key */
-function requireUnique<T extends DocumentedOperation>(
-  all: readonly T[],
-  keyName: string,
-  keyOf: (one: T) => string | null,
-): void {
-  const labels = new Map<string, string>();
-  for (const one of all) {
-    const key = keyOf(one);
-    if (key === null) continue;
-    const earlier = labels.get(key);
-    if (earlier !== undefined) {
-      throw new AppError(
-        'invalid_spec',
-        `${earlier} and ${one.label} have the same ${keyName} "${shortened(key)}"; change or remove one of them`,
-      );
-    }
-    labels.set(key, one.label);
+function requireParameterList(list: unknown, label: string): void {
+  if (list === undefined || list === null) return;
+  if (!Array.isArray(list)) throw specError(label, 'its parameters are not a list');
+  if (list.length > MAX_PARAMETERS) {
+    throw specError(label, `has more than ${MAX_PARAMETERS} parameters`);
   }
 }
 
-/** The name of the endpoint. */
-function nameOf({ label, method, path, operationId }: RoutedOperation): string {
-  const name = operationId ?? `${method} ${path}`;
-  if (name.trim() === '' || /\p{Cc}/u.test(name)) {
-    throw specError(label, 'the operationId must be one line of text, without control characters');
-  }
-  if (name.length > MAX_NAME_LENGTH) {
-    throw specError(
-      label,
-      `needs an operationId of at most ${MAX_NAME_LENGTH} characters; "${name.slice(0, 60)}…" is longer`,
-    );
-  }
-  return name;
-}
-
-/** The first text that is not blank, truncated with a warning if it is too long; null when there is none. */
+/** The first text that is not blank, with a warning if it has to be changed; null when there is none. */
 export function descriptionFrom(texts: readonly unknown[], label: string, warn: Warn): string | null {
   const text = texts.find((value): value is string => typeof value === 'string' && value.trim() !== '');
   if (text === undefined) return null;
-  if (text.length <= MAX_DESCRIPTION_LENGTH) return text;
+  const stored = storable(text);
+  if (stored !== text) {
+    warn('descriptions', `${label}: characters of the description that are not Unicode text are replaced`);
+  }
+  if (stored.length <= MAX_DESCRIPTION_LENGTH) return stored;
   warn('descriptions', `${label}: the description is truncated to ${MAX_DESCRIPTION_LENGTH} characters`);
   // Does not split a surrogate pair.
-  return `${text.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return `${stored.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

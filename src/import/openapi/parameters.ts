@@ -1,5 +1,5 @@
 /** The parameters of operations, and the styles in which their values are written. */
-import { parseRoute } from '../../model/route-pattern.js';
+import { parameterNames, parseRoute } from '../../model/route-pattern.js';
 import type { Warn } from '../warnings.js';
 import type { Parameter, TextValue, ValueType } from './document.js';
 import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
@@ -117,11 +117,9 @@ export class Parameters {
  */
 export function pathParameters(path: string, described: Iterable<Parameter>): readonly Parameter[] {
   const known = new Map([...described].map((parameter) => [parameter.name, parameter]));
-  return parseRoute(path).segments.flatMap((segment): Parameter[] => {
-    if (segment.kind !== 'param') return [];
-    const { name } = segment;
-    return [known.get(name) ?? { name, in: 'path', required: true, type: 'string', itemType: 'any' }];
-  });
+  return parseRoute(path)
+    .segments.flatMap(parameterNames)
+    .map((name) => known.get(name) ?? { name, in: 'path', required: true, type: 'string', itemType: 'any' });
 }
 
 export type Style = Pick<TextValue, 'style' | 'unsupportedStyle'>;

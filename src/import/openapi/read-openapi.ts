@@ -1,17 +1,20 @@
 /** Reads OpenAPI documents from untrusted text. */
-import { AppError } from '../../errors.js';
+import { storable } from '../../util/text.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
-import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
+import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
 import { descriptionFrom, readOperations } from './operations.js';
+import { type Bundle, OtherFiles } from './other-files.js';
 import { parseText } from './parse-text.js';
+import { requirePaths } from './path-items.js';
 import { References } from './references.js';
 import { scanDocument } from './scan.js';
 import { basePathOf } from './servers.js';
-import { validateDocument } from './validate.js';
+import { flawsOf, type SpecificationVersion } from './validate.js';
 
 /** Limit of a collection's name, characters. */
 const MAX_TITLE_LENGTH = 255;
+const DEFAULT_TITLE = 'API';
 
 export interface OpenApiLimits {
   /** Most operations. */
@@ -19,85 +22,93 @@ export interface OpenApiLimits {
 }
 
 /**
- * Reads an OpenAPI 3.0 or 3.1 document. Nothing is fetched or read from disk.
+ * Reads a document of OpenAPI 3 or Swagger 2.0. Parts that cannot be read are left out with a warning. Nothing is
+ * fetched or read from disk.
  * @param text YAML or JSON
- * @throws AppError invalid_spec naming the location and what to do
+ * @param bundle the files beside the document
+ * @throws AppError invalid_spec when it cannot be read at all
  */
-export async function readOpenApi(text: string, limits: OpenApiLimits): Promise<OpenApiDocument> {
+export async function readOpenApi(
+  text: string,
+  limits: OpenApiLimits,
+  bundle?: Bundle,
+): Promise<OpenApiDocument> {
   try {
-    return await read(parseText(text), limits);
+    return await read(parseText(text), limits, bundle);
   } catch (thrown) {
     // Stack overflow: the text is nested, or its schemas reference each other, thousands of levels deep.
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw specError('/', 'is nested too deeply, or has too long chains of references', { cause: thrown });
+    throw documentError('/', 'is nested too deeply, or has too long chains of references', { cause: thrown });
   }
 }
 
-async function read(document: unknown, limits: OpenApiLimits): Promise<OpenApiDocument> {
-  requireOpenApi(document);
-  const references = new References(document, scanDocument(document));
-  requirePaths(document, limits);
-  await validateDocument(document, references);
-
+async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Promise<OpenApiDocument> {
   const warnings = new Warnings();
-  const { title, version, description } = readInfo(document, warnings.add);
-  const basePath = basePathOf(document);
-  const operations = readOperations(document, references, basePath, limits.operations, warnings.add);
+  const warn = warnings.add;
+  if (!isObject(parsed)) throw documentError('/', 'is not an OpenAPI document: it has no members');
+  const files = await OtherFiles.load(parsed, bundle);
+  const document = parsed;
+  if (own(document, 'swagger') !== undefined) {
+    throw documentError(
+      '/swagger',
+      'Swagger 2.0 cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi',
+    );
+  }
+  const specification = versionOf(document, warn);
+  requirePaths(document, limits.operations);
+  const scan = scanDocument(document);
+  warnings.addEach('flaws', flawsOf(document, specification), (flaw) => flaw);
+  const references = new References(document, scan, files, warn);
+
+  const { title, version, description } = readInfo(document, warn);
+  const basePath = basePathOf(document, warn);
+  const operations = readOperations(document, references, basePath, limits.operations, warn);
   if (operations.length === 0) {
-    const reasons = warnings.list().slice(0, 5).join('; ');
-    throw specError('/paths', `has no operation that can be imported${reasons && `: ${reasons}`}`);
+    const reasons = warnings.list().slice(0, 5);
+    const shown = reasons.map(({ text }) => shortened(text)).join('; ');
+    throw documentError('/paths', `has no operation that can be imported${shown && `: ${shown}`}`);
   }
   return { title, version, description, basePath, operations, warnings: warnings.list() };
 }
 
-function requireOpenApi(document: unknown): asserts document is JsonObject {
-  if (!isObject(document)) throw specError('/', 'is not an OpenAPI document: it has no members');
-  const swagger = own(document, 'swagger');
-  if (swagger !== undefined) {
-    throw new AppError(
-      'invalid_spec',
-      'The document is Swagger 2.0, which cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi or editor.swagger.io',
-    );
-  }
+function versionOf(document: JsonObject, warn: Warn): SpecificationVersion {
   const version = own(document, 'openapi');
   if (version === undefined) {
-    throw specError(
+    throw documentError(
       '/openapi',
       'is missing: not an OpenAPI document; it names the version, for example "3.1.0"',
     );
   }
-  if (typeof version !== 'string' || !/^3\.[01]\.\d+(-.*)?$/.test(version)) {
+  // Without quotes, 3.0 is the number 3.
+  const [, known] = /^(3\.[012])(?:\.\d+(?:-.*)?)?$/.exec(version === 3 ? '3.0' : String(version)) ?? [];
+  if (known !== '3.0' && known !== '3.1' && known !== '3.2') {
     const shown = shortened(JSON.stringify(version));
-    throw specError('/openapi', `must be a version 3.0.x or 3.1.x such as "3.1.0", not ${shown}`);
+    throw documentError('/openapi', `must be a version of OpenAPI 3 such as "3.1.0", not ${shown}`);
   }
-}
-
-/** Cheap checks before the validation, which takes minutes for hundreds of thousands of paths. */
-function requirePaths(document: JsonObject, { operations: limit }: OpenApiLimits): void {
-  const paths = entriesOf(own(document, 'paths')).filter(([path]) => !path.startsWith('x-'));
-  if (paths.length > limit) {
-    throw specError('/paths', `has more than ${limit} paths (IMPORT_OPERATIONS_LIMIT)`);
-  }
-  for (const [path, item] of paths) {
-    if (!path.startsWith('/')) throw specError(pointerOf(['paths', path]), 'a path must begin with "/"');
-    if (!isObject(item)) throw specError(pointerOf(['paths', path]), 'must be an object with operations');
-  }
+  if (known === '3.2') warn('document', '/openapi: of 3.2, only what 3.1 has too is read');
+  return known;
 }
 
 function readInfo(document: JsonObject, warn: Warn) {
-  const info = own(document, 'info');
-  if (!isObject(info)) throw specError('/info', 'must be an object with title and version');
-  const title = String(own(info, 'title')).trim().replace(/\s+/g, ' ');
-  if (title === '') throw specError('/info/title', 'must not be empty; it names the collection');
-  if (title.length > MAX_TITLE_LENGTH || /\p{Cc}/u.test(title)) {
-    throw specError(
-      '/info/title',
-      `must be at most ${MAX_TITLE_LENGTH} characters of text, without control characters`,
-    );
-  }
+  const found = own(document, 'info');
+  const info = isObject(found) ? found : {};
+  const described = own(info, 'description');
   return {
-    title,
-    version: String(own(info, 'version')),
-    description: descriptionFrom([own(info, 'description'), own(info, 'summary')], '/info/description', warn),
+    title: titleFrom(own(info, 'title'), warn),
+    version: String(own(info, 'version') ?? ''),
+    description: descriptionFrom([described, own(info, 'summary')], '/info/description', warn),
   };
+}
+
+/** The title, which names the collection. */
+function titleFrom(value: unknown, warn: Warn): string {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  const title = storable(text.replace(/[\s\p{Cc}]+/gu, ' ').trim());
+  if (title === '') {
+    warn('document', `/info/title: is missing; the API is called "${DEFAULT_TITLE}"`);
+    return DEFAULT_TITLE;
+  }
+  if (title.length <= MAX_TITLE_LENGTH) return title;
+  warn('document', `/info/title: is truncated to ${MAX_TITLE_LENGTH} characters`);
+  return `${title.slice(0, MAX_TITLE_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

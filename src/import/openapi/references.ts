@@ -1,5 +1,7 @@
-/** Resolves `$ref`s within the document. External references are rejected: nothing is fetched or read from disk. */
-import { isObject, own, shortened, specError } from './json.js';
+/** Resolves `$ref`s within the document, and to other files of its bundle. Nothing is fetched or read from disk. */
+import type { Warn } from '../warnings.js';
+import { isObject, own, SpecError, shortened, specError } from './json.js';
+import type { OtherFiles } from './other-files.js';
 import { type DocumentScan, isData, isMapOfNames } from './scan.js';
 
 /** Longest chain of references, including those that a pointer passes through. */
@@ -10,71 +12,77 @@ interface Position {
   readonly value: unknown;
   /** The keys are arbitrary names. */
   readonly isMap: boolean;
-  /** The value is within an extension, where no key is a keyword. */
+  /** The value is within an extension or in another file, where no key is known to be a keyword. */
   readonly isExtension: boolean;
+  /** Empty for the document itself. */
+  readonly file: string;
 }
 
 export class References {
   readonly #root: unknown;
   readonly #scan: DocumentScan;
+  readonly #files: OtherFiles;
   readonly #targets = new Map<string, Position>();
 
-  /**
-   * @throws AppError invalid_spec for a reference that is external, circular, or without target, or points into data
-   */
-  constructor(root: unknown, scan: DocumentScan) {
+  /** @param warn called for each target that cannot be found: only what needs it cannot be read */
+  constructor(root: unknown, scan: DocumentScan, files: OtherFiles, warn: Warn) {
     this.#root = root;
     this.#scan = scan;
-    const checked = new Set<string>();
-    // Resolving a reference into an extension may append to this list.
-    for (const { target, location } of scan.references) {
-      if (checked.has(target)) continue;
-      this.resolve({ $ref: target }, location);
-      checked.add(target);
+    this.#files = files;
+    // Resolving a reference into an extension or another file may add to this list.
+    for (const { target, file, location } of scan.references) {
+      try {
+        this.#resolveTarget(target, file, location, 0);
+      } catch (thrown) {
+        if (!(thrown instanceof SpecError)) throw thrown;
+        warn('references', thrown.message);
+      }
     }
   }
 
   /**
    * Returns the value itself, or the target of its `$ref`.
    * @param location of the value, for error messages
-   * @throws AppError invalid_spec
+   * @throws SpecError
    */
   resolve(value: unknown, location: string): unknown {
-    return this.#follow({ value, isMap: false, isExtension: false }, location, 0).value;
+    const file = this.#scan.fileOf(value);
+    return this.#follow({ value, isMap: false, isExtension: false, file }, location, 0).value;
   }
 
-  /** Whether this value is within an extension and the target of a reference. */
-  isReferencedExtension(value: unknown): boolean {
-    return this.#scan.isReferencedExtension(value);
+  /** Like `resolve`, but undefined when there is no target: the constructor has warned of it. */
+  find(value: unknown): unknown {
+    try {
+      return this.resolve(value, '');
+    } catch (thrown) {
+      if (!(thrown instanceof SpecError)) throw thrown;
+      return undefined;
+    }
   }
 
   #follow(position: Position, location: string, length: number): Position {
     const target = referenceOf(position.value);
-    if (target === undefined) return position;
+    return target === undefined ? position : this.#resolveTarget(target, position.file, location, length);
+  }
+
+  #resolveTarget(target: string, file: string, location: string, length: number): Position {
     if (length > MAX_CHAIN) throw specError(location, `$ref "${shortened(target)}" is circular`);
-    const found = this.#targets.get(target) ?? this.#find(target, location, length + 1);
-    this.#targets.set(target, found);
+    const key = `${file}\n${target}`;
+    const found = this.#targets.get(key) ?? this.#find(target, file, location, length + 1);
+    this.#targets.set(key, found);
     return this.#follow(found, location, length + 1);
   }
 
-  #find(target: string, location: string, length: number): Position {
-    if (!target.startsWith('#')) {
-      throw specError(
-        location,
-        `$ref "${shortened(target)}" is external, and external references are not fetched; move its target into the document, for example under /components`,
-      );
-    }
-    const fragment = decodeFragment(target.slice(1), location);
-    const root = { value: this.#root, isMap: false, isExtension: false };
-    if (fragment === '') return root;
-    if (!fragment.startsWith('/')) {
-      const { anchors } = this.#scan;
-      if (anchors.has(fragment)) return { ...root, value: anchors.get(fragment) };
-      throw missingTarget(target, location);
-    }
+  #find(target: string, from: string, location: string, length: number): Position {
+    const file = this.#files.locate(from, target, location);
+    const isOther = file !== '';
+    const value = isOther ? this.#files.contentOf(file, location) : this.#root;
+    const root = { value, isMap: false, isExtension: isOther, file };
+    const fragment = fragmentOf(target, location);
+    if (fragment !== '' && !fragment.startsWith('/')) return this.#anchor(root, fragment, target, location);
     const path = fragment
-      .slice(1)
       .split('/')
+      .slice(1)
       .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     let position: Position = root;
     for (const key of path) {
@@ -89,20 +97,28 @@ export class References {
       }
       position = next;
     }
-    if (position.isExtension) this.#scan.scanExtension(position.value, path);
+    if (position.isExtension) this.#scan.scanTarget(position.value, path, position.file);
     return position;
+  }
+
+  #anchor(root: Position, name: string, target: string, location: string): Position {
+    if (root.isExtension) this.#scan.scanTarget(root.value, [], root.file);
+    const value = this.#scan.anchor(root.file, name);
+    if (value === undefined) throw missingTarget(target, location);
+    return { ...root, value };
   }
 }
 
 function childOf(
-  { value: parent, isMap, isExtension }: Position,
+  { value: parent, isMap, isExtension, file }: Position,
   key: string,
 ): Position | 'data' | undefined {
   const value = memberOf(parent, key);
   if (value === undefined) return undefined;
-  if (isExtension || (!isMap && key.startsWith('x-'))) return { value, isMap: false, isExtension: true };
-  if (Array.isArray(parent)) return { value, isMap: false, isExtension };
-  return isData(key, value, isMap) ? 'data' : { value, isMap: isMapOfNames(key, isMap), isExtension };
+  if (isExtension || (!isMap && key.startsWith('x-')))
+    return { value, isMap: false, isExtension: true, file };
+  if (Array.isArray(parent)) return { value, isMap: false, isExtension, file };
+  return isData(key, value, isMap) ? 'data' : { value, isMap: isMapOfNames(key, isMap), isExtension, file };
 }
 
 /** The target of a value that is a reference. */
@@ -117,14 +133,16 @@ function memberOf(value: unknown, key: string): unknown {
   return isObject(value) ? own(value, key) : undefined;
 }
 
-function decodeFragment(fragment: string, location: string): string {
+/** What follows the "#", decoded. */
+function fragmentOf(target: string, location: string): string {
+  const at = target.indexOf('#');
   try {
-    return decodeURIComponent(fragment);
+    return at < 0 ? '' : decodeURIComponent(target.slice(at + 1));
   } catch (cause) {
-    throw specError(location, `$ref "#${shortened(fragment)}" is not valid percent-encoding`, { cause });
+    throw specError(location, `$ref "${shortened(target)}" is not valid percent-encoding`, { cause });
   }
 }
 
 function missingTarget(target: string, location: string): Error {
-  return specError(location, `$ref "${shortened(target)}" has no target in the document`);
+  return specError(location, `$ref "${shortened(target)}" has no target`);
 }

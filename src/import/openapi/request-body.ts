@@ -28,20 +28,22 @@ export class RequestBodies {
   /**
    * The request body of one operation; null when it has none.
    * @param label the operation, for messages
-   * @throws AppError invalid_spec
+   * @throws SpecError
    */
   read(label: string, operation: JsonObject, warn: Warn): RequestBody | null {
     const location = `${label}: requestBody`;
     const body = this.#references.resolve(own(operation, 'requestBody'), location);
-    if (!isObject(body)) return null;
-    const offered = entriesOf(own(body, 'content'));
+    if (body === undefined || body === null) return null;
+    const offered = entriesOf(isObject(body) ? own(body, 'content') : undefined);
     const [mediaType, media] = offered.find(([type]) => JSON_TYPE.test(type)) ?? offered[0] ?? [];
-    if (mediaType === undefined) return null;
+    if (!isObject(body) || mediaType === undefined) {
+      throw specError(location, 'is not a request body: it needs "content" with a media type');
+    }
     if (mediaType.trim() === '' || mediaType.length > MAX_MEDIA_TYPE_LENGTH) {
       throw specError(location, `"${shortened(mediaType)}" is not a media type`);
     }
     const required = own(body, 'required') === true;
-    const described = this.#references.resolve(media, location);
+    const described = this.#references.find(media);
     if (!JSON_TYPE.test(mediaType)) {
       const fields = isObject(described) ? this.#formFields(label, mediaType, described, warn) : [];
       return { required, mediaType, type: 'any', members: [], ...(fields.length > 0 ? { fields } : {}) };

@@ -1,37 +1,36 @@
 /**
- * First pass over a document: enforces the limits that bound the cost of later passes, rejects text that cannot be
- * stored, and collects all references. Examples, defaults and extensions are data, of which only the size is checked,
- * except for the parts of an extension that a reference points to: documents of 3.0 have no other place for shared path
- * items.
+ * First pass over a document: enforces the limits that bound the cost of later passes, and collects all references.
+ * Examples, defaults and extensions are data, of which only the size is checked. The target of a reference is part of
+ * the document wherever it is: documents of 3.0 have no other place than extensions for shared path items.
  */
-import { textProblem } from '../../model/formats.js';
-import { isObject, pointerOf, specError } from './json.js';
+import { documentError, isObject, type JsonObject, pointerOf } from './json.js';
 
 /** Depth limit. Real documents have twenty or thirty levels. */
 export const MAX_DEPTH = 256;
 /** Objects, arrays and scalars. The largest public documents have about a million. */
 const MAX_VALUES = 4_000_000;
-/** In one list, whose parameters are all compared with each other. */
-const MAX_PARAMETERS = 500;
 
 export interface Reference {
   readonly target: string;
-  /** JSON pointer of the object that contains the reference. */
+  /** File of the object that contains the reference; empty for the document itself. */
+  readonly file: string;
+  /** JSON pointer of this object, after the name of another file. */
   readonly location: string;
 }
 
 export interface DocumentScan {
-  readonly references: readonly Reference[];
-  /** Schemas by their `$anchor`. */
-  readonly anchors: ReadonlyMap<string, unknown>;
+  /** The first reference of each file to each target. Scanning a target may add some. */
+  readonly references: ReadonlySet<Reference>;
+  /** The file of an object that contains a reference. */
+  fileOf(holder: unknown): string;
+  /** The schema with an `$anchor`. */
+  anchor(file: string, name: string): unknown;
   /**
-   * Scans a value in an extension, which is part of the document because a reference points to it.
-   * @param path keys from the root to the value
+   * Scans a value in an extension or in another file, which is part of the document because a reference points to it.
+   * @param path keys from the root of the file to the value
    * @throws AppError invalid_spec naming the location
    */
-  scanExtension(value: unknown, path: readonly string[]): void;
-  /** Whether `scanExtension` was called with this value. */
-  isReferencedExtension(value: unknown): boolean;
+  scanTarget(value: unknown, path: readonly string[], file: string): void;
 }
 
 /** Keywords whose values are objects with arbitrary names as keys. */
@@ -59,7 +58,7 @@ export function isMapOfNames(key: string, isMap: boolean): boolean {
 
 /**
  * Scans a whole document.
- * @throws AppError invalid_spec naming the location
+ * @throws AppError invalid_spec when it exceeds a limit, naming the location
  */
 export function scanDocument(root: unknown): DocumentScan {
   const scanner = new Scanner();
@@ -68,35 +67,41 @@ export function scanDocument(root: unknown): DocumentScan {
 }
 
 class Scanner implements DocumentScan {
-  readonly references: Reference[] = [];
-  readonly anchors = new Map<string, unknown>();
+  readonly references = new Set<Reference>();
+  readonly #known = new Set<string>();
+  readonly #anchors = new Map<string, unknown>();
+  /** Objects with references in other files than the document itself. */
+  readonly #files = new Map<unknown, string>();
   readonly #path: string[] = [];
-  readonly #extensions = new Set<unknown>();
+  readonly #targets = new Set<unknown>();
+  #file = '';
   #values = 0;
 
-  scanExtension(value: unknown, path: readonly string[]): void {
-    if (this.#extensions.has(value)) return;
-    this.#extensions.add(value);
+  fileOf(holder: unknown): string {
+    return this.#files.get(holder) ?? '';
+  }
+
+  anchor(file: string, name: string): unknown {
+    return this.#anchors.get(`${file}#${name}`);
+  }
+
+  scanTarget(value: unknown, path: readonly string[], file: string): void {
+    if (this.#targets.has(value)) return;
+    this.#targets.add(value);
+    this.#file = file;
     this.#path.push(...path);
     this.visit(value, false);
     this.#path.length = 0;
   }
 
-  isReferencedExtension(value: unknown): boolean {
-    return this.#extensions.has(value);
-  }
-
   visit(value: unknown, isMap: boolean): void {
     this.#enforceLimits();
-    if (typeof value === 'string') this.#checkText(value);
-    else if (Array.isArray(value)) this.#visitItems(value, (item) => this.visit(item, false));
+    if (Array.isArray(value)) this.#visitItems(value, (item) => this.visit(item, false));
     else if (isObject(value)) {
       if (!isMap) this.#collectReferences(value);
       for (const key of Object.keys(value)) {
         this.#path.push(key);
-        this.#checkKey(key);
         const member = value[key];
-        if (key === 'parameters' && Array.isArray(member)) this.#checkParameters(member);
         if (isData(key, member, isMap)) this.#visitData(member);
         else this.visit(member, isMapOfNames(key, isMap));
         this.#path.pop();
@@ -124,40 +129,31 @@ class Scanner implements DocumentScan {
     });
   }
 
-  #collectReferences(object: Readonly<Record<string, unknown>>): void {
-    for (const keyword of ['$ref', '$dynamicRef']) {
-      const target = object[keyword];
-      if (typeof target === 'string') this.references.push({ target, location: pointerOf(this.#path) });
+  #collectReferences(object: JsonObject): void {
+    const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = object;
+    for (const target of [$ref, $dynamicRef]) if (typeof target === 'string') this.#collect(object, target);
+    for (const name of [$anchor, $dynamicAnchor]) {
+      const key = `${this.#file}#${name}`;
+      if (typeof name === 'string' && !this.#anchors.has(key)) this.#anchors.set(key, object);
     }
-    for (const keyword of ['$anchor', '$dynamicAnchor']) {
-      const name = object[keyword];
-      if (typeof name === 'string' && !this.anchors.has(name)) this.anchors.set(name, object);
-    }
+  }
+
+  #collect(holder: JsonObject, target: string): void {
+    const file = this.#file;
+    if (file !== '') this.#files.set(holder, file);
+    const key = `${file}\n${target}`;
+    if (this.#known.has(key)) return;
+    this.#known.add(key);
+    this.references.add({ target, file, location: `${file}${pointerOf(this.#path)}` });
   }
 
   #enforceLimits(): void {
     if (this.#path.length > MAX_DEPTH) {
-      throw specError(pointerOf(this.#path.slice(0, 8)), `is nested more than ${MAX_DEPTH} levels deep`);
+      throw documentError(pointerOf(this.#path.slice(0, 8)), `is nested more than ${MAX_DEPTH} levels deep`);
     }
     this.#values++;
     if (this.#values > MAX_VALUES) {
-      throw specError('/', `has more than ${MAX_VALUES} values, counting each use of an alias`);
+      throw documentError('/', `has more than ${MAX_VALUES} values, counting each use of an alias`);
     }
-  }
-
-  #checkParameters(list: readonly unknown[]): void {
-    if (list.length <= MAX_PARAMETERS) return;
-    throw specError(pointerOf(this.#path), `has more than ${MAX_PARAMETERS} parameters`);
-  }
-
-  #checkKey(key: string): void {
-    // Assigning this key to a JavaScript object would change its prototype.
-    if (key === '__proto__') throw specError(pointerOf(this.#path), 'the name "__proto__" cannot be used');
-    this.#checkText(key);
-  }
-
-  #checkText(text: string): void {
-    const problem = textProblem(text);
-    if (problem !== undefined) throw specError(pointerOf(this.#path), problem);
   }
 }

@@ -1,6 +1,6 @@
 /** Derives from schemas what generated handlers need: types, members, files. */
 import type { Member, ValueType } from './document.js';
-import { entriesOf, isObject, itemsOf, type JsonObject, own, specError } from './json.js';
+import { documentError, entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
 import type { References } from './references.js';
 
 interface Kind {
@@ -145,7 +145,7 @@ export class Schemas {
 
   /** The schemas that a schema extends: the target of its `$ref`, and its `allOf`. */
   #basesOf(schema: JsonObject): readonly unknown[] {
-    const target = own(schema, '$ref') === undefined ? [] : [this.#references.resolve(schema, 'a schema')];
+    const target = own(schema, '$ref') === undefined ? [] : [this.#references.find(schema)];
     return [...target, ...itemsOf(own(schema, 'allOf'))];
   }
 
@@ -167,7 +167,7 @@ export class Schemas {
   #countVisit(): void {
     this.#visits++;
     if (this.#visits > MAX_VISITS) {
-      throw specError('/components/schemas', 'reference each other in too many ways');
+      throw documentError('/components/schemas', 'reference each other in too many ways');
     }
   }
 }

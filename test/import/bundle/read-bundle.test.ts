@@ -5,6 +5,7 @@ import { AppError } from '../../../src/errors.js';
 import { type BundleLimits, readBundle } from '../../../src/import/bundle/read-bundle.js';
 import type { ImportedApi } from '../../../src/import/imported-api.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
+import { withTexts } from '../documents/documents.js';
 
 type Files = Record<string, string | Uint8Array>;
 
@@ -54,8 +55,8 @@ describe('bundle', () => {
   });
   after(() => zips.remove());
 
-  async function read(files: Files, limits: Partial<BundleLimits> = {}): Promise<ImportedApi> {
-    return readBundle(await zips.write(zipOf(files)), { ...LIMITS, ...limits });
+  async function read(files: Files, limits: Partial<BundleLimits> = {}) {
+    return withTexts(await readBundle(await zips.write(zipOf(files)), { ...LIMITS, ...limits }));
   }
 
   async function expectRejected(
@@ -71,7 +72,7 @@ describe('bundle', () => {
   }
 
   /** The files of the handlers by endpoint name. */
-  function handlers({ endpoints }: ImportedApi): Record<string, string | null> {
+  function handlers({ endpoints }: Pick<ImportedApi, 'endpoints'>): Record<string, string | null> {
     return Object.fromEntries(endpoints.map(({ name, handler }) => [name, handler?.file ?? null]));
   }
 
@@ -133,14 +134,10 @@ describe('bundle', () => {
     });
 
     it('and reports its errors with its name', async () => {
-      await expectRejected({ 'api.yaml': 'swagger: "2.0"' }, /^api\.yaml: .*Swagger 2\.0/, {
+      await expectRejected({ 'api.yaml': 'swagger: "1.2"' }, /^api\.yaml: \/swagger: /, {
         code: 'invalid_spec',
       });
       await expectRejected({ 'openapi.json': '{' }, /^openapi\.json: /, { code: 'invalid_spec' });
-      const twice = spec({ 'GET /a': 'same', 'GET /b': 'same' });
-      await expectRejected({ 'openapi.yaml': twice }, /^openapi\.yaml: GET \/a and GET \/b .*"same"/, {
-        code: 'invalid_spec',
-      });
     });
   });
 
@@ -287,7 +284,7 @@ describe('bundle', () => {
       expect(api.warnings[51]).to.equal('… and 10 more unknown keys of the manifest');
       expect(api.warnings[52]).to.match(/^handlers\/deep\/er\.rs is not read/);
       expect(api.warnings[53]).to.match(/^HEAD \/p0: left out/);
-      expect(api.warnings.at(-1)).to.equal('… and 40 more operations that are left out');
+      expect(api.warnings.at(-1)).to.match(/^HEAD \/p89: left out/);
     });
 
     it('and reports ambiguous ones once', async () => {

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { AppError, type ErrorCode } from '../../../src/errors.js';
 import type { OpenApiDocument } from '../../../src/import/openapi/document.js';
+import type { Bundle } from '../../../src/import/openapi/other-files.js';
 import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
+import type { ImportWarning } from '../../../src/import/warnings.js';
 
 /** The text of a document of this folder. */
 export function documentText(name: string): string {
@@ -22,8 +24,19 @@ export function documentWith(members: object, version = '3.0.3'): string {
   });
 }
 
-export function read(text: string, operations = 100): Promise<OpenApiDocument> {
-  return readOpenApi(text, { operations });
+/** With the texts of the warnings, without their kinds. */
+type WithTexts<T> = Omit<T, 'warnings'> & { readonly warnings: readonly string[] };
+
+export function withTexts<T extends { readonly warnings: readonly ImportWarning[] }>(api: T): WithTexts<T> {
+  return { ...api, warnings: api.warnings.map(({ text }) => text) };
+}
+
+export async function read(
+  text: string,
+  operations = 100,
+  bundle?: Bundle,
+): Promise<WithTexts<OpenApiDocument>> {
+  return withTexts(await readOpenApi(text, { operations }, bundle));
 }
 
 /** Expects a rejection with an AppError. */

@@ -1,8 +1,11 @@
+/** Documents with flaws: what is rejected as a whole, what is left out, and what is only a warning. */
 import { expect } from 'chai';
 import { documentWith, expectRejected, RESPONSES, read } from '../documents/documents.js';
 
 const operation = (members: object = {}) => ({ responses: RESPONSES, ...members });
-const withPaths = (paths: object) => documentWith({ paths });
+const withPaths = (paths: object, others: object = {}) => documentWith({ paths, ...others });
+const FINE = { '/fine': { get: operation() } };
+const names = ({ operations }: Awaited<ReturnType<typeof read>>) => operations.map(({ name }) => name);
 
 describe('OpenAPI: rejects', () => {
   it('texts that are not documents', async () => {
@@ -21,149 +24,230 @@ describe('OpenAPI: rejects', () => {
     await expectRejected(read('a: 1\n---\nb: 2'), /multiple documents/);
   });
 
-  it('other versions and Swagger', async () => {
-    await expectRejected(read('swagger: "2.0"\ninfo: {}'), /Swagger 2\.0, .*convert it to OpenAPI 3/);
-    await expectRejected(read('swagger: 2.0'), /Swagger 2\.0/);
-    for (const version of ['2.0', '3.2.0', '4.0.0', '3.0', '3.1', 'three', '']) {
-      await expectRejected(
-        read(documentWith({}, version)),
-        /^\/openapi: must be a version 3\.0\.x or 3\.1\.x/,
-      );
+  it('unknown versions', async () => {
+    for (const version of ['2.0', '3.3.0', '4.0.0', 'three', '']) {
+      await expectRejected(read(documentWith({}, version)), /^\/openapi: must be a version of OpenAPI 3/);
     }
-    await expectRejected(read('openapi: 3.1'), /not 3\.1$/);
-  });
-
-  it('documents that violate the specification, with the locations of the first few problems', async () => {
-    await expectRejected(
-      read(documentWith({ info: { title: 'x', version: 1 } })),
-      /\/info\/version: must be string/,
-    );
-    await expectRejected(
-      read(documentWith({ info: { title: 7, version: '1' } }, '3.1.0')),
-      /\/info\/title: must be string/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a': { get: {} } })),
-      /\/paths\/~1a\/get: must have required property 'responses'/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a': { get: operation({ tags: 1 }) } })),
-      /\/paths\/~1a\/get\/tags: must be array/,
-    );
-    await expectRejected(read(documentWith({ wrong: 1 })), /\/wrong: must NOT have additional properties/);
-    await expectRejected(
-      read(documentWith({ wrong: 1 }, '3.1.0')),
-      /\/wrong: must NOT have unevaluated properties/,
-    );
-    const many = Object.fromEntries(
-      Array.from({ length: 9 }, (_, at) => [`/p${at}`, { get: { responses: 5 } }]),
-    );
-    await expectRejected(
-      read(withPaths(many)),
-      /\/paths\/~1p0\/get\/responses: must be object; .*; and 4 more$/,
-    );
-    for (const schemes of [null, 'text', []]) {
-      const text = documentWith({ components: { securitySchemes: schemes } });
-      await expectRejected(read(text), /^\/components\/securitySchemes: must be an object/);
-    }
-    await expectRejected(
-      read(documentWith({ components: { securitySchemes: { key: 5 } } })),
-      /^\/components\/securitySchemes\/key: must be an object/,
-    );
-    await expectRejected(read(withPaths({ a: {} })), /^\/paths\/a: a path must begin with "\/"/);
-    await expectRejected(read(withPaths({ '/a': 5 })), /^\/paths\/~1a: must be an object/);
-  });
-
-  it('a title that cannot name a collection', async () => {
-    const titled = (title: string) => documentWith({ info: { title, version: '1' } });
-    for (const title of ['', '  ', '\n'])
-      await expectRejected(read(titled(title)), /^\/info\/title: must not be empty/);
-    await expectRejected(read(titled('x'.repeat(256))), /^\/info\/title: must be at most 255 characters/);
-    await expectRejected(read(titled('a\u0007b')), /^\/info\/title: .*control characters/);
-    expect((await read(titled(' Two\n  words '))).title).to.equal('Two words');
-  });
-
-  it('operations that conflict, naming both', async () => {
-    const named = { get: operation({ operationId: 'same' }) };
-    await expectRejected(
-      read(withPaths({ '/a': named, '/b': { post: operation({ operationId: 'same' }) } })),
-      /^GET \/a and POST \/b have the same operationId "same"/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a/{x}': { get: operation() }, '/a/{y}/': { get: operation() } })),
-      /^GET \/a\/\{x\} and GET \/a\/\{y\}\/ have the same route/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a%62': { get: operation() }, '/ab': { get: operation() } })),
-      /have the same route/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a': { get: operation() }, '/b': { get: operation({ operationId: 'GET /a' }) } })),
-      /have the same name/,
-    );
-  });
-
-  it('paths with dot segments', async () => {
-    for (const path of ['/a/../b', '/.', '/a/%2e%2E/b', '/a/.%2e', '/..']) {
-      await expectRejected(
-        read(withPaths({ [path]: { get: operation() } })),
-        /^\/paths\/.*must not have "\." or "\.\."/,
-      );
-    }
-  });
-
-  it('names that endpoints cannot have', async () => {
-    const called = (operationId: string) => withPaths({ '/a': { get: operation({ operationId }) } });
-    await expectRejected(
-      read(called('x'.repeat(256))),
-      /^GET \/a: needs an operationId of at most 255 characters/,
-    );
-    await expectRejected(read(called('a\nb')), /^GET \/a: the operationId must be one line/);
-    await expectRejected(read(called('   ')), /^GET \/a: the operationId must be one line/);
-    await expectRejected(
-      read(withPaths({ [`/${'x'.repeat(300)}`]: { get: operation() } })),
-      /needs an operationId/,
-    );
-    expect((await read(called(''))).operations[0]?.name).to.equal('GET /a');
-  });
-
-  it('texts that cannot be stored', async () => {
-    await expectRejected(
-      read(withPaths({ '/a\0': { get: operation() } })),
-      /^\/paths\/~1a\ufffd: must not have NUL/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a': { get: operation({ summary: '\0' }) } })),
-      /\/get\/summary: must not have NUL/,
-    );
-    await expectRejected(
-      read(withPaths({ '/a': { get: operation({ summary: '\ud800' }) } })),
-      /lone surrogates/,
-    );
+    await expectRejected(read('openapi: 4.1'), /not 4\.1$/);
+    await expectRejected(read('swagger: "1.2"\npaths: {}'), /^\/swagger: /);
   });
 
   it('documents without operations, and with too many', async () => {
+    await expectRejected(read(documentWith({ paths: undefined })), /^\/paths: must be an object/);
+    await expectRejected(read(documentWith({ paths: [] })), /^\/paths: must be an object/);
     await expectRejected(read(withPaths({})), /^\/paths: has no operation that can be imported$/);
     await expectRejected(
       read(withPaths({ '/a': { head: operation() } })),
       /no operation .*: HEAD \/a: left out/,
-    );
-    await expectRejected(
-      read(documentWith({ paths: undefined, webhooks: { sold: {} } }, '3.1.0')),
-      /no operation/,
     );
     const paths = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`/p${at}`, { get: operation() }]));
     await expectRejected(read(withPaths(paths), 5), /more than 5 paths/);
     const item = { get: operation(), put: operation(), head: operation() };
     await expectRejected(read(withPaths({ '/a': item, '/b': item }), 5), /more than 5 operations/);
   });
+});
 
-  it('duplicate parameters', async () => {
-    const parameter = { name: 'x', in: 'query', schema: {} };
-    const second = { ...parameter, schema: { type: 'string' } };
-    await expectRejected(
-      read(withPaths({ '/a': { get: operation({ parameters: [parameter, second] }) } })),
-      /^GET \/a: parameters\/1: duplicate query parameter "x"/,
+describe('OpenAPI: reads, with a warning', () => {
+  it('versions without a patch, numbers as versions, and what 3.2 shares with 3.1', async () => {
+    for (const version of ['3.0', '3.1', '3.1.0-rc0']) {
+      expect((await read(documentWith({}, version))).operations).to.have.lengthOf(1);
+    }
+    expect((await read(`${documentWith({})}`.replace('"3.0.3"', '3.0'))).operations).to.have.lengthOf(1);
+    const { warnings } = await read(
+      documentWith({ paths: { '/a': { get: operation(), query: operation() } } }, '3.2.0'),
     );
+    expect(warnings).to.deep.equal([
+      '/openapi: of 3.2, only what 3.1 has too is read',
+      'QUERY /a: left out: endpoints have the methods GET, POST, PUT, DELETE and PATCH',
+    ]);
   });
+
+  const flaws: Record<string, readonly [text: string, warnings: readonly string[]]> = {
+    'members of the wrong type': [
+      documentWith({ info: { title: 'x', version: 1, description: null } }),
+      ['/info/description: must be string', '/info/version: must be string'],
+    ],
+    'unknown members in 3.0': [
+      documentWith({ wrong: 1 }),
+      ['/wrong: is not a member that the specification has here'],
+    ],
+    'unknown members in 3.1': [
+      documentWith({ wrong: 1 }, '3.1.0'),
+      ['/wrong: is not a member that the specification has here'],
+    ],
+    'operations without responses': [
+      withPaths({ '/a': { get: {} } }),
+      ["/paths/~1a/get: must have required property 'responses'"],
+    ],
+    'wrong tags': [
+      withPaths({ '/a': { get: operation({ tags: 1 }) } }),
+      ['/paths/~1a/get/tags: must be array'],
+    ],
+    'wrong security schemes': [
+      withPaths(FINE, { components: { securitySchemes: [] } }),
+      ['/components/securitySchemes: must be object'],
+    ],
+  };
+  for (const [what, [text, warnings]] of Object.entries(flaws)) {
+    it(what, async () => {
+      const document = await read(text);
+      expect(document.operations).to.have.lengthOf(1);
+      expect(document.warnings).to.deep.equal(warnings);
+    });
+  }
+
+  it('a null description, and `required: true` in a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { name: { type: 'string', required: true, description: null } },
+    };
+    const { operations, warnings } = await read(
+      withPaths({
+        '/a': {
+          post: operation({
+            description: null,
+            requestBody: { content: { 'application/json': { schema } } },
+          }),
+        },
+      }),
+    );
+    const at = '/paths/~1a/post/requestBody/content/application~1json/schema/properties/name';
+    expect(warnings).to.deep.equal([
+      '/paths/~1a/post/description: must be string',
+      `${at}/required: must be array`,
+      `${at}/description: must be string`,
+    ]);
+    expect(operations[0]?.body?.members).to.deep.equal([
+      { name: 'name', required: false, type: 'string', nullable: false },
+    ]);
+  });
+
+  it('a title that cannot name a collection', async () => {
+    const titled = async (info: unknown) => {
+      const { title, warnings } = await read(documentWith({ info }));
+      return { title, warnings: warnings.filter((warning) => warning.startsWith('/info/title: is')) };
+    };
+    for (const title of ['', '  ', '\n', undefined, null]) {
+      expect(await titled({ title, version: '1' })).to.deep.equal({
+        title: 'API',
+        warnings: ['/info/title: is missing; the API is called "API"'],
+      });
+    }
+    expect((await titled(null)).title).to.equal('API');
+    const long = await titled({ title: 'x'.repeat(256), version: '1' });
+    expect(long.title).to.equal(`${'x'.repeat(254)}…`);
+    expect(long.warnings).to.have.lengthOf(1);
+    expect(await titled({ title: ' Two\n\u0007words ', version: '1' })).to.deep.equal({
+      title: 'Two words',
+      warnings: [],
+    });
+  });
+
+  it('operationIds that are those of others, and that cannot be names', async () => {
+    const document = await read(
+      withPaths({
+        '/a': { get: operation({ operationId: 'same' }), put: operation({ operationId: 'GET /c' }) },
+        '/b': { get: operation({ operationId: 'same' }), post: operation({ operationId: 'same' }) },
+        '/c': { get: operation(), post: operation({ operationId: 'POST /c' }) },
+        '/d': { get: operation({ operationId: 'x'.repeat(256) }), put: operation({ operationId: 'a\nb' }) },
+        '/e': { get: operation({ operationId: '   ' }), put: operation({ operationId: '' }) },
+      }),
+    );
+    expect(names(document)).to.deep.equal([
+      ...['same', 'PUT /a', 'GET /b', 'POST /b', 'GET /c', 'POST /c'],
+      ...['GET /d', 'PUT /d', 'GET /e', 'PUT /e'],
+    ]);
+    expect(document.operations.filter(({ operationId }) => operationId !== null)).to.have.lengthOf(2);
+    expect(document.warnings).to.deep.equal([
+      `GET /d: the operationId "${'x'.repeat(60)}…" is longer than 255 characters; the name is method and path instead`,
+      'PUT /d: the operationId "a\ufffdb" is not one line of text; the name is method and path instead',
+      'GET /e: the operationId "   " is not one line of text; the name is method and path instead',
+      'Named by method and path, because the operationId is that of another operation: ' +
+        'PUT /a (that of GET /c), GET /b (that of GET /a), POST /b (that of GET /a)',
+    ]);
+  });
+
+  it('texts that cannot be stored', async () => {
+    for (const summary of ['a\0b', 'a\ud800b']) {
+      const { operations, warnings } = await read(withPaths({ '/a': { get: operation({ summary }) } }));
+      expect(operations[0]?.description).to.equal('a\ufffdb');
+      expect(warnings).to.have.lengthOf(1);
+    }
+  });
+});
+
+describe('OpenAPI: leaves out, with a warning', () => {
+  it('paths and operations that are none', async () => {
+    const document = await read(
+      withPaths({ a: { get: operation() }, '/b': null, '/c': { get: 'x', put: null }, 'x-d': 1, ...FINE }),
+    );
+    expect(names(document)).to.deep.equal(['GET /fine']);
+    expect(document.warnings.filter((warning) => warning.includes('left out'))).to.deep.equal([
+      '/paths/~1b: left out: is not an object with operations',
+      'GET /c: left out: is not an object',
+      'PUT /c: left out: is not an object',
+      'GET a: left out: the path must start with "/"',
+    ]);
+  });
+
+  it('paths with dot segments', async () => {
+    for (const path of ['/a/../b', '/.', '/a/%2e%2E/b', '/a/.%2e', '/..']) {
+      const document = await read(withPaths({ [path]: { get: operation() }, ...FINE }));
+      expect(names(document)).to.deep.equal(['GET /fine']);
+      expect(document.warnings).to.have.lengthOf(1);
+      expect(document.warnings[0]).to.match(/^GET \/.*left out: the path must not have "\." or "\.\."/);
+    }
+  });
+
+  it('paths that are too long to be a name', async () => {
+    const document = await read(withPaths({ [`/${'x'.repeat(300)}`]: { get: operation() }, ...FINE }));
+    expect(names(document)).to.deep.equal(['GET /fine']);
+    expect(document.warnings.join()).to.match(/^GET .*left out: needs an operationId/);
+  });
+
+  it('operations that match the same requests as an earlier one, in one warning', async () => {
+    const document = await read(
+      withPaths({
+        '/a/{x}': { get: operation(), post: operation() },
+        '/a/{y}/': { get: operation(), put: operation() },
+        '/a%62': { get: operation() },
+        '/ab': { get: operation() },
+      }),
+    );
+    expect(names(document)).to.deep.equal(['GET /a/{x}', 'POST /a/{x}', 'PUT /a/{y}/', 'GET /a%62']);
+    expect(document.operations[2]?.parameters.map(({ name }) => name)).to.deep.equal(['y']);
+    expect(document.warnings.at(-1)).to.equal(
+      'Left out, because an earlier operation matches the same requests: GET /a/{y}/ (like GET /a/{x}), GET /ab (like GET /a%62)',
+    );
+    expect(document.warnings.filter((warning) => warning.includes('same requests'))).to.have.lengthOf(1);
+  });
+
+  const unreadable: Record<string, readonly [members: object, reason: RegExp]> = {
+    'parameters that are not a list': [{ parameters: { a: 1 } }, /its parameters are not a list/],
+    'a parameter that is not an object': [{ parameters: ['x'] }, /parameters\/0: is not a parameter/],
+    'a parameter without a name': [{ parameters: [{ in: 'query' }] }, /parameters\/0: is not a parameter/],
+    'a parameter in no known place': [
+      { parameters: [{ name: 'a', in: 'body' }] },
+      /parameters\/0: is not a parameter/,
+    ],
+    'too many parameters': [
+      { parameters: Array.from({ length: 501 }, (_, at) => ({ name: `p${at}`, in: 'query' })) },
+      /more than 500 parameters/,
+    ],
+    'a body that is not an object': [{ requestBody: 'x' }, /requestBody: is not a request body/],
+    'a body without content': [{ requestBody: {} }, /requestBody: is not a request body/],
+    'a body of no media type': [
+      { requestBody: { content: { '': {} } } },
+      /requestBody: "" is not a media type/,
+    ],
+  };
+  for (const [what, [members, reason]] of Object.entries(unreadable)) {
+    it(`an operation with ${what}`, async () => {
+      const document = await read(withPaths({ '/a': { post: operation(members) }, ...FINE }));
+      expect(names(document)).to.deep.equal(['GET /fine']);
+      const left = document.warnings.filter((warning) => warning.startsWith('POST /a: left out: '));
+      expect(left).to.have.lengthOf(1);
+      expect(left[0]).to.match(reason);
+    });
+  }
 });

@@ -43,11 +43,11 @@ describe('OpenAPI: hostile documents', () => {
     const deep = 100_000;
     await expectRejected(read('['.repeat(deep)), /nested more than 256 levels deep/);
     await expectRejected(
-      read(`{"openapi": "3.0.0", "x": ${'['.repeat(deep)}${']'.repeat(deep)}}`),
+      read(`{"openapi": "3.0.0", "paths": {}, "x": ${'['.repeat(deep)}${']'.repeat(deep)}}`),
       /nested more than/,
     );
     await expectRejected(
-      read(`{"openapi": "3.0.0", "a": ${'{"a":'.repeat(deep)}1${'}'.repeat(deep + 1)}`),
+      read(`{"openapi": "3.0.0", "paths": {}, "a": ${'{"a":'.repeat(deep)}1${'}'.repeat(deep + 1)}`),
       /nested more than/,
     );
     await expectRejected(
@@ -74,11 +74,21 @@ describe('OpenAPI: hostile documents', () => {
   it('bounds checks that take quadratic time', async () => {
     const keys = Array.from({ length: 100_000 }, (_, at) => `  k${at}: 1`);
     await expectRejected(read(`${HEAD}x-keys:\n${keys.join('\n')}`), /no operation/);
-    const parameters = Array.from({ length: 501 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: {} }));
+    const parameters = Array.from({ length: 50_000 }, (_, at) => ({
+      name: `p${at}`,
+      in: 'query',
+      schema: {},
+    }));
     await expectRejected(
       read(documentWith({ paths: { '/a': { get: { parameters, responses: RESPONSES } } } })),
-      /^\/paths\/~1a\/get\/parameters: has more than 500 parameters/,
+      /GET \/a: left out: has more than 500 parameters/,
     );
+    const values = Array.from({ length: 20_000 }, (_, at) => ({ value: at }));
+    const items = { enum: values, required: values.map(({ value }) => `r${value}`) };
+    const tags = values.map(({ value }) => ({ name: `t${value}` }));
+    expect(
+      (await read(documentWith({ tags, components: { schemas: { A: items } } }))).operations,
+    ).to.have.lengthOf(1);
     const braces = `/${'{'.repeat(1_000_000)}`;
     const { warnings } = await read(
       documentWith({
@@ -153,13 +163,10 @@ describe('OpenAPI: hostile documents', () => {
   });
 
   it('names with a special meaning in JavaScript', async () => {
-    await expectRejected(
-      read(
-        `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {}, "__proto__": {"polluted": 1}}`,
-      ),
-      /"__proto__" cannot be used/,
-    );
-    await expectRejected(read(`${HEAD}__proto__: {polluted: 1}`), /"__proto__" cannot be used/);
+    const polluting = `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"get": {"__proto__": {"polluted": 1}}}}, "__proto__": {"polluted": 1}}`;
+    for (const text of [polluting, `${HEAD.replace('{}', '{/a: {get: {}}}')}__proto__: {polluted: 1}`]) {
+      expect((await read(text)).operations).to.have.lengthOf(1);
+    }
     expect({}).to.not.have.property('polluted');
     const properties = { constructor: { type: 'string' }, toString: { type: 'integer' }, hasOwnProperty: {} };
     const content = { 'application/json': { schema: { type: 'object', properties } } };

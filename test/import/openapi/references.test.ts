@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type TempDir, tempDir } from '../../support/temp.js';
-import { documentWith, expectRejected, RESPONSES, read } from '../documents/documents.js';
+import { documentWith, RESPONSES, read } from '../documents/documents.js';
+
+const READABLE = { paths: { '/a': { get: { responses: RESPONSES } } } };
 
 /** A document with the schema `A`, and others. */
 const withSchema = (schema: object, others: object = {}, version = '3.1.0') =>
@@ -32,18 +34,10 @@ describe('OpenAPI: references', () => {
       await folder.remove();
     });
 
-    it('are rejected anywhere, and nothing is fetched or read', async () => {
+    it('are not followed anywhere, and nothing is fetched or read', async () => {
       const file = join(folder.path, 'other.json');
-      for (const target of [
-        url,
-        `${url}#/x`,
-        file,
-        `file://${file}`,
-        'other.yaml',
-        'other.yaml#/x',
-        './a',
-        '//x/y',
-      ]) {
+      const urls = [url, `${url}#/x`, `file://${file}`, '//x/y', 'C:\\x.yaml'];
+      for (const target of [...urls, file, '../other.yaml', 'other.yaml', 'other.yaml#/x', './a']) {
         const reference = { $ref: target };
         const documents = [
           withSchema(reference),
@@ -51,22 +45,51 @@ describe('OpenAPI: references', () => {
           withSchema({ allOf: [{ items: reference }] }),
           withSchema({ $dynamicRef: target }),
           withSchema({ $id: url, properties: { x: reference } }),
-          documentWith({ paths: { '/a': reference } }),
           documentWith({ paths: { '/a': { get: { responses: { default: reference } } } } }),
-          documentWith({ paths: { '/a': { get: { parameters: [reference], responses: RESPONSES } } } }),
-          documentWith({ paths: { '/a': { post: { requestBody: reference, responses: RESPONSES } } } }),
-          documentWith({ components: { examples: { one: reference } } }),
+          documentWith({ components: { examples: { one: reference } }, ...READABLE }),
           documentWith({ components: { callbacks: { one: { '{$url}': reference } } } }),
           documentWith({ webhooks: { one: reference } }, '3.1.0'),
         ];
-        for (const document of documents) await expectRejected(read(document), /is external/);
+        for (const document of documents) {
+          const { operations, warnings } = await read(document);
+          expect(operations).to.have.lengthOf(1);
+          const named = warnings.filter((warning) => warning.includes('$ref'));
+          expect(named).to.have.lengthOf(1);
+          expect(named[0]).to.match(/ is a URL, | leads out of the bundle, | import a ZIP bundle /);
+        }
       }
       expect(requests).to.equal(0);
     });
 
-    it('are rejected with their location', async () => {
-      const text = documentWith({ paths: { '/a': { get: { responses: { default: { $ref: 'x.yaml' } } } } } });
-      await expectRejected(read(text), /^\/paths\/~1a\/get\/responses\/default: \$ref "x\.yaml" is external/);
+    it('leave out only the operations that cannot be read without their targets', async () => {
+      const reference = { $ref: 'parts.yaml#/x' };
+      const { operations, warnings } = await read(
+        documentWith({
+          paths: {
+            '/item': reference,
+            '/parameter': { get: { parameters: [reference], responses: RESPONSES } },
+            '/body': { post: { requestBody: reference, responses: RESPONSES } },
+            '/schema': {
+              post: {
+                requestBody: { content: { 'application/json': { schema: reference } } },
+                parameters: [{ name: 'a', in: 'query', schema: reference }],
+                responses: { default: reference },
+              },
+            },
+          },
+        }),
+      );
+      expect(operations.map(({ name }) => name)).to.deep.equal(['POST /schema']);
+      expect(operations[0]?.parameters[0]).to.include({ name: 'a', type: 'any' });
+      expect(operations[0]?.body).to.include({ type: 'any' });
+      const reason =
+        '$ref "parts.yaml#/x" is in another file, which is not sent along: import a ZIP bundle of all files of the document';
+      expect(warnings).to.deep.equal([
+        `/paths/~1item: ${reason}`,
+        `/paths/~1item: left out: ${reason}`,
+        `GET /parameter: left out: parameters/0: ${reason}`,
+        `POST /body: left out: requestBody: ${reason}`,
+      ]);
     });
 
     it('are ignored in data', async () => {
@@ -93,16 +116,22 @@ describe('OpenAPI: references', () => {
     });
   });
 
-  it('that are circular are rejected', async () => {
+  it('that are circular lead to nothing', async () => {
     const own = { $ref: '#/components/schemas/A' };
-    await expectRejected(read(withSchema(own)), /^\/components\/schemas\/A: .*is circular/);
-    await expectRejected(read(withSchema({ $ref: '#/components/schemas/B' }, { B: own })), /is circular/);
-    await expectRejected(read(withSchema({ $ref: '#/components/schemas/A/x' })), /is circular/);
-    const item = { $ref: '#/paths/~1a' };
-    await expectRejected(read(documentWith({ paths: { '/a': item } })), /^\/paths\/~1a: .*is circular/);
+    const circular = [
+      withSchema(own),
+      withSchema({ $ref: '#/components/schemas/B' }, { B: own }),
+      withSchema({ $ref: '#/components/schemas/A/x' }),
+    ];
+    for (const text of circular) expect((await read(text)).warnings.join()).to.match(/is circular/);
+    const { operations, warnings } = await read(
+      documentWith({ paths: { '/a': { $ref: '#/paths/~1a' }, '/b': { get: { responses: RESPONSES } } } }),
+    );
+    expect(operations.map(({ name }) => name)).to.deep.equal(['GET /b']);
+    expect(warnings.at(-1)).to.match(/^\/paths\/~1a: left out: .*is circular/);
   });
 
-  it('without target are rejected', async () => {
+  it('without target lead to nothing', async () => {
     for (const target of [
       '#/components/schemas/B',
       '#/x/y',
@@ -110,10 +139,10 @@ describe('OpenAPI: references', () => {
       '#/components/schemas/constructor',
       '#/%zz',
     ]) {
-      await expectRejected(
-        read(withSchema({ $ref: target })),
-        /^\/components\/schemas\/A: .*(has no target|not valid)/,
-      );
+      const { operations, warnings } = await read(withSchema({ $ref: target }));
+      expect(operations).to.have.lengthOf(1);
+      expect(warnings).to.have.lengthOf(1);
+      expect(warnings[0]).to.match(/^\/components\/schemas\/A: .*(has no target|not valid)/);
     }
   });
 
@@ -138,7 +167,7 @@ describe('OpenAPI: references', () => {
     ]);
   });
 
-  it('into data are rejected', async () => {
+  it('into data lead to nothing', async () => {
     for (const [key, value] of Object.entries({
       example: {},
       default: {},
@@ -147,8 +176,8 @@ describe('OpenAPI: references', () => {
       examples: [{}],
     })) {
       const target = `#/components/schemas/B/${key}${Array.isArray(value) ? '/0' : ''}`;
-      await expectRejected(
-        read(withSchema({ $ref: target }, { B: { [key]: value } })),
+      const { warnings } = await read(withSchema({ $ref: target }, { B: { [key]: value } }));
+      expect(warnings.join()).to.match(
         new RegExp(`^/components/schemas/A: \\$ref ".*" points into "${key}", which is data`),
       );
     }
@@ -174,41 +203,27 @@ describe('OpenAPI: references', () => {
       expect((await read(through)).operations.map(({ name }) => name)).to.deep.equal(['z']);
     });
 
-    it('have targets that are scanned like the rest of the document', async () => {
-      await expectRejected(
-        read(inExtension({ get: { ...operation, summary: 'a\u0000b' } })),
-        /^\/x-items\/a\/get\/summary: must not have NUL characters/,
+    it('have targets that are read like the rest of the document', async () => {
+      const { operations, warnings } = await read(
+        inExtension(
+          { $ref: '#/x-items/b' },
+          {
+            b: { get: { ...operation, requestBody: { $ref: 'https://a.example/b' } }, post: operation },
+          },
+        ),
       );
-      await expectRejected(
-        read(inExtension({ get: { ...operation, operationId: 'z\ud800' } })),
-        /^\/x-items\/a\/get\/operationId: must be Unicode text/,
-      );
-      await expectRejected(
-        read(inExtension({ get: { ...operation, requestBody: { $ref: 'https://a.example/b' } } })),
-        /is external/,
-      );
-      await expectRejected(
-        read(inExtension({ $ref: '#/x-items/b' }, { b: { get: { ...operation, summary: '\0' } } })),
-        /^\/x-items\/b\/get\/summary: must not have NUL/,
-      );
-    });
-
-    it('have targets that are validated', async () => {
-      await expectRejected(
-        read(inExtension({ get: { operationId: 'z' } })),
-        /\/paths\/~1z\/get: must have required property 'responses'/,
-      );
-      await expectRejected(
-        read(inExtension({ get: { ...operation, tags: 1 } })),
-        /\/paths\/~1z\/get\/tags: must be array/,
-      );
+      expect(operations.map(({ name }) => name)).to.deep.equal(['z']);
+      expect(warnings.join()).to.match(/\/x-items\/b\/get\/requestBody: \$ref "https:.*" is a URL/);
+      expect(warnings.at(-1)).to.match(/^GET \/z: left out: requestBody/);
     });
   });
 
-  it('to a target of the wrong kind are rejected', async () => {
-    const text = documentWith({
-      paths: { '/a': { get: { parameters: [{ $ref: '#/info' }], responses: RESPONSES } } },
-    });
-    await expectRejected(read(text), /^GET \/a: parameters\/0: is not a parameter/);
+  it('to a target of the wrong kind leave out the operation', async () => {
+    const get = { parameters: [{ $ref: '#/info' }], responses: RESPONSES };
+    const { warnings } = await read(
+      documentWith({ paths: { '/a': { get, put: { responses: RESPONSES } } } }),
+    );
+    expect(warnings).to.have.lengthOf(1);
+    expect(warnings[0]).to.match(/^GET \/a: left out: parameters\/0: is not a parameter/);
   });
 });
