@@ -54,8 +54,9 @@ class UsageWatch {
   check(): 'over-memory' | 'idle' | undefined {
     try {
       const processes = readProcesses();
-      const { user } = this.#confinement;
-      const members = user ? processesOfUser(user.id) : familyOf(this.#tool, processes);
+      const { user, hasMonitor } = this.#confinement;
+      // A sandbox keeps its processes together; without one, they can leave the family. To look at all is slower.
+      const members = user && !hasMonitor ? processesOfUser(user.id) : familyOf(this.#tool, processes);
       if (this.#isOverMemory(members, processes)) return 'over-memory';
       return this.#isIdle(members, processes) ? 'idle' : undefined;
     } catch (error) {
