@@ -6,6 +6,8 @@
  * `{name}.{format}` reads `a.tar.gz` as `a` and `tar.gz`.
  */
 
+import { interned } from '../util/text.js';
+
 /** The texts around the parameters of a mixed segment: one more than parameters, the outer ones perhaps empty. */
 type Texts = readonly string[];
 
@@ -42,7 +44,8 @@ export class MixedSegments<T> {
 
   add(texts: Texts, target: T): void {
     const [first = '', last = ''] = [texts[0], texts.at(-1)];
-    const added = { texts, first, last, literal: texts.join('').length, target };
+    const ends = { first: interned(first), last: interned(last) };
+    const added = { texts, ...ends, literal: texts.join('').length, target };
     const next = this.#all.findIndex((one) => inOrder(added, one) < 0);
     this.#all.splice(next < 0 ? this.#all.length : next, 0, added);
     if (this.#index) this.#index.add(added);

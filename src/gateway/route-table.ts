@@ -7,6 +7,7 @@
  * specific one that matches both.
  */
 import { parameterNames, readRoute, type Segment } from '../model/route-pattern.js';
+import { interned } from '../util/text.js';
 import { MixedSegments, readParameters } from './mixed-segments.js';
 
 /** The key of a route. */
@@ -31,7 +32,7 @@ interface Leaf<T> {
 }
 
 interface TrieNode<T> {
-  readonly statics: Map<string, TrieNode<T>>;
+  statics: Map<string, TrieNode<T>> | undefined;
   mixed: MixedSegments<TrieNode<T>> | undefined;
   param: TrieNode<T> | undefined;
   /** Of routes that match any path below this node. */
@@ -49,7 +50,7 @@ export class RouteTable<T> {
     const { segments } = readRoute(route);
     let node = getOrInsert(this.#hosts, domain);
     for (const segment of segments) node = childOf(node, segment) ?? addChild(node, segment);
-    const paramNames = segments.flatMap(parameterNames);
+    const paramNames = segments.flatMap(parameterNames).map(interned);
     node.methods.set(method, { target, paramNames });
   }
 
@@ -105,9 +106,8 @@ class Search<T> {
     if (!leaf) return undefined;
     if (leaf.paramNames.length === 0) return { kind: 'found', target: leaf.target, params: NO_PARAMS };
     const params: Record<string, string> = {};
-    leaf.paramNames.forEach((name, at) => {
-      params[name] = this.#values[at] ?? '';
-    });
+    for (let at = 0; at < leaf.paramNames.length; at++)
+      params[leaf.paramNames[at] ?? ''] = this.#values[at] ?? '';
     return { kind: 'found', target: leaf.target, params };
   }
 
@@ -120,7 +120,7 @@ class Search<T> {
   #descend(node: TrieNode<T>, depth: number): Leaf<T> | undefined {
     const segment = this.#segments[depth];
     if (segment === undefined) return this.#leafOf(node);
-    const next = node.statics.get(segment);
+    const next = node.statics?.get(segment);
     const found = next && this.#descend(next, depth + 1);
     if (found || segment === '') return found;
     const below = this.#mixed(node, segment, depth) ?? this.#with(segment, node.param, depth + 1);
@@ -171,15 +171,17 @@ function splitPath(path: string): string[] | undefined {
 }
 
 function childOf<T>(node: TrieNode<T>, segment: Segment): TrieNode<T> | undefined {
-  if (segment.kind === 'static') return node.statics.get(segment.value);
+  if (segment.kind === 'static') return node.statics?.get(segment.value);
   if (segment.kind === 'mixed') return node.mixed?.get(segment.texts);
   return segment.kind === 'param' ? node.param : node.catchAll;
 }
 
 function addChild<T>(node: TrieNode<T>, segment: Segment): TrieNode<T> {
   const child = emptyNode<T>();
-  if (segment.kind === 'static') node.statics.set(segment.value, child);
-  else if (segment.kind === 'param') node.param = child;
+  if (segment.kind === 'static') {
+    node.statics ??= new Map();
+    node.statics.set(segment.value, child);
+  } else if (segment.kind === 'param') node.param = child;
   else if (segment.kind === 'catch-all') node.catchAll = child;
   else {
     node.mixed ??= new MixedSegments();
@@ -189,7 +191,7 @@ function addChild<T>(node: TrieNode<T>, segment: Segment): TrieNode<T> {
 }
 
 function removeChild<T>(node: TrieNode<T>, segment: Segment): void {
-  if (segment.kind === 'static') node.statics.delete(segment.value);
+  if (segment.kind === 'static') node.statics?.delete(segment.value);
   else if (segment.kind === 'param') node.param = undefined;
   else if (segment.kind === 'catch-all') node.catchAll = undefined;
   else node.mixed?.delete(segment.texts);
@@ -197,7 +199,7 @@ function removeChild<T>(node: TrieNode<T>, segment: Segment): void {
 }
 
 function emptyNode<T>(): TrieNode<T> {
-  return { statics: new Map(), mixed: undefined, param: undefined, catchAll: undefined, methods: new Map() };
+  return { statics: undefined, mixed: undefined, param: undefined, catchAll: undefined, methods: new Map() };
 }
 
 function getOrInsert<T>(map: Map<string, TrieNode<T>>, key: string): TrieNode<T> {
@@ -210,5 +212,5 @@ function getOrInsert<T>(map: Map<string, TrieNode<T>>, key: string): TrieNode<T>
 }
 
 function isEmpty<T>({ methods, statics, mixed, param, catchAll }: TrieNode<T>): boolean {
-  return methods.size === 0 && statics.size === 0 && !mixed && !param && !catchAll;
+  return methods.size === 0 && (statics?.size ?? 0) === 0 && !mixed && !param && !catchAll;
 }
