@@ -32,7 +32,7 @@ pub use runtime::blocking;
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use tokio;
-pub use values::Values;
+pub use values::{one_of, Values};
 
 /// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
 #[cfg(feature = "async")]

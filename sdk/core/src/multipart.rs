@@ -74,6 +74,15 @@ impl MultipartData {
         named(&self.earlier_files, self.file(name), name)
     }
 
+    /// All uploaded files with this name of their field, of which there must be one.
+    ///
+    /// # Errors
+    /// [`HandlerError::BadRequest`] if there is none.
+    pub fn require_files_named(&self, name: &str) -> Result<Vec<&MultipartFile>, HandlerError> {
+        self.require_file(name)?;
+        Ok(self.files_named(name))
+    }
+
     /// All text: the fields, and the files of JSON, which is how browsers send the parts that scripts give a type.
     pub fn pairs(&self) -> Pairs {
         let text = |(name, file): (&String, &MultipartFile)| {

@@ -240,6 +240,37 @@ pub(crate) fn invalid(place: Place, name: &str, text: &str, reason: &str) -> Han
     HandlerError::BadRequest(format!("Invalid value for {place} {name}: {text:?}{reason}"))
 }
 
+/// The text if it is one of these, else a sentence that names them: for a `TryFrom<String>` of a type of yours.
+///
+/// ```
+/// use rust_edge_gateway_sdk_core::{one_of, prelude::*};
+///
+/// #[derive(Debug, Deserialize)]
+/// #[serde(try_from = "String")]
+/// struct Currency(String);
+///
+/// impl TryFrom<String> for Currency {
+///     type Error = String;
+///
+///     fn try_from(text: String) -> Result<Self, String> {
+///         one_of(text, &["EUR", "USD"]).map(Self)
+///     }
+/// }
+///
+/// let request = Request { body: Some("\"DM\"".into()), ..Request::default() };
+/// let error = request.json::<Currency>().unwrap_err().to_string();
+/// assert_eq!(error, "Bad request: Invalid body: \"DM\" is not one of \"EUR\", \"USD\"");
+/// ```
+///
+/// # Errors
+/// The sentence.
+pub fn one_of(text: String, allowed: &[&str]) -> Result<String, String> {
+    match allowed.contains(&text.as_str()) {
+        true => Ok(text),
+        false => Err(format!("{text:?} is not {}", one_of_names(allowed))),
+    }
+}
+
 /// `one of "a", "b"`, for errors.
 pub(crate) fn one_of_names(names: &[&str]) -> String {
     let named: Vec<String> = names.iter().take(NAMED_VALUES).map(|name| format!("{name:?}")).collect();

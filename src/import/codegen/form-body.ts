@@ -1,36 +1,48 @@
 /** The part of a generated handler that parses form bodies, whose fields are text or files. */
 import type { FormField, RequestBody } from '../openapi/document.js';
 import type { BodyCode } from './request-body.js';
-import type { Helper } from './rust-helpers.js';
+import type { RustConstants } from './rust-constants.js';
 import { bodyStruct, type FieldSource, structFields } from './rust-struct.js';
 import { stringLiteral } from './rust-text.js';
-import { separator, textType } from './rust-types.js';
+import { textCode } from './text-value.js';
 
 /** A form is parsed into a struct when its fields are described; else the handler gets all fields. */
-export function formBodyCode(body: RequestBody, kind: 'multipart' | 'urlencoded'): BodyCode {
+export function formBodyCode(
+  body: RequestBody,
+  kind: 'multipart' | 'urlencoded',
+  constants: RustConstants,
+): BodyCode {
   // Only a multipart form has files.
   const isFile = (field: FormField) => kind === 'multipart' && field.isFile;
-  const described = structFields((body.fields ?? []).map((field) => ({ ...field, isFile: isFile(field) })));
-  if (described.fields.length === 0) return kind === 'multipart' ? anyMultipart(body) : anyUrlencoded(body);
-  const fields = described.fields.map(({ described: field, identifier }) => ({
-    identifier,
-    ...fieldCode(field),
-  }));
-  const opening = openForm(
-    kind,
-    described.fields.some(({ described: { isFile } }) => !isFile),
+  const all = (body.fields ?? []).map((field) => ({ ...field, isFile: isFile(field) }));
+  const described = structFields(all);
+  const open = kind === 'multipart' ? 'req.multipart()' : 'req.form()';
+  if (described.fields.length === 0) return anyForm(body, kind, open);
+  // The text of a multipart form is apart from its files.
+  const variable = kind === 'multipart' ? 'fields' : 'form';
+  const names = all.map(({ name }) => name);
+  const codes = new Map(
+    described.fields.map(({ described: field }) => [
+      field,
+      field.isFile ? fileField(field) : textField(field, variable, names, constants),
+    ]),
   );
+  const codeOf = (field: FormField) => codes.get(field) ?? fileField(field);
+  const hasText = described.fields.some(({ described: field }) => !field.isFile);
   return {
     definition: [
       '/// The fields of the form.',
       '#[derive(Serialize)]',
-      ...bodyStruct(described, fieldCode),
+      ...bodyStruct(described, codeOf),
       '',
       'impl Body {',
       '    fn read(req: &Request) -> Result<Body, HandlerError> {',
-      ...opening.lines,
+      `        let form = ${open}?;`,
+      ...(kind === 'multipart' && hasText ? ['        let fields = form.pairs();'] : []),
       '        Ok(Body {',
-      ...fields.map(({ identifier, value }) => `            ${identifier}: ${value},`),
+      ...described.fields.map(
+        ({ described: field, identifier }) => `            ${identifier}: ${codeOf(field).value},`,
+      ),
       '        })',
       '    }',
       '}',
@@ -41,105 +53,45 @@ export function formBodyCode(body: RequestBody, kind: 'multipart' | 'urlencoded'
         : '    let body = (!req.body_bytes().is_empty()).then(|| Body::read(&req)).transpose()?;',
     ],
     received: 'body',
-    helpers: [...opening.helpers, ...fields.flatMap(({ helpers }) => helpers)],
-    types: fields.map(({ type }) => type),
+    types: described.fields.map(({ described: field }) => codeOf(field).type),
   };
 }
 
-function anyMultipart({ required }: RequestBody): BodyCode {
-  const statement = required
-    ? '    let form = req.multipart()?;'
-    : '    let form = req.is_multipart().then(|| req.multipart()).transpose()?;';
-  const received = required ? 'form.fields' : 'form.map(|form| form.fields)';
-  return { definition: [], statements: [statement], received, helpers: [], types: [] };
-}
-
-function anyUrlencoded({ required }: RequestBody): BodyCode {
-  const statement = required
-    ? '    let form = form_fields(&req)?;'
-    : '    let form = (!req.body_bytes().is_empty()).then(|| form_fields(&req)).transpose()?;';
-  return { definition: [], statements: [statement], received: 'form', helpers: ['form_fields'], types: [] };
-}
-
-/** Lines that define `form`, for files, and `fields`, for text. */
-function openForm(kind: 'multipart' | 'urlencoded', hasText: boolean) {
-  if (kind === 'urlencoded') {
-    return { lines: ['        let fields = form_fields(req)?;'], helpers: ['form_fields'] as const };
-  }
+function anyForm({ required }: RequestBody, kind: 'multipart' | 'urlencoded', open: string): BodyCode {
+  const isSent = kind === 'multipart' ? 'req.is_multipart()' : '(!req.body_bytes().is_empty())';
+  const form = kind === 'multipart' ? 'form.pairs()' : 'form';
   return {
-    lines: [
-      '        let form = req.multipart()?;',
-      ...(hasText ? ['        let fields = text_fields(&form);'] : []),
-    ],
-    helpers: hasText ? (['text_fields'] as const) : [],
+    definition: [],
+    statements: [`    let form = ${required ? `${open}?` : `${isSent}.then(|| ${open}).transpose()?`};`],
+    received: required || kind === 'urlencoded' ? form : 'form.map(|form| form.pairs())',
+    types: [],
   };
 }
 
 interface FieldCode extends FieldSource {
   /** Expression for the field's value. */
   readonly value: string;
-  readonly helpers: readonly Helper[];
 }
 
-function fieldCode(field: FormField): FieldCode {
-  const { required } = field;
-  const name = stringLiteral(field.name);
-  if (field.isFile) return fileField(field, name);
-  // In an unsupported style there may be no field of exactly this name.
-  if (field.unsupportedStyle !== undefined) return { ...rawText(name), type: 'Option<String>' };
-  const { type, value, helpers, note } = optionalField(field, name);
-  return {
-    type: required ? type : `Option<${type}>`,
-    value: required ? `require(${name}, ${value})?` : value,
-    helpers: [...helpers, ...(required ? (['require'] as const) : [])],
-    ...(note === undefined ? {} : { note }),
-  };
+function textField(
+  field: FormField,
+  variable: string,
+  names: readonly string[],
+  constants: RustConstants,
+): FieldCode {
+  const others = names.filter((name) => name !== field.name);
+  const { type, expression, note } = textCode(field, { kind: 'pairs', variable, others }, constants);
+  return { type, value: expression, ...(note === undefined ? {} : { note }) };
 }
 
-function fileField({ required, type }: FormField, name: string): FieldCode {
+function fileField({ name, required, type }: FormField): FieldCode {
+  const key = stringLiteral(name);
+  if (type === 'array') {
+    const files = required ? `form.require_files_named(${key})?` : `form.files_named(${key})`;
+    return { type: 'Vec<MultipartFile>', value: `${files}.into_iter().cloned().collect()` };
+  }
   return {
     type: required ? 'MultipartFile' : 'Option<MultipartFile>',
-    attributes: ['serialize_with = "file_info"'],
-    value: required ? `form.require_file(${name})?.clone()` : `form.file(${name}).cloned()`,
-    helpers: ['file_info'],
-    ...(type === 'array' ? { note: 'If several files are sent, this is the last one.' } : {}),
-  };
-}
-
-/** The value of a field as an `Option`; `type` is the type within. */
-function optionalField({ type, itemType, style }: FormField, name: string): FieldCode {
-  if (style === 'deepObject') {
-    const fields = 'fields.iter().map(|(name, value)| (name, value))';
-    return {
-      type: 'HashMap<String, String>',
-      value: `deep_object(${name}, ${fields})`,
-      helpers: ['deep_object'],
-    };
-  }
-  if (type === 'array' && style === 'repeated') {
-    return {
-      type: `Vec<${textType(itemType)}>`,
-      value: `form_values(&fields, ${name})?`,
-      helpers: ['form_values'],
-    };
-  }
-  // The text of an object or array may contain the separator.
-  if (type === 'array' && itemType !== 'object' && itemType !== 'array' && itemType !== 'any') {
-    return {
-      type: `Vec<${textType(itemType)}>`,
-      value: `form_list(&fields, ${name}, ${separator(style)})?`,
-      helpers: ['form_list'],
-    };
-  }
-  if (type === 'object' || type === 'array') return rawText(name);
-  return { type: textType(type), value: `form_value(&fields, ${name})?`, helpers: ['form_value'] };
-}
-
-function rawText(name: string): FieldCode {
-  return {
-    type: 'String',
-    value: `form_value(&fields, ${name})?`,
-    helpers: ['form_value'],
-    note: 'The raw text.',
+    value: required ? `form.require_file(${key})?.clone()` : `form.file(${key}).cloned()`,
   };
 }

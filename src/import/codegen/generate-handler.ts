@@ -5,9 +5,9 @@
  */
 import { MAX_ROUTE_LENGTH } from '../../model/route-pattern.js';
 import type { Operation, Parameter } from '../openapi/document.js';
-import { type ParameterCode, parameterCode } from './parameters.js';
+import { PAIRS, type ParameterCode, type ParametersCode, parameterCode } from './parameters.js';
 import { type BodyCode, requestBodyCode } from './request-body.js';
-import { HELPERS, type Helper, helperSource, importsOf, withDependencies } from './rust-helpers.js';
+import { RustConstants } from './rust-constants.js';
 import { RustNames } from './rust-names.js';
 import { comment, oneLine, stringLiteral } from './rust-text.js';
 
@@ -15,7 +15,7 @@ const MAX_DESCRIPTION = 500;
 const MAX_NAME = 200;
 
 /** Names of a handler's local variables, besides its parameters. */
-const LOCALS = ['req', 'body', 'form', 'answer'];
+const LOCALS = ['req', 'body', 'form', 'answer', ...Object.values(PAIRS)];
 
 /**
  * The source of a handler for one operation. It compiles without warnings.
@@ -23,19 +23,16 @@ const LOCALS = ['req', 'body', 'form', 'answer'];
  * @param title of the document
  */
 export function generateHandler(operation: Operation, title: string): string {
-  const names = new RustNames('value', [...LOCALS, ...HELPERS]);
-  const { parameters, omitted } = parameterCode(operation, names);
-  const body = operation.body && requestBodyCode(operation.body);
-  const helpers = withDependencies([
-    ...parameters.flatMap((parameter) => parameter.helpers),
-    ...(body?.helpers ?? []),
-  ]);
+  const names = new RustNames('value', LOCALS);
+  const constants = new RustConstants();
+  const parameters = parameterCode(operation, names, constants);
+  const body = operation.body && requestBodyCode(operation.body, constants);
   const blocks = [
     header(operation, title),
-    uses(body, helpers),
+    uses(parameters.parameters, body),
+    ...constants.definitions,
     ...(body && body.definition.length > 0 ? [body.definition] : []),
-    ...helpers.map((helper) => [helperSource(helper)]),
-    handleFunction(operation, parameters, omitted, body),
+    handleFunction(operation, parameters, body),
     ['handler_loop_result!(handle);'],
   ];
   return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`;
@@ -52,19 +49,22 @@ function header(operation: Operation, title: string): string[] {
   ]);
 }
 
-function uses(body: BodyCode | null, helpers: readonly Helper[]): string[] {
-  const paths = importsOf([...(body?.types ?? []), ...helpers.map(helperSource)]);
-  return ['rust_edge_gateway_sdk::prelude::*', ...paths].map((path) => `use ${path};`);
+function uses(parameters: readonly ParameterCode[], body: BodyCode | null): string[] {
+  const types = [...parameters.map(({ type }) => type), ...(body?.types ?? [])];
+  return [
+    'use rust_edge_gateway_sdk::prelude::*;',
+    ...(types.some((type) => type.includes('HashMap<')) ? ['use std::collections::HashMap;'] : []),
+  ];
 }
 
 function handleFunction(
   operation: Operation,
-  parameters: readonly ParameterCode[],
-  omitted: number,
+  { sources, parameters, omitted }: ParametersCode,
   body: BodyCode | null,
 ): string[] {
   const takesRequest = parameters.length > 0 || body !== null;
   const statements = [
+    ...sources,
     ...parameters.flatMap((parameter) => parameter.statements),
     ...(omitted > 0 ? [`    // Omitted: ${omitted} more parameters.`] : []),
     ...(body?.statements ?? []),

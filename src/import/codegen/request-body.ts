@@ -1,7 +1,8 @@
 /** The part of a generated handler that parses the request body. */
 import type { Member, RequestBody } from '../openapi/document.js';
 import { formBodyCode } from './form-body.js';
-import type { Helper } from './rust-helpers.js';
+import type { RustConstants } from './rust-constants.js';
+import { RustEnums } from './rust-enum.js';
 import { bodyStruct, type FieldSource, structFields } from './rust-struct.js';
 import { jsonType } from './rust-types.js';
 
@@ -13,7 +14,6 @@ export interface BodyCode {
   readonly statements: readonly string[];
   /** Expression for the body in the 501 answer. */
   readonly received: string;
-  readonly helpers: readonly Helper[];
   /** Rust types that the source uses. */
   readonly types: readonly string[];
 }
@@ -25,22 +25,24 @@ const REQUIRE_BODY = [
 ];
 
 /** JSON is parsed into its type, a form into its fields; any other media type stays bytes. */
-export function requestBodyCode(body: RequestBody): BodyCode {
+export function requestBodyCode(body: RequestBody, constants: RustConstants): BodyCode {
   const mediaType = body.mediaType.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (mediaType === 'application/json' || mediaType.endsWith('+json')) return jsonBodyCode(body);
-  if (mediaType === 'multipart/form-data') return formBodyCode(body, 'multipart');
-  if (mediaType === 'application/x-www-form-urlencoded') return formBodyCode(body, 'urlencoded');
+  if (mediaType === 'application/json' || mediaType.endsWith('+json')) return jsonBodyCode(body, constants);
+  if (mediaType === 'multipart/form-data') return formBodyCode(body, 'multipart', constants);
+  if (mediaType === 'application/x-www-form-urlencoded') return formBodyCode(body, 'urlencoded', constants);
   return {
     definition: [],
     statements: ['    let body = req.body_bytes();', ...(body.required ? REQUIRE_BODY : [])],
     received: '{"bytes": body.len()}',
-    helpers: [],
     types: [],
   };
 }
 
-function jsonBodyCode({ type, members, required }: RequestBody): BodyCode {
+function jsonBodyCode({ type, members, required }: RequestBody, constants: RustConstants): BodyCode {
   const described = structFields(type === 'object' ? members : []);
+  const enums = new RustEnums(constants);
+  const fields = new Map(described.fields.map(({ described: member }) => [member, jsonField(member, enums)]));
+  const fieldOf = (member: Member) => fields.get(member) ?? { type: 'JsonValue' };
   const isStruct = described.fields.length > 0;
   const rustType = isStruct ? 'Body' : jsonType(type);
   // `req.json()` reads an empty body as null, which JsonValue would accept.
@@ -49,21 +51,28 @@ function jsonBodyCode({ type, members, required }: RequestBody): BodyCode {
       ? ['    if req.body_bytes().is_empty() {', ...REQUIRE_BODY.slice(1)]
       : [];
   return {
-    definition: isStruct ? [...JSON_STRUCT_HEADER, ...bodyStruct(described, jsonField)] : [],
+    definition: isStruct
+      ? [
+          ...JSON_STRUCT_HEADER,
+          ...bodyStruct(described, fieldOf),
+          ...enums.definitions.flatMap((lines) => ['', ...lines]),
+        ]
+      : [],
     statements: [
       ...requireBody,
       `    let body: ${required ? rustType : `Option<${rustType}>`} = req.json()?;`,
     ],
     received: 'body',
-    helpers: [],
-    types: [rustType, ...described.fields.map((one) => jsonField(one.described).type)],
+    types: [rustType, ...described.fields.map((one) => fieldOf(one.described).type)],
   };
 }
 
 const JSON_STRUCT_HEADER = ['/// The JSON request body.', '#[derive(Deserialize, Serialize)]'];
 
-function jsonField({ required, nullable, type }: Member): FieldSource {
-  const rustType = jsonType(type);
+function jsonField(member: Member, enums: RustEnums): FieldSource {
+  const { required, nullable, type } = member;
+  const checked = enums.typeOf(member);
+  const rustType = checked === undefined ? jsonType(type) : type === 'array' ? `Vec<${checked}>` : checked;
   return {
     type: required && !nullable ? rustType : `Option<${rustType}>`,
     // By default serde accepts a missing member for an Option, not only null.

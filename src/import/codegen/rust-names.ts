@@ -46,6 +46,12 @@ export class RustNames {
   }
 }
 
+/** `in stock` → `InStock`; empty when the text has no ASCII letters and digits. */
+export function pascalCase(text: string): string {
+  const words = snakeCase(text).split('_');
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
 /**
  * `petId` → `pet_id`, `HTTPStatus` → `http_status`, `X-Rate-Limit` → `x_rate_limit`; other characters separate words.
  */

@@ -35,14 +35,15 @@ export function oneLine(text: string, maxLength: number): string {
 export function comment(paragraphs: readonly string[], marker = '//'): string[] {
   return paragraphs.flatMap((paragraph, at) => [
     ...(at > 0 ? [marker] : []),
-    ...wrap(paragraph, LINE_WIDTH - marker.length - 1).map((line) => `${marker} ${line}`),
+    ...wrap(paragraph.split(' '), LINE_WIDTH - marker.length - 1).map((line) => `${marker} ${line}`),
   ]);
 }
 
-function wrap(text: string, width: number): string[] {
+/** Words in lines, by default of indented code. */
+export function wrap(words: readonly string[], width = LINE_WIDTH - 4): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
+  for (const word of words) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = word;

@@ -1,5 +1,5 @@
-/** Rust types and list separators for values described in a document. */
-import type { TextStyle, ValueType } from '../openapi/document.js';
+/** Rust types for values described in a document. */
+import type { ValueType } from '../openapi/document.js';
 
 /**
  * Type of a value that is sent as text: a parameter or a form field. Anything but a number or a boolean is a string.
@@ -28,17 +28,5 @@ export function jsonType(type: ValueType): string {
       return 'JsonValue';
     default:
       return textType(type);
-  }
-}
-
-/** The separator of a list's items, as a Rust char literal. */
-export function separator(style: TextStyle | undefined): string {
-  switch (style) {
-    case 'spaceDelimited':
-      return "' '";
-    case 'pipeDelimited':
-      return "'|'";
-    default:
-      return "','";
   }
 }

@@ -32,8 +32,16 @@ export interface Operation {
 /** The types that a generated handler distinguishes; `any` when the document has no type or several. */
 export type ValueType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
 
-/** Format of a list that is not `1,2`, or of an object that is `name[key]=value`. */
-export type TextStyle = 'spaceDelimited' | 'pipeDelimited' | 'repeated' | 'deepObject';
+/** How values are written as text (OpenAPI: style). `text` is one text as it stands: of another media type, say. */
+export type TextStyle =
+  | 'simple'
+  | 'label'
+  | 'matrix'
+  | 'form'
+  | 'spaceDelimited'
+  | 'pipeDelimited'
+  | 'deepObject'
+  | 'text';
 
 /** A value that is sent as text. */
 export interface TextValue {
@@ -42,9 +50,13 @@ export interface TextValue {
   readonly type: ValueType;
   /** Type of an array's items. */
   readonly itemType: ValueType;
-  readonly style?: TextStyle;
-  /** The document's style, if generated handlers cannot parse it: they get the raw text under this name, if any. */
-  readonly unsupportedStyle?: string;
+  readonly style: TextStyle;
+  /** Whether each item of an array, or member of an object, is written on its own. */
+  readonly explode: boolean;
+  /** Names of an object's members, as far as they are described. */
+  readonly memberNames?: readonly string[];
+  /** The only texts that a string, or an item of an array of strings, may be. */
+  readonly allowed?: readonly string[];
 }
 
 export interface Parameter extends TextValue {
@@ -73,4 +85,6 @@ export interface Member {
   readonly required: boolean;
   readonly nullable: boolean;
   readonly type: ValueType;
+  /** The only texts that a string, or an item of an array of strings, may be. */
+  readonly allowed?: readonly string[];
 }

@@ -1,7 +1,7 @@
 /** The parameters of operations, and the styles in which their values are written. */
 import { parameterNames, parseRoute } from '../../model/route-pattern.js';
 import type { Warn } from '../warnings.js';
-import type { Parameter, TextValue, ValueType } from './document.js';
+import type { Parameter, TextStyle, TextValue } from './document.js';
 import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
@@ -9,14 +9,19 @@ import type { Schemas } from './schemas.js';
 const LOCATIONS: readonly string[] = ['path', 'query', 'header', 'cookie'];
 /** Header parameters that the specification says to ignore: other parts of the document describe them. */
 const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
-/** Styles of lists and scalars that generated handlers can parse. */
-const SUPPORTED_STYLES: readonly string[] = ['form', 'simple', 'spaceDelimited', 'pipeDelimited'];
+/** The styles that OpenAPI allows in each place; the first is the default. */
+const STYLES: Readonly<Record<Parameter['in'], readonly [TextStyle, ...TextStyle[]]>> = {
+  path: ['simple', 'label', 'matrix'],
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  header: ['simple'],
+  cookie: ['form'],
+};
 
 export class Parameters {
   readonly #references: References;
   readonly #schemas: Schemas;
   /** Parsed lists: the operations of a path item share its list. */
-  readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
+  readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, ParsedParameter>>();
 
   constructor(references: References, schemas: Schemas) {
     this.#references = references;
@@ -26,7 +31,7 @@ export class Parameters {
   /**
    * The parameters of one operation: its own, and those of its path item that it does not override.
    * @param label the operation, for messages
-   * @param warn called for path parameters that do not match the path, and for unsupported styles
+   * @param warn called for path parameters that do not match the path, and for styles that cannot be
    * @throws AppError invalid_spec
    */
   read(
@@ -51,25 +56,30 @@ export class Parameters {
         `${label}: the path parameter "${shortened(name)}" is not described; it is treated as a string`,
       );
     }
-    const parameters = [...inPath, ...merged.filter((parameter) => parameter.in !== 'path')];
-    for (const parameter of parameters) {
-      if (parameter.unsupportedStyle !== undefined) {
-        warn('styles', `${label}: ${unsupportedParameter(parameter)}`);
-      }
+    const parameters: readonly ParsedParameter[] = [
+      ...inPath,
+      ...merged.filter((parameter) => parameter.in !== 'path'),
+    ];
+    for (const { in: where, name, style, givenStyle } of parameters) {
+      if (givenStyle === undefined || givenStyle === style || style === 'text') continue;
+      warn(
+        'styles',
+        `${label}: the ${where} parameter "${shortened(name)}" is read in the style "${style}": its place has no "${shortened(givenStyle)}"`,
+      );
     }
-    return parameters;
+    return parameters.map(({ givenStyle, ...parameter }) => parameter);
   }
 
   /** The list of an operation or a path item, by location and name. */
-  #list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
+  #list(holder: JsonObject, label: string): ReadonlyMap<string, ParsedParameter> {
     const items = itemsOf(own(holder, 'parameters'));
     const list = this.#lists.get(items) ?? this.#readList(items, label);
     this.#lists.set(items, list);
     return list;
   }
 
-  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, Parameter> {
-    const parameters = new Map<string, Parameter>();
+  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, ParsedParameter> {
+    const parameters = new Map<string, ParsedParameter>();
     items.forEach((item, at) => {
       const location = `${label}: parameters/${at}`;
       const parameter = this.#parse(this.#references.resolve(item, location), location);
@@ -88,7 +98,7 @@ export class Parameters {
     return parameters;
   }
 
-  #parse(value: unknown, location: string): Parameter {
+  #parse(value: unknown, location: string): ParsedParameter {
     const parameter = isObject(value) ? value : {};
     const name = own(parameter, 'name');
     const where = own(parameter, 'in');
@@ -99,56 +109,74 @@ export class Parameters {
       );
     }
     const schema = own(parameter, 'schema');
-    const type = this.#schemas.typeOf(schema);
+    const givenStyle = own(parameter, 'style');
     return {
       name,
       in: where,
       required: where === 'path' || own(parameter, 'required') === true,
-      type,
-      itemType: this.#schemas.itemTypeOf(schema),
-      ...(schema === undefined ? {} : parameterStyle(parameter, where, type)),
+      ...textValue(this.#schemas, schema, styleOf(parameter, where)),
+      ...(typeof givenStyle === 'string' ? { givenStyle } : {}),
     };
   }
 }
 
+/** A parameter, and the style that the document gives it, which it may not be able to have. */
+interface ParsedParameter extends Parameter {
+  readonly givenStyle?: string;
+}
+
 /**
- * One parameter for each `{name}` of the path, in its order: the described one, else a string.
+ * One parameter for each of the path, in its order: the described one, else a string.
  * @param path one that `parseRoute` accepts
  */
-export function pathParameters(path: string, described: Iterable<Parameter>): readonly Parameter[] {
+export function pathParameters<Described extends Parameter>(
+  path: string,
+  described: Iterable<Described>,
+): readonly (Described | Parameter)[] {
   const known = new Map([...described].map((parameter) => [parameter.name, parameter]));
-  return parseRoute(path)
-    .segments.flatMap(parameterNames)
-    .map((name) => known.get(name) ?? { name, in: 'path', required: true, type: 'string', itemType: 'any' });
+  const names = parseRoute(path).segments.flatMap(parameterNames);
+  return names.map((name) => known.get(name) ?? { name, in: 'path', required: true, ...PLAIN_TEXT });
 }
 
-export type Style = Pick<TextValue, 'style' | 'unsupportedStyle'>;
+/** A text without a description. */
+const PLAIN_TEXT = { type: 'string', itemType: 'any', style: 'simple', explode: false } as const;
 
-/**
- * How a generated handler parses a value (OpenAPI: style, explode).
- * @param style the document's style, or OpenAPI's default
- * @param isRepeatable whether handlers get all values of a repeated name, as they do for forms but not for queries
- */
-export function styleOf(style: string, explode: unknown, type: ValueType, isRepeatable = false): Style {
-  if (type === 'object' && style === 'deepObject') return { style };
-  if (type === 'object' || !SUPPORTED_STYLES.includes(style)) return { unsupportedStyle: style };
-  const isExploded = explode === true || (explode !== false && style === 'form');
-  if (type !== 'array') return {};
-  if (isExploded) return isRepeatable ? { style: 'repeated' } : {};
-  return style === 'spaceDelimited' || style === 'pipeDelimited' ? { style } : {};
+export type Style = Pick<TextValue, 'style' | 'explode'>;
+
+/** What a schema says of a value that is written in this style. */
+export function textValue(
+  schemas: Schemas,
+  schema: unknown,
+  style: Style,
+): Omit<TextValue, 'name' | 'required'> {
+  const type = schemas.typeOf(schema);
+  // Only then are they needed.
+  const isSpread = type === 'object' && style.style === 'form' && style.explode;
+  const memberNames = isSpread ? schemas.memberNamesOf(schema) : [];
+  const allowed = schemas.allowedTexts(schema);
+  return {
+    type,
+    itemType: schemas.itemTypeOf(schema),
+    ...style,
+    ...(memberNames.length > 0 ? { memberNames } : {}),
+    ...(allowed === undefined ? {} : { allowed }),
+  };
 }
 
-function parameterStyle(parameter: JsonObject, where: Parameter['in'], type: ValueType): Style {
-  const style = own(parameter, 'style');
-  const defaultStyle = where === 'query' || where === 'cookie' ? 'form' : 'simple';
-  // Only queries have the names that this style needs.
-  if (style === 'deepObject' && where !== 'query') return { unsupportedStyle: style };
-  return styleOf(typeof style === 'string' ? style : defaultStyle, own(parameter, 'explode'), type);
+/** The style of a parameter. One that its place cannot have counts as not given. */
+function styleOf(parameter: JsonObject, where: Parameter['in']): Style {
+  // With "content", it is a text of that media type.
+  if (own(parameter, 'schema') === undefined && own(parameter, 'content') !== undefined) {
+    return { style: 'text', explode: false };
+  }
+  const styles = STYLES[where];
+  const style = styles.find((one) => one === own(parameter, 'style')) ?? styles[0];
+  return explodedStyle(style, own(parameter, 'explode'));
 }
 
-function unsupportedParameter({ in: where, name, type, unsupportedStyle = '' }: Parameter): string {
-  const value = type === 'object' ? 'an object in the style' : 'in the style';
-  return `the ${where} parameter "${shortened(name)}", ${value} "${shortened(unsupportedStyle)}", is not parsed; the handler gets the raw text`;
+/** @param explode as given; by default, only forms are exploded */
+export function explodedStyle(style: TextStyle, explode: unknown): Style {
+  return { style, explode: typeof explode === 'boolean' ? explode : style === 'form' };
 }
 
 function difference(some: readonly Parameter[], others: readonly Parameter[]): readonly Parameter[] {

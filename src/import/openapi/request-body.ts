@@ -1,8 +1,8 @@
 /** The request bodies of operations. */
 import type { Warn } from '../warnings.js';
-import type { FormField, RequestBody, ValueType } from './document.js';
+import type { FormField, RequestBody, TextStyle, ValueType } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, shortened, specError } from './json.js';
-import { type Style, styleOf } from './parameters.js';
+import { explodedStyle, type Style, textValue } from './parameters.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
 
@@ -74,26 +74,16 @@ export class RequestBodies {
       return [];
     }
     const properties = this.#schemas.propertiesOf(schema);
-    const fields = members.map(({ name, required, type }): FormField => {
+    return members.map(({ name, required, type }): FormField => {
       const property = properties.get(name);
       const encoding = encodingOf(media, name);
       return {
         name,
         required,
-        type,
-        itemType: this.#schemas.itemTypeOf(property),
+        ...textValue(this.#schemas, property, fieldStyle(encoding, type, isMultipart)),
         isFile: isMultipart && this.#isFile(property, encoding),
-        ...(isMultipart ? {} : urlencodedStyle(encoding, type)),
       };
     });
-    for (const { name, unsupportedStyle } of fields) {
-      if (unsupportedStyle === undefined) continue;
-      warn(
-        'styles',
-        `${label}: the form field "${shortened(name)}", in the style "${shortened(unsupportedStyle)}", is not parsed; the handler gets the raw text`,
-      );
-    }
-    return fields;
   }
 
   #isFile(property: unknown, encoding: JsonObject): boolean {
@@ -109,9 +99,12 @@ function encodingOf(media: JsonObject, name: string): JsonObject {
   return isObject(encoding) ? encoding : {};
 }
 
-function urlencodedStyle(encoding: JsonObject, type: ValueType): Style {
-  const style = own(encoding, 'style');
-  // Without a style, objects are sent as JSON.
-  if (type === 'object' && style === undefined) return {};
-  return styleOf(typeof style === 'string' ? style : 'form', own(encoding, 'explode'), type, true);
+/** Styles of urlencoded forms. */
+const FIELD_STYLES: readonly TextStyle[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'];
+
+function fieldStyle(encoding: JsonObject, type: ValueType, isMultipart: boolean): Style {
+  const style = isMultipart ? undefined : FIELD_STYLES.find((one) => one === own(encoding, 'style'));
+  if (style !== undefined) return explodedStyle(style, own(encoding, 'explode'));
+  // Without a style, objects are sent as JSON, and lists item by item.
+  return { style: type === 'object' ? 'text' : 'form', explode: true };
 }

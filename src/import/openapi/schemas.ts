@@ -25,6 +25,7 @@ export class Schemas {
   /** Clients do not send read-only members. */
   readonly #isReadOnly = this.#inherited((schema) => own(schema, 'readOnly') === true || undefined);
   readonly #itemsIn = this.#inherited((schema) => own(schema, 'items'));
+  readonly #enumIn = this.#inherited((schema) => own(schema, 'enum'));
   readonly #declaresBinary = this.#inherited((schema) => declaresBinary(schema) || undefined);
   readonly #hasBinaryAlternatives = this.#inherited((schema) => {
     const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
@@ -48,12 +49,35 @@ export class Schemas {
     return this.typeOf(this.#itemsIn(schema));
   }
 
+  /** The only texts that a string, or an item of an array of strings, may be; undefined when it may be any. */
+  allowedTexts(schema: unknown): readonly string[] | undefined {
+    const type = this.typeOf(schema);
+    const one = type === 'array' ? this.#itemsIn(schema) : schema;
+    if (this.typeOf(one) !== 'string') return undefined;
+    const values = itemsOf(this.#enumIn(one)).filter((value) => value !== null);
+    const texts = values.filter((value) => typeof value === 'string');
+    return texts.length > 0 && texts.length === values.length ? [...new Set(texts)] : undefined;
+  }
+
   /** The members of an object that clients send, in the order of the document. */
   membersOf(schema: unknown): readonly Member[] {
     if (!isObject(schema)) return [];
     const members = this.#members.get(schema) ?? this.#findMembers(schema);
     this.#members.set(schema, members);
     return members;
+  }
+
+  /** The names of these members. Schemas that only reference another one share its result. */
+  memberNamesOf(schema: unknown): readonly string[] {
+    const seen = new Set<unknown>();
+    let described = schema;
+    while (isObject(described) && !seen.has(described) && own(described, 'properties') === undefined) {
+      seen.add(described);
+      const bases = this.#basesOf(described);
+      if (bases.length !== 1) break;
+      described = bases[0];
+    }
+    return this.membersOf(described).map(({ name }) => name);
   }
 
   /** The schemas of an object's members, by name; the last one wins. */
@@ -117,10 +141,14 @@ export class Schemas {
       if (this.#isReadOnly(property) === true) readOnly.add(name);
       const kind = this.#kindOf(property);
       const earlier = members.get(name);
+      const allowed = this.allowedTexts(property) ?? earlier?.allowed;
+      const { type, nullable } = earlier && kind.type === 'any' ? earlier : kind;
       members.set(name, {
         name,
         required: required.has(name),
-        ...(earlier && kind.type === 'any' ? { type: earlier.type, nullable: earlier.nullable } : kind),
+        type,
+        nullable,
+        ...(allowed === undefined ? {} : { allowed }),
       });
     }
     return [...members.values()].filter(({ name }) => !readOnly.has(name));

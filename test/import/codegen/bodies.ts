@@ -10,7 +10,16 @@ export function jsonBody(members: readonly Member[], given: Partial<RequestBody>
 }
 
 export function field(name: string, given: Partial<FormField> = {}): FormField {
-  return { name, required: true, type: 'string', itemType: 'any', isFile: false, ...given };
+  return {
+    name,
+    required: true,
+    type: 'string',
+    itemType: 'any',
+    style: 'form',
+    explode: true,
+    isFile: false,
+    ...given,
+  };
 }
 
 export const MULTIPART = 'multipart/form-data';

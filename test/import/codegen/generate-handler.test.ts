@@ -2,10 +2,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { generateHandler } from '../../../src/import/codegen/generate-handler.js';
-import type { Operation } from '../../../src/import/openapi/document.js';
+import type { Operation, Parameter } from '../../../src/import/openapi/document.js';
 import { field, formBody, jsonBody, MULTIPART, member, URLENCODED } from './bodies.js';
 import { type CheckHandlers, openCompiler } from './check-handlers.js';
-import { HOSTILE_TEXTS, hostileOperation, operation, parameter } from './operations.js';
+import { HOSTILE_TEXTS, hostileOperation, operation, parameter, TEXT_STYLES } from './operations.js';
 
 const UPDATE_PET = operation({
   operationId: 'updatePet',
@@ -16,7 +16,9 @@ const UPDATE_PET = operation({
     parameter('petId', { in: 'path', required: true, type: 'integer' }),
     parameter('dryRun', { type: 'boolean' }),
     parameter('reason'),
-    parameter('fields', { type: 'array', itemType: 'string' }),
+    parameter('order', { allowed: ['name', 'age'] }),
+    parameter('fields', { type: 'array', itemType: 'string', explode: false, required: true }),
+    parameter('filter', { type: 'object', style: 'deepObject' }),
     parameter('If-Match', { in: 'header', required: true }),
   ],
   body: jsonBody([
@@ -26,6 +28,7 @@ const UPDATE_PET = operation({
     member('owner', { nullable: true, type: 'object' }),
     member('weight', { type: 'number' }),
     member('tags', { type: 'array', required: false }),
+    member('status', { allowed: ['sold', 'In stock', 'in-stock', '1'] }),
   ]),
 });
 
@@ -35,7 +38,6 @@ const UPDATE_PET_SOURCE = `// PUT /pets/{petId}: Changes a pet. Its kind stays.
 
 use rust_edge_gateway_sdk::prelude::*;
 use std::collections::HashMap;
-use std::str::FromStr;
 
 /// The JSON request body.
 #[derive(Deserialize, Serialize)]
@@ -49,30 +51,30 @@ struct Body {
     owner: Option<HashMap<String, JsonValue>>,
     weight: f64,
     tags: Option<Vec<JsonValue>>,
+    status: BodyStatus,
 }
 
-fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, HandlerError> {
-    let invalid = |_| HandlerError::BadRequest(format!("Invalid value for {name}: {text:?}"));
-    text.parse().map_err(invalid)
-}
-
-/// Parses a value if it is present.
-fn optional<T: FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, HandlerError> {
-    text.map(|text| parse(name, text)).transpose()
-}
-
-/// Parses a list such as \`1,2,3\`. If a query repeats the parameter, this is its last value.
-fn list<T: FromStr>(name: &str, text: &str, separator: char) -> Result<Vec<T>, HandlerError> {
-    text.split(separator).map(|item| parse(name, item.trim())).collect()
+#[derive(Deserialize, Serialize)]
+enum BodyStatus {
+    #[serde(rename = "sold")]
+    Sold,
+    #[serde(rename = "In stock")]
+    InStock,
+    #[serde(rename = "in-stock")]
+    InStock2,
+    #[serde(rename = "1")]
+    Value1,
 }
 
 fn handle(req: Request) -> Result<Response, HandlerError> {
+    let query = req.query_pairs();
     let pet_id: i64 = req.require_path_param("petId")?;
-    let dry_run: Option<bool> = optional("dryRun", req.query_param("dryRun"))?;
-    let reason = req.query_param("reason");
-    let fields: Option<Vec<String>> =
-        req.query_param("fields").map(|text| list("fields", text, ',')).transpose()?;
-    let if_match = req.require_header("If-Match")?;
+    let dry_run: Option<bool> = query.optional("dryRun")?;
+    let reason: Option<String> = query.optional("reason")?;
+    let order: Option<String> = query.values("order").one_of(&["name", "age"])?.optional()?;
+    let fields: Vec<String> = query.values("fields").split(',').required_list()?;
+    let filter: Option<HashMap<String, String>> = query.deep_object("filter").optional_object()?;
+    let if_match: &String = req.require_header("If-Match")?;
     let body: Body = req.json()?;
 
     // TODO: implement updatePet. The request has been parsed and validated.
@@ -87,7 +89,9 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
             "query": {
                 "dryRun": dry_run,
                 "reason": reason,
+                "order": order,
                 "fields": fields,
+                "filter": filter,
             },
             "header": {
                 "If-Match": if_match,
@@ -150,9 +154,10 @@ describe('generated handlers', () => {
       '_',
       'größe',
       'Self',
-      'list',
+      'query',
     ];
     expect(variables(operation({ parameters: names.map((name) => parameter(name)) }))).to.deep.equal([
+      'query',
       'pet_id',
       'pet_id_2',
       'http_status',
@@ -162,7 +167,7 @@ describe('generated handlers', () => {
       'value',
       'gr_e',
       'self_',
-      'list_2',
+      'query_2',
       'answer',
     ]);
   });
@@ -173,16 +178,64 @@ describe('generated handlers', () => {
     expect(source).to.include('"error": "GET /pets is not implemented yet"');
   });
 
-  it('keeps values in unsupported styles as raw text, required or not', () => {
-    const raw = { required: true, type: 'integer', unsupportedStyle: 'matrix' } as const;
+  it('reads values in the style and the place they have', () => {
+    const list = { type: 'array', itemType: 'integer', required: true } as const;
+    const object = { type: 'object', required: true } as const;
+    const cases: readonly (readonly [Partial<Parameter>, string])[] = [
+      [{ in: 'path', style: 'label' }, 'String = req.path_values("a").label().required()?'],
+      [{ in: 'path', style: 'matrix' }, 'String = req.path_values("a").matrix().required()?'],
+      [{ in: 'path', ...list }, 'Vec<i64> = req.path_values("a").split(\',\').required_list()?'],
+      [
+        { in: 'path', style: 'label', ...list },
+        'Vec<i64> = req.path_values("a").split_label().required_list()?',
+      ],
+      [
+        { in: 'path', style: 'matrix', explode: true, ...list },
+        'Vec<i64> = req.path_values("a").matrix().required_list()?',
+      ],
+      [
+        { in: 'path', style: 'matrix', explode: true, ...object },
+        'HashMap<String, String> = req.path_values("a").matrix_object().required_object()?',
+      ],
+      [
+        { in: 'header', explode: true, ...object },
+        'HashMap<String, String> =\n        req.header_values("a").split(\',\').split_pairs().required_object()?',
+      ],
+      [{ in: 'header', type: 'integer' }, 'Option<i64> = req.header_values("a").optional()?'],
+      [list, 'Vec<i64> = query.values("a").required_list()?'],
+      [
+        { style: 'pipeDelimited', explode: false, ...list },
+        'Vec<i64> = query.values("a").split(\'|\').required_list()?',
+      ],
+      [{ style: 'deepObject', ...list }, 'Vec<i64> = query.deep_list("a").required_list()?'],
+      [
+        { ...object, memberNames: ['r', 'g'] },
+        'HashMap<String, String> =\n        query.members("a", &["r", "g"]).required_object()?',
+      ],
+      [object, 'HashMap<String, String> =\n        query.other_members("a", &["b"]).required_object()?'],
+      [{ in: 'cookie' }, 'Option<String> = cookies.optional("a")?'],
+    ];
+    for (const [given, expected] of cases) {
+      const path = given.in === 'path' ? '/{a}' : '/';
+      const source = generated(operation({ path, parameters: [parameter('a', given), parameter('b')] }));
+      const [, found] = /let a: ([^;]*);/.exec(source) ?? [];
+      expect(found?.replace(/\s+/g, ' ')).to.equal(expected.replace(/\s+/g, ' '));
+    }
+    const raw = generated(operation({ parameters: [parameter('a', { type: 'object', style: 'text' })] }));
+    expect(raw).to.include('    // The raw text.\n    let a: Option<String> = query.optional("a")?;\n');
+  });
+
+  it('checks a long list of values against a constant', () => {
+    const allowed = MANY.slice(0, 60);
     const source = generated(
       operation({
-        path: '/{id}',
-        parameters: [parameter('id', { ...raw, in: 'path' }), parameter('filter', raw)],
+        parameters: [parameter('order by', { type: 'array', itemType: 'string', allowed })],
+        body: jsonBody([member('currency', { allowed })]),
       }),
     );
-    expect(source).to.include('let id: String = req.require_path_param("id")?;');
-    expect(source).to.include('    // The raw text.\n    let filter = req.query_param("filter");\n');
+    expect(source).to.include('const ORDER_BY: [&str; 60] = [\n    "name-0", "name-1",');
+    expect(source).to.include('query.values("order by").one_of(&ORDER_BY)?.optional_list()?;');
+    expect(source).to.include('one_of(text, &CURRENCY)').and.to.include('    currency: BodyCurrency,');
   });
 
   it('parses a form into a struct', () => {
@@ -190,6 +243,7 @@ describe('generated handlers', () => {
       field('title'),
       field('takenAt', { required: false, type: 'integer' }),
       field('photo', { isFile: true }),
+      field('more', { isFile: true, type: 'array', required: false }),
     ];
     const source = generated(operation({ method: 'POST', body: formBody(MULTIPART, fields) }));
     expect(source).to.include(`/// The fields of the form.
@@ -198,18 +252,19 @@ struct Body {
     title: String,
     #[serde(rename = "takenAt")]
     taken_at: Option<i64>,
-    #[serde(serialize_with = "file_info")]
     photo: MultipartFile,
+    more: Vec<MultipartFile>,
 }
 
 impl Body {
     fn read(req: &Request) -> Result<Body, HandlerError> {
         let form = req.multipart()?;
-        let fields = text_fields(&form);
+        let fields = form.pairs();
         Ok(Body {
-            title: require("title", form_value(&fields, "title")?)?,
-            taken_at: form_value(&fields, "takenAt")?,
+            title: fields.required("title")?,
+            taken_at: fields.optional("takenAt")?,
             photo: form.require_file("photo")?.clone(),
+            more: form.files_named("more").into_iter().cloned().collect(),
         })
     }
 }
@@ -238,11 +293,7 @@ impl Body {
     const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
     const locations = ['path', 'query', 'header', 'cookie'] as const;
     const media = ['application/json', 'application/problem+json', MULTIPART, URLENCODED, 'text/plain'];
-    const styles = [
-      {},
-      { unsupportedStyle: 'matrix' },
-      ...(['spaceDelimited', 'pipeDelimited', 'repeated', 'deepObject'] as const).map((style) => ({ style })),
-    ];
+    const styles = TEXT_STYLES.flatMap((style) => [true, false].map((explode) => ({ style, explode })));
     const flags = [true, false];
     const parameters = types.flatMap((type) =>
       locations.flatMap((location) =>
@@ -279,7 +330,14 @@ impl Body {
     );
     const members = types.flatMap((type) =>
       flags.flatMap((required) =>
-        flags.map((nullable) => member(`${type}-${required}-${nullable}`, { type, required, nullable })),
+        flags.flatMap((nullable) =>
+          [undefined, ['a', 'b'], MANY.slice(0, 60)].map((allowed, at) =>
+            member(`${type}-${required}-${nullable}-${at}`, {
+              ...{ type, required, nullable },
+              ...(allowed === undefined ? {} : { allowed }),
+            }),
+          ),
+        ),
       ),
     );
     const sources = [
@@ -303,7 +361,10 @@ impl Body {
             parameter(text, { required: true }),
             parameter(text, { in: 'cookie', required: true }),
           ],
-          body: jsonBody([member(text), member('pet_id'), member(text)]),
+          body: jsonBody([
+            ...[member(text), member('pet_id'), member(text)],
+            ...[member('enum', { allowed: HOSTILE_TEXTS }), member('few', { allowed: [text, 'a'] })],
+          ]),
         }),
         text,
       ),

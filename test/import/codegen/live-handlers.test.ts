@@ -15,7 +15,7 @@ const PUT_PET = operation({
   parameters: [
     parameter('id', { in: 'path', type: 'integer' }),
     parameter('dry', { type: 'boolean' }),
-    parameter('sizes', { type: 'array', itemType: 'number', required: true }),
+    parameter('sizes', { type: 'array', itemType: 'number', explode: false, required: true }),
   ],
   body: jsonBody([
     member('type'),
@@ -31,7 +31,7 @@ const FROM_HEADERS = operation({
     parameter('X-Note', { in: 'header' }),
     parameter('session', { in: 'cookie', required: true }),
     parameter('visits', { in: 'cookie', type: 'integer' }),
-    parameter('seen', { in: 'cookie', type: 'array', itemType: 'integer' }),
+    parameter('seen', { in: 'cookie', type: 'array', itemType: 'integer', explode: false }),
   ],
 });
 
@@ -54,6 +54,7 @@ const NAMES = [
   'Type',
 ];
 const STRANGE_NAMES = operation({ path: '/strange', parameters: NAMES.map((name) => parameter(name)) });
+const CURRENCIES = Array.from({ length: 60 }, (_, at) => `C${at}`);
 /** More members than `json!` supports in one object. */
 const MANY = Array.from({ length: 90 }, (_, at) => `name${at}`);
 const MANY_NAMES = operation({ path: '/many', parameters: MANY.map((name) => parameter(name)) });
@@ -79,17 +80,23 @@ const UPLOAD_FIELDS = [
   field('title'),
   field('count', { required: false, type: 'integer' }),
   field('sizes', { required: false, type: 'array', itemType: 'number' }),
-  field('meta', { type: 'object' }),
+  field('meta', { type: 'object', style: 'text', explode: false }),
   field('photo', { isFile: true }),
   field('thumbnail', { required: false, isFile: true }),
+  field('more', { required: false, isFile: true, type: 'array' }),
 ];
 const UPLOAD = operation({ method: 'POST', path: '/upload', body: formBody(MULTIPART, UPLOAD_FIELDS) });
 const ORDER_FIELDS = [
   field('name'),
   field('amount', { type: 'integer' }),
   field('gift', { required: false, type: 'boolean' }),
-  field('tags', { required: false, type: 'array', itemType: 'string', style: 'repeated' }),
-  field('sizes', { required: false, type: 'array', itemType: 'integer', style: 'pipeDelimited' }),
+  field('tags', { required: false, type: 'array', itemType: 'string' }),
+  field('sizes', {
+    ...{ required: false, type: 'array', itemType: 'integer' },
+    ...{ style: 'pipeDelimited', explode: false },
+  }),
+  field('color', { required: false, type: 'object', memberNames: ['r', 'g'] }),
+  field('grade', { required: false, allowed: ['A', 'B'] }),
   field('extra', { required: false, type: 'object', style: 'deepObject' }),
 ];
 const ORDER = operation({ method: 'POST', path: '/order', body: formBody(URLENCODED, ORDER_FIELDS) });
@@ -100,17 +107,42 @@ const MAYBE_ORDER = operation({
 });
 const ANY_ORDER = operation({ method: 'POST', path: '/any-order', body: formBody(URLENCODED, []) });
 
+const INTEGERS = { type: 'array', itemType: 'integer' } as const;
 const STYLES = operation({
-  path: '/styles/{id}',
+  path: '/styles/{id}/{label}/{point}/{file}.{ext}/{*rest}',
   parameters: [
-    parameter('id', { in: 'path', type: 'integer', unsupportedStyle: 'matrix' }),
-    parameter('spaces', { type: 'array', itemType: 'integer', style: 'spaceDelimited' }),
-    parameter('pipes', { type: 'array', itemType: 'string', style: 'pipeDelimited' }),
+    parameter('id', { in: 'path', ...INTEGERS, style: 'matrix' }),
+    parameter('label', { in: 'path', ...INTEGERS, style: 'label' }),
+    parameter('point', { in: 'path', type: 'object', style: 'matrix', explode: true }),
+    parameter('file', { in: 'path' }),
+    parameter('ext', { in: 'path', allowed: ['png', 'jpg'] }),
+    parameter('rest', { in: 'path' }),
+    parameter('each', { ...INTEGERS }),
+    parameter('commas', { ...INTEGERS, explode: false }),
+    parameter('spaces', { ...INTEGERS, style: 'spaceDelimited', explode: false }),
+    parameter('pipes', { type: 'array', style: 'pipeDelimited', explode: false }),
     parameter('filter', { type: 'object', style: 'deepObject', required: true }),
     parameter('page', { type: 'object', style: 'deepObject' }),
-    parameter('spread', { type: 'object', unsupportedStyle: 'form', required: true }),
-    parameter('X-Sizes', { in: 'header', type: 'array', itemType: 'integer' }),
+    parameter('flat', { type: 'object', explode: false }),
+    parameter('color', { type: 'object', memberNames: ['R', 'G'] }),
+    parameter('order', { type: 'array', itemType: 'string', allowed: ['name', 'age'] }),
+    parameter('X-Sizes', { in: 'header', ...INTEGERS }),
+    parameter('X-Point', { in: 'header', type: 'object', explode: true }),
+    parameter('seen', { in: 'cookie', ...INTEGERS }),
   ],
+});
+const FREE = operation({
+  path: '/free',
+  parameters: [parameter('page', { type: 'integer' }), parameter('filter', { type: 'object' })],
+});
+const ENUMS = operation({
+  method: 'POST',
+  path: '/enums',
+  body: jsonBody([
+    member('status', { allowed: ['in stock', 'sold'] }),
+    member('tags', { type: 'array', required: false, allowed: ['new', 'old'] }),
+    member('currency', { required: false, nullable: true, allowed: CURRENCIES }),
+  ]),
 });
 
 describe('running generated handlers', () => {
@@ -121,7 +153,7 @@ describe('running generated handlers', () => {
     stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
     const all = [
       ...[PUT_PET, FROM_HEADERS, STRANGE_NAMES, MANY_NAMES, BYTES, FORM, MAYBE, ANYTHING],
-      ...[UPLOAD, ORDER, MAYBE_ORDER, ANY_ORDER, STYLES],
+      ...[UPLOAD, ORDER, MAYBE_ORDER, ANY_ORDER, STYLES, FREE, ENUMS],
     ];
     await Promise.all(all.map(deploy));
   });
@@ -156,8 +188,8 @@ describe('running generated handlers', () => {
     const cases = [
       ['/pets/seven?sizes=1', 'Bad request: Invalid value for path parameter id: "seven"'],
       ['/pets/7', 'Bad request: Missing required query parameter: sizes'],
-      ['/pets/7?sizes=1,big', 'Bad request: Invalid value for sizes: "big"'],
-      ['/pets/7?sizes=1&dry=perhaps', 'Bad request: Invalid value for dry: "perhaps"'],
+      ['/pets/7?sizes=1,big', 'Bad request: Invalid value for query parameter sizes: "big"'],
+      ['/pets/7?sizes=1&dry=perhaps', 'Bad request: Invalid value for query parameter dry: "perhaps"'],
     ] as const;
     for (const [path, error] of cases)
       expect(await putPet(path, PET)).to.deep.equal({ status: 400, body: { error } });
@@ -207,7 +239,7 @@ describe('running generated handlers', () => {
 
     const form = multipart([{ name: 'title', content: 'Sunset' }]);
     const sent = await send('POST', '/form', form);
-    expect(sent.body.received).to.deep.equal({ body: { title: 'Sunset' } });
+    expect(sent.body.received).to.deep.equal({ body: [['title', 'Sunset']] });
     expect((await send('POST', '/form', { body: '{}' })).status).to.equal(400);
   });
 
@@ -218,19 +250,20 @@ describe('running generated handlers', () => {
     const upload = (...parts: FormPart[]) => send('POST', '/upload', multipart(parts));
 
     const count = { name: 'count', content: '3' };
-    const sizes = { name: 'sizes', content: '1,2.5' };
-    const sent = await upload(title, meta, photo, count, sizes);
+    const sizes = ['1', '2.5'].map((content) => ({ name: 'sizes', content }));
+    const more = [photo, photo].map((part) => ({ ...part, name: 'more' }));
+    const sent = await upload(title, meta, photo, count, ...sizes, ...more);
     expect(sent.status).to.equal(501);
     const received = { title: 'Sunset & más', meta: '{"a":1}', count: 3, sizes: [1, 2.5], thumbnail: null };
     const info = { filename: 'sun.png', content_type: 'application/octet-stream', bytes: 4 };
-    expect(sent.body.received).to.deep.equal({ body: { ...received, photo: info } });
+    expect(sent.body.received).to.deep.equal({ body: { ...received, photo: info, more: [info, info] } });
 
     const rejected: readonly (readonly [readonly FormPart[], string])[] = [
-      [[meta, photo], 'Missing required value: title'],
+      [[meta, photo], 'Missing required field: title'],
       [[title, meta], 'Missing required file: photo'],
       [[title, meta, { name: 'photo', content: 'text' }], 'Missing required file: photo'],
-      [[title, photo], 'Missing required value: meta'],
-      [[title, meta, photo, { name: 'count', content: 'x' }], 'Invalid value for count: "x"'],
+      [[title, photo], 'Missing required field: meta'],
+      [[title, meta, photo, { name: 'count', content: 'x' }], 'Invalid value for field count: "x"'],
     ];
     for (const [parts, error] of rejected) {
       const expected = { status: 400, body: { error: `Bad request: ${error}` } };
@@ -255,7 +288,7 @@ describe('running generated handlers', () => {
     const post = (body: string | undefined, path = '/order', type = `${URLENCODED}; charset=utf-8`) =>
       send('POST', path, { headers: { 'content-type': type }, ...(body === undefined ? {} : { body }) });
     const full =
-      'name=a+b%21%26%C3%A9+100%+%zz&amount=7&gift=true&tags=a,b&tags=c%2Bd&sizes=1|2&extra[x]=1&extra%5By%5D=2';
+      'name=a+b%21%26%C3%A9+100%+%zz&amount=7&gift=true&tags=a,b&tags=c%2Bd&sizes=1|2&extra[x]=1&extra%5By%5D=2&g=3&r=4&grade=B';
     expect((await post(full)).body.received).to.deep.equal({
       body: {
         name: 'a b!&é 100% %zz',
@@ -263,18 +296,24 @@ describe('running generated handlers', () => {
         gift: true,
         tags: ['a,b', 'c+d'],
         sizes: [1, 2],
+        color: { r: '4', g: '3' },
+        grade: 'B',
         extra: { x: '1', y: '2' },
       },
     });
-    const least = { name: '', amount: 2, gift: null, tags: null, sizes: null, extra: null };
-    expect((await post('name&amount=1&amount=2&&')).body.received).to.deep.equal({ body: least });
+    const least = { name: '', amount: 2, gift: null, tags: null, sizes: null };
+    const none = { color: null, grade: null, extra: null };
+    expect((await post('name&amount=1&amount=2&&')).body.received).to.deep.equal({
+      body: { ...least, ...none },
+    });
 
     const rejected = [
-      ['', 'Missing required value: name'],
-      ['name=a', 'Missing required value: amount'],
-      ['name=a&amount=x', 'Invalid value for amount: "x"'],
-      ['name=a&amount=1&gift=maybe', 'Invalid value for gift: "maybe"'],
-      ['name=a&amount=1&sizes=1|x', 'Invalid value for sizes: "x"'],
+      ['', 'Missing required field: name'],
+      ['name=a', 'Missing required field: amount'],
+      ['name=a&amount=x', 'Invalid value for field amount: "x"'],
+      ['name=a&amount=1&gift=maybe', 'Invalid value for field gift: "maybe"'],
+      ['name=a&amount=1&grade=C', 'Invalid value for field grade: "C" is not one of "A", "B"'],
+      ['name=a&amount=1&sizes=1|x', 'Invalid value for field sizes: "x"'],
     ] as const;
     for (const [body, error] of rejected) {
       const expected = { status: 400, body: { error: `Bad request: ${error}` } };
@@ -293,27 +332,77 @@ describe('running generated handlers', () => {
   });
 
   it('parses parameters in their style', async () => {
-    const filter = { 'filter[a]': '1', 'filter[b c]': '2', filters: '3', 'filter[': '4' };
-    const lists = { spaces: '1 2', pipes: 'a,b|c', 'spread[a]': '5' };
-    const path = withQuery('/styles/;id=7', { ...filter, ...lists });
-    const { status, body } = await send('GET', path, { headers: { 'x-sizes': '1, 2' } });
-    expect(status).to.equal(501);
+    const path = '/styles/;id=1,2/.3.4/;x=5;y=6/photo.png/a/b';
+    const filter = 'filter[a]=1&filter[b%20c]=2&filters=3&filter[=4';
+    const lists = 'each=1&each=2&commas=3,4&spaces=5%206&pipes=a,b|c&order=name&order=age';
+    const objects = 'flat=a,1,b,2&G=2&R=1';
+    const headers = { 'x-sizes': ['1, 2', '3'], 'x-point': 'x=1,y=2', cookie: 'seen=1; seen=2' };
+    const { status, body } = await send('GET', `${path}?${filter}&${lists}&${objects}`, { headers });
+    expect(status, JSON.stringify(body)).to.equal(501);
     expect(body.received).to.deep.equal({
-      path: { id: ';id=7' },
+      path: {
+        id: [1, 2],
+        label: [3, 4],
+        point: { x: '5', y: '6' },
+        ...{ file: 'photo', ext: 'png', rest: 'a/b' },
+      },
       query: {
-        spaces: [1, 2],
+        each: [1, 2],
+        commas: [3, 4],
+        spaces: [5, 6],
         pipes: ['a,b', 'c'],
         filter: { a: '1', 'b c': '2' },
         page: null,
-        spread: null,
+        flat: { a: '1', b: '2' },
+        color: { R: '1', G: '2' },
+        order: ['name', 'age'],
       },
-      header: { 'X-Sizes': [1, 2] },
+      header: { 'X-Sizes': [1, 2, 3], 'X-Point': { x: '1', y: '2' } },
+      cookie: { seen: [1, 2] },
     });
-    expect(await send('GET', '/styles/7?page[a]=1')).to.deep.equal({
-      status: 400,
-      body: { error: 'Bad request: Missing required value: filter' },
-    });
-    expect((await send('GET', withQuery('/styles/7', { ...filter, spaces: '1,2' }))).status).to.equal(400);
+    const rejected = [
+      [`${path}?page[a]=1`, 'Missing required query parameter: filter'],
+      [`${path}?filter[a]=1&each=1,2`, 'Invalid value for query parameter each: "1,2"'],
+      [
+        `${path}?filter[a]=1&order=x`,
+        'Invalid value for query parameter order: "x" is not one of "name", "age"',
+      ],
+      [`${path}?filter[a]=1&flat=a`, 'Invalid value for query parameter flat: "a" is a key without a value'],
+      ['/styles/7/.3/;x=5/photo.png/a?filter[a]=1', 'Missing required path parameter: id'],
+      [
+        '/styles/;id=1/.3/;x=5/photo.gif/a?filter[a]=1',
+        'Invalid value for path parameter ext: "gif" is not one of "png", "jpg"',
+      ],
+    ] as const;
+    for (const [target, error] of rejected) {
+      expect(await send('GET', target)).to.deep.equal({
+        status: 400,
+        body: { error: `Bad request: ${error}` },
+      });
+    }
+    const free = await send('GET', '/free?a=1&page=2&b=3');
+    expect(free.body.received).to.deep.equal({ query: { page: 2, filter: { a: '1', b: '3' } } });
+  });
+
+  it('checks the enums of a body', async () => {
+    const post = (body: unknown) => send('POST', '/enums', { body });
+    const full = { status: 'in stock', tags: ['new', 'old'], currency: 'C59' };
+    expect((await post(full)).body.received).to.deep.equal({ body: full });
+    const nulls = { status: 'sold', tags: null, currency: null };
+    expect((await post(nulls)).body.received).to.deep.equal({ body: nulls });
+    const rejected = [
+      [{ status: 'lost' }, 'Invalid value for field status: "lost" is not one of "in stock", "sold"'],
+      [{ ...full, tags: ['new', 'x'] }, 'Invalid value for field tags[1]: "x" is not one of "new", "old"'],
+      [{}, 'Missing field: status'],
+      ['hello', 'Expected a JSON body, but it begins with "hello"'],
+    ] as const;
+    for (const [body, error] of rejected) {
+      expect(await post(body)).to.deep.equal({ status: 400, body: { error: `Bad request: ${error}` } });
+    }
+    const { error } = (await post({ ...full, currency: 'DM' })).body;
+    expect(error).to.match(
+      /^Bad request: Invalid value for field currency: "DM" is not one of "C0", .* and 10 more$/,
+    );
   });
 
   it('accepts a missing optional body, but not an invalid one', async () => {

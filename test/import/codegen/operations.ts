@@ -12,7 +12,10 @@ export function operation(given: Partial<Operation> = {}): Operation {
 }
 
 export function parameter(name: string, given: Partial<Parameter> = {}): Parameter {
-  return { name, in: 'query', required: given.in === 'path', type: 'string', itemType: 'any', ...given };
+  const isPair = given.in === undefined || given.in === 'query' || given.in === 'cookie';
+  const style = isPair ? 'form' : 'simple';
+  const required = given.in === 'path';
+  return { name, in: 'query', required, type: 'string', itemType: 'any', style, explode: isPair, ...given };
 }
 
 /** Each would inject code, or not compile, if it were inserted into source without escaping. */
@@ -75,8 +78,8 @@ export const HOSTILE_TEXTS = [
     'static',
     'dyn',
   ],
-  ...['req', 'body', 'form', 'answer', 'parse', 'optional', 'list', 'cookie', 'handle', 'main', 'entry'],
-  ...['require', 'fields', 'form_value', 'HashMap<', 'Serializer>', 'FromStr<'],
+  ...['req', 'body', 'form', 'answer', 'query', 'cookies', 'handle', 'main', 'entry', 'fields', 'HashMap<'],
+  ...['Pairs', 'Values', 'one_of', 'TryFrom', 'Error', 'Deserialize', 'Value', 'Value2'],
   ...[
     'Response',
     'Request',
@@ -117,6 +120,12 @@ const hostileText = fc.oneof(
   },
 );
 
+/** The values of an enum: few, or more than become variants of one in Rust. */
+const hostileTexts = fc.oneof(
+  fc.uniqueArray(hostileText, { minLength: 1, maxLength: 5 }),
+  fc.uniqueArray(hostileText, { minLength: 50, maxLength: 60 }),
+);
+
 const valueType = fc.constantFrom(
   'string',
   'integer',
@@ -127,26 +136,37 @@ const valueType = fc.constantFrom(
   'any' as const,
 );
 
-const textStyle = fc.constantFrom('spaceDelimited', 'pipeDelimited', 'repeated', 'deepObject' as const);
+export const TEXT_STYLES = [
+  'simple',
+  'label',
+  'matrix',
+  'form',
+  'spaceDelimited',
+  'pipeDelimited',
+  'deepObject',
+  'text',
+] as const;
 
 const textValue = {
   name: hostileText,
   required: fc.boolean(),
   type: valueType,
   itemType: valueType,
-  style: textStyle,
-  unsupportedStyle: hostileText,
+  style: fc.constantFrom(...TEXT_STYLES),
+  explode: fc.boolean(),
+  memberNames: fc.array(hostileText, { minLength: 1, maxLength: 4 }),
+  allowed: hostileTexts,
 };
-const WITHOUT_STYLE = ['name', 'required', 'type', 'itemType'] as const;
+const WITHOUT_OPTIONAL = ['name', 'required', 'type', 'itemType', 'style', 'explode'] as const;
 
 const hostileParameter: fc.Arbitrary<Parameter> = fc.record(
   { ...textValue, in: fc.constantFrom('path', 'query', 'header', 'cookie' as const) },
-  { requiredKeys: [...WITHOUT_STYLE, 'in'] },
+  { requiredKeys: [...WITHOUT_OPTIONAL, 'in'] },
 );
 
 const hostileField: fc.Arbitrary<FormField> = fc.record(
   { ...textValue, isFile: fc.boolean() },
-  { requiredKeys: [...WITHOUT_STYLE, 'isFile'] },
+  { requiredKeys: [...WITHOUT_OPTIONAL, 'isFile'] },
 );
 
 const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
@@ -161,7 +181,16 @@ const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
     { weight: 1, arbitrary: valueType },
   ),
   members: fc.array(
-    fc.record({ name: hostileText, required: fc.boolean(), nullable: fc.boolean(), type: valueType }),
+    fc.record(
+      {
+        name: hostileText,
+        required: fc.boolean(),
+        nullable: fc.boolean(),
+        type: valueType,
+        allowed: hostileTexts,
+      },
+      { requiredKeys: ['name', 'required', 'nullable', 'type'] },
+    ),
     { maxLength: 12 },
   ),
   fields: fc.array(hostileField, { maxLength: 12 }),

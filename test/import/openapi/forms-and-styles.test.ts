@@ -70,6 +70,8 @@ describe('OpenAPI: forms', () => {
       required: true,
       type: 'array',
       itemType: 'number',
+      style: 'form',
+      explode: true,
       isFile: false,
     });
     expect(warnings).to.deep.equal([]);
@@ -91,21 +93,16 @@ describe('OpenAPI: forms', () => {
         odd: { style: 'deepObject' },
       },
     });
-    expect(
-      body?.fields?.map(({ name, style, unsupportedStyle }) => [name, style, unsupportedStyle]),
-    ).to.deep.equal([
-      ['plain', 'repeated', undefined],
-      ['comma', undefined, undefined],
-      ['pipes', 'pipeDelimited', undefined],
-      ['deep', 'deepObject', undefined],
-      ['json', undefined, undefined],
-      ['spread', undefined, 'form'],
-      ['odd', undefined, 'deepObject'],
+    expect(body?.fields?.map(({ name, style, explode }) => [name, style, explode])).to.deep.equal([
+      ['plain', 'form', true],
+      ['comma', 'form', false],
+      ['pipes', 'pipeDelimited', false],
+      ['deep', 'deepObject', false],
+      ['json', 'text', true],
+      ['spread', 'form', true],
+      ['odd', 'deepObject', false],
     ]);
-    expect(warnings).to.deep.equal([
-      'POST /a: the form field "spread", in the style "form", is not parsed; the handler gets the raw text',
-      'POST /a: the form field "odd", in the style "deepObject", is not parsed; the handler gets the raw text',
-    ]);
+    expect(warnings).to.deep.equal([]);
   });
 
   it('has no fields for other media types and for too many fields', async () => {
@@ -127,9 +124,8 @@ describe('OpenAPI: styles of parameters', () => {
     const get = { parameters, responses: RESPONSES };
     const document = await read(documentWith({ paths: { [path]: { get } } }));
     return {
-      styles: document.operations[0]?.parameters.map(
-        ({ style, unsupportedStyle }) => style ?? unsupportedStyle,
-      ),
+      parameters: document.operations[0]?.parameters ?? [],
+      styles: document.operations[0]?.parameters.map(({ style, explode }) => [style, explode]),
       warnings: document.warnings,
     };
   };
@@ -140,47 +136,68 @@ describe('OpenAPI: styles of parameters', () => {
     ...style,
   });
 
-  it('reads the styles that handlers parse', async () => {
-    const { styles, warnings } = await styled([
-      query('a', { type: 'string' }),
-      query('b', LIST),
-      query('c', LIST, { style: 'spaceDelimited' }),
-      query('d', LIST, { style: 'pipeDelimited', explode: false }),
-      query('e', LIST, { style: 'pipeDelimited', explode: true }),
-      query('f', { type: 'object' }, { style: 'deepObject', explode: true }),
-    ]);
+  it('reads styles, with the defaults of their places', async () => {
+    const inPath = { in: 'path', required: true, schema: LIST };
+    const { styles, warnings } = await styled(
+      [
+        { name: 'p', ...inPath },
+        { name: 'l', style: 'label', ...inPath },
+        { name: 'm', style: 'matrix', explode: true, ...inPath },
+        query('a', { type: 'string' }),
+        query('b', LIST, { explode: false }),
+        query('c', LIST, { style: 'spaceDelimited' }),
+        query('d', LIST, { style: 'pipeDelimited', explode: true }),
+        query('e', { type: 'object' }, { style: 'deepObject', explode: true }),
+        { name: 'X-Page', in: 'header', schema: { type: 'object' } },
+        { name: 'session', in: 'cookie', schema: LIST },
+        { name: 'json', in: 'query', content: { 'application/json': { schema: { type: 'object' } } } },
+      ],
+      '/{p}/{l}/{m}',
+    );
     expect(styles).to.deep.equal([
-      undefined,
-      undefined,
-      'spaceDelimited',
-      'pipeDelimited',
-      undefined,
-      'deepObject',
+      ['simple', false],
+      ['label', false],
+      ['matrix', true],
+      ['form', true],
+      ['form', false],
+      ['spaceDelimited', false],
+      ['pipeDelimited', true],
+      ['deepObject', true],
+      ['simple', false],
+      ['form', true],
+      ['text', false],
     ]);
     expect(warnings).to.deep.equal([]);
   });
 
-  it('warns of unsupported styles', async () => {
-    const inPath = { in: 'path', required: true, schema: { type: 'integer' } };
-    const { styles, warnings } = await styled(
-      [
-        { name: 'id', style: 'matrix', ...inPath },
-        { name: 'no', style: 'label', ...inPath },
-        query('filter', { type: 'object', properties: { a: {} } }),
-        query('odd', LIST, { style: 'deepObject' }),
-        { name: 'X-Page', in: 'header', schema: { type: 'object' } },
-      ],
-      '/{id}/{no}',
-    );
-    expect(styles).to.deep.equal(['matrix', 'label', 'form', 'deepObject', 'simple']);
-    const warning = (parameter: string) =>
-      `GET /{id}/{no}: the ${parameter}, is not parsed; the handler gets the raw text`;
-    expect(warnings).to.deep.equal([
-      warning('path parameter "id", in the style "matrix"'),
-      warning('path parameter "no", in the style "label"'),
-      warning('query parameter "filter", an object in the style "form"'),
-      warning('query parameter "odd", in the style "deepObject"'),
-      warning('header parameter "X-Page", an object in the style "simple"'),
+  it('reads the parameters of mixed segments and of a catch-all', async () => {
+    const one = { name: 'ext', in: 'path', required: true, schema: { type: 'string', enum: ['png'] } };
+    const { parameters } = await styled([one], '/files/{name}.{ext}/{*rest}');
+    expect(parameters.map(({ name, allowed }) => [name, allowed])).to.deep.equal([
+      ['name', undefined],
+      ['ext', ['png']],
+      ['rest', undefined],
+    ]);
+  });
+
+  it('reads the members of objects and the values of enums', async () => {
+    const color = { type: 'object', properties: { r: { type: 'integer' }, g: {} } };
+    const sizes = { type: 'string', enum: ['s', 'm', 's'] };
+    const { parameters } = await styled([
+      query('color', color),
+      query('any', { type: 'object' }),
+      query('size', { allOf: [sizes] }),
+      query('sizes', { type: 'array', items: sizes }),
+      query('numbers', { type: 'integer', enum: [1, 2] }),
+      query('maybe', { type: 'string', nullable: true, enum: ['a', null] }),
+    ]);
+    expect(parameters.map(({ memberNames, allowed }) => memberNames ?? allowed)).to.deep.equal([
+      ['r', 'g'],
+      undefined,
+      ['s', 'm'],
+      ['s', 'm'],
+      undefined,
+      ['a'],
     ]);
   });
 });

@@ -19,7 +19,7 @@ describe('OpenAPI: real documents', () => {
       method: 'GET',
       path: '/pets',
       description: 'List all pets',
-      parameters: [{ name: 'limit', in: 'query', required: false, type: 'integer', itemType: 'any' }],
+      parameters: [{ name: 'limit', in: 'query', required: false, type: 'integer', itemType: 'any', style: 'form', explode: true }],
       body: null,
     });
     expect(create?.body).to.deep.equal({
@@ -33,7 +33,7 @@ describe('OpenAPI: real documents', () => {
       ],
     });
     expect(show?.parameters).to.deep.equal([
-      { name: 'petId', in: 'path', required: true, type: 'string', itemType: 'any' },
+      { name: 'petId', in: 'path', required: true, type: 'string', itemType: 'any', style: 'simple', explode: false },
     ]);
   });
 
