@@ -21,7 +21,9 @@ export class Parameters {
   readonly #references: References;
   readonly #schemas: Schemas;
   /** Parsed lists: the operations of a path item share its list. */
-  readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, ParsedParameter>>();
+  readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
+  /** The styles of parameters whose place does not allow them. */
+  readonly #impossibleStyles = new Map<Parameter, string>();
 
   constructor(references: References, schemas: Schemas) {
     this.#references = references;
@@ -56,30 +58,29 @@ export class Parameters {
         `${label}: the path parameter "${shortened(name)}" is not described; it is treated as a string`,
       );
     }
-    const parameters: readonly ParsedParameter[] = [
-      ...inPath,
-      ...merged.filter((parameter) => parameter.in !== 'path'),
-    ];
-    for (const { in: where, name, style, givenStyle } of parameters) {
-      if (givenStyle === undefined || givenStyle === style || style === 'text') continue;
+    const parameters = [...inPath, ...merged.filter((parameter) => parameter.in !== 'path')];
+    for (const parameter of parameters) {
+      const given = this.#impossibleStyles.get(parameter);
+      if (given === undefined) continue;
+      const { in: where, name, style } = parameter;
       warn(
         'styles',
-        `${label}: the ${where} parameter "${shortened(name)}" is read in the style "${style}": its place has no "${shortened(givenStyle)}"`,
+        `${label}: the ${where} parameter "${shortened(name)}" is read in the style "${style}": it cannot have "${shortened(given)}"`,
       );
     }
-    return parameters.map(({ givenStyle, ...parameter }) => parameter);
+    return parameters;
   }
 
   /** The list of an operation or a path item, by location and name. */
-  #list(holder: JsonObject, label: string): ReadonlyMap<string, ParsedParameter> {
+  #list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
     const items = itemsOf(own(holder, 'parameters'));
     const list = this.#lists.get(items) ?? this.#readList(items, label);
     this.#lists.set(items, list);
     return list;
   }
 
-  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, ParsedParameter> {
-    const parameters = new Map<string, ParsedParameter>();
+  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, Parameter> {
+    const parameters = new Map<string, Parameter>();
     items.forEach((item, at) => {
       const location = `${label}: parameters/${at}`;
       const parameter = this.#parse(this.#references.resolve(item, location), location);
@@ -98,7 +99,7 @@ export class Parameters {
     return parameters;
   }
 
-  #parse(value: unknown, location: string): ParsedParameter {
+  #parse(value: unknown, location: string): Parameter {
     const parameter = isObject(value) ? value : {};
     const name = own(parameter, 'name');
     const where = own(parameter, 'in');
@@ -109,30 +110,26 @@ export class Parameters {
       );
     }
     const schema = own(parameter, 'schema');
-    const givenStyle = own(parameter, 'style');
-    return {
+    const style = styleOf(parameter, where);
+    const parsed: Parameter = {
       name,
       in: where,
       required: where === 'path' || own(parameter, 'required') === true,
-      ...textValue(this.#schemas, schema, styleOf(parameter, where)),
-      ...(typeof givenStyle === 'string' ? { givenStyle } : {}),
+      ...textValue(this.#schemas, schema, style),
     };
+    const given = own(parameter, 'style');
+    if (typeof given === 'string' && given !== style.style && style.style !== 'text') {
+      this.#impossibleStyles.set(parsed, given);
+    }
+    return parsed;
   }
-}
-
-/** A parameter, and the style that the document gives it, which it may not be able to have. */
-interface ParsedParameter extends Parameter {
-  readonly givenStyle?: string;
 }
 
 /**
  * One parameter for each of the path, in its order: the described one, else a string.
  * @param path one that `parseRoute` accepts
  */
-export function pathParameters<Described extends Parameter>(
-  path: string,
-  described: Iterable<Described>,
-): readonly (Described | Parameter)[] {
+export function pathParameters(path: string, described: Iterable<Parameter>): readonly Parameter[] {
   const known = new Map([...described].map((parameter) => [parameter.name, parameter]));
   const names = parseRoute(path).segments.flatMap(parameterNames);
   return names.map((name) => known.get(name) ?? { name, in: 'path', required: true, ...PLAIN_TEXT });

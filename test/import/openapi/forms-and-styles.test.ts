@@ -170,6 +170,17 @@ describe('OpenAPI: styles of parameters', () => {
     expect(warnings).to.deep.equal([]);
   });
 
+  it('reads a style that cannot be as the default of its place, with a warning', async () => {
+    const header = { name: 'X-A', in: 'header', style: 'matrix', schema: LIST };
+    const { styles, warnings } = await styled([query('a', LIST, { style: 'label' }), header]);
+    expect(styles).to.deep.equal([
+      ['form', true],
+      ['simple', false],
+    ]);
+    expect(warnings.join('\n')).to.match(/"a" is read in the style "form": it cannot have "label"/);
+    expect(warnings.join('\n')).to.match(/"X-A" is read in the style "simple": it cannot have "matrix"/);
+  });
+
   it('reads the parameters of mixed segments and of a catch-all', async () => {
     const one = { name: 'ext', in: 'path', required: true, schema: { type: 'string', enum: ['png'] } };
     const { parameters } = await styled([one], '/files/{name}.{ext}/{*rest}');

@@ -96,7 +96,15 @@ describe('OpenAPI: references to other files', () => {
     ]);
     expect(operations).to.have.lengthOf(1);
     expect(operations[0]?.parameters).to.deep.equal([
-      { name: 'limit', in: 'query', required: false, type: 'integer', itemType: 'any' },
+      {
+        name: 'limit',
+        in: 'query',
+        required: false,
+        type: 'integer',
+        itemType: 'any',
+        style: 'form',
+        explode: true,
+      },
     ]);
     expect(operations[0]?.body?.members).to.have.lengthOf(1);
   });

@@ -19,7 +19,17 @@ describe('OpenAPI: real documents', () => {
       method: 'GET',
       path: '/pets',
       description: 'List all pets',
-      parameters: [{ name: 'limit', in: 'query', required: false, type: 'integer', itemType: 'any', style: 'form', explode: true }],
+      parameters: [
+        {
+          name: 'limit',
+          in: 'query',
+          required: false,
+          type: 'integer',
+          itemType: 'any',
+          style: 'form',
+          explode: true,
+        },
+      ],
       body: null,
     });
     expect(create?.body).to.deep.equal({
@@ -33,7 +43,15 @@ describe('OpenAPI: real documents', () => {
       ],
     });
     expect(show?.parameters).to.deep.equal([
-      { name: 'petId', in: 'path', required: true, type: 'string', itemType: 'any', style: 'simple', explode: false },
+      {
+        name: 'petId',
+        in: 'path',
+        required: true,
+        type: 'string',
+        itemType: 'any',
+        style: 'simple',
+        explode: false,
+      },
     ]);
   });
 
