@@ -18,7 +18,7 @@ export const WARNING_KINDS = {
   names: 'operations with other names',
   servers: 'ignored servers',
   parameters: 'path parameters that do not match their description',
-  styles: 'parameters and fields in unsupported styles',
+  styles: 'parameters in styles that they cannot have',
   bodies: 'bodies that are not parsed',
   descriptions: 'changed descriptions',
   replaced: 'endpoints had code that was replaced',
