@@ -26,9 +26,8 @@ export async function bindServices(
 ): Promise<ImportedBindings> {
   const bound: BoundService[] = [];
   const warnings: string[] = [];
-  const wanted = await Promise.all(
-    bindings.map(async (binding) => ({ ...binding, serviceId: await serviceNamed(tx, binding) })),
-  );
+  const wanted: (ServiceBinding & { readonly serviceId: string })[] = [];
+  for (const binding of bindings) wanted.push({ ...binding, serviceId: await serviceNamed(tx, binding) });
   // In the order of their ids, so that two imports do not wait for each other.
   for (const { poolId, service, serviceId } of wanted.sort((a, b) => (a.serviceId < b.serviceId ? -1 : 1))) {
     const { rowCount } = await tx.knex.raw<{ rowCount: number }>(

@@ -87,6 +87,15 @@ describe('an import', () => {
       expect(await stored()).to.deep.equal(after);
     });
 
+    it('names all operations that it leaves out', async () => {
+      const paths = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/a#${at}`, `a${at}`]));
+      const answer = await importSpec(spec({ ...paths, '/b': 'b' }), '?dry_run=true');
+      const { left_out } = expectData<Plan>(answer);
+      expect(left_out).to.have.length(60);
+      expect(left_out[59]).to.match(/^GET \/a#59: left out: .*fragment/);
+      expect(warningsOf(answer)).to.include.members(left_out);
+    });
+
     it('of a bundle says which handlers it would use, and compiles nothing', async () => {
       const before = await stored();
       const files = { 'openapi.yaml': spec({ '/a': 'getA', '/b': 'getB' }), 'get_a.rs': HANDLER };
@@ -138,6 +147,14 @@ describe('an import', () => {
     });
     expect(view.finished_at).to.be.a('string');
     expect(view.result?.endpoints.map(({ id }) => id)).to.deep.equal(endpoints.map(({ id }) => id));
+    const paths = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/a?${at}`, `a${at}`]));
+    const many = spec({ ...paths, '/c': 'c' }, 'Many');
+    const warned = await importSpec(many);
+    expect(warningsOf(warned)).to.have.length(51);
+    const { import_id: second } = expectData<Static<typeof OpenApiImported>>(warned);
+    expect(
+      expectData<Static<typeof ImportView>>(await api.get(`/api/imports/${second}`)).warnings,
+    ).to.have.length(60);
     const events = await api.get(`/api/imports/${import_id}/events`);
     expect(events.body).to.match(/^event: done$/m);
   });

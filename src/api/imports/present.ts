@@ -39,7 +39,7 @@ export function presentOpenApiImport(id: string, outcome: ImportOutcome): Static
 
 /** The response to a dry run. */
 export function presentPlan({ outcome, isNewCollection }: AppliedImport): Static<typeof ImportPlan> {
-  const { collection, created, updated, endpoints } = outcome;
+  const { collection, created, updated, endpoints, warnings, warning_kinds: kinds } = outcome;
   return {
     dry_run: true,
     collection: collection && { ...collection, id: isNewCollection ? null : collection.id },
@@ -54,6 +54,7 @@ export function presentPlan({ outcome, isNewCollection }: AppliedImport): Static
       code,
       handler,
     })),
+    left_out: warnings.filter((_, at) => kinds?.[at] === 'left-out'),
     errors: presentErrors(outcome, []).map((error) => ({ ...error, endpoint_id: null })),
   };
 }

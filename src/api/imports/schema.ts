@@ -133,6 +133,9 @@ export const ImportPlan = Type.Object(
         handler: nullable(HandlerFile),
       }),
     ),
+    left_out: Type.Array(Type.String(), {
+      description: 'Operations that cannot be endpoints, with the reasons',
+    }),
     errors: Type.Array(ImportError),
   },
   { title: 'ImportPlan' },
