@@ -1,6 +1,6 @@
 /**
- * Generates the Rust source of a new endpoint from its OpenAPI operation: a handler that parses and validates the
- * request and answers 501. Documents are untrusted input: their text enters the source only through `rust-text.ts` and
+ * Generates the Rust source of a new endpoint from its OpenAPI operation: a handler that parses the request, checks its
+ * types and enums, and answers 501. Documents are untrusted input: their text enters the source only through `rust-text.ts` and
  * `rust-names.ts`.
  */
 import { MAX_ROUTE_LENGTH } from '../../model/route-pattern.js';
@@ -87,7 +87,7 @@ function answer(operation: Operation, parameters: readonly ParameterCode[], body
     ...(body ? [`            "body": ${body.received},`] : []),
   ];
   return [
-    ...comment([`TODO: implement ${name}. The request has been parsed and validated.`], '    //'),
+    ...comment([`TODO: implement ${name}.${received.length > 0 ? CHECKED : ''}`], '    //'),
     '    let answer = json!({',
     `        "error": ${stringLiteral(`${name} is not implemented yet`)},`,
     `        "operation": ${stringLiteral(`${operation.method} ${operation.path}`)},`,
@@ -97,6 +97,9 @@ function answer(operation: Operation, parameters: readonly ParameterCode[], body
     '    Ok(Response::json(501, answer))',
   ];
 }
+
+/** What the statements before it have done. */
+const CHECKED = ' Types and enums of what it receives have been checked; formats and ranges have not.';
 
 const LOCATIONS: readonly Parameter['in'][] = ['path', 'query', 'header', 'cookie'];
 

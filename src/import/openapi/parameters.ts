@@ -146,10 +146,10 @@ export function textValue(
   schema: unknown,
   style: Style,
 ): Omit<TextValue, 'name' | 'required'> {
-  const type = schemas.typeOf(schema);
-  // Only then are they needed.
-  const isSpread = type === 'object' && style.style === 'form' && style.explode;
-  const memberNames = isSpread ? schemas.memberNamesOf(schema) : [];
+  const isSpread = style.style === 'form' && style.explode;
+  // A list that has one item looks like that item.
+  const type = isSpread && schemas.mayBeArray(schema) ? 'array' : schemas.typeOf(schema);
+  const memberNames = isSpread && type === 'object' ? schemas.memberNamesOf(schema) : [];
   const allowed = schemas.allowedTexts(schema);
   return {
     type,

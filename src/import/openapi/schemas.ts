@@ -26,6 +26,11 @@ export class Schemas {
   readonly #isReadOnly = this.#inherited((schema) => own(schema, 'readOnly') === true || undefined);
   readonly #itemsIn = this.#inherited((schema) => own(schema, 'items'));
   readonly #enumIn = this.#inherited((schema) => own(schema, 'enum'));
+  readonly #isArrayAmongOthers = this.#inherited((schema) => {
+    const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
+    const isArray = itemsOf(own(schema, 'type')).includes('array');
+    return isArray || all.some((one) => this.typeOf(one) === 'array') || undefined;
+  });
   readonly #declaresBinary = this.#inherited((schema) => declaresBinary(schema) || undefined);
   readonly #hasBinaryAlternatives = this.#inherited((schema) => {
     const all = [...itemsOf(own(schema, 'oneOf')), ...itemsOf(own(schema, 'anyOf'))];
@@ -47,6 +52,11 @@ export class Schemas {
   /** The type of the items of an array; `any` for other types. */
   itemTypeOf(schema: unknown): ValueType {
     return this.typeOf(this.#itemsIn(schema));
+  }
+
+  /** Whether the values of a schema of any type may be arrays. */
+  mayBeArray(schema: unknown): boolean {
+    return this.typeOf(schema) === 'array' || this.#isArrayAmongOthers(schema) === true;
   }
 
   /** The only texts that a string, or an item of an array of strings, may be; undefined when it may be any. */

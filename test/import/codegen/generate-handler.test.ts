@@ -77,7 +77,8 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
     let if_match: &String = req.require_header("If-Match")?;
     let body: Body = req.json()?;
 
-    // TODO: implement updatePet. The request has been parsed and validated.
+    // TODO: implement updatePet. Types and enums of what it receives have been checked; formats and
+    // ranges have not.
     let answer = json!({
         "error": "updatePet is not implemented yet",
         "operation": "PUT /pets/{petId}",
@@ -112,7 +113,7 @@ const LIST_PETS_SOURCE = `// GET /pets
 use rust_edge_gateway_sdk::prelude::*;
 
 fn handle(_: Request) -> Result<Response, HandlerError> {
-    // TODO: implement listPets. The request has been parsed and validated.
+    // TODO: implement listPets.
     let answer = json!({
         "error": "listPets is not implemented yet",
         "operation": "GET /pets",

@@ -191,6 +191,17 @@ describe('OpenAPI: styles of parameters', () => {
     ]);
   });
 
+  it('reads what may be a list as one where its items are sent one by one', async () => {
+    const either = { oneOf: [{ type: 'string' }, LIST] };
+    const { parameters } = await styled([
+      query('a', either),
+      query('b', either, { explode: false }),
+      query('c', { anyOf: [{ type: 'string' }, { type: 'integer' }] }),
+      { name: 'X-D', in: 'header', schema: either },
+    ]);
+    expect(parameters.map(({ type }) => type)).to.deep.equal(['array', 'any', 'any', 'any']);
+  });
+
   it('reads the members of objects and the values of enums', async () => {
     const color = { type: 'object', properties: { r: { type: 'integer' }, g: {} } };
     const sizes = { type: 'string', enum: ['s', 'm', 's'] };
