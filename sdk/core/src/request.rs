@@ -36,7 +36,7 @@ pub struct Request {
     /// The body, if there is one and it is UTF-8. [`Request::body_bytes`] has every body.
     #[serde(default)]
     pub body: Option<String>,
-    /// The values of the route's `{name}` segments, decoded.
+    /// The values of the route's parameters, decoded: of `{id}`, of `{file}.{ext}`, of `{*path}`.
     #[serde(default)]
     pub params: HashMap<String, String>,
     /// The address of the client, without a port.
@@ -109,26 +109,26 @@ impl Request {
         &self.received.raw_query
     }
 
-    /// The value of the route's segment `{key}`.
+    /// The value of the route's parameter `{key}`.
     pub fn path_param(&self, key: &str) -> Option<&String> {
         self.params.get(key)
     }
 
-    /// The value of the route's segment `{key}` as another type; `None` if there is none or it does not parse.
+    /// The value of the route's parameter `{key}` as another type; `None` if there is none or it does not parse.
     pub fn path_param_as<T: FromStr>(&self, key: &str) -> Option<T> {
         self.path_param(key)?.parse().ok()
     }
 
-    /// The value of the route's segment `{key}`, which must be there.
+    /// The value of the route's parameter `{key}`, which must be there.
     ///
     /// # Errors
-    /// [`HandlerError::BadRequest`] if the route has no such segment or its value does not parse.
+    /// [`HandlerError::BadRequest`] if the route has no such parameter or its value does not parse.
     pub fn require_path_param<T: FromStr>(&self, key: &str) -> Result<T, HandlerError> {
         let text = require(self.path_param(key), Place::PathParameter, key)?;
         text.parse().map_err(|_| invalid(Place::PathParameter, key, text, ""))
     }
 
-    /// The value of the route's segment `{name}`, to be read as a list or in another way.
+    /// The value of the route's parameter `{name}`, to be read as a list or in another way.
     pub fn path_values<'a>(&'a self, name: &'a str) -> Values<'a> {
         Values::new(Place::PathParameter, name, self.path_param(name).map(String::as_str).into_iter().collect())
     }
