@@ -18,9 +18,12 @@ import { dirname, join } from 'node:path';
 import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 
 /** Their names here, and as crates. */
-const PROGRAMS = { 'postgres-service': 'edge-postgres-service' };
+const PROGRAMS = { 'postgres-service': 'edge-postgres-service', 'sqlite-service': 'edge-sqlite-service' };
 /** Everything that they are made of. */
-const SOURCES = ['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/postgres-service', 'sdk/core/src/wire'];
+const SOURCES = [
+  ...['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'sdk/core/src/wire'],
+  ...['rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
+];
 
 /** Where they run from, with the key of what they are made of; `src/actors/service-process/programs.ts` knows it. */
 const NATIVE = join(ROOT, 'dist/native');

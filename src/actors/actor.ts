@@ -29,7 +29,6 @@ export interface ActorOptions<T extends ServiceType = ServiceType> {
   readonly driver: Driver<T>;
   readonly config: ServiceConfig<T>;
   readonly queueLimit: number;
-  readonly sqliteDir: string | undefined;
   readonly answerBytes: number;
   /** How long a backend may take to accept a connection; `CONNECT_TIMEOUT_MS` unless given. */
   readonly connectTimeoutMs?: number | undefined;
@@ -63,11 +62,10 @@ export class Actor<T extends ServiceType = ServiceType> {
 
   constructor(options: ActorOptions<T>) {
     this.#options = options;
-    const { driver, config, queueLimit, sqliteDir, answerBytes, connectTimeoutMs, log } = options;
+    const { driver, config, queueLimit, answerBytes, connectTimeoutMs, log } = options;
     this.#semaphore = new BoundedSemaphore(driver.concurrency(config), queueLimit);
     this.#connection = new ReconnectingConnection({
-      open: (onLost) =>
-        openConnection(driver, config, { log, onLost, sqliteDir, answerBytes }, connectTimeoutMs),
+      open: (onLost) => openConnection(driver, config, { log, onLost, answerBytes }, connectTimeoutMs),
       onState: (state) => this.#onState(state),
     });
   }

@@ -68,8 +68,6 @@ export interface DriverContext extends Abortable {
   readonly log: Log;
   /** To be called when the connection is lost while no call is in progress. */
   readonly onLost: (error: Error) => void;
-  /** Folder that sqlite files must be in; undefined when they may be anywhere. */
-  readonly sqliteDir: string | undefined;
   /** What one answer of the backend may have, where no guard between socket and library counts it. */
   readonly answerBytes: number;
 }

@@ -2,7 +2,7 @@
 
 import { toError } from '../errors.js';
 import type { ConnectionTest } from '../model/connection-test.js';
-import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
+import type { ServiceConfig } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { SecretBox } from '../secrets/secret-box.js';
@@ -17,10 +17,8 @@ import {
   serviceVersions,
 } from '../store/service-activity.js';
 import type { Logger } from '../util/log.js';
-import { Actor } from './actor.js';
 import { BindingTable } from './binding-table.js';
-import type { Driver } from './driver.js';
-import { CONNECT_TIMEOUT_MS, testConnection } from './open-connection.js';
+import { CONNECT_TIMEOUT_MS } from './open-connection.js';
 import { ServiceError } from './service-error.js';
 import type { ActorMetrics, PoolUse, ServiceMetrics } from './service-metrics.js';
 import { IsolatedService } from './service-process/isolated-service.js';
@@ -33,34 +31,26 @@ import type { RemoteFiles } from './web-server.js';
 /** How long a transfer waits for the process of its service, milliseconds. */
 const OBJECTS_TIMEOUT_MS = 10_000;
 
-/** Returns the driver of a type; loads it first if necessary. */
-export type LoadDriver = (type: ServiceType) => Promise<Driver>;
-
 export interface ActorHostOptions {
   readonly store: Store;
   readonly changes: Changes;
   readonly secrets: SecretBox;
-  readonly loadDriver: LoadDriver;
   readonly nodeId: string;
   readonly metrics: ServiceMetrics;
-  readonly sqliteDir: string | undefined;
   readonly isolation: IsolationSettings;
   readonly log: Logger;
 }
 
-/** The actor of sqlite services is in this process, because the one of SQLite is apart already. */
-type HostedActor = Actor | IsolatedService;
-
 export class ActorHost implements SessionHost {
   readonly #options: ActorHostOptions;
-  readonly #services: Reconciler<HostedService, ServiceRunner<HostedActor>>;
+  readonly #services: Reconciler<HostedService, ServiceRunner<IsolatedService>>;
   readonly #bindings = new BindingTable();
   readonly #metrics = new Map<string, ActorMetrics>();
 
   constructor(options: ActorHostOptions) {
     this.#options = options;
     const { store, changes, log } = options;
-    this.#services = new Reconciler<HostedService, ServiceRunner<HostedActor>>({
+    this.#services = new Reconciler<HostedService, ServiceRunner<IsolatedService>>({
       changes,
       topic: 'service',
       readVersions: () => serviceVersions(store),
@@ -96,7 +86,7 @@ export class ActorHost implements SessionHost {
     return validNonces(this.#options.isolation.tokenFolder);
   }
 
-  actorFor(endpointId: string, poolId: string): HostedActor {
+  actorFor(endpointId: string, poolId: string): IsolatedService {
     const serviceId = this.#bindings.find(endpointId, poolId);
     const service = serviceId === undefined ? undefined : this.#services.rows.get(serviceId);
     if (!service) {
@@ -110,26 +100,15 @@ export class ActorHost implements SessionHost {
    * @returns undefined when there is no such service
    */
   async testService(id: string): Promise<ConnectionTest | undefined> {
-    const { store, sqliteDir, isolation, log } = this.#options;
+    const { store, isolation, log } = this.#options;
     const [service] = await hostedServices(store, [id]);
     if (!service) return undefined;
     try {
       const config = this.#config(this.#openConfig(service));
-      const { service_type: type } = service;
-      const logOfService = log.child({ service_id: id });
-      if (type === 'sqlite') {
-        const context = { log: logOfService, sqliteDir, answerBytes: isolation.answerBytes };
-        return await testConnection(await this.#options.loadDriver(type), config, context);
-      }
-      const { answerBytes, logsDebug, memoryMb } = isolation;
-      const request = {
-        service: { id, type },
-        config,
-        answerBytes,
-        logsDebug,
-        timeoutMs: CONNECT_TIMEOUT_MS,
-      };
-      return await testInProcess(request, memoryMb, logOfService);
+      const { answerBytes, logsDebug, memoryMb, sqliteDir } = isolation;
+      const limits = { answerBytes, logsDebug, memoryMb, sqliteDir, timeoutMs: CONNECT_TIMEOUT_MS };
+      const request = { service: { id, type: service.service_type }, config, ...limits };
+      return await testInProcess(request, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }
@@ -142,9 +121,9 @@ export class ActorHost implements SessionHost {
   objectFiles(serviceId: string | undefined): RemoteFiles {
     const service = serviceId === undefined ? this.#earliestStorage() : this.#services.rows.get(serviceId);
     if (!service) throw new ServiceError('inactive', 'no object storage is active');
-    const actor = service.service_type === 'objstore' && this.#activeActor(service);
-    if (!(actor instanceof IsolatedService))
+    if (service.service_type !== 'objstore')
       throw new ServiceError('invalid', `the service "${service.name}" is no object storage`);
+    const actor = this.#activeActor(service);
     return { address: () => actor.objects(OBJECTS_TIMEOUT_MS) };
   }
 
@@ -156,10 +135,10 @@ export class ActorHost implements SessionHost {
     }
   }
 
-  /** Adds the figures of services with a process of their own to the metrics. */
+  /** Adds the figures of the services to the metrics. */
   async measure(): Promise<void> {
     const running = [...this.#services.runners.values()].map((runner) => runner.running);
-    await Promise.all(running.map((actor) => actor instanceof IsolatedService && actor.measure()));
+    await Promise.all(running.map((actor) => actor?.measure()));
   }
 
   /** Drains all actors: waits up to `limitMs` for calls in progress. */
@@ -168,7 +147,7 @@ export class ActorHost implements SessionHost {
   }
 
   /** @throws ServiceError inactive */
-  #activeActor({ id, name }: HostedService): HostedActor {
+  #activeActor({ id, name }: HostedService): IsolatedService {
     const actor = this.#services.runners.get(id)?.running;
     if (!actor) throw new ServiceError('inactive', `the service "${name}" is not active`);
     return actor;
@@ -209,51 +188,20 @@ export class ActorHost implements SessionHost {
     runner.setDesired(service);
   }
 
-  #makeRunner({ id }: HostedService): ServiceRunner<HostedActor> {
+  #makeRunner({ id }: HostedService): ServiceRunner<IsolatedService> {
     const { store, nodeId } = this.#options;
     const log = this.#options.log.child({ service_id: id });
-    return new ServiceRunner<HostedActor>({
+    return new ServiceRunner<IsolatedService>({
       log,
       openConfig: (service) => this.#openConfig(service),
-      start: async (service, json, onState) => {
-        const config = this.#config(json);
-        return service.service_type === 'sqlite'
-          ? await this.#startHere(service, config, log, onState)
-          : this.#startIsolated(service, config, log, onState);
-      },
+      start: (service, json, onState) => this.#start(service, this.#config(json), log, onState),
       bind: (running) => this.#bind(id, running),
       saveObservation: (observation) =>
         saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
     });
   }
 
-  async #startHere(
-    service: HostedService,
-    config: ServiceConfig,
-    log: Logger,
-    onState: () => void,
-  ): Promise<Actor> {
-    const { isolation, sqliteDir, loadDriver } = this.#options;
-    const { queueLimit, answerBytes } = isolation;
-    const driver = await loadDriver(service.service_type);
-    return new Actor({
-      driver,
-      config,
-      queueLimit,
-      sqliteDir,
-      answerBytes,
-      metrics: this.#metricsOf(service),
-      log,
-      onState,
-    });
-  }
-
-  #startIsolated(
-    service: HostedService,
-    config: ServiceConfig,
-    log: Logger,
-    onState: () => void,
-  ): IsolatedService {
+  #start(service: HostedService, config: ServiceConfig, log: Logger, onState: () => void): IsolatedService {
     const { id, service_type: type } = service;
     return new IsolatedService({
       service: { id, type },
@@ -266,8 +214,8 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  #bind(id: string, running: HostedActor): void {
-    if (running instanceof IsolatedService) running.setBindings(this.#bindings.of(id));
+  #bind(id: string, running: IsolatedService): void {
+    running.setBindings(this.#bindings.of(id));
   }
 
   #metricsOf({ id, service_type }: HostedService): ActorMetrics {

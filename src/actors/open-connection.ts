@@ -12,7 +12,7 @@ import { ServiceError } from './service-error.js';
 export const CONNECT_TIMEOUT_MS = 4_500;
 
 /** The context of a connection without its timeout. */
-type OpenContext = Pick<DriverContext, 'log' | 'onLost' | 'sqliteDir' | 'answerBytes'>;
+type OpenContext = Pick<DriverContext, 'log' | 'onLost' | 'answerBytes'>;
 
 /**
  * Opens a connection and makes one round trip.

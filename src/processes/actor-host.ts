@@ -4,7 +4,6 @@
  */
 import { Registry } from 'prom-client';
 import { connectionMaximums } from '../actors/connection-limits.js';
-import { loadDriver } from '../actors/drivers/index.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { refuseSecond, removeUnserved } from '../actors/listen.js';
@@ -59,15 +58,14 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     store,
     changes,
     secrets,
-    loadDriver,
     nodeId: node.id,
     metrics: new ServiceMetrics(registry, () => host.poolUse()),
-    sqliteDir: config.SQLITE_DIR,
     isolation: {
       ...callLimits,
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
+      sqliteDir: config.SQLITE_DIR,
       // What is made of an answer takes as much again.
       answerBytes: Math.min(config.SERVICE_ANSWER_MB, config.SERVICE_MEMORY_MB / 2) * 1024 ** 2,
       logsDebug: log.isLevelEnabled('debug'),

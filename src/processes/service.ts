@@ -75,7 +75,7 @@ async function serve(request: ServeRequest): Promise<ServedService> {
 
 async function test(request: TestRequest) {
   const { config, timeoutMs, answerBytes } = request;
-  const context = { log: relayedLog(request), sqliteDir: undefined, answerBytes };
+  const context = { log: relayedLog(request), answerBytes };
   return shortened(await testConnection(await guardedDriver(request), config, context, timeoutMs));
 }
 

@@ -7,7 +7,7 @@ import type { DriverAnswer } from '../../src/actors/operations.js';
 import { call, failsWith, startActor } from '../support/actors.js';
 import { BACKENDS } from '../support/backends/all.js';
 import { eventually } from '../support/eventually.js';
-import { startPostgresActor } from '../support/postgres-service.js';
+import { postgresService } from '../support/native-service.js';
 
 const LONG_MS = 60_000;
 
@@ -36,7 +36,7 @@ async function startMysql(): Promise<Tested> {
 
 async function startPostgres(): Promise<Tested> {
   const backend = await BACKENDS.postgres();
-  const actor = startPostgresActor({ ...backend.config, pool_size: 2 });
+  const actor = postgresService.start({ ...backend.config, pool_size: 2 });
   return {
     call: (made) => actor.call(made),
     begin: (timeoutMs) => actor.begin(timeoutMs),

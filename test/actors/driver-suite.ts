@@ -56,7 +56,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     const harmless = call(suite.call);
     const {
       start = (config, connectTimeoutMs) => startActor(driver, config, { connectTimeoutMs }),
-      test = (config, timeoutMs) => tryConnection(driver, config, undefined, timeoutMs),
+      test = (config, timeoutMs) => tryConnection(driver, config, timeoutMs),
     }: Runners<T> = suite.inProcesses ?? {};
 
     /** Runs `use` with an actor, and always drains it afterwards. */

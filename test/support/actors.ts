@@ -34,7 +34,6 @@ export function startActor<T extends ServiceType>(
   config: ServiceConfig<T>,
   options: {
     readonly queueLimit?: number;
-    readonly sqliteDir?: string;
     readonly connectTimeoutMs?: number | undefined;
   } = {},
 ): Actor<T> {
@@ -43,7 +42,6 @@ export function startActor<T extends ServiceType>(
     driver,
     config,
     queueLimit: options.queueLimit ?? 1_000,
-    sqliteDir: options.sqliteDir,
     answerBytes: ANSWER_BYTES,
     connectTimeoutMs: options.connectTimeoutMs,
     metrics,
@@ -56,15 +54,9 @@ export function startActor<T extends ServiceType>(
 export function tryConnection<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  sqliteDir?: string,
   timeoutMs?: number,
 ): Promise<ConnectionTest> {
-  return testConnection(
-    driver,
-    config,
-    { log: createTestLog().log, sqliteDir, answerBytes: ANSWER_BYTES },
-    timeoutMs,
-  );
+  return testConnection(driver, config, { log: createTestLog().log, answerBytes: ANSWER_BYTES }, timeoutMs);
 }
 
 /** The error of a call that has to fail. */

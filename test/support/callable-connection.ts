@@ -45,13 +45,12 @@ export interface CallableConnection extends Connection {
 export async function openCallable<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  options: { readonly sqliteDir?: string; readonly answerBytes?: number; readonly signal?: AbortSignal } = {},
+  options: { readonly answerBytes?: number; readonly signal?: AbortSignal } = {},
 ): Promise<CallableConnection> {
   const lost: Error[] = [];
   const context = Object.assign(new AbortSource(), {
     log: createTestLog().log,
     onLost: (error: Error) => lost.push(error),
-    sqliteDir: options.sqliteDir,
     answerBytes: options.answerBytes ?? ANSWER_BYTES,
   });
   abortWith(context, options.signal);

@@ -45,7 +45,7 @@ export function sqlCall(
 export async function connectSql<T extends ServiceType>(
   driver: Driver<T>,
   config: ServiceConfig<T>,
-  options: { readonly sqliteDir?: string; readonly signal?: AbortSignal } = {},
+  options: { readonly signal?: AbortSignal } = {},
 ): Promise<SqlConnection> {
   const connection = await openCallable(driver, config, options);
   return { connection, lost: connection.lost, begin: () => connection.begin(sqlCall('begin', '')) };

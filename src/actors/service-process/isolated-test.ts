@@ -6,6 +6,7 @@ import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
 import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
+import { memoryOf } from './programs.js';
 import { ServiceProcess } from './service-process.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. */
@@ -18,21 +19,18 @@ const MAX_LOG_LINES_PER_SECOND = 20;
 const limit = pLimit(MAX_TESTS);
 
 /** Connects, makes one round trip, and closes the connection. Never fails. */
-export async function testInProcess(
-  request: Omit<TestRequest, 'type'>,
-  memoryMb: number,
-  log: Log,
-): Promise<ConnectionTest> {
+export async function testInProcess(request: Omit<TestRequest, 'type'>, log: Log): Promise<ConnectionTest> {
   const asked = performance.now();
   return limit(async () =>
     performance.now() - asked > MAX_WAIT_MS
       ? failed(`${MAX_TESTS} other connection tests are under way; try again later`)
-      : run({ ...request, type: 'test' }, memoryMb, log),
+      : run({ ...request, type: 'test' }, log),
   );
 }
 
-async function run(request: TestRequest, memoryMb: number, log: Log): Promise<ConnectionTest> {
-  const { timeoutMs, service } = request;
+async function run(given: TestRequest, log: Log): Promise<ConnectionTest> {
+  const request = { ...given, memoryMb: memoryOf(given.service.type, given.memoryMb) };
+  const { timeoutMs, service, memoryMb } = request;
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );

@@ -6,16 +6,8 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { isolatedEnvironment } from '../../config.js';
 import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
-/** What a process may use. */
-export interface ProcessLimits {
-  /** Besides what the program needs for itself, MiB. */
-  readonly memoryMb: number;
-  /** Size of each file that it writes, MiB. */
-  readonly fileMb: number;
-}
-
 /**
- * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file (512 bytes). A limit
+ * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file. A limit
  * that cannot be set is one that was inherited and is lower. When memory is short, the kernel ends such a process
  * before others. It is killed with its parent, by the kernel where setpriv can tell it to; otherwise by a thread of its
  * own, which the last argument asks for.
@@ -32,6 +24,8 @@ export interface Program {
   readonly command: readonly [file: string, ...args: string[]];
   /** Data that it maps for itself, MiB. */
   readonly ownMb: number;
+  /** Whether it writes files, whose size it limits itself. */
+  readonly writesFiles: boolean;
 }
 
 /** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
@@ -39,15 +33,16 @@ const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
 
 /** A program for Node. @param script its path, and its arguments */
 export function nodeProgram(script: readonly string[], flags: readonly string[]): Program {
-  return { command: [process.execPath, ...flags, ...script], ownMb: NODE_MB };
+  return { command: [process.execPath, ...flags, ...script], ownMb: NODE_MB, writesFiles: false };
 }
 
+/** @param memoryMb what it may use besides what the program needs for itself, MiB */
 export function limitedProcess(
-  { command, ownMb }: Program,
-  { memoryMb, fileMb }: ProcessLimits,
-  options: Pick<SpawnOptions, 'stdio' | 'serialization'>,
+  { command, ownMb, writesFiles }: Program,
+  memoryMb: number,
+  options: Pick<SpawnOptions, 'stdio'>,
 ): ChildProcess {
-  const limits = [(memoryMb + ownMb) * 1024, 2 * 1024 * fileMb].map((limit) => String(Math.round(limit)));
+  const limits = [String((memoryMb + ownMb) * 1024), writesFiles ? 'unlimited' : '0'];
   return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, ...command], {
     ...options,
     env: isolatedEnvironment(),

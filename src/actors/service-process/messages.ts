@@ -11,6 +11,10 @@ export interface WorkRequest {
   readonly config: ServiceConfig;
   /** The size of one answer of the backend. */
   readonly answerBytes: number;
+  /** The limit of memory of the process, MiB. */
+  readonly memoryMb: number;
+  /** The folder that files of sqlite services must be in; undefined when they may be anywhere. */
+  readonly sqliteDir: string | undefined;
   /** Whether lines of the level `debug` are logged. */
   readonly logsDebug: boolean;
 }

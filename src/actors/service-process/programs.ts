@@ -4,8 +4,11 @@ import { fileURLToPath } from 'node:url';
 import type { ServiceType } from '../../model/service-configs.js';
 import { nodeProgram, type Program } from './limited-process.js';
 
-/** In Rust, from `rust/postgres-service`: calls of databases are many and small. */
-export const POSTGRES_PROGRAM = fileURLToPath(new URL('../../../native/postgres-service', import.meta.url));
+/** In Rust, from `rust/`: calls of these databases are many and small. */
+const NATIVE_PROGRAMS: { readonly [T in ServiceType]?: string } = {
+  postgres: nativeProgram('postgres-service'),
+  sqlite: nativeProgram('sqlite-service'),
+};
 /** The others: a driver in Node. */
 const NODE_PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
 /**
@@ -17,13 +20,29 @@ const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool
 const NATIVE_MB = 16;
 
 /**
+ * MiB: a value of SQLite, and an answer, may have 64 MiB, and it holds some of both at a time. It reaches none outside of
+ * this machine that could make use of less or more.
+ */
+const SQLITE_MEMORY_MB = 1024;
+
+/** The limit of memory of a service, MiB. @param memoryMb the setting */
+export function memoryOf(type: ServiceType, memoryMb: number): number {
+  return type === 'sqlite' ? SQLITE_MEMORY_MB : memoryMb;
+}
+
+/**
  * @param id of the service, for the list of processes
  * @param memoryMb its limit
  * @throws Error when it was not built
  */
 export function programOf(type: ServiceType, id: string, memoryMb: number): Program {
-  if (type === 'postgres' && !existsSync(POSTGRES_PROGRAM))
-    throw new Error(`there is no ${POSTGRES_PROGRAM}: run \`npm run build\``);
-  if (type === 'postgres') return { command: [POSTGRES_PROGRAM, id], ownMb: NATIVE_MB };
-  return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
+  const native = NATIVE_PROGRAMS[type];
+  if (native === undefined)
+    return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
+  if (!existsSync(native)) throw new Error(`there is no ${native}: run \`npm run build\``);
+  return { command: [native, id], ownMb: NATIVE_MB, writesFiles: type === 'sqlite' };
+}
+
+export function nativeProgram(name: string): string {
+  return fileURLToPath(new URL(`../../../native/${name}`, import.meta.url));
 }

@@ -79,8 +79,6 @@ export async function serveService(
     driver,
     config,
     queueLimit,
-    // Files of sqlite services are opened by the actor host's own driver.
-    sqliteDir: undefined,
     answerBytes: request.answerBytes,
     metrics,
     log,

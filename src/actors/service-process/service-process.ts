@@ -97,11 +97,10 @@ export class ServiceProcess {
   }
 
   #spawn({ id, type }: WorkRequest['service'], onEnd: (how: string) => void): ChildProcess | undefined {
-    const limits = { memoryMb: this.#memoryMb, fileMb: 0 };
     let child: ChildProcess;
     try {
       const program = programOf(type, id, this.#memoryMb);
-      child = limitedProcess(program, limits, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+      child = limitedProcess(program, this.#memoryMb, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     } catch (thrown) {
       // As if it were reported by the process, as most failures to start are.
       setImmediate(() => onEnd(toError(thrown).message));

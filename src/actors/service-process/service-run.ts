@@ -6,6 +6,7 @@ import pTimeout from 'p-timeout';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
+import { memoryOf } from './programs.js';
 import { ServiceProcess, type ServiceProcessListener } from './service-process.js';
 
 /** What is the same for all services of an actor host. */
@@ -17,10 +18,11 @@ export interface IsolationSettings
     | 'longestCallMs'
     | 'handlerThreads'
     | 'answerBytes'
+    | 'memoryMb'
+    | 'sqliteDir'
     | 'logsDebug'
     | 'tokenFolder'
   > {
-  readonly memoryMb: number;
   /** The folder of sockets that handlers see. */
   readonly handlerFolder: string;
   /** A folder that they do not see. */
@@ -52,7 +54,8 @@ export class ServiceRun {
     settings: IsolationSettings,
     listener: ServiceProcessListener,
   ) {
-    const { memoryMb, handlerFolder, objectFolder, ...limits } = settings;
+    const { handlerFolder, objectFolder, ...limits } = settings;
+    const memoryMb = memoryOf(work.service.type, settings.memoryMb);
     this.socket = `${randomBytes(9).toString('hex')}.sock`;
     const handlerSocket = join(handlerFolder, this.socket);
     this.objectSocket = join(objectFolder, this.socket);
@@ -70,6 +73,7 @@ export class ServiceRun {
       type: 'serve',
       ...work,
       ...limits,
+      memoryMb,
       handlerSocket,
       objectSocket: this.objectSocket,
       key: this.key,

@@ -4,7 +4,7 @@ import type { DriverCall } from '../driver-call.js';
 import { type DriverAnswer, decodeBase64, invalid, NO_ARGS, payloadReader } from '../operations.js';
 import { Type } from '../schema.js';
 import { ServiceError } from '../service-error.js';
-import { checkParamCount, type ScannedSql, type SqlDialect, scanSql } from './placeholders.js';
+import { checkParamCount, scanSql } from './placeholders.js';
 import { refuseStateChange } from './refused-statements.js';
 
 /** A JSON parameter: sent as JSON to databases with such a type, as text to others. */
@@ -66,15 +66,10 @@ export function parseStatement(payload: Buffer | string): SqlStatement {
  * Checks a statement of a handler.
  * @throws ServiceError `invalid`
  */
-export function checkStatement(
-  { sql, params }: SqlStatement,
-  dialect: SqlDialect,
-  inTransaction: boolean,
-): ScannedSql {
-  const scanned = scanSql(sql, dialect);
-  refuseStateChange(scanned, dialect, inTransaction);
+export function checkStatement({ sql, params }: SqlStatement, inTransaction: boolean): void {
+  const scanned = scanSql(sql);
+  refuseStateChange(scanned, inTransaction);
   checkParamCount(scanned, params.length);
-  return scanned;
 }
 
 /** The error of an integer that the database has no type for. */

@@ -4,7 +4,7 @@ import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
-import { postgresService } from '../../support/postgres-service.js';
+import { postgresService } from '../../support/native-service.js';
 import { connectSql, execute, query, valueText } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 

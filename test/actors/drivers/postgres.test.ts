@@ -4,7 +4,7 @@ import { failsWith } from '../../support/actors.js';
 import { type PostgresBackend, startPostgresBackend } from '../../support/backends/postgres-tls.js';
 import { pendingCall } from '../../support/callable-connection.js';
 import { eventually } from '../../support/eventually.js';
-import { postgresService, startPostgresActor, tryPostgres } from '../../support/postgres-service.js';
+import { postgresService } from '../../support/native-service.js';
 import {
   connectSql,
   execute,
@@ -22,7 +22,7 @@ driverSuite(postgresService, {
   wrongPassword: (config) => ({ ...config, password: 'wrong' }),
   at: (config, host, port) => ({ ...config, host, port }),
   call: SELECT_ONE,
-  inProcesses: { start: startPostgresActor, test: tryPostgres },
+  inProcesses: postgresService,
 });
 
 describe('driver postgres', () => {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { sqliteDriver } from '../../../src/actors/drivers/sqlite/driver.js';
+import { nativeService } from '../../support/native-service.js';
 import { connectSql, execute } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
@@ -28,11 +28,8 @@ describe('driver sqlite: the file', () => {
   ): Promise<string> {
     const { create = true, sqliteDir } = options;
     try {
-      const { connection } = await connectSql(
-        sqliteDriver,
-        { path, create_if_missing: create },
-        sqliteDir === undefined ? {} : { sqliteDir },
-      );
+      const service = nativeService('sqlite', sqliteDir);
+      const { connection } = await connectSql(service, { path, create_if_missing: create });
       await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
       await connection.close();
       return 'opened';

@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { sqliteDriver } from '../../../src/actors/drivers/sqlite/driver.js';
 import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { failsWith } from '../../support/actors.js';
+import { sqliteService } from '../../support/native-service.js';
 import { connectSql, execute, type SqlConnection, sqlCall, valueText } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
@@ -22,7 +22,7 @@ describe('driver sqlite: limits', () => {
   beforeEach(async () => {
     folder = await tempDir('sqlite-limits');
     config = { path: join(folder.path, 'main.db'), create_if_missing: true, max_size_mb: MAX_MB };
-    sql = await connectSql(sqliteDriver, config);
+    sql = await connectSql(sqliteService, config);
     await execute(sql.connection, 'CREATE TABLE t (a)');
   });
   afterEach(async () => {
@@ -112,7 +112,7 @@ describe('driver sqlite: limits', () => {
     const maker = new DatabaseSync(config.path);
     for (let i = 0; i < 90; i++) maker.exec('INSERT INTO t VALUES (randomblob(1000000))');
     maker.close();
-    sql = await connectSql(sqliteDriver, config);
+    sql = await connectSql(sqliteService, config);
     expect(await refused('INSERT INTO t VALUES (zeroblob(1000000))', 'execute')).to.include('max_size_mb');
     for (let i = 0; i < 3; i++) await execute(sql.connection, 'UPDATE t SET a = randomblob(1000000)');
     expect(await valueText(sql.connection, 'SELECT count(*) FROM t')).to.equal('90');
@@ -120,7 +120,7 @@ describe('driver sqlite: limits', () => {
     await execute(sql.connection, 'VACUUM');
     await sql.connection.close();
     expect(await megabytes(config.path)).to.be.at.most(MAX_MB);
-    sql = await connectSql(sqliteDriver, config);
+    sql = await connectSql(sqliteService, config);
     await execute(sql.connection, 'INSERT INTO t VALUES (zeroblob(1000000))');
   });
 

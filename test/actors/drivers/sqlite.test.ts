@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { sqliteDriver } from '../../../src/actors/drivers/sqlite/driver.js';
 import type { ServiceConfig } from '../../../src/model/service-configs.js';
 import { failsWith } from '../../support/actors.js';
 import { pendingCall } from '../../support/callable-connection.js';
+import { sqliteService } from '../../support/native-service.js';
 import {
   connectSql,
   execute,
@@ -23,7 +23,7 @@ import { SELECT_ONE, sqlSuite } from '../sql-suite.js';
 /** Never ends, and returns no rows. */
 const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
 
-driverSuite(sqliteDriver, {
+driverSuite(sqliteService, {
   start: async () => {
     const folder = await tempDir('sqlite');
     return {
@@ -36,6 +36,7 @@ driverSuite(sqliteDriver, {
   wrongPassword: 'a file has none',
   at: 'a file is not reached over the network',
   call: SELECT_ONE,
+  inProcesses: sqliteService,
 });
 
 describe('driver sqlite', () => {
@@ -46,7 +47,7 @@ describe('driver sqlite', () => {
   before(async () => {
     folder = await tempDir('sqlite');
     config = { path: join(folder.path, 'main.db'), create_if_missing: true };
-    sql = await connectSql(sqliteDriver, config);
+    sql = await connectSql(sqliteService, config);
   });
   after(async () => {
     await sql?.connection.close();
@@ -54,7 +55,7 @@ describe('driver sqlite', () => {
   });
 
   sqlSuite({
-    driver: sqliteDriver,
+    driver: sqliteService,
     config: () => config,
     single: (same) => same,
     version: /^SQLite 3\.\d+\.\d+$/,
@@ -201,7 +202,7 @@ describe('driver sqlite', () => {
     });
 
     it('see a changed schema', async () => {
-      const other = await connectSql(sqliteDriver, config);
+      const other = await connectSql(sqliteService, config);
       try {
         await execute(sql.connection, 'CREATE TABLE shapes (a)');
         await execute(sql.connection, 'INSERT INTO shapes VALUES (1)');
@@ -315,7 +316,7 @@ describe('driver sqlite', () => {
 
   describe('calls that are aborted or too large', () => {
     it('a statement that does not end is killed, with the connection', async () => {
-      const other = await connectSql(sqliteDriver, config);
+      const other = await connectSql(sqliteService, config);
       const abort = new AbortController();
       const endless = failsWith(
         'unavailable',
@@ -342,7 +343,7 @@ describe('driver sqlite', () => {
     });
 
     it('a transaction that waits for the lock of another process is killed, with the connection', async () => {
-      const other = await connectSql(sqliteDriver, config);
+      const other = await connectSql(sqliteService, config);
       const holder = new DatabaseSync(config.path);
       const abort = new AbortController();
       try {
@@ -358,7 +359,7 @@ describe('driver sqlite', () => {
     });
 
     it('is closed when calls hang', async () => {
-      const other = await connectSql(sqliteDriver, config);
+      const other = await connectSql(sqliteService, config);
       const endless = failsWith('unavailable', other.connection.call(sqlCall('query', ENDLESS)));
       await other.connection.close();
       await endless;

@@ -1,12 +1,11 @@
 /** Random statements with placeholders among strings, names and comments, run by the real databases. */
-import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createConnection } from 'mysql2/promise';
-import { type SqlDialect, scanSql } from '../../../src/actors/sql/placeholders.js';
+import { scanSql } from '../../../src/actors/sql/placeholders.js';
 import { BACKENDS, type RunningBackend } from '../../support/backends/all.js';
 import { type MariadbBackend, startMariadbBackend } from '../../support/backends/mariadb.js';
-import { postgresService } from '../../support/postgres-service.js';
+import { type NativeService, postgresService, sqliteService } from '../../support/native-service.js';
 import { connectSql, query } from '../../support/sql-calls.js';
 
 /** A column of a SELECT: its SQL text, its value, and whether the value is a parameter. */
@@ -28,8 +27,8 @@ const text = fc.string({
 const doubled = (value: string, quote: string) => `${quote}${value.replaceAll(quote, quote + quote)}${quote}`;
 const escaped = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-/** PostgreSQL's is scanned by the process of its services. */
-type Dialect = SqlDialect | 'postgres';
+/** Statements of PostgreSQL and SQLite are scanned by the processes of their services. */
+type Dialect = 'postgres' | 'sqlite' | 'mysql';
 
 /** The syntax of strings and comments of a database. */
 const WRITTEN: Readonly<Record<Dialect, { strings: Spell[]; comments: Spell[]; cast: string }>> = {
@@ -88,45 +87,39 @@ async function check(dialect: Dialect, run: Run, numRuns: number): Promise<void>
     fc.asyncProperty(columns(dialect), async (all) => {
       const params = all.filter(({ isParam }) => isParam).map(({ value }) => value);
       const sql = `SELECT ${all.map((column) => column.sql).join(', ')}`;
-      let sent = sql;
-      if (dialect !== 'postgres') {
-        const scanned = scanSql(sql, dialect);
-        expect(scanned.placeholders, scanned.sql).to.equal(params.length);
-        sent = scanned.sql;
-      }
-      expect(await run(sent, params), sent).to.deep.equal(all.map(({ value }) => value));
+      if (dialect === 'mysql') expect(scanSql(sql).placeholders, sql).to.equal(params.length);
+      expect(await run(sql, params), sql).to.deep.equal(all.map(({ value }) => value));
     }),
     { numRuns },
   );
 }
 
 describe('placeholders among strings, names and comments, as the databases read them', () => {
-  it('SQLite', async () => {
-    const database = new DatabaseSync(':memory:', { returnArrays: true });
-    try {
-      await check('sqlite', async (sql, params) => database.prepare(sql).get(...params) as unknown[], 500);
-    } finally {
-      database.close();
-    }
-  });
+  for (const [service, runs] of [
+    [postgresService, 300],
+    [sqliteService, 500],
+  ] as const) {
+    describe(service.type, () => {
+      let backend: RunningBackend<'postgres' | 'sqlite'>;
+      before(async () => {
+        backend = await BACKENDS[service.type]();
+      });
+      after(() => backend?.remove());
 
-  describe('PostgreSQL', () => {
-    let backend: RunningBackend<'postgres'>;
-    before(async () => {
-      backend = await BACKENDS.postgres();
+      it('agrees', async () => {
+        const { connection } = await connectSql(
+          service as NativeService<'postgres' | 'sqlite'>,
+          backend.config,
+        );
+        try {
+          const run: Run = async (sql, params) => (await query(connection, sql, ...params)).rows[0] ?? [];
+          await check(service.type, run, runs);
+        } finally {
+          await connection.close();
+        }
+      });
     });
-    after(() => backend?.remove());
-
-    it('agrees', async () => {
-      const { connection } = await connectSql(postgresService, backend.config);
-      try {
-        const run: Run = async (sql, params) => (await query(connection, sql, ...params)).rows[0] ?? [];
-        await check('postgres', run, 300);
-      } finally {
-        await connection.close();
-      }
-    });
-  });
+  }
 
   describe('MariaDB', function () {
     this.timeout(120_000);

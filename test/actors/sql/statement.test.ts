@@ -63,7 +63,7 @@ describe('statements of handlers', () => {
 
   it('may set something within a transaction only', () => {
     const refuse = (sql: string, inTransaction: boolean) => () =>
-      refuseStateChange(scanSql(sql, 'mysql'), 'mysql', inTransaction);
+      refuseStateChange(scanSql(sql), inTransaction);
     for (const sql of ['SAVEPOINT a', 'ROLLBACK TO a', 'ROLLBACK WORK TO SAVEPOINT a', 'RELEASE a']) {
       expect(refuse(sql, false), sql).to.throw(ServiceError);
       expect(refuse(sql, true), sql).to.not.throw();

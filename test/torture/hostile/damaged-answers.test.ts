@@ -80,10 +80,12 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     service: { id: 'test of damaged answers', type },
     config,
     answerBytes: 1024 ** 2,
+    memoryMb: 128,
+    sqliteDir: undefined,
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess(request, 128, createTestLog().log);
+  return testInProcess(request, createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */

@@ -6,18 +6,20 @@ use std::future::poll_fn;
 use std::mem::take;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
+use edge_service::memory::{MemoryBudget, Share};
+use edge_service::sql::no_memory;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use super::connect::Stream;
-use super::failure::{Failure, no_memory};
+use super::failure::Failure;
 use super::login::Session;
 use super::messages::{self, Members, Split, TERMINATE, split, too_long, unexpected};
 use super::prepared::{PreparedStatements, Use};
 use super::statement::{Answered, Progress, Sink};
 use super::types::Types;
-use crate::memory::{MemoryBudget, Share};
 use crate::sql::Param;
 
 /// Room for what is received with one read. All connections share it.
@@ -33,14 +35,14 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 pub struct Common {
     /// The largest message that the server may send.
     pub message_limit: usize,
-    pub memory: Rc<MemoryBudget>,
+    pub memory: Arc<MemoryBudget>,
     pub types: Types,
     /// Empty between two reads.
     scratch: RefCell<Vec<u8>>,
 }
 
 impl Common {
-    pub fn new(message_limit: usize, memory: Rc<MemoryBudget>) -> Self {
+    pub fn new(message_limit: usize, memory: Arc<MemoryBudget>) -> Self {
         Self { message_limit, memory, types: Types::default(), scratch: RefCell::default() }
     }
 }
@@ -212,7 +214,7 @@ impl Connection {
             let room = self.expected.saturating_sub(before).min(before).max(READ_BYTES);
             bytes.reserve_exact(if is_shared { READ_BYTES } else { room });
             if !is_shared && !self.share.set(bytes.capacity() - READ_BYTES) {
-                return Poll::Ready(Err(no_memory()));
+                return Poll::Ready(Err(no_memory().into()));
             }
             let read = pin!(self.stream.read_buf(&mut bytes)).poll(cx);
             let count = match read {

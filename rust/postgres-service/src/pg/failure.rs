@@ -2,19 +2,13 @@
 //! as those of the other drivers (`src/actors/failures.ts`).
 use std::io::{self, ErrorKind};
 
+use edge_service::MAX_BODY_BYTES;
+use edge_service::error::{CallError, Kind};
+
 use super::Target;
-use crate::error::{CallError, Kind};
 
-/// Size of the largest result, as JSON: that of the body of a frame.
-pub const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 /// Received bytes after which the result is certainly too large: JSON is never more compact than this.
-pub const MAX_RECEIVED_BYTES: usize = MAX_RESULT_BYTES / 2 * 5;
-
-/// The error of an answer for which there is no memory.
-pub fn no_memory() -> Failure {
-    let text = "there is no memory for this answer at the moment; ask for less, or try again later (SERVICE_MEMORY_MB)";
-    Failure::Call(CallError::new(Kind::Busy, text))
-}
+pub const MAX_RECEIVED_BYTES: usize = MAX_BODY_BYTES / 2 * 5;
 
 /// The text fields of an error response.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +66,12 @@ pub enum Failure {
     Other(String),
     /// The error of the call, whose connection is of no use any more.
     Call(CallError),
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -167,14 +167,6 @@ pub fn closed(at: &str) -> String {
 
 pub fn closed_here(at: &str) -> CallError {
     CallError::new(Kind::Unavailable, format!("the connection to {at} is closed"))
-}
-
-pub fn result_too_large() -> Failure {
-    let mib = MAX_RESULT_BYTES / (1024 * 1024);
-    Failure::Call(CallError::new(
-        Kind::Invalid,
-        format!("the result is larger than {mib} MiB; select fewer rows or columns, or read it in parts (LIMIT)"),
-    ))
 }
 
 fn network_reason(error: &io::Error, at: &str) -> Option<String> {

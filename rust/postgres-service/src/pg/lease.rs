@@ -1,12 +1,14 @@
 //! A connection of the pool, leased to a call or a transaction.
 use std::rc::Rc;
 
-use super::Answer;
+use edge_service::backend::Answer;
+
 use super::failure::Failure;
 use super::pool::{Pool, Pooled};
 use super::rows::{Columns, PendingRows, ResultText, values};
 use super::statement::{Answered, Sink};
 use super::types::{CATALOG, CatalogRow, Encoder};
+
 use crate::sql::{Param, Statement};
 
 /// Returns its connection to the pool when it is dropped, or closes it when its state has changed. A statement that has
@@ -31,7 +33,7 @@ impl Lease {
         }?;
         let affected = answered.rows_affected();
         if !wants_rows {
-            return Ok(Answer::Affected(affected));
+            return Ok(Answer::Affected { rows: affected, last_insert_id: None });
         }
         let text = match (answered.text, &answered.columns) {
             (Some(text), _) => text,

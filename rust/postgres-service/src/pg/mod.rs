@@ -1,11 +1,10 @@
-//! The database of a service: its pool of connections, which are opened again when the server was away.
+//! PostgreSQL as the backend of a service.
 //!
-//! Below `Database` are: the `pool`, which leases a `connection` to each call or `transaction`; a `statement` on it,
+//! Below `Postgres` are: the `pool`, which leases a `connection` to each call or `transaction`; a `statement` on it,
 //! whose `messages` become `rows` of JSON by their `types`; and how a connection is opened, `connect`, `tls`, `login`.
 mod certificate;
 mod connect;
 mod connection;
-mod database;
 mod failure;
 mod lease;
 mod login;
@@ -20,15 +19,20 @@ mod transaction;
 mod types;
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use edge_service::backend::{Backend, Limits, Opened};
+use edge_service::database::{Held, OPEN_TIMEOUT};
+use edge_service::error::CallError;
+use edge_service::memory::MemoryBudget;
+use serde::Deserialize;
 
-use crate::error::CallError;
-use crate::memory::MemoryBudget;
-
-pub use database::{Database, not_connected};
-pub use transaction::Transaction;
+use crate::sql::{self, Statement};
+use open::open;
+use pool::Pool;
+use tls::{Encryption, encryptions};
+use transaction::Transaction;
 
 /// The config of the service, as the contract has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -65,73 +69,67 @@ impl SslMode {
     }
 }
 
-/// Whether the server can be reached; the JSON is that of `ConnectionState` in TypeScript.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum State {
-    /// During the first attempt, at the start or after a connection was lost.
-    Connecting,
-    Connected {
-        message: String,
-        latency_ms: u64,
-    },
-    Unreachable {
-        reason: String,
-    },
-}
-
-/// What a statement has answered.
-#[derive(Debug)]
-pub enum Answer {
-    /// JSON: `{"columns", "rows", "rows_affected", "last_insert_id"}`.
-    Rows(Vec<u8>),
-    /// The number of changed rows.
-    Affected(u64),
-}
-
-/// What the server may make this process hold.
-pub struct Limits {
-    /// One answer.
-    pub answer_bytes: usize,
-    /// All that is held at a time.
-    pub memory: Rc<MemoryBudget>,
-}
-
 /// The server of a service.
-struct Target {
+pub struct Target {
     config: Config,
     /// `host:port`
     address: String,
     /// The largest message that it may send, bytes.
     message_limit: usize,
-    memory: Rc<MemoryBudget>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl Target {
-    fn new(config: Config, Limits { answer_bytes, memory }: Limits) -> Self {
+    fn new(config: Config, Limits { answer_bytes, memory, .. }: Limits) -> Self {
         // Bytes come as text of twice their length, and a row may have more than one value.
         let message_limit = answer_bytes.saturating_mul(5) / 2;
         Self { address: format!("{}:{}", config.host, config.port), config, message_limit, memory }
     }
 }
 
-/// A connection that was opened, tested and closed.
-pub struct Tested {
-    /// Product and version of the server.
-    pub message: String,
-    /// Duration of one round trip.
-    pub latency_ms: u64,
+/// The server of a service, and the ways to encrypt a connection to it.
+pub struct Postgres {
+    target: Rc<Target>,
+    encryptions: Vec<Encryption>,
 }
 
-/// Opens a connection, makes one round trip, and closes it.
-///
-/// # Errors
-///
-/// `deadline` when the server does not answer in time, even if it has accepted the connection; else why it cannot be
-/// reached, or refuses.
-pub async fn test(config: Config, limits: Limits, timeout: Duration) -> Result<Tested, CallError> {
-    let encryptions = tls::encryptions(&config);
-    let target = Rc::new(Target::new(config, limits));
-    let opened = open::open(&target, &encryptions, timeout, |_| {}).await.map_err(|failure| failure.error)?;
-    Ok(Tested { message: opened.tested.message.clone(), latency_ms: opened.tested.latency_ms })
+impl Backend for Postgres {
+    const SERVICE_TYPE: &'static str = "postgres";
+
+    type Config = Config;
+    type Statement = Statement;
+    type Connection = Pool;
+    type Transaction = Transaction;
+
+    fn new(config: Config, limits: Limits) -> Self {
+        Self { encryptions: encryptions(&config), target: Rc::new(Target::new(config, limits)) }
+    }
+
+    fn concurrency(config: &Config) -> usize {
+        config.pool_size
+    }
+
+    fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
+        sql::parse(payload, in_transaction)
+    }
+
+    async fn open(
+        &self,
+        limit: Duration,
+        on_lost: impl Fn(CallError) + Clone + 'static,
+    ) -> Result<Opened<Pool>, CallError> {
+        open(&self.target, &self.encryptions, limit, on_lost).await.map_err(|failure| failure.error)
+    }
+
+    async fn probe(&self) -> Result<(), CallError> {
+        match open(&self.target, &self.encryptions, OPEN_TIMEOUT, |_| {}).await {
+            Err(failure) if failure.is_silent => Err(failure.error),
+            // A server that refuses another connection is alive: it may be at its connection limit.
+            _ => Ok(()),
+        }
+    }
+
+    async fn begin(held: Held<Self>) -> Result<Transaction, CallError> {
+        Transaction::begin(held).await
+    }
 }

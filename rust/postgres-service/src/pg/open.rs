@@ -2,24 +2,17 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use edge_service::backend::Opened;
+use edge_service::error::{CallError, Kind};
 use tokio::time::timeout;
 
+use super::Target;
 use super::failure::Failure;
 use super::pool::Pool;
 use super::tls::Encryption;
-use super::{Target, Tested};
-use crate::error::{CallError, Kind};
 
-/// Less than the 5 s within which the API answers a connection test.
-pub const OPEN_TIMEOUT: Duration = Duration::from_millis(4_500);
 /// What is shown of the version that the server tells.
 const MAX_VERSION_CHARS: usize = 64;
-
-/// A pool whose first connection was tested. It is closed when this is dropped.
-pub struct Opened {
-    pool: Option<Rc<Pool>>,
-    pub tested: Tested,
-}
 
 pub struct OpenFailure {
     pub error: CallError,
@@ -34,7 +27,7 @@ pub async fn open(
     encryptions: &[Encryption],
     limit: Duration,
     on_lost: impl Fn(CallError) + Clone + 'static,
-) -> Result<Opened, OpenFailure> {
+) -> Result<Opened<Pool>, OpenFailure> {
     // Those of earlier versions were stored without this check.
     if target.config.host.starts_with('/') {
         let error = CallError::new(Kind::Unavailable, "host: must be a name or an address, not a Unix socket");
@@ -57,41 +50,25 @@ async fn open_any(
     target: &Rc<Target>,
     encryptions: &[Encryption],
     on_lost: impl Fn(CallError) + Clone + 'static,
-) -> Result<Opened, Failure> {
+) -> Result<Opened<Pool>, Failure> {
     let mut ways = encryptions.iter().peekable();
     while let Some(encryption) = ways.next() {
         match Pool::open(target.clone(), encryption.clone(), on_lost.clone()).await {
             Err(failure) if failure.may_connect_otherwise() && ways.peek().is_some() => {}
             Err(failure) => return Err(failure),
-            Ok(pool) => return Opened::test(pool).await,
+            Ok(pool) => return test(pool).await,
         }
     }
     Err(Failure::Other("there is no way to connect".to_owned()))
 }
 
-impl Opened {
-    async fn test(pool: Rc<Pool>) -> Result<Self, Failure> {
-        let tested = Tested { message: String::new(), latency_ms: 0 };
-        let mut opened = Self { pool: Some(pool.clone()), tested };
-        let mut lease = pool.lease().await.map_err(Failure::Call)?;
-        let started = Instant::now();
-        let version = lease.value("SHOW server_version").await?.unwrap_or_default();
-        let version: String = version.chars().take_while(|&c| c != ' ').take(MAX_VERSION_CHARS).collect();
-        opened.tested.message = format!("PostgreSQL {version}");
-        opened.tested.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
-        Ok(opened)
-    }
-
-    /// From now on the caller closes it.
-    pub fn take(&mut self) -> Option<Rc<Pool>> {
-        self.pool.take()
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if let Some(pool) = &self.pool {
-            pool.close();
-        }
-    }
+async fn test(pool: Rc<Pool>) -> Result<Opened<Pool>, Failure> {
+    let mut opened = Opened::new(pool.clone());
+    let mut lease = pool.lease().await.map_err(Failure::Call)?;
+    let started = Instant::now();
+    let version = lease.value("SHOW server_version").await?.unwrap_or_default();
+    let version: String = version.chars().take_while(|&c| c != ' ').take(MAX_VERSION_CHARS).collect();
+    opened.tested.message = format!("PostgreSQL {version}");
+    opened.tested.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
+    Ok(opened)
 }

@@ -7,17 +7,18 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use edge_service::backend::{self, Answer};
+use edge_service::error::{CallError, Kind};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
+use super::Target;
 use super::connect::{cancel, connect};
 use super::connection::{Common, Connection, Signal};
 use super::failure::{Failure, closed, closed_here};
 use super::lease::Lease;
 use super::tls::Encryption;
-use super::{Answer, Target};
-use crate::error::{CallError, Kind};
 use crate::sql::Statement;
 
 /// Timeout of a new connection, and of a call that waits for one that is in use.
@@ -120,17 +121,6 @@ impl Pool {
         self.is_closed.get()
     }
 
-    pub async fn run(self: &Rc<Self>, statement: &Statement, wants_rows: bool) -> Result<Answer, CallError> {
-        let mut lease = self.lease().await?;
-        match lease.run(statement, wants_rows).await {
-            Ok(answer) => Ok(answer),
-            Err(failure) => {
-                drop(lease);
-                Err(self.call_error(failure).await)
-            }
-        }
-    }
-
     /// Waits for a free connection, or opens one.
     pub async fn lease(self: &Rc<Self>) -> Result<Lease, CallError> {
         if self.is_closed() {
@@ -174,23 +164,6 @@ impl Pool {
                 error.message
             ),
         )
-    }
-
-    /// Closes all connections; calls that are under way fail.
-    pub fn close(&self) {
-        if self.is_closed.replace(true) {
-            return;
-        }
-        self.closing.notify_waiters();
-        self.waiting.take();
-        self.watcher.borrow().wake_by_ref();
-        for pooled in self.idle.take() {
-            pooled.connection.terminate();
-        }
-        let busy: Vec<_> = self.signals.borrow().values().cloned().collect();
-        for signal in busy {
-            signal.close();
-        }
     }
 
     /// Takes a connection back whose call has ended.
@@ -338,6 +311,40 @@ impl Pool {
         Connection::new(stream, session, self.common.clone(), Rc::default()).terminate();
         Ok(())
     }
+}
+
+impl backend::Connection for Pool {
+    type Statement = Statement;
+
+    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+        let mut lease = self.lease().await?;
+        match lease.run(&statement, wants_rows).await {
+            Ok(answer) => Ok(answer),
+            Err(failure) => {
+                drop(lease);
+                Err(self.call_error(failure).await)
+            }
+        }
+    }
+
+    fn close(&self) {
+        if self.is_closed.replace(true) {
+            return;
+        }
+        self.closing.notify_waiters();
+        self.waiting.take();
+        self.watcher.borrow().wake_by_ref();
+        for pooled in self.idle.take() {
+            pooled.connection.terminate();
+        }
+        let busy: Vec<_> = self.signals.borrow().values().cloned().collect();
+        for signal in busy {
+            signal.close();
+        }
+    }
+
+    /// At once: what the server makes of it is not waited for.
+    async fn closed(&self) {}
 }
 
 impl std::ops::Deref for Pooled {

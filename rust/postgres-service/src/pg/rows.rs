@@ -1,11 +1,13 @@
 //! Rows of a result as JSON, written as they arrive.
 use std::cell::OnceCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
-use super::failure::{Failure, MAX_RESULT_BYTES, no_memory, result_too_large};
+use edge_service::memory::{MemoryBudget, Share};
+use edge_service::sql::{self, no_memory};
+
+use super::failure::Failure;
 use super::messages::Members;
-use super::types::{Encoder, Types, write_escaped};
-use crate::memory::{MemoryBudget, Share};
+use super::types::{Encoder, Types};
 
 /// The columns of a result.
 pub struct Columns {
@@ -22,18 +24,15 @@ impl Columns {
         let mut members = Members(body);
         let count = usize::try_from(members.i16()?).ok()?;
         let mut oids = Vec::with_capacity(count);
-        let mut head = b"{\"columns\":[".to_vec();
-        for index in 0..count {
-            if index > 0 {
-                head.push(b',');
-            }
-            write_escaped(members.text()?, &mut head);
+        let mut names = Vec::with_capacity(count);
+        for _ in 0..count {
+            names.push(members.text()?);
             // The table and the column in it; then size, modifier and format, which is text.
             members.bytes(6)?;
             oids.push(members.u32()?);
             members.bytes(8)?;
         }
-        head.extend_from_slice(b"],\"rows\":[");
+        let head = sql::ResultText::head(names);
         Some(Self { head, oids, encoders: OnceCell::new() })
     }
 
@@ -61,20 +60,13 @@ impl Columns {
 }
 
 /// The JSON text of a result.
-pub struct ResultText {
-    text: Vec<u8>,
-    /// Of the memory of the process, for that.
-    share: Share,
-    rows: usize,
-}
+pub struct ResultText(sql::ResultText);
 
 impl ResultText {
     /// Without columns when the statement returns no rows.
-    pub fn new(columns: Option<&Columns>, memory: &Rc<MemoryBudget>) -> Self {
+    pub fn new(columns: Option<&Columns>, memory: &Arc<MemoryBudget>) -> Self {
         let head = columns.map_or(&b"{\"columns\":[],\"rows\":["[..], |columns| &columns.head);
-        let mut text = Vec::with_capacity(head.len() + 256);
-        text.extend_from_slice(head);
-        Self { text, share: Share::new(memory.clone()), rows: 0 }
+        Self(sql::ResultText::new(head, memory))
     }
 
     /// Adds a DataRow.
@@ -83,33 +75,23 @@ impl ResultText {
     ///
     /// The row is garbled, or the result has become too large.
     pub fn add(&mut self, body: &[u8], encoders: &[Encoder]) -> Result<(), Failure> {
-        self.text.extend_from_slice(if self.rows == 0 { b"[" } else { b",[" });
-        self.rows += 1;
+        self.0.begin_row();
         let mut members = Members(body);
         if members.i16().and_then(|count| usize::try_from(count).ok()) != Some(encoders.len()) {
             return Err(Failure::Garbled);
         }
         for (index, encoder) in encoders.iter().enumerate() {
+            let text = self.0.values();
             if index > 0 {
-                self.text.push(b',');
+                text.push(b',');
             }
             match value(&mut members).ok_or(Failure::Garbled)? {
-                None => self.text.extend_from_slice(b"null"),
-                Some(value) => encoder.write(value, &mut self.text),
+                None => text.extend_from_slice(b"null"),
+                Some(value) => encoder.write(value, text),
             }
-            self.account()?;
+            self.0.account()?;
         }
-        self.text.push(b']');
-        Ok(())
-    }
-
-    fn account(&mut self) -> Result<(), Failure> {
-        if self.text.len() > MAX_RESULT_BYTES {
-            return Err(result_too_large());
-        }
-        if self.text.capacity() > Share::FREE && !self.share.set(self.text.capacity()) {
-            return Err(no_memory());
-        }
+        self.0.end_row();
         Ok(())
     }
 
@@ -118,17 +100,10 @@ impl ResultText {
     /// # Errors
     ///
     /// It is too large.
-    pub fn finish(mut self, rows_affected: u64) -> Result<Vec<u8>, Failure> {
-        let end = format!("],\"rows_affected\":{rows_affected},\"last_insert_id\":null}}");
-        self.text.extend_from_slice(end.as_bytes());
-        if self.text.len() > MAX_RESULT_BYTES {
-            return Err(result_too_large());
-        }
+    pub fn finish(self, rows_affected: u64) -> Result<Vec<u8>, Failure> {
         // From here on its length is counted.
-        if self.text.capacity() > Share::FREE {
-            self.text.shrink_to_fit();
-        }
-        Ok(self.text)
+        let (text, _) = self.0.finish(rows_affected, None)?;
+        Ok(text)
     }
 }
 
@@ -140,7 +115,7 @@ pub struct PendingRows {
 }
 
 impl PendingRows {
-    pub fn new(memory: &Rc<MemoryBudget>) -> Self {
+    pub fn new(memory: &Arc<MemoryBudget>) -> Self {
         Self { bytes: Vec::new(), share: Share::new(memory.clone()) }
     }
 
@@ -150,7 +125,7 @@ impl PendingRows {
     pub fn add(&mut self, body: &[u8]) -> Result<(), Failure> {
         self.bytes.extend_from_slice(&body.len().to_ne_bytes());
         self.bytes.extend_from_slice(body);
-        if self.share.set(self.bytes.capacity()) { Ok(()) } else { Err(no_memory()) }
+        if self.share.set(self.bytes.capacity()) { Ok(()) } else { Err(no_memory().into()) }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -211,7 +186,7 @@ mod tests {
 
     #[test]
     fn refuses_garbled_rows() {
-        let mut text = ResultText::new(None, &Rc::new(MemoryBudget::new(1_000_000)));
+        let mut text = ResultText::new(None, &Arc::new(MemoryBudget::new(1_000_000)));
         assert!(matches!(text.add(&(-5_i16).to_be_bytes(), &[]), Err(Failure::Garbled)));
         assert!(matches!(text.add(b"\0\x01\0\0\0\x09a", &[Encoder::Escaped]), Err(Failure::Garbled)));
         assert!(matches!(text.add(b"\0\x01\xff\xff\xff\xf0", &[Encoder::Escaped]), Err(Failure::Garbled)));
@@ -220,7 +195,7 @@ mod tests {
 
     #[test]
     fn keeps_rows() {
-        let mut rows = PendingRows::new(&Rc::new(MemoryBudget::new(1_000_000)));
+        let mut rows = PendingRows::new(&Arc::new(MemoryBudget::new(1_000_000)));
         assert!(rows.add(b"\0\x01\xff\xff\xff\xff").is_ok());
         assert!(rows.add(b"\0\x01\0\0\0\x01a").is_ok());
         let read: Vec<_> = rows.iter().map(values).collect();

@@ -1,13 +1,16 @@
 //! The answer to a statement, while it is arriving.
 use std::rc::Rc;
+use std::sync::Arc;
+
+use edge_service::error::{CallError, Kind};
+use edge_service::memory::MemoryBudget;
+use edge_service::sql::too_large;
 
 use super::connection::Common;
-use super::failure::{Failure, MAX_RECEIVED_BYTES, result_too_large};
+use super::failure::{Failure, MAX_RECEIVED_BYTES};
 use super::messages::{server_error, unexpected};
 use super::rows::{Columns, PendingRows, ResultText, rows_affected};
 use super::types::Types;
-use crate::error::{CallError, Kind};
-use crate::memory::MemoryBudget;
 
 /// What becomes of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub struct Progress {
     columns: Option<Rc<Columns>>,
     text: Option<ResultText>,
     pending: PendingRows,
-    memory: Rc<MemoryBudget>,
+    memory: Arc<MemoryBudget>,
     /// The command tag, e.g. `COMMIT`, or `ROLLBACK` when a failed transaction was committed.
     tag: Vec<u8>,
     received: usize,
@@ -76,7 +79,7 @@ impl Progress {
 
     pub fn received(&mut self, bytes: usize) -> Result<(), Failure> {
         self.received = self.received.saturating_add(bytes);
-        if self.received > MAX_RECEIVED_BYTES { Err(result_too_large()) } else { Ok(()) }
+        if self.received > MAX_RECEIVED_BYTES { Err(Failure::Call(too_large())) } else { Ok(()) }
     }
 
     pub fn on_message(&mut self, tag: u8, body: &[u8], types: &Types) -> Result<(), Failure> {

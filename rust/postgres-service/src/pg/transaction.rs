@@ -3,14 +3,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use edge_service::backend::{self, Answer};
+use edge_service::database::Held;
+use edge_service::error::{CallError, Kind};
 use tokio::runtime::Handle;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::Answer;
-use super::database::Held;
+use super::Postgres;
 use super::lease::Lease;
-use crate::error::{CallError, Kind};
 use crate::sql::Statement;
 
 /// A connection that does not roll back within this time is closed instead.
@@ -20,27 +21,28 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Transaction {
     /// Taken by the call in progress: when that is dropped, the connection is closed, and the transaction has ended.
     lease: Cell<Option<Lease>>,
-    held: Rc<Held>,
+    held: Rc<Held<Postgres>>,
 }
 
 impl Transaction {
-    pub(super) async fn begin(held: Held) -> Result<Self, CallError> {
-        let mut lease = held.pool().lease().await.map_err(|error| held.failed(error))?;
+    pub(super) async fn begin(held: Held<Postgres>) -> Result<Self, CallError> {
+        let mut lease = held.connection().lease().await.map_err(|error| held.failed(error))?;
         match lease.control("BEGIN").await {
             Ok(_) => Ok(Self { lease: Cell::new(Some(lease)), held: Rc::new(held) }),
             Err(failure) => {
                 drop(lease);
-                Err(held.failed(held.pool().call_error(failure).await))
+                Err(held.failed(held.connection().call_error(failure).await))
             }
         }
     }
+}
 
-    /// # Errors
-    ///
-    /// As those of a statement without a transaction; `invalid` when it has ended.
-    pub async fn run(&self, statement: &Statement, wants_rows: bool) -> Result<Answer, CallError> {
+impl backend::Transaction for Transaction {
+    type Statement = Statement;
+
+    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
         let mut lease = self.lease.take().ok_or_else(ended)?;
-        match lease.run(statement, wants_rows).await {
+        match lease.run(&statement, wants_rows).await {
             Ok(answer) => {
                 self.lease.set(Some(lease));
                 Ok(answer)
@@ -52,15 +54,12 @@ impl Transaction {
                 } else {
                     drop(lease);
                 }
-                Err(self.held.failed(self.held.pool().call_error(failure).await))
+                Err(self.held.failed(self.held.connection().call_error(failure).await))
             }
         }
     }
 
-    /// # Errors
-    ///
-    /// `backend` when it was rolled back, because a statement in it has failed.
-    pub async fn commit(&self) -> Result<(), CallError> {
+    async fn commit(&self) -> Result<(), CallError> {
         let mut lease = self.lease.take().ok_or_else(ended)?;
         let done = lease.control("COMMIT").await;
         drop(lease);
@@ -70,12 +69,11 @@ impl Transaction {
                 let message = "the transaction was rolled back, because a statement in it has failed";
                 Err(CallError::new(Kind::Backend, message))
             }
-            Err(failure) => Err(self.held.failed(self.held.pool().call_error(failure).await)),
+            Err(failure) => Err(self.held.failed(self.held.connection().call_error(failure).await)),
         }
     }
 
-    /// Never fails: a connection that cannot be rolled back is closed, which has the same effect.
-    pub async fn rollback(&self) {
+    async fn rollback(&self) {
         if let Some(lease) = self.lease.take() {
             roll_back(lease).await;
         }

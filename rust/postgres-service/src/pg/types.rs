@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use edge_service::sql::json::write_escaped;
 
 /// Looks types up. The element is null when it is not an array; domains are resolved.
 pub const CATALOG: &str = "
@@ -144,42 +145,6 @@ fn write_text(value: &[u8], out: &mut Vec<u8>) {
         Ok(_) => out.extend_from_slice(value),
         Err(_) => out.extend_from_slice(String::from_utf8_lossy(value).as_bytes()),
     }
-}
-
-/// Adds text as a JSON string.
-pub fn write_escaped(value: &[u8], out: &mut Vec<u8>) {
-    match std::str::from_utf8(value) {
-        Ok(text) => write_string(text, out),
-        Err(_) => write_string(&String::from_utf8_lossy(value), out),
-    }
-}
-
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    out.push(b'"');
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[from..at]);
-        from = at + 1;
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            _ => {
-                let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
-            }
-        }
-    }
-    out.extend_from_slice(&bytes[from..]);
-    out.push(b'"');
 }
 
 fn is_number(value: &[u8]) -> bool {

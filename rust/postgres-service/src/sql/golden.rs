@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Param, check, payload};
+use super::{Param, check};
 
 const CASES: &str = include_str!("../../../../test/golden/statements.json");
 
@@ -58,7 +58,7 @@ fn payloads_are_read_alike() {
     let mut differences = String::new();
     for PayloadCase { payload, sql, sent, error } in cases().payloads {
         let expected = sent.map(|sent| (sql.unwrap(), sent)).ok_or_else(|| error.unwrap());
-        let outcome = match payload::read(&payload) {
+        let outcome = match edge_service::sql::read(&payload) {
             Ok(read) => Ok((read.sql.into_owned(), read.params.values.iter().map(as_json).collect())),
             // What is wrong with it is in the words of the parser.
             Err(error) if error.starts_with("payload: must be JSON: ") => Err("payload: must be JSON: ".to_owned()),

@@ -1,14 +1,13 @@
-//! Statements of handlers: the payload of a call, its checks, and placeholders.
+//! Statements of handlers: their checks, and placeholders.
 #[cfg(test)]
 mod golden;
-mod number;
-mod payload;
 mod refuse;
 mod scan;
 
 use std::rc::Rc;
 
-use crate::error::{CallError, Kind};
+use edge_service::error::CallError;
+use edge_service::sql::{self, Params, number};
 
 /// The protocol limits the number of parameters to 16 bits.
 const MAX_PARAMS: usize = 65_535;
@@ -31,16 +30,44 @@ pub enum Param {
     Bytes(Vec<u8>),
 }
 
+impl sql::Param for Param {
+    const MAX: usize = MAX_PARAMS;
+
+    fn null() -> Self {
+        Self::Null
+    }
+
+    fn boolean(value: bool) -> Self {
+        Self::Text(value.to_string())
+    }
+
+    fn number(json: &str) -> Self {
+        Self::Text(number::printed(json))
+    }
+
+    fn integer(digits: String) -> Self {
+        Self::Text(digits)
+    }
+
+    fn text(text: String) -> Self {
+        Self::Text(text)
+    }
+
+    fn bytes(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
 /// Reads the payload of a call, `{"sql", "params"}`, and checks the statement.
 ///
 /// # Errors
 ///
 /// `invalid`, naming the wrong member, or saying why the statement is refused.
 pub fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
-    let text = String::from_utf8_lossy(payload);
-    let payload::Payload { sql, params } = payload::read(&text).map_err(invalid)?;
-    let sql = check(&sql, params.count, in_transaction).map_err(invalid)?;
-    Ok(Statement { sql, params: params.values })
+    sql::parse(payload, |sql, params: Params<Param>| {
+        let sql = check(sql, params.count, in_transaction)?;
+        Ok(Statement { sql, params: params.values })
+    })
 }
 
 /// Returns the statement as it is sent, or why it is refused.
@@ -52,9 +79,7 @@ fn check(sql: &str, params: usize, in_transaction: bool) -> Result<Rc<str>, Stri
     }
     if scanned.placeholders != params as f64 {
         let hint = if scanned.numbered { "" } else { " (an operator with ? is written with ??)" };
-        let placeholders = count(scanned.placeholders, "placeholder");
-        let parameters = count(params as f64, "parameter");
-        return Err(format!("the statement has {placeholders} but {parameters} came with it{hint}"));
+        return Err(format!("{}{hint}", sql::miscounted(scanned.placeholders, params)));
     }
     if params > MAX_PARAMS {
         return Err(format!("a statement can have {MAX_PARAMS} parameters at most"));
@@ -62,16 +87,10 @@ fn check(sql: &str, params: usize, in_transaction: bool) -> Result<Rc<str>, Stri
     Ok(scanned.sql)
 }
 
-fn count(n: f64, thing: &str) -> String {
-    format!("{} {thing}{}", number::print(n), if n == 1.0 { "" } else { "s" })
-}
-
-fn invalid(message: String) -> CallError {
-    CallError::new(Kind::Invalid, message)
-}
-
 #[cfg(test)]
 mod tests {
+    use edge_service::error::Kind;
+
     use super::*;
 
     fn error(payload: &[u8]) -> String {
@@ -102,7 +121,7 @@ mod tests {
         assert!(error(&payload("$1", 200_000)).ends_with("1 placeholder but 200000 parameters came with it"));
         assert!(error(&payload(&"? ".repeat(200_000), 1)).starts_with("the statement has 200000 placeholders"));
         let many_params = String::from_utf8(payload("", 200_000)).unwrap();
-        let read = payload::read(&many_params).unwrap();
+        let read = sql::read::<Param>(&many_params).unwrap();
         assert_eq!(read.params.values.len(), MAX_PARAMS + 1);
         let wrong = format!(r#"{{"sql": "", "params": [{}, []]}}"#, many(100_000));
         assert!(error(wrong.as_bytes()).starts_with("payload.params[100000]: must be null, true"));

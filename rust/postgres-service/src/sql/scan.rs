@@ -4,15 +4,12 @@
 //! It works on bytes: everything it looks for is ASCII, and in UTF-8 no byte of another character is. All bytes of
 //! other characters may be part of a name.
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+
+use edge_service::sql::Cache;
 
 use super::MAX_PARAMS;
 use super::refuse::{Refusal, WORDS, refusals};
-
-/// Limits of the cache of scans: handlers repeat few and short statements.
-const REMEMBERED: usize = 1_000;
-const REMEMBERED_LENGTH: usize = 20_000;
 
 /// A scanned statement, as it is sent to the server.
 #[derive(Clone, Debug)]
@@ -28,34 +25,12 @@ pub struct Scanned {
 }
 
 thread_local! {
-    static CACHE: RefCell<Cache> = RefCell::new(Cache::default());
-}
-
-#[derive(Default)]
-struct Cache {
-    known: HashMap<Rc<str>, Scanned>,
-    /// Oldest first.
-    order: VecDeque<Rc<str>>,
+    static CACHE: RefCell<Cache<Rc<str>, Scanned>> = RefCell::default();
 }
 
 /// Scans a statement; results are cached.
 pub fn scan(sql: &str) -> Scanned {
-    CACHE.with_borrow_mut(|cache| {
-        if let Some(known) = cache.known.get(sql) {
-            return known.clone();
-        }
-        let (text, scanned) = Scanner::new(sql).scan();
-        if sql.len() <= REMEMBERED_LENGTH {
-            if cache.known.len() >= REMEMBERED {
-                if let Some(oldest) = cache.order.pop_front() {
-                    cache.known.remove(&oldest);
-                }
-            }
-            cache.order.push_back(Rc::clone(&text));
-            cache.known.insert(text, scanned.clone());
-        }
-        scanned
-    })
+    CACHE.with_borrow_mut(|cache| cache.get(sql, || Scanner::new(sql).scan()))
 }
 
 /// What `?` stands for.
@@ -258,22 +233,6 @@ fn is_space(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn same_text_is_the_same_allocation_while_it_is_cached() {
-        let first = scan("SELECT ? -- same");
-        assert!(Rc::ptr_eq(&first.sql, &scan("SELECT ? -- same").sql));
-        let long = format!("SELECT ? -- {}", "x".repeat(REMEMBERED_LENGTH));
-        assert!(!Rc::ptr_eq(&scan(&long).sql, &scan(&long).sql));
-        for i in 0..REMEMBERED {
-            scan(&format!("SELECT {i}"));
-        }
-        assert!(!Rc::ptr_eq(&first.sql, &scan("SELECT ? -- same").sql));
-        CACHE.with_borrow(|cache| {
-            assert_eq!(cache.known.len(), REMEMBERED);
-            assert_eq!(cache.order.len(), REMEMBERED);
-        });
-    }
 
     #[test]
     fn any_text_is_scanned_to_its_end() {

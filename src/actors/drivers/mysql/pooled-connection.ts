@@ -257,8 +257,8 @@ class PooledTransaction implements Transaction, SqlTarget {
 /** @throws ServiceError `invalid` */
 function prepare({ payload }: DriverCall, wantsRows: boolean, inTransaction: boolean): PreparedCall {
   const statement = parseStatement(payload);
-  const { sql } = checkStatement(statement, 'mysql', inTransaction);
-  const { params } = statement;
+  checkStatement(statement, inTransaction);
+  const { sql, params } = statement;
   if (params.length > MAX_PARAMS) {
     throw new ServiceError('invalid', `a statement can have ${MAX_PARAMS} parameters at most`);
   }

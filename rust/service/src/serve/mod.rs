@@ -1,0 +1,156 @@
+//! Serves the handlers of a service: its socket, its calls, and its figures.
+mod actor;
+mod call_head;
+mod calls;
+mod connections;
+mod deadlines;
+mod figures;
+mod incoming;
+mod line_limiter;
+mod outgoing;
+mod server;
+mod session;
+mod token;
+mod transaction;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::backend::{Backend, Limits, State};
+use crate::log::Log;
+use crate::memory::MemoryBudget;
+use actor::Actor;
+use connections::Maximums;
+pub use figures::Figures;
+use server::Server;
+use token::TokenReader;
+
+/// A service, and how it is served.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServeRequest {
+    pub bindings: Vec<Binding>,
+    /// Where handlers connect.
+    pub handler_socket: String,
+    /// Signs the tokens of handlers; valid for this process only.
+    pub key: String,
+    /// Of the nonces of tokens.
+    pub token_folder: PathBuf,
+    pub queue_limit: usize,
+    pub default_call_ms: u64,
+    pub longest_call_ms: u64,
+    /// For payloads of calls, and answers that are not sent yet.
+    pub memory_bytes: f64,
+    /// Concurrent requests of a handler.
+    pub handler_threads: usize,
+}
+
+/// An endpoint that can use the service, and the name it uses.
+#[derive(Deserialize)]
+pub struct Binding {
+    pub endpoint_id: String,
+    pub pool_id: String,
+}
+
+/// Who is told of changes.
+pub struct Listener {
+    pub on_state: Box<dyn Fn(&State)>,
+    /// Called when there are many.
+    pub on_figures_due: Box<dyn Fn(Figures)>,
+}
+
+/// A service within its process.
+pub struct ServedService<B: Backend> {
+    host: Rc<Host<B>>,
+    server: Rc<Server<B>>,
+}
+
+/// Who answers the calls of connections, and within which limits.
+struct Host<B: Backend> {
+    actor: Rc<Actor<B>>,
+    tokens: TokenReader,
+    bindings: RefCell<BindingTable>,
+    is_draining: Cell<bool>,
+    /// Deadline of a call that names none, milliseconds.
+    default_call_ms: u64,
+    /// Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds.
+    longest_call_ms: u64,
+    memory: Arc<MemoryBudget>,
+}
+
+impl<B: Backend> ServedService<B> {
+    /// Serves until it is drained.
+    pub async fn start(
+        request: ServeRequest,
+        config: B::Config,
+        limits: Limits,
+        log: Log,
+        listener: Listener,
+    ) -> io::Result<Rc<Self>> {
+        let listening = server::listen(&request.handler_socket).await?;
+        let memory = limits.memory.clone();
+        let host = Rc::new(Host {
+            actor: Actor::start(config, limits, request.queue_limit, log.clone(), listener),
+            tokens: TokenReader::new(&request.key, request.token_folder),
+            bindings: RefCell::new(table(&request.bindings)),
+            is_draining: Cell::new(false),
+            default_call_ms: request.default_call_ms,
+            longest_call_ms: request.longest_call_ms,
+            memory,
+        });
+        let maximums = Maximums::of(request.handler_threads);
+        let server = Server::start(listening, request.handler_socket, host.clone(), maximums, log);
+        Ok(Rc::new(Self { host, server }))
+    }
+
+    /// Replaces the bindings.
+    pub fn bind(&self, bindings: &[Binding]) {
+        *self.host.bindings.borrow_mut() = table(bindings);
+    }
+
+    /// The figures since the last time.
+    pub fn take_figures(&self) -> Figures {
+        self.host.actor.take_figures()
+    }
+
+    /// Sends new calls elsewhere, and waits up to the limit for those in progress; then closes connections.
+    pub async fn drain(&self, limit: Option<Duration>) {
+        self.host.is_draining.set(true);
+        self.host.actor.drain(limit).await;
+        // With a limit, the process is killed after this.
+        if limit.is_some() {
+            self.server.close_connections().await;
+        }
+    }
+
+    /// Asks handlers to leave, and resolves when they have.
+    pub async fn left(&self) {
+        self.server.retire().await;
+    }
+}
+
+impl<B: Backend> Host<B> {
+    /// The actor of a pool; `None` when the call belongs elsewhere.
+    fn actor_for(&self, endpoint: &str, pool: &str) -> Option<&Rc<Actor<B>>> {
+        let is_bound = || self.bindings.borrow().get(endpoint).is_some_and(|pools| pools.contains(pool));
+        (!self.is_draining.get() && is_bound()).then_some(&self.actor)
+    }
+}
+
+/// The pools that each endpoint may use.
+type BindingTable = HashMap<Box<str>, HashSet<Box<str>>>;
+
+fn table(bindings: &[Binding]) -> BindingTable {
+    let mut table = BindingTable::new();
+    for Binding { endpoint_id, pool_id } in bindings {
+        table.entry(endpoint_id.as_str().into()).or_default().insert(pool_id.as_str().into());
+    }
+    table
+}

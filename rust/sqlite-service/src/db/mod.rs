@@ -1,0 +1,11 @@
+//! SQLite itself: an open file, its statements, and its limits.
+mod database;
+mod failure;
+mod limits;
+mod path;
+mod statement;
+
+pub use database::{Access, Answered, Database};
+pub use failure::Failure;
+pub use limits::{FileLimits, abortable, limit_heap};
+pub use path::resolve;

@@ -1,0 +1,213 @@
+//! SQLite as the backend of a service: one file. Statements run one after the other. A transaction has it for itself:
+//! while it is open, statements that begin with SELECT read the state before it, and all others wait until it ends.
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+
+use edge_service::backend::{self, Answer, Backend, Limits, Opened};
+use edge_service::database::Held;
+use edge_service::error::{CallError, Kind};
+use serde::Deserialize;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::db::limit_heap;
+use crate::link::{File, Link, Place, Work};
+use crate::sql::{self, Statement, Verb};
+
+const DEFAULT_MAX_SIZE_MB: u64 = 1024;
+/// Calls at a time: they are queued for the thread that has the file, and this number keeps it busy.
+const CONCURRENCY: usize = 1_024;
+
+#[derive(Deserialize)]
+pub struct Config {
+    path: String,
+    create_if_missing: bool,
+    max_size_mb: Option<u64>,
+}
+
+pub struct Sqlite {
+    file: File,
+    /// The thread that was started last.
+    last: RefCell<Weak<Link>>,
+}
+
+impl Backend for Sqlite {
+    const SERVICE_TYPE: &'static str = "sqlite";
+
+    type Config = Config;
+    type Statement = Statement;
+    type Connection = Connection;
+    type Transaction = Transaction;
+
+    fn new(Config { path, create_if_missing, max_size_mb }: Config, limits: Limits) -> Self {
+        let Limits { memory, memory_mb, sqlite_dir, .. } = limits;
+        // The rest is for calls and their answers.
+        limit_heap((memory_mb * 1024 * 1024).saturating_sub(memory.limit()));
+        let max_size_mb = max_size_mb.unwrap_or(DEFAULT_MAX_SIZE_MB);
+        let file = File { path, creates: create_if_missing, max_size_mb, folder: sqlite_dir, memory, memory_mb };
+        Self { file, last: RefCell::default() }
+    }
+
+    fn concurrency(_: &Config) -> usize {
+        CONCURRENCY
+    }
+
+    fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
+        sql::parse(payload, in_transaction)
+    }
+
+    async fn open(&self, limit: Duration, _: impl Fn(CallError)) -> Result<Opened<Connection>, CallError> {
+        timeout(limit, self.open_file()).await.unwrap_or_else(|_| {
+            let text = format!("the backend did not answer within {} ms", limit.as_millis());
+            Err(CallError::new(Kind::Deadline, text))
+        })
+    }
+
+    /// An aborted statement ends, or the process does.
+    async fn probe(&self) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    async fn begin(held: Held<Self>) -> Result<Transaction, CallError> {
+        Transaction::begin(held).await
+    }
+}
+
+impl Sqlite {
+    async fn open_file(&self) -> Result<Opened<Connection>, CallError> {
+        // A thread that waits for a disk that does not answer is not joined by others.
+        let last = self.last.borrow().upgrade();
+        if let Some(last) = last.filter(|last| last.is_closed()) {
+            last.ended().await;
+        }
+        let failed = |error| CallError::new(Kind::Unavailable, format!("the thread for the database failed: {error}"));
+        let link = Link::start(self.file.clone()).map_err(failed)?;
+        self.last.replace(Rc::downgrade(&link));
+        let connection =
+            Rc::new(Connection { link, is_in_transaction: Cell::new(false), transaction_ended: Notify::new() });
+        let mut opened = Opened::new(connection.clone());
+        connection.link.ask(Work::Open).await?;
+        let started = Instant::now();
+        if let Answer::Rows(version) = connection.link.ask(Work::Test).await? {
+            opened.tested.message = String::from_utf8_lossy(&version).into_owned();
+        }
+        opened.tested.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
+        Ok(opened)
+    }
+}
+
+/// An open file.
+pub struct Connection {
+    link: Rc<Link>,
+    is_in_transaction: Cell<bool>,
+    transaction_ended: Notify,
+}
+
+impl Connection {
+    async fn ask(&self, statement: Statement, wants_rows: bool, place: Place) -> Result<Answer, CallError> {
+        self.link.ask(Work::Run { statement, wants_rows, place }).await
+    }
+
+    /// Waits until no transaction is open.
+    async fn without_transaction(&self) {
+        // Repeated, because another that has waited may have begun one.
+        while self.is_in_transaction.get() && !self.link.is_closed() {
+            self.transaction_ended.notified().await;
+        }
+    }
+}
+
+impl backend::Connection for Connection {
+    type Statement = Statement;
+
+    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+        if self.is_in_transaction.get() {
+            if wants_rows && statement.verb == Verb::Select {
+                return self.ask(statement, wants_rows, Place::Beside).await;
+            }
+            self.without_transaction().await;
+        }
+        self.ask(statement, wants_rows, Place::Outside).await
+    }
+
+    fn close(&self) {
+        self.link.close();
+        self.transaction_ended.notify_waiters();
+    }
+
+    async fn closed(&self) {
+        self.link.closed().await;
+    }
+}
+
+/// An open transaction.
+pub struct Transaction {
+    held: Held<Sqlite>,
+    is_over: Cell<bool>,
+}
+
+impl Transaction {
+    async fn begin(held: Held<Sqlite>) -> Result<Self, CallError> {
+        held.connection().without_transaction().await;
+        held.connection().is_in_transaction.set(true);
+        // Dropped before it has begun, it is rolled back after that.
+        let transaction = Self { held, is_over: Cell::new(false) };
+        transaction.ask(Work::Begin).await?;
+        Ok(transaction)
+    }
+
+    async fn ask(&self, work: Work) -> Result<Answer, CallError> {
+        if self.is_over.get() {
+            return Err(CallError::new(Kind::Invalid, "the transaction has ended"));
+        }
+        self.held.connection().link.ask(work).await.map_err(|error| self.held.failed(error))
+    }
+
+    /// What comes after this is asked for after the end of the transaction, too.
+    fn end(&self) {
+        if self.is_over.replace(true) {
+            return;
+        }
+        let connection = self.held.connection();
+        connection.is_in_transaction.set(false);
+        connection.transaction_ended.notify_waiters();
+    }
+
+    fn order_rollback(&self) {
+        if !self.is_over.get() {
+            self.held.connection().link.order(Work::Rollback);
+            self.end();
+        }
+    }
+}
+
+impl backend::Transaction for Transaction {
+    type Statement = Statement;
+
+    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+        self.ask(Work::Run { statement, wants_rows, place: Place::Inside }).await
+    }
+
+    async fn commit(&self) -> Result<(), CallError> {
+        // When it is aborted, the transaction is dropped.
+        let done = self.ask(Work::Commit).await;
+        if done.is_err() {
+            self.order_rollback();
+        }
+        self.end();
+        done.map(drop)
+    }
+
+    async fn rollback(&self) {
+        // When it fails, the file is closed, which has the same effect.
+        let _ = self.ask(Work::Rollback).await;
+        self.end();
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.order_rollback();
+    }
+}
