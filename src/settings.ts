@@ -165,7 +165,7 @@ export const SETTING_GROUPS = {
       512,
       64,
       1_048_576,
-      'Memory of the process of a service, MiB, besides what its program needs for itself; with more, it is ended. Half of it is for payloads of calls and unread answers: more calls are refused. The actor host has as much for payloads of sqlite services.',
+      'Memory of the process of a service, MiB, besides what its program needs for itself; with more, it is ended. Half of it is for payloads of calls and unread answers: more calls are refused. That of a sqlite service always has 1024.',
     ),
     SERVICE_ANSWER_MB: integer(
       64,

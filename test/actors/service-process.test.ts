@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync } from 'node:fs';
 import { expect } from 'chai';
 import { ServiceProcess } from '../../src/actors/service-process/service-process.js';
 
@@ -20,4 +22,44 @@ describe('a service process that cannot be started', () => {
     for (const refused of [await asked, await askedLater])
       expect(refused).to.include('the process of the service has ended').and.include(ends[0]);
   });
+
+  it('reports its end when there are no file descriptors', async () => {
+    const ends: string[] = [];
+    const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
+    const started = withoutDescriptors(() => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, listener));
+    await started.ended();
+    expect(ends).to.have.length(1);
+    expect(ends[0]).to.include('EMFILE');
+  });
 });
+
+/** Runs a function while this process cannot open files. */
+function withoutDescriptors<R>(work: () => R): R {
+  const [, soft = ''] =
+    /NOFILE +(\d+)/.exec(
+      execFileSync('prlimit', [
+        ...['--pid', String(process.pid)],
+        ...['--nofile', '--raw', '--noheadings', '--output', 'RESOURCE,SOFT'],
+      ]).toString(),
+    ) ?? [];
+  const setSoft = (limit: number | string) =>
+    execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${limit}:`]);
+  const taken: number[] = [];
+  // A low limit, so that all are taken soon.
+  setSoft(Math.max(...readdirSync('/proc/self/fd').map(Number)) + 50);
+  try {
+    takeAll(taken);
+    return work();
+  } finally {
+    for (const fd of taken) closeSync(fd);
+    setSoft(soft);
+  }
+}
+
+function takeAll(taken: number[]): void {
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'));
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EMFILE') throw thrown;
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * The process of a postgres or sqlite service for tests of drivers and actors: it is started and asked as an actor host does, and
- * called over its socket as handlers do. What only code in one process can do is done as close as handlers come to it.
+ * The process of a postgres or sqlite service for tests of drivers and actors: it is started and asked as an actor host
+ * does, and called over its socket as handlers do. What only code in one process can do is done as close as handlers come to it.
  * A call that a test aborts has a short deadline instead; an abandoned transaction is one whose connection is closed.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -26,11 +26,17 @@ import { type TempDir, tempDir } from './temp.js';
 
 type NativeType = 'postgres' | 'sqlite';
 
-/** A service, and the folder of its files. */
-interface Service<T extends NativeType> {
+/** What is not in the config of a service. */
+interface NativeOptions {
+  /** The folder that files of sqlite services must be in. */
+  readonly sqliteDir?: string | undefined;
+  /** Whether a test makes its process end: it has lost its backend then. */
+  readonly mayEnd?: boolean;
+}
+
+interface Service<T extends NativeType> extends NativeOptions {
   readonly type: T;
   readonly config: ServiceConfig<T>;
-  readonly sqliteDir?: string | undefined;
 }
 
 const SERVICE_ID = '6ba7b810-9dad-41d1-80b4-00c04fd430c8';
@@ -78,6 +84,8 @@ class NativeProcess {
   readonly #ended: Promise<void>;
   #onEnded: () => void = () => undefined;
   #isEnding = false;
+  /** Whether a test has ended it, in whatever way. */
+  #hasBeenEnded = false;
   /** Resolves when it knows that it is to end. */
   #told: Promise<unknown> | undefined;
 
@@ -176,6 +184,7 @@ class NativeProcess {
     type,
     config,
     sqliteDir,
+    mayEnd,
   }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir }> {
     const folder = await tempDir('native-service');
     const settings = { ...WORK, ...LIMITS, sqliteDir };
@@ -195,8 +204,12 @@ class NativeProcess {
         },
         onEnd: (reason) => {
           this.#end = reason;
+          if (mayEnd && !this.#isEnding) {
+            this.#hasBeenEnded = true;
+            this.#setState({ kind: 'unreachable', reason });
+          }
           // Fails the suite.
-          if (!this.#isEnding) this.#log.error({ reason }, 'the process of the service has ended');
+          else if (!this.#isEnding) this.#log.error({ reason }, 'the process of the service has ended');
           this.#settle();
           this.#onEnded();
         },
@@ -206,7 +219,8 @@ class NativeProcess {
   }
 
   #expectEnd(reason: RegExp): void {
-    if (!reason.test(this.#end ?? '')) throw new Error(`The process of the service has ended: ${this.#end}`);
+    if (!this.#hasBeenEnded && !reason.test(this.#end ?? ''))
+      throw new Error(`The process of the service has ended: ${this.#end}`);
   }
 
   #setState(state: ConnectionState): void {
@@ -394,14 +408,14 @@ function operation(name: string): CheckedOperation<Connection | Transaction> {
 }
 
 /** In place of a driver: each of its connections is a process. It has lost one when that cannot reach its backend. */
-export function nativeService<T extends NativeType>(type: T, sqliteDir?: string): NativeService<T> {
+export function nativeService<T extends NativeType>(type: T, options: NativeOptions = {}): NativeService<T> {
   return {
     type,
     concurrency: () => 1,
     operations: new Map(['query', 'execute'].map((name) => [name, operation(name)])),
     connect: async (config, context) => {
       let wasConnected = false;
-      const process: NativeProcess = new NativeProcess({ type, config, sqliteDir }, (state) => {
+      const process: NativeProcess = new NativeProcess({ type, config, ...options }, (state) => {
         if (state.kind === 'unreachable' && wasConnected)
           context.onLost(new ServiceError('unavailable', state.reason));
         if (state.kind !== 'connecting') wasConnected = state.kind === 'connected';
@@ -412,8 +426,8 @@ export function nativeService<T extends NativeType>(type: T, sqliteDir?: string)
       await process.close();
       throw new ServiceError('unavailable', 'reason' in state ? state.reason : state.kind);
     },
-    start: (config) => startActor({ type, config, sqliteDir }),
-    test: (config, timeoutMs) => tryConnection({ type, config, sqliteDir }, timeoutMs),
+    start: (config) => startActor({ type, config, ...options }),
+    test: (config, timeoutMs) => tryConnection({ type, config, ...options }, timeoutMs),
   };
 }
 

@@ -8,11 +8,11 @@ use edge_service::backend::{self, Answer, Backend, Limits, Opened};
 use edge_service::database::Held;
 use edge_service::error::{CallError, Kind};
 use serde::Deserialize;
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::db::limit_heap;
-use crate::link::{File, Link, Place, Work};
+use crate::link::{File, Link, Place, Work, closed};
 use crate::sql::{self, Statement, Verb};
 
 const DEFAULT_MAX_SIZE_MB: u64 = 1024;
@@ -84,8 +84,7 @@ impl Sqlite {
         let failed = |error| CallError::new(Kind::Unavailable, format!("the thread for the database failed: {error}"));
         let link = Link::start(self.file.clone()).map_err(failed)?;
         self.last.replace(Rc::downgrade(&link));
-        let connection =
-            Rc::new(Connection { link, is_in_transaction: Cell::new(false), transaction_ended: Notify::new() });
+        let connection = Rc::new(Connection { link, turn: Semaphore::new(1), is_in_transaction: Cell::new(false) });
         let mut opened = Opened::new(connection.clone());
         connection.link.ask(Work::Open).await?;
         let started = Instant::now();
@@ -100,40 +99,28 @@ impl Sqlite {
 /// An open file.
 pub struct Connection {
     link: Rc<Link>,
+    /// Calls and transactions have it in the order in which they have come: a call until it was asked for, a transaction
+    /// until its end.
+    turn: Semaphore,
     is_in_transaction: Cell<bool>,
-    transaction_ended: Notify,
-}
-
-impl Connection {
-    async fn ask(&self, statement: Statement, wants_rows: bool, place: Place) -> Result<Answer, CallError> {
-        self.link.ask(Work::Run { statement, wants_rows, place }).await
-    }
-
-    /// Waits until no transaction is open.
-    async fn without_transaction(&self) {
-        // Repeated, because another that has waited may have begun one.
-        while self.is_in_transaction.get() && !self.link.is_closed() {
-            self.transaction_ended.notified().await;
-        }
-    }
 }
 
 impl backend::Connection for Connection {
     type Statement = Statement;
 
     async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
-        if self.is_in_transaction.get() {
-            if wants_rows && statement.verb == Verb::Select {
-                return self.ask(statement, wants_rows, Place::Beside).await;
-            }
-            self.without_transaction().await;
-        }
-        self.ask(statement, wants_rows, Place::Outside).await
+        let is_beside = self.is_in_transaction.get() && wants_rows && statement.verb == Verb::Select;
+        let asked = {
+            let _turn = if is_beside { None } else { Some(self.turn.acquire().await.map_err(|_| closed())?) };
+            let place = if is_beside { Place::Beside } else { Place::Outside };
+            self.link.ask(Work::Run { statement, wants_rows, place })
+        };
+        asked.await
     }
 
     fn close(&self) {
         self.link.close();
-        self.transaction_ended.notify_waiters();
+        self.turn.close();
     }
 
     async fn closed(&self) {
@@ -149,7 +136,7 @@ pub struct Transaction {
 
 impl Transaction {
     async fn begin(held: Held<Sqlite>) -> Result<Self, CallError> {
-        held.connection().without_transaction().await;
+        held.connection().turn.acquire().await.map_err(|_| closed())?.forget();
         held.connection().is_in_transaction.set(true);
         // Dropped before it has begun, it is rolled back after that.
         let transaction = Self { held, is_over: Cell::new(false) };
@@ -171,7 +158,7 @@ impl Transaction {
         }
         let connection = self.held.connection();
         connection.is_in_transaction.set(false);
-        connection.transaction_ended.notify_waiters();
+        connection.turn.add_permits(1);
     }
 
     fn order_rollback(&self) {

@@ -19,10 +19,7 @@ const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool
 /** Data that a native program maps for itself, MiB, its stacks included. */
 const NATIVE_MB = 16;
 
-/**
- * MiB: a value of SQLite, and an answer, may have 64 MiB, and it holds some of both at a time. It reaches none outside of
- * this machine that could make use of less or more.
- */
+/** MiB. A value of SQLite, and an answer, may have 64, and some of both are held at a time. */
 const SQLITE_MEMORY_MB = 1024;
 
 /** The limit of memory of a service, MiB. @param memoryMb the setting */
@@ -43,6 +40,6 @@ export function programOf(type: ServiceType, id: string, memoryMb: number): Prog
   return { command: [native, id], ownMb: NATIVE_MB, writesFiles: type === 'sqlite' };
 }
 
-export function nativeProgram(name: string): string {
+function nativeProgram(name: string): string {
   return fileURLToPath(new URL(`../../../native/${name}`, import.meta.url));
 }

@@ -28,7 +28,7 @@ describe('driver sqlite: the file', () => {
   ): Promise<string> {
     const { create = true, sqliteDir } = options;
     try {
-      const service = nativeService('sqlite', sqliteDir);
+      const service = nativeService('sqlite', { sqliteDir });
       const { connection } = await connectSql(service, { path, create_if_missing: create });
       await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
       await connection.close();

@@ -334,3 +334,6 @@ fn make_room(text: &mut ResultText, bytes: usize) -> Result<(), CallError> {
         since.get_or_insert_with(Instant::now).elapsed() < MEMORY_TIMEOUT && !is_aborted()
     })
 }
+
+#[cfg(test)]
+mod tests;

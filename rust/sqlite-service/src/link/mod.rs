@@ -118,6 +118,7 @@ pub struct Link {
 
 /// One who waits, or has waited.
 enum Asker {
+    /// There is none with this number, or it has taken its answer.
     Free,
     Waits {
         ticket: Arc<Ticket>,
@@ -152,29 +153,25 @@ impl Link {
         Ok(link)
     }
 
-    /// Asks for something. To drop the future aborts it.
-    pub async fn ask(&self, work: Work) -> Result<Answer, CallError> {
-        if self.is_closed.get() {
-            return Err(closed());
-        }
-        let mut work = Some(work);
-        let mut asked: Option<Asked> = None;
-        poll_fn(|context| {
-            let Some(Asked { number, .. }) = asked else {
-                let number = work.take().map(|work| self.enter(work, context.waker().clone()));
-                asked = number.map(|number| Asked { link: self, number });
-                return Poll::Pending;
-            };
-            match &mut self.askers.borrow_mut()[number] {
-                Asker::Answered(done) => Poll::Ready(std::mem::replace(&mut done.outcome, Err(closed()))),
+    /// Asks for something, after what was asked for before. To drop the future aborts it.
+    pub fn ask(&self, work: Work) -> impl Future<Output = Result<Answer, CallError>> {
+        let asked = (!self.is_closed.get()).then(|| Asked { link: self, number: self.enter(work) });
+        poll_fn(move |context| {
+            let Some(asked) = &asked else { return Poll::Ready(Err(closed())) };
+            let asker = &mut self.askers.borrow_mut()[asked.number];
+            match asker {
                 Asker::Waits { waker, .. } if !self.is_closed.get() => {
                     waker.clone_from(context.waker());
-                    Poll::Pending
+                    return Poll::Pending;
                 }
+                Asker::Answered(_) => {}
+                _ => return Poll::Ready(Err(closed())),
+            }
+            match std::mem::replace(asker, Asker::Free) {
+                Asker::Answered(done) => Poll::Ready(done.outcome),
                 _ => Poll::Ready(Err(closed())),
             }
         })
-        .await
     }
 
     /// Has something done without waiting for it; it cannot be aborted.
@@ -188,6 +185,7 @@ impl Link {
             return;
         }
         self.outbox.borrow_mut().clear();
+        self.has_outbox.notify_one();
         for asker in self.askers.borrow().iter() {
             if let Asker::Waits { ticket, waker } = asker {
                 ticket.abort();
@@ -223,9 +221,9 @@ impl Link {
         }
     }
 
-    fn enter(&self, work: Work, waker: Waker) -> usize {
+    fn enter(&self, work: Work) -> usize {
         let ticket = Arc::new(Ticket::default());
-        let asker = Asker::Waits { ticket: ticket.clone(), waker };
+        let asker = Asker::Waits { ticket: ticket.clone(), waker: Waker::noop().clone() };
         let mut askers = self.askers.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or(askers.len());
         match askers.get_mut(number) {
@@ -246,10 +244,10 @@ impl Link {
 
     /// Sends the requests of each turn: this is woken by the first of them, and runs after all that is ready then.
     async fn send(self: Rc<Self>) {
-        while !self.is_closed.get() {
-            tokio::select! {
-                () = self.has_outbox.notified() => {}
-                () = self.ended() => return,
+        loop {
+            self.has_outbox.notified().await;
+            if self.is_closed.get() {
+                return;
             }
             let mut outbox = self.outbox.borrow_mut();
             let mut inbox = self.shared.inbox();
@@ -329,6 +327,6 @@ impl Drop for Asked<'_> {
     }
 }
 
-fn closed() -> CallError {
+pub fn closed() -> CallError {
     CallError::new(Kind::Unavailable, "the database was closed")
 }

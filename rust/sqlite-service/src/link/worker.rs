@@ -8,7 +8,7 @@ use edge_service::backend::Answer;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::MemoryBudget;
 
-use super::{Done, Place, Request, Shared, Work, lock};
+use super::{Done, Place, Request, Shared, Work, closed, lock};
 use crate::db::{Access, Answered, Database, Failure, FileLimits, abortable, resolve};
 
 /// Answers are sent in batches; the longest delay of one by the statements after it, and the bytes of a batch.
@@ -123,7 +123,6 @@ impl Worker {
             self.opened = Some(Opened::open(&self.file)?);
             return Ok(NOTHING);
         }
-        let closed = || CallError::new(Kind::Unavailable, "the database was closed");
         let opened = self.opened.as_mut().ok_or_else(closed)?;
         opened.answer(&self.file, work).map_err(|failure| {
             opened.has_full_wal |= opened.limits.is_wal_full();

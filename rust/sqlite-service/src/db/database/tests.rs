@@ -1,0 +1,71 @@
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+use super::*;
+
+/// A database in a folder of its own.
+fn with_database(name: &str, work: impl FnOnce(&mut Database)) {
+    let folder: PathBuf = env::temp_dir().join(format!("{name}-{}", process::id()));
+    fs::create_dir(&folder).unwrap();
+    let memory = Arc::new(MemoryBudget::new(1_000_000_000));
+    let mut database = Database::open(&folder.join("main.db"), Access::Create, 1024, memory).unwrap();
+    work(&mut database);
+    drop(database);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+fn query(database: &mut Database, sql: &str) -> Result<String, Failure> {
+    let statement = sql::parse(format!(r#"{{"sql": "{sql}"}}"#).as_bytes(), false)?;
+    match database.run(&statement, true, false)? {
+        (Answer::Rows(json), _) => Ok(String::from_utf8(json).unwrap()),
+        (Answer::Affected { .. }, _) => panic!("no rows"),
+    }
+}
+
+#[test]
+fn it_is_rolled_back_when_a_statement_has_left_a_transaction_open() {
+    with_database("left-open", |database| {
+        query(database, "CREATE TABLE t (a)").unwrap();
+        database.control("BEGIN").unwrap();
+        let Err(Failure::Call(error)) = query(database, "INSERT INTO t VALUES (1)") else { panic!("no error") };
+        assert!(error.kind == Kind::Invalid && error.message.contains("left a transaction open"));
+        assert!(!database.is_in_transaction());
+        query(database, "INSERT INTO t VALUES (2)").unwrap();
+        assert!(query(database, "SELECT a FROM t").unwrap().contains(r#""rows":[[2]]"#));
+    });
+}
+
+#[test]
+fn it_attaches_no_file_but_those_without_a_name() {
+    with_database("attach", |database| {
+        let error = database.control("ATTACH 'other.db' AS other").unwrap_err();
+        assert!(matches!(error, Failure::Sqlite { message, .. } if message.contains("not authorized")));
+        query(database, "VACUUM").unwrap();
+    });
+}
+
+#[test]
+fn reads_share_a_transaction_until_another_statement() {
+    with_database("snapshot", |database| {
+        query(database, "CREATE TABLE t (a)").unwrap();
+        database.share_snapshots();
+        query(database, "SELECT * FROM t").unwrap();
+        assert!(database.has_snapshot && !database.connection.is_autocommit() && !database.is_in_transaction());
+        query(database, "INSERT INTO t VALUES (1)").unwrap();
+        assert!(!database.has_snapshot && database.connection.is_autocommit());
+        query(database, "SELECT * FROM t").unwrap();
+        database.end_snapshot().unwrap();
+        assert!(database.connection.is_autocommit());
+    });
+}
+
+#[test]
+fn long_texts_are_written_in_pieces() {
+    with_database("pieces", |database| {
+        for (written, text) in [("'é'", "é"), ("'😀'", "😀"), ("char(1)", "\u{1}"), ("char(34)", "\"")] {
+            let json = query(database, &format!("SELECT replace(hex(zeroblob(50000)), '00', {written})")).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(json["rows"][0][0].as_str().unwrap(), text.repeat(50_000));
+        }
+    });
+}
