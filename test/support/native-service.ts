@@ -1,6 +1,7 @@
 /**
  * The process of a postgres or sqlite service for tests of drivers and actors: it is started and asked as an actor host
- * does, and called over its socket as handlers do. What only code in one process can do is done as close as handlers come to it.
+ * does, and called over its socket as handlers do. What only code in one process can do is done as close as handlers
+ * come to it.
  * A call that a test aborts has a short deadline instead; an abandoned transaction is one whose connection is closed.
  */
 import { mkdir, writeFile } from 'node:fs/promises';

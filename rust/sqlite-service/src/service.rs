@@ -99,8 +99,8 @@ impl Sqlite {
 /// An open file.
 pub struct Connection {
     link: Rc<Link>,
-    /// Calls and transactions have it in the order in which they have come: a call until it was asked for, a transaction
-    /// until its end.
+    /// Calls and transactions have it in the order in which they have come: a call until it was asked for, a
+    /// transaction until its end.
     turn: Semaphore,
     is_in_transaction: Cell<bool>,
 }

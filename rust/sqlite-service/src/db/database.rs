@@ -103,8 +103,8 @@ impl Database {
         !self.connection.is_autocommit() && !self.has_snapshot
     }
 
-    /// Until `end_snapshot`, SELECT statements that follow each other run in one read transaction: to lock the file costs
-    /// as much as to read a row, and one lock serves them all.
+    /// Until `end_snapshot`, SELECT statements that follow each other run in one read transaction: to lock the file
+    /// costs as much as to read a row, and one lock serves them all.
     pub fn share_snapshots(&mut self) {
         self.shares_snapshots = true;
     }
