@@ -1,6 +1,7 @@
 /** Reads OpenAPI documents from untrusted text. */
 import { storable } from '../../util/text.js';
 import { type Warn, Warnings } from '../warnings.js';
+import { convertSwagger } from './convert-swagger.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
 import { descriptionFrom, readOperations } from './operations.js';
@@ -47,18 +48,14 @@ async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Pr
   const warn = warnings.add;
   if (!isObject(parsed)) throw documentError('/', 'is not an OpenAPI document: it has no members');
   const files = await OtherFiles.load(parsed, bundle);
-  const document = parsed;
-  if (own(document, 'swagger') !== undefined) {
-    throw documentError(
-      '/swagger',
-      'Swagger 2.0 cannot be imported; convert it to OpenAPI 3, for example with swagger2openapi',
-    );
-  }
-  const specification = versionOf(document, warn);
-  requirePaths(document, limits.operations);
-  const scan = scanDocument(document);
-  warnings.addEach('flaws', flawsOf(document, specification), (flaw) => flaw);
-  const references = new References(document, scan, files, warn);
+  const specification = versionOf(parsed, warn);
+  requirePaths(parsed, limits.operations);
+  const scan = scanDocument(parsed);
+  warnings.addEach('flaws', flawsOf(parsed, specification), (flaw) => flaw);
+  const isSwagger = specification === '2.0';
+  const document = isSwagger ? convertSwagger(parsed, new References(parsed, scan, files), warn) : parsed;
+  const references = new References(document, isSwagger ? scanDocument(document) : scan, files);
+  references.check(warn);
 
   const { title, version, description } = readInfo(document, warn);
   const basePath = basePathOf(document, warn);
@@ -72,6 +69,12 @@ async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Pr
 }
 
 function versionOf(document: JsonObject, warn: Warn): SpecificationVersion {
+  const swagger = own(document, 'swagger');
+  if (swagger !== undefined) {
+    // Without quotes, 2.0 is the number 2.
+    if (swagger === 2 || swagger === '2.0') return '2.0';
+    throw documentError('/swagger', `must be "2.0", not ${shortened(JSON.stringify(swagger))}`);
+  }
   const version = own(document, 'openapi');
   if (version === undefined) {
     throw documentError(

@@ -24,13 +24,16 @@ export class References {
   readonly #files: OtherFiles;
   readonly #targets = new Map<string, Position>();
 
-  /** @param warn called for each target that cannot be found: only what needs it cannot be read */
-  constructor(root: unknown, scan: DocumentScan, files: OtherFiles, warn: Warn) {
+  constructor(root: unknown, scan: DocumentScan, files: OtherFiles) {
     this.#root = root;
     this.#scan = scan;
     this.#files = files;
+  }
+
+  /** Follows all references. @param warn called for those without a target: what needs them cannot be read */
+  check(warn: Warn): void {
     // Resolving a reference into an extension or another file may add to this list.
-    for (const { target, file, location } of scan.references) {
+    for (const { target, file, location } of this.#scan.references) {
       try {
         this.#resolveTarget(target, file, location, 0);
       } catch (thrown) {
@@ -50,7 +53,7 @@ export class References {
     return this.#follow({ value, isMap: false, isExtension: false, file }, location, 0).value;
   }
 
-  /** Like `resolve`, but undefined when there is no target: the constructor has warned of it. */
+  /** Like `resolve`, but undefined when there is no target, of which `check` warns. */
   find(value: unknown): unknown {
     try {
       return this.resolve(value, '');

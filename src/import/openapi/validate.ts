@@ -12,7 +12,7 @@ import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from '.
 const MAX_FLAWS = 10_000;
 
 const OPTIONS = { allErrors: true, strict: false, validateFormats: false, logger: false } as const;
-const SCHEMAS = { '3.0': openapi.v3, '3.1': openapi.v31, '3.2': openapi.v32 } as const;
+const SCHEMAS = { '2.0': openapi.v2, '3.0': openapi.v3, '3.1': openapi.v31, '3.2': openapi.v32 } as const;
 
 export type SpecificationVersion = keyof typeof SCHEMAS;
 
@@ -33,20 +33,26 @@ export function flawsOf(document: JsonObject, version: SpecificationVersion): re
 
 function compile(version: SpecificationVersion): ValidateFunction {
   const schema = simplified(SCHEMAS[version]) as SchemaObject;
-  return (version === '3.0' ? new AjvDraft4.default(OPTIONS) : new Ajv2020(OPTIONS)).compile(schema);
+  return (version < '3.1' ? new AjvDraft4.default(OPTIONS) : new Ajv2020(OPTIONS)).compile(schema);
 }
 
 /** Documents that each have one part of the document in its place, and are valid otherwise. */
 function* partsOf(document: JsonObject, version: SpecificationVersion): Generator<JsonObject> {
-  const { paths, components, ...rest } = document;
+  const frame = {
+    ...(version === '2.0' ? { swagger: version } : { openapi: `${version}.0` }),
+    ...{ info: { title: '', version: '' }, paths: {} },
+  };
+  // The rest is small.
+  const container = version === '2.0' ? 'definitions' : 'components';
+  const { paths, [container]: named, ...rest } = document;
   yield { ...rest, paths: {} };
-  const frame = { openapi: `${version}.0`, info: { title: '', version: '' }, paths: {} };
   for (const [path, item] of entriesOf(paths)) yield { ...frame, paths: { [path]: item } };
-  if (components !== undefined && !isObject(components)) yield { ...frame, components };
-  for (const [kind, named] of entriesOf(components)) {
-    if (!isObject(named)) yield { ...frame, components: { [kind]: named } };
-    for (const [name, value] of entriesOf(named))
-      yield { ...frame, components: { [kind]: { [name]: value } } };
+  if (named !== undefined && !isObject(named)) yield { ...frame, [container]: named };
+  for (const [key, value] of entriesOf(named)) {
+    if (version === '2.0' || !isObject(value)) yield { ...frame, [container]: { [key]: value } };
+    else
+      for (const [name, one] of Object.entries(value))
+        yield { ...frame, [container]: { [key]: { [name]: one } } };
   }
 }
 
@@ -71,12 +77,13 @@ function simplified(schema: unknown): unknown {
   return copy;
 }
 
+/** The schemas of references, in 3.0 and 2.0. */
+const REFERENCES: readonly unknown[] = ['#/definitions/Reference', '#/definitions/jsonReference'];
 const IS_REFERENCE = { type: 'object', required: ['$ref'] };
 
 /** The schema that is the alternative to a reference. */
 function besideReference(alternatives: unknown): unknown {
-  const isReference = (schema: unknown) =>
-    isObject(schema) && own(schema, '$ref') === '#/definitions/Reference';
+  const isReference = (schema: unknown) => isObject(schema) && REFERENCES.includes(own(schema, '$ref'));
   const [first, second, ...more] = itemsOf(alternatives);
   if (more.length > 0) return undefined;
   if (isReference(first)) return second;
