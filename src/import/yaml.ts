@@ -1,5 +1,7 @@
 /** Parses untrusted YAML 1.2 in time linear to its length. */
 import {
+  Composer,
+  type CST,
   type Document,
   isMap,
   isNode,
@@ -8,8 +10,6 @@ import {
   Lexer,
   LineCounter,
   Parser,
-  parseDocument,
-  visit,
 } from 'yaml';
 import { toError } from '../errors.js';
 
@@ -44,23 +44,24 @@ export class YamlError extends Error {
 
 /** @throws YamlError */
 export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
-  if (isDeeperThan(limits.depth, text)) {
-    throw new YamlError(`is nested more than ${limits.depth} levels deep`);
-  }
   const lines = new LineCounter();
   const locationAt = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return `line ${line}, column ${col}`;
   };
-  const document = parseDocument(text, {
+  const tokens = tokensOf(text, limits.depth, lines);
+  const composer = new Composer({
     // `<<: *base` is YAML 1.1, but common.
     merge: true,
-    lineCounter: lines,
     prettyErrors: false,
     logLevel: 'error',
     // The check of the library takes quadratic time; `duplicateKey` replaces it.
     uniqueKeys: false,
   });
+  // A text without content is a document too.
+  const [document, another] = composer.compose(tokens, true, text.length);
+  if (!document) return { value: undefined, locationOf: () => locationAt(0) };
+  if (another) throw new YamlError('has multiple documents', locationAt(another.range[0]));
   const [error] = document.errors;
   if (error) {
     throw new YamlError(`is not YAML: ${error.message}`, locationAt(error.pos[0]), { cause: error });
@@ -76,17 +77,19 @@ export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
 }
 
 /**
- * Measures the depth without recursion. Called before the text is composed, because the composer of the library
- * recurses, and V8 aborts the process on a stack overflow while it compiles a regular expression.
+ * The concrete syntax, parsed without recursion up to a limit of its depth. It is composed only after that, because the
+ * composer of the library recurses, and V8 aborts the process on a stack overflow while it compiles a regular expression.
  */
-function isDeeperThan(levels: number, text: string): boolean {
-  const parser = new Parser();
+function tokensOf(text: string, levels: number, lines: LineCounter): readonly CST.Token[] {
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
   for (const lexeme of new Lexer().lex(text)) {
-    // The parser only advances when its tokens are consumed.
-    for (const _ of parser.next(lexeme));
-    if (parser.stack.length > levels) return true;
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    if (parser.stack.length > levels) throw new YamlError(`is nested more than ${levels} levels deep`);
   }
-  return false;
+  tokens.push(...parser.end());
+  return tokens;
 }
 
 function toData(document: Document, aliases: number): unknown {
@@ -102,25 +105,23 @@ function toData(document: Document, aliases: number): unknown {
 }
 
 function duplicateKey(document: Document): { key: string; offset: number } | undefined {
-  let found: { key: string; offset: number } | undefined;
-  visit(document, {
-    Map(_, { items }) {
-      const seen = new Set<string>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        // Keys become strings in the resulting object.
-        const text = String(key.value);
-        // A map may have several merge keys.
-        if (seen.has(text) && text !== '<<') {
-          found = { key: text, offset: key.range?.[0] ?? 0 };
-          return visit.BREAK;
-        }
-        seen.add(text);
-      }
-      return undefined;
-    },
-  });
-  return found;
+  const pending: unknown[] = [document.contents];
+  while (pending.length > 0) {
+    const node = pending.pop();
+    if (isSeq(node)) for (const item of node.items) pending.push(item);
+    if (!isMap(node)) continue;
+    const seen = new Set<string>();
+    for (const { key, value } of node.items) {
+      pending.push(value);
+      if (!isScalar(key)) continue;
+      // Keys become strings in the resulting object.
+      const text = String(key.value);
+      // A map may have several merge keys.
+      if (seen.has(text) && text !== '<<') return { key: text, offset: key.range?.[0] ?? 0 };
+      seen.add(text);
+    }
+  }
+  return undefined;
 }
 
 /** Offset of the value at a path of keys; of the last key that exists when the path is incomplete. */
