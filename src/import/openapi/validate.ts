@@ -102,20 +102,37 @@ function hasTextItems(schema: JsonObject): boolean {
   return isObject(items) && own(items, 'type') === 'string';
 }
 
-const COMBINING = ['oneOf', 'anyOf', 'if'];
+const ALTERNATIVES = ['oneOf', 'anyOf'];
+const COMBINING = [...ALTERNATIVES, 'if'];
+/** Errors of one part: a hostile one has any number, and they are compared with each other. */
+const MAX_ERRORS = 200;
 
-/** One error for each place: the first, and none that only says that a place within is wrong. */
-function essential(errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const places = new Map<string, ErrorObject>();
-  const outer = new Set<string>();
-  for (const error of errors.filter(({ keyword }) => !COMBINING.includes(keyword))) {
-    const path = pathOf(error);
-    if (!places.has(path)) places.set(path, error);
-    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
-      outer.add(path.slice(0, at));
+/**
+ * One error for each place: the first, and none that only says that a place within is wrong. Of alternatives that all
+ * fail, those that fail at once are not meant.
+ */
+function essential(all: readonly ErrorObject[]): readonly ErrorObject[] {
+  const errors = all.slice(0, MAX_ERRORS).map((error) => ({ error, path: pathOf(error) }));
+  const kept = new Set(errors.filter(({ error }) => !COMBINING.includes(error.keyword)));
+  for (const { error, path } of errors.filter(({ error }) => ALTERNATIVES.includes(error.keyword))) {
+    const within = [...kept].filter((one) => one.path.startsWith(`${path}/`));
+    const deepest = Math.max(...within.map((one) => depthOf(one.path)));
+    for (const one of within) if (depthOf(one.path) < deepest) kept.delete(one);
+    if (within.length === 0) kept.add({ error, path });
   }
-  const found = [...places].filter(([path]) => !outer.has(path)).map(([, error]) => error);
-  return found.length > 0 ? found : errors.slice(0, 1);
+  const places = new Map<string, ErrorObject>();
+  for (const { error, path } of kept) if (!places.has(path)) places.set(path, error);
+  const outer = new Set([...places.keys()].flatMap(pathsAround));
+  return [...places].filter(([path]) => !outer.has(path)).map(([, error]) => error);
+}
+
+function depthOf(path: string): number {
+  return path.split('/').length;
+}
+
+function pathsAround(path: string): readonly string[] {
+  const keys = path.split('/');
+  return keys.slice(0, -1).map((_, at) => keys.slice(0, at + 1).join('/'));
 }
 
 /** The JSON pointer of the value that is wrong: a member that must not be there is one itself. */

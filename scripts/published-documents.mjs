@@ -1,0 +1,38 @@
+/**
+ * The published OpenAPI documents that the tests import: `test/import/documents/published.json` lists the packages that
+ * have them, with the hashes of these. They are unpacked into the cache, each into a folder named by its hash.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fail, ROOT, run, step } from './prepare.mjs';
+
+/** @param cache folder; `test/support/server-cache.ts` locates the documents in it */
+export async function ensurePublishedDocuments(cache) {
+  const packages = JSON.parse(readFileSync(`${ROOT}test/import/documents/published.json`, 'utf8'));
+  mkdirSync(join(cache, 'documents'), { recursive: true });
+  for (const { source, url, sha256 } of packages) {
+    const unpacked = join(cache, 'documents', sha256);
+    if (existsSync(unpacked)) continue;
+    step(`Downloading ${source}`);
+    const folder = mkdtempSync(join(cache, 'build-'));
+    const problem = await unpack(url, sha256, folder).catch((error) => String(error.cause ?? error));
+    // Another run may have been faster.
+    if (problem === undefined && !existsSync(unpacked)) renameSync(join(folder, 'content'), unpacked);
+    rmSync(folder, { recursive: true, force: true });
+    if (problem !== undefined) fail(`${url} could not be had: ${problem}`);
+  }
+}
+
+/** Resolves with a problem, if there is one. */
+async function unpack(url, sha256, folder) {
+  const response = await fetch(url);
+  if (!response.ok) return `the registry answers ${response.status}`;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) return 'its hash is another one';
+  writeFileSync(join(folder, 'package.tar.gz'), bytes);
+  mkdirSync(join(folder, 'content'));
+  // All of its files are in one folder.
+  const options = ['-xzf', 'package.tar.gz', '-C', 'content', '--strip-components=1', '--no-same-owner'];
+  return (await run('tar', options, { cwd: folder })) === 0 ? undefined : 'tar said why above';
+}
