@@ -17,7 +17,7 @@ export const WARNING_KINDS = {
   routes: 'operations of one route',
   names: 'operations with other names',
   servers: 'ignored servers',
-  parameters: 'path parameters that do not match their description',
+  parameters: 'remarks about parameters',
   styles: 'parameters in styles that they cannot have',
   bodies: 'bodies that are not parsed',
   descriptions: 'changed descriptions',

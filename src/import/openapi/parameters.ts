@@ -34,7 +34,7 @@ export class Parameters {
    * The parameters of one operation: its own, and those of its path item that it does not override.
    * @param label the operation, for messages
    * @param warn called for path parameters that do not match the path, and for styles that cannot be
-   * @throws AppError invalid_spec
+   * @throws SpecError
    */
   read(
     label: string,
@@ -43,7 +43,9 @@ export class Parameters {
     operation: JsonObject,
     warn: Warn,
   ): readonly Parameter[] {
-    const merged = [...new Map([...this.#list(item, label), ...this.#list(operation, label)]).values()];
+    const merged = [
+      ...new Map([...this.#list(item, label, warn), ...this.#list(operation, label, warn)]).values(),
+    ];
     const described = merged.filter((parameter) => parameter.in === 'path');
     const inPath = pathParameters(path, described);
     for (const { name } of difference(described, inPath)) {
@@ -72,14 +74,14 @@ export class Parameters {
   }
 
   /** The list of an operation or a path item, by location and name. */
-  #list(holder: JsonObject, label: string): ReadonlyMap<string, Parameter> {
+  #list(holder: JsonObject, label: string, warn: Warn): ReadonlyMap<string, Parameter> {
     const items = itemsOf(own(holder, 'parameters'));
-    const list = this.#lists.get(items) ?? this.#readList(items, label);
+    const list = this.#lists.get(items) ?? this.#readList(items, label, warn);
     this.#lists.set(items, list);
     return list;
   }
 
-  #readList(items: readonly unknown[], label: string): ReadonlyMap<string, Parameter> {
+  #readList(items: readonly unknown[], label: string, warn: Warn): ReadonlyMap<string, Parameter> {
     const parameters = new Map<string, Parameter>();
     items.forEach((item, at) => {
       const location = `${label}: parameters/${at}`;
@@ -88,13 +90,12 @@ export class Parameters {
       // Header names are case-insensitive.
       const name = parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name;
       const key = `${parameter.in} ${name}`;
-      if (parameters.has(key)) {
-        throw specError(
-          location,
-          `duplicate ${parameter.in} parameter "${shortened(name)}"; remove one of them`,
+      if (!parameters.has(key)) parameters.set(key, parameter);
+      else
+        warn(
+          'parameters',
+          `${location}: a second ${parameter.in} parameter "${shortened(name)}" is left out`,
         );
-      }
-      parameters.set(key, parameter);
     });
     return parameters;
   }

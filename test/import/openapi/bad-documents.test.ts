@@ -167,6 +167,16 @@ describe('OpenAPI: reads, with a warning', () => {
     ]);
   });
 
+  it('the first of parameters with one name', async () => {
+    const parameter = { name: 'x', in: 'query', schema: { type: 'integer' } };
+    const second = { ...parameter, schema: { type: 'string' } };
+    const { operations, warnings } = await read(
+      withPaths({ '/a': { get: operation({ parameters: [parameter, second] }) } }),
+    );
+    expect(operations[0]?.parameters.map(({ name, type }) => [name, type])).to.deep.equal([['x', 'integer']]);
+    expect(warnings).to.deep.equal(['GET /a: parameters/1: a second query parameter "x" is left out']);
+  });
+
   it('texts that cannot be stored', async () => {
     for (const summary of ['a\0b', 'a\ud800b']) {
       const { operations, warnings } = await read(withPaths({ '/a': { get: operation({ summary }) } }));
