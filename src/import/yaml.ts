@@ -78,7 +78,8 @@ export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
 
 /**
  * The concrete syntax, parsed without recursion up to a limit of its depth. It is composed only after that, because the
- * composer of the library recurses, and V8 aborts the process on a stack overflow while it compiles a regular expression.
+ * composer of the library recurses, and V8 aborts the process on a stack overflow while it compiles a regular
+ * expression.
  */
 function tokensOf(text: string, levels: number, lines: LineCounter): readonly CST.Token[] {
   lines.addNewLine(0);
