@@ -263,6 +263,31 @@ paths:
       expect(await codeOf(add)).not.to.include('page');
     });
 
+    it('lists the first warnings of each kind, and all of them later', async () => {
+      const many = Object.fromEntries(
+        Array.from({ length: 60 }, (_, at) => [`/p${at}`, { get: {}, head: {} }]),
+      );
+      const answer = await post({ spec: spec(many), domain: host });
+      const { import_id } = expectData<{ import_id: string }>(answer);
+      expect(warningsOf(answer)).to.have.length(51);
+      expect(warningsOf(answer)[50]).to.equal('… and 10 more operations that are left out');
+      const imported = expectData<{ warnings: string[] }>(await api.get(`/api/imports/${import_id}`));
+      expect(imported.warnings).to.have.length(60);
+      expect(imported.warnings.at(-1)).to.match(/^HEAD \/p59: left out/);
+    });
+
+    it('has endpoints of two paths that match the same requests, of different methods', async () => {
+      const paths = { '/x/{a}': { get: {} }, '/x/{b}': { get: {}, post: {} } };
+      const answer = await post({ spec: spec(paths), domain: host });
+      const { endpoints: made } = expectData<Imported>(answer);
+      expect(made.map(({ name }) => name)).to.deep.equal(['GET /x/{a}', 'POST /x/{b}']);
+      expect(warningsOf(answer)).to.deep.equal([
+        'Left out, because an earlier operation matches the same requests: GET /x/{b} (like GET /x/{a})',
+      ]);
+      const again = expectData<Imported>(await post({ spec: spec(paths), domain: host }));
+      expect(again.endpoints_created).to.equal(0);
+    });
+
     it('names the endpoints the document has lost, the first of many', async () => {
       await importing(spec(SHOP));
       const some = await post({ spec: spec({ '/items': SHOP['/items'] }), domain: host });

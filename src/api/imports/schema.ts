@@ -14,7 +14,9 @@ const collectionId = { ...Id, description: 'Existing collection to add the endpo
 /** A boolean query parameter. */
 const Flag = (description: string) => Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
 
-export const Spec = Type.String({ description: 'Text of an OpenAPI 3.0 or 3.1 document, YAML or JSON' });
+export const Spec = Type.String({
+  description: 'Text of a document of OpenAPI 3 or Swagger 2.0, YAML or JSON',
+});
 
 export const OpenApiImport = Type.Object({
   domain: Domain,
