@@ -1,7 +1,6 @@
 /** Reads OpenAPI documents from untrusted text. */
 import { storable } from '../../util/text.js';
 import { type Warn, Warnings } from '../warnings.js';
-import { convertSwagger } from './convert-swagger.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
 import { descriptionFrom, readOperations } from './operations.js';
@@ -52,9 +51,10 @@ async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Pr
   requirePaths(parsed, limits.operations);
   const scan = scanDocument(parsed);
   warnings.addEach('flaws', flawsOf(parsed, specification), (flaw) => flaw);
+  const original = new References(parsed, scan, files);
   const isSwagger = specification === '2.0';
-  const document = isSwagger ? convertSwagger(parsed, new References(parsed, scan, files), warn) : parsed;
-  const references = new References(document, isSwagger ? scanDocument(document) : scan, files);
+  const document = isSwagger ? await converted(parsed, original, warn) : parsed;
+  const references = isSwagger ? new References(document, scanDocument(document), files) : original;
   references.check(warn);
 
   const { title, version, description } = readInfo(document, warn);
@@ -66,6 +66,12 @@ async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Pr
     throw documentError('/paths', `has no operation that can be imported${shown && `: ${shown}`}`);
   }
   return { title, version, description, basePath, operations, warnings: warnings.list() };
+}
+
+async function converted(document: JsonObject, references: References, warn: Warn): Promise<JsonObject> {
+  // Only loaded for such a document.
+  const { convertSwagger } = await import('./convert-swagger.js');
+  return convertSwagger(document, references, warn);
 }
 
 function versionOf(document: JsonObject, warn: Warn): SpecificationVersion {
