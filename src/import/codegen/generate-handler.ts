@@ -1,7 +1,7 @@
 /**
  * Generates the Rust source of a new endpoint from its OpenAPI operation: a handler that parses the request, checks its
- * types and enums, and answers 501. Documents are untrusted input: their text enters the source only through `rust-text.ts` and
- * `rust-names.ts`.
+ * types and enums, and answers 501. Documents are untrusted input: their text enters the source only through
+ * `rust-text.ts` and `rust-names.ts`.
  */
 import { MAX_ROUTE_LENGTH } from '../../model/route-pattern.js';
 import type { Operation, Parameter } from '../openapi/document.js';

@@ -4,23 +4,15 @@ import type { RustConstants } from './rust-constants.js';
 import { pascalCase } from './rust-names.js';
 import { stringLiteral } from './rust-text.js';
 
-/** A longer enum would take longer to compile than it is worth: its values are checked against a list. */
+/** More variants, of one enum or all, would take long to compile: further texts are checked against a list. */
 const MAX_VARIANTS = 40;
-/** Generated source has to stay editable by hand: with more or longer texts, values are not checked. */
-const MAX_TEXTS = 1_000;
-const MAX_TEXT_LENGTH = 256;
-
-/** The texts that a value may be, if they can be checked. */
-export function checkable(allowed: readonly string[] | undefined): readonly string[] | undefined {
-  const isSmall = allowed !== undefined && allowed.length > 0 && allowed.length <= MAX_TEXTS;
-  return isSmall && allowed.every((text) => text.length <= MAX_TEXT_LENGTH) ? allowed : undefined;
-}
-
+const MAX_TOTAL_VARIANTS = 400;
 /** The enums of one body. */
 export class RustEnums {
   readonly #constants: RustConstants;
   readonly #names = new Set(['Body']);
   readonly #definitions: string[][] = [];
+  #variants = 0;
 
   constructor(constants: RustConstants) {
     this.#constants = constants;
@@ -33,16 +25,21 @@ export class RustEnums {
   /** The type of a member, or of its items; undefined when it may be any text. */
   typeOf({ name, type, allowed }: Member): string | undefined {
     const isText = type === 'string' || type === 'array';
-    const texts = isText ? checkable(allowed) : undefined;
-    if (texts === undefined) return undefined;
+    if (!isText || allowed === undefined || !this.#constants.reserve(allowed)) return undefined;
     // The prefix keeps it apart from all names of the SDK.
     const rustName = unique(`Body${pascalCase(name)}`, this.#names);
     this.#definitions.push(
-      texts.length <= MAX_VARIANTS
-        ? enumOf(rustName, texts)
-        : checkedText(rustName, this.#constants.define(name, texts)),
+      this.#canBeEnum(allowed.length)
+        ? enumOf(rustName, allowed)
+        : checkedText(rustName, this.#constants.define(name, allowed)),
     );
     return rustName;
+  }
+
+  #canBeEnum(variants: number): boolean {
+    if (variants > MAX_VARIANTS || this.#variants + variants > MAX_TOTAL_VARIANTS) return false;
+    this.#variants += variants;
+    return true;
   }
 }
 

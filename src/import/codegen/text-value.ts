@@ -1,7 +1,6 @@
 /** Reads values that are sent as text, in the styles of OpenAPI, with `Pairs` and `Values` of the SDK. */
 import type { TextValue, ValueType } from '../openapi/document.js';
 import type { RustConstants } from './rust-constants.js';
-import { checkable } from './rust-enum.js';
 import { stringLiteral } from './rust-text.js';
 import { textType } from './rust-types.js';
 
@@ -35,8 +34,9 @@ export function textCode(value: TextValue, source: TextSource, constants: RustCo
   const inner = typeWithin(shape, value);
   const type = required ? inner : `Option<${inner}>`;
   const note = isRaw ? { note: 'The raw text.' } : {};
-  const allowed = isRaw || inner.includes('HashMap') ? undefined : checkable(value.allowed);
-  const checked = allowed === undefined ? '' : `.one_of(${constants.slice(name, allowed)})?`;
+  const { allowed } = value;
+  const isChecked = allowed !== undefined && !isRaw && shape !== 'object' && constants.reserve(allowed);
+  const checked = isChecked ? `.one_of(${constants.slice(name, allowed)})?` : '';
   if (shape === 'one' && checked === '') {
     const plain = plainText(value, source, inner);
     if (plain !== undefined) return { ...plain, ...note };
@@ -107,9 +107,9 @@ function valuesOfPairs(
   if (shape === 'one') return values;
   if (style === 'deepObject') return `${variable}.deep_${shape}(${key})`;
   if (shape === 'object' && style === 'form' && explode) {
-    return memberNames === undefined
-      ? `${variable}.other_members(${key}, ${constants.slice(name, others)})`
-      : `${variable}.members(${key}, ${constants.slice(name, memberNames)})`;
+    return memberNames !== undefined && constants.reserve(memberNames)
+      ? `${variable}.members(${key}, ${constants.slice(name, memberNames)})`
+      : `${variable}.other_members(${key}, ${constants.slice(name, constants.reserve(others) ? others : [])})`;
   }
   if (style === 'spaceDelimited' || style === 'pipeDelimited') {
     return shape === 'list' && explode ? values : `${values}.split('${SEPARATORS[style]}')`;

@@ -20,6 +20,7 @@ export class Schemas {
   readonly #kinds = new Map<JsonObject, Kind>();
   readonly #members = new Map<JsonObject, readonly Member[]>();
   readonly #properties = new Map<JsonObject, ReadonlyMap<string, unknown>>();
+  readonly #enumTexts = new Map<readonly unknown[], readonly string[]>();
   #visits = 0;
 
   /** Clients do not send read-only members. */
@@ -64,9 +65,11 @@ export class Schemas {
     const type = this.typeOf(schema);
     const one = type === 'array' ? this.#itemsIn(schema) : schema;
     if (this.typeOf(one) !== 'string') return undefined;
-    const values = itemsOf(this.#enumIn(one)).filter((value) => value !== null);
-    const texts = values.filter((value) => typeof value === 'string');
-    return texts.length > 0 && texts.length === values.length ? [...new Set(texts)] : undefined;
+    const values = itemsOf(this.#enumIn(one));
+    if (values.length === 0) return undefined;
+    const texts = this.#enumTexts.get(values) ?? textsOf(values);
+    this.#enumTexts.set(values, texts);
+    return texts.length > 0 ? texts : undefined;
   }
 
   /** The members of an object that clients send, in the order of the document. */
@@ -208,6 +211,12 @@ export class Schemas {
       throw documentError('/components/schemas', 'reference each other in too many ways');
     }
   }
+}
+
+/** The values of an enum, if all of them are texts or null. */
+function textsOf(values: readonly unknown[]): readonly string[] {
+  const texts = values.filter((value) => typeof value === 'string');
+  return values.every((value) => value === null || typeof value === 'string') ? [...new Set(texts)] : [];
 }
 
 function isNull(schema: unknown): boolean {

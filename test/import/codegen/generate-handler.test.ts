@@ -226,6 +226,20 @@ describe('generated handlers', () => {
     expect(raw).to.include('    // The raw text.\n    let a: Option<String> = query.optional("a")?;\n');
   });
 
+  it('leaves enums unchecked once they make the source too large', async () => {
+    const allowed = MANY.slice(0, 1_000).map((text) => text.padEnd(20, '-'));
+    const parameters = MANY.slice(0, 10).map((name) => parameter(name, { allowed }));
+    const source = generated(operation({ parameters, body: jsonBody([member('a', { allowed })]) }));
+    expect(source.match(/one_of\(/g)).to.have.lengthOf(2);
+    expect(source).to.include('let name_9: Option<String> = query.optional("name-9")?;');
+    expect(source).to.include('    a: String,');
+    const huge = [...allowed, ...allowed.map((text) => `${text}!`)];
+    expect(generated(operation({ parameters: [parameter('a', { allowed: huge })] }))).not.to.include(
+      'one_of',
+    );
+    expect(await check([source])).to.deep.equal([]);
+  });
+
   it('checks a long list of values against a constant', () => {
     const allowed = MANY.slice(0, 60);
     const source = generated(
