@@ -48,7 +48,11 @@ export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
     for (const { path } of others)
       warnings.add('files', `${path} is not read: ${first?.path} takes precedence.`);
   }
-  for (const path of misnamed) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
+  // Beside a document, one in a folder may be a part of it.
+  const mistaken = misnamed.filter(
+    (path) => specs.length === 0 || !LIKE_SPEC.test(path) || !path.includes('/'),
+  );
+  for (const path of mistaken) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
   const handlers = collectHandlers(files, warnings.add);
   return {
     files: byPath,

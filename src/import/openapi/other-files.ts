@@ -39,7 +39,7 @@ export class OtherFiles {
         if (path === undefined || path === bundle?.document || others.#files.has(path)) continue;
         const text = bundle?.readText(path);
         if (text === undefined) continue;
-        const parsed = await text.then(parseText).catch(brokenFile);
+        const parsed = await text.then(parseText).catch((thrown: unknown) => brokenFile(path, thrown));
         others.#files.set(path, parsed);
         pending.push({ content: parsed, file: path });
       }
@@ -73,7 +73,7 @@ export class OtherFiles {
   /** The content of a file that `locate` has found. @throws SpecError when it cannot be read */
   contentOf(path: string, location: string): unknown {
     const content = this.#files.get(path);
-    if (content instanceof BrokenFile) throw specError(location, `${shortened(path)}: ${content.reason}`);
+    if (content instanceof BrokenFile) throw specError(location, content.reason);
     return content;
   }
 
@@ -117,7 +117,9 @@ function decoded(name: string): string {
   }
 }
 
-function brokenFile(thrown: unknown): BrokenFile {
-  if (thrown instanceof AppError) return new BrokenFile(thrown.message);
-  throw thrown;
+function brokenFile(path: string, thrown: unknown): BrokenFile {
+  if (!(thrown instanceof AppError)) throw thrown;
+  const { message } = thrown;
+  // An archive names its file.
+  return new BrokenFile(message.startsWith(path) ? message : `${shortened(path)}: ${message}`);
 }

@@ -133,6 +133,41 @@ describe('bundle', () => {
       ]);
     });
 
+    it('and follows its references to other files, never out of the archive', async () => {
+      const files = {
+        'api/openapi.yaml': JSON.stringify({
+          openapi: '3.0.3',
+          info: { title: 'Pets', version: '1' },
+          paths: {
+            '/pets': { $ref: 'paths/api.yaml#/pets' },
+            '/secrets': { $ref: '../../../../etc/passwd' },
+            '/hosts': { $ref: '/etc/hosts' },
+          },
+        }),
+        'api/paths/api.yaml':
+          'pets: {post: {operationId: addPet, requestBody: {$ref: "../parts.json#/Pet"}}}',
+        'api/parts.json':
+          '{"Pet": {"content": {"application/json": {"schema": {"properties": {"id": {}}}}}}}',
+      };
+      const { endpoints, warnings } = await read(files);
+      expect(endpoints.map(({ name }) => name)).to.deep.equal(['addPet']);
+      expect(endpoints[0]?.generatedCode).to.include('struct Body');
+      expect(warnings.filter((text) => text.includes('left out'))).to.deep.equal([
+        '/paths/~1secrets: left out: $ref "../../../../etc/passwd" leads out of the bundle, and nothing else is read',
+        '/paths/~1hosts: left out: $ref "/etc/hosts" leads out of the bundle, and nothing else is read',
+      ]);
+      expect(warnings.join()).to.not.include('is not read:');
+      const large = { ...files, 'api/parts.json': `{"x": "${'x'.repeat(2_000)}"}` };
+      await expectRejected(
+        large,
+        /requestBody: parts\.json has 2009 bytes; at most 1000 .*SPEC_LIMIT_BYTES/,
+        {
+          specBytes: 1_000,
+          code: 'invalid_spec',
+        },
+      );
+    });
+
     it('and reports its errors with its name', async () => {
       await expectRejected({ 'api.yaml': 'swagger: "1.2"' }, /^api\.yaml: \/swagger: /, {
         code: 'invalid_spec',
