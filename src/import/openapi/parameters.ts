@@ -118,7 +118,7 @@ export class Parameters {
       required: where === 'path' || own(parameter, 'required') === true,
       ...textValue(this.#schemas, schema, style),
     };
-    const given = own(parameter, 'style');
+    const given = givenStyle(parameter, where);
     if (typeof given === 'string' && given !== style.style && style.style !== 'text') {
       this.#impossibleStyles.set(parsed, given);
     }
@@ -161,6 +161,12 @@ export function textValue(
   };
 }
 
+/** OpenAPI 3.2 has a style for cookies of its own, whose values a handler reads as it reads those of forms. */
+function givenStyle(parameter: JsonObject, where: Parameter['in']): unknown {
+  const style = own(parameter, 'style');
+  return where === 'cookie' && style === 'cookie' ? 'form' : style;
+}
+
 /** The style of a parameter. One that its place cannot have counts as not given. */
 function styleOf(parameter: JsonObject, where: Parameter['in']): Style {
   // With "content", it is a text of that media type.
@@ -168,7 +174,7 @@ function styleOf(parameter: JsonObject, where: Parameter['in']): Style {
     return { style: 'text', explode: false };
   }
   const styles = STYLES[where];
-  const style = styles.find((one) => one === own(parameter, 'style')) ?? styles[0];
+  const style = styles.find((one) => one === givenStyle(parameter, where)) ?? styles[0];
   return explodedStyle(style, own(parameter, 'explode'));
 }
 

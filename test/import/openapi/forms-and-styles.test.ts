@@ -172,11 +172,14 @@ describe('OpenAPI: styles of parameters', () => {
 
   it('reads a style that cannot be as the default of its place, with a warning', async () => {
     const header = { name: 'X-A', in: 'header', style: 'matrix', schema: LIST };
-    const { styles, warnings } = await styled([query('a', LIST, { style: 'label' }), header]);
+    const cookie = { name: 'c', in: 'cookie', style: 'cookie', schema: LIST };
+    const { styles, warnings } = await styled([query('a', LIST, { style: 'label' }), header, cookie]);
     expect(styles).to.deep.equal([
       ['form', true],
       ['simple', false],
+      ['form', true],
     ]);
+    expect(warnings.join('\n').match(/is read in the style/g)).to.have.lengthOf(2);
     expect(warnings.join('\n')).to.match(/"a" is read in the style "form": it cannot have "label"/);
     expect(warnings.join('\n')).to.match(/"X-A" is read in the style "simple": it cannot have "matrix"/);
   });
