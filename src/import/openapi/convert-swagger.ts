@@ -76,7 +76,11 @@ function completeOperation(
   const parameters = new Map<string, JsonObject>();
   for (const holder of [item, operation]) {
     itemsOf(own(holder, 'parameters')).forEach((value, at) => {
-      const parameter = parameterOf(references.resolve(value, `${label}: parameters/${at}`), label, at);
+      const parameter = parameterOf(
+        references.relocated(references.resolve(value, `${label}: parameters/${at}`)),
+        label,
+        at,
+      );
       parameters.set(`${own(parameter, 'in')} ${own(parameter, 'name')}`, withStyle(parameter, label, warn));
     });
   }

@@ -70,6 +70,15 @@ export class OtherFiles {
     return path;
   }
 
+  /** A reference of another file, as the document itself would write it. */
+  fromDocument(from: string, target: string): string {
+    const name = fileNameIn(target);
+    const path = name === '' ? from : this.#pathOf(from, name);
+    if (path === undefined || this.#document === null) return target;
+    const relative = posix.relative(posix.dirname(this.#document), path);
+    return `${encodeURI(relative)}${target.slice(name.length)}`;
+  }
+
   /** The content of a file that `locate` has found. @throws SpecError when it cannot be read */
   contentOf(path: string, location: string): unknown {
     const content = this.#files.get(path);

@@ -63,6 +63,18 @@ export class References {
     }
   }
 
+  /** A copy of a value whose references mean the same in the document itself. */
+  relocated(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.relocated(item));
+    if (!isObject(value)) return value;
+    const file = this.#scan.fileOf(value);
+    const copy = Object.entries(value).map(([key, member]) => {
+      const isReference = file !== '' && key === '$ref' && typeof member === 'string';
+      return [key, isReference ? this.#files.fromDocument(file, member) : this.relocated(member)];
+    });
+    return Object.fromEntries(copy);
+  }
+
   #follow(position: Position, location: string, length: number): Position {
     const target = referenceOf(position.value);
     return target === undefined ? position : this.#resolveTarget(target, position.file, location, length);

@@ -199,21 +199,21 @@ describe('OpenAPI: Swagger 2.0', () => {
     ]);
   });
 
-  it('follows references to other files of a bundle', async () => {
-    const text = swagger({
-      paths: { '/pets': { $ref: 'paths.yaml#/pets' } },
-    });
+  it('follows references to other files of a bundle, relative to the file that has them', async () => {
+    const text = swagger({ paths: { '/pets': { $ref: 'paths/pets.yaml#/pets' } } });
+    const body = { name: 'pet', in: 'body', schema: { $ref: '../schemas/a pet.yaml' } };
     const files: Record<string, string> = {
-      'paths.yaml': JSON.stringify({
-        pets: { post: { parameters: [{ $ref: 'parameters.yaml#/Pet' }], responses: RESPONSES } },
+      'api/paths/pets.yaml': JSON.stringify({
+        pets: { post: { parameters: [{ $ref: '../parts/all.yaml#/Pet' }], responses: RESPONSES } },
       }),
-      'parameters.yaml': JSON.stringify({
-        Pet: { name: 'pet', in: 'body', schema: { $ref: 'pet.yaml' } },
-      }),
-      'pet.yaml': 'type: object\nproperties: {id: {type: integer}}',
+      'api/parts/all.yaml': JSON.stringify({ Pet: body }),
+      'api/schemas/a pet.yaml':
+        'allOf: [{$ref: "#/x"}]\nx: {type: object, properties: {id: {type: integer}}}',
+      // Where the reference would lead from the document.
+      'schemas/a pet.yaml': 'type: string',
     };
     const readText = (path: string) => (path in files ? Promise.resolve(files[path] ?? '') : undefined);
-    const { operations, warnings } = await read(text, 100, { document: 'swagger.yaml', readText });
+    const { operations, warnings } = await read(text, 100, { document: 'api/swagger.yaml', readText });
     expect(operations[0]?.body?.members.map(({ name }) => name)).to.deep.equal(['id']);
     expect(warnings).to.deep.equal([CONVERTED]);
   });
