@@ -5,11 +5,11 @@
 //! of other characters may be part of a name.
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
-use edge_service::sql::{Cache, number};
+use edge_service::sql::{Cache, Param};
 
+use super::Value;
 use super::refuse::{Refusal, WORDS, is_space, refusals};
 
 /// SQLite treats it as a blank, except within a name.
@@ -75,8 +75,14 @@ struct Scanner<'a> {
     sql: &'a str,
     bytes: &'a [u8],
     words: Vec<String>,
-    /// Start and end of each placeholder.
-    found: Vec<(usize, usize)>,
+    /// The numbers of placeholders with names.
+    numbers: HashMap<&'a str, f64>,
+    highest: f64,
+    /// Whether all placeholders are `?`.
+    is_plain: bool,
+    /// The statement with numbers, up to `copied` in its text.
+    numbered: String,
+    copied: usize,
     statements: Statements,
     /// Whether a semicolon has ended the statement.
     is_ended: bool,
@@ -84,8 +90,18 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn new(sql: &'a str) -> Self {
-        let (words, found) = (Vec::new(), Vec::new());
-        Self { sql, bytes: sql.as_bytes(), words, found, statements: Statements::None, is_ended: false }
+        Self {
+            sql,
+            bytes: sql.as_bytes(),
+            words: Vec::new(),
+            numbers: HashMap::new(),
+            highest: 0.0,
+            is_plain: true,
+            numbered: String::new(),
+            copied: 0,
+            statements: Statements::None,
+            is_ended: false,
+        }
     }
 
     /// Returns the text of the statement, and what is known about it.
@@ -97,10 +113,16 @@ impl<'a> Scanner<'a> {
             at = end;
         }
         let text: Arc<str> = Arc::from(self.sql);
-        let (sql, placeholders) = self.numbered(&text);
+        let sql = if self.is_plain || self.copied == 0 {
+            text.clone()
+        } else {
+            self.numbered.push_str(&self.sql[self.copied..]);
+            self.numbered.into()
+        };
         let (refused, refused_in_transaction) = refusals(&sql, &self.words);
         let verb = Verb::of(self.words.first().map(String::as_str));
-        (text, Scanned { sql, placeholders, verb, statements: self.statements, refused, refused_in_transaction })
+        let (placeholders, statements) = (self.highest, self.statements);
+        (text, Scanned { sql, placeholders, verb, statements, refused, refused_in_transaction })
     }
 
     /// The end of the token that begins at `at`.
@@ -150,8 +172,26 @@ impl<'a> Scanner<'a> {
         if end > at + 1 { self.placeholder(at, end) } else { end }
     }
 
+    /// Gives it the number that SQLite does: a name keeps its number, and a new parameter gets the highest so far plus
+    /// one.
     fn placeholder(&mut self, start: usize, end: usize) -> usize {
-        self.found.push((start, end));
+        let name = &self.sql[start..end];
+        self.is_plain &= name == "?";
+        let next = self.highest + 1.0;
+        let number = match name.strip_prefix('?') {
+            Some("") => next,
+            Some(digits) => digits.parse().unwrap_or(f64::INFINITY),
+            None if self.highest <= Value::MAX as f64 => *self.numbers.entry(name).or_insert(next),
+            None => next,
+        };
+        self.highest = self.highest.max(number);
+        // What has too many is refused, whatever its text.
+        if self.highest <= Value::MAX as f64 {
+            self.numbered.push_str(&self.sql[self.copied..start]);
+            self.numbered.push('?');
+            self.numbered.push_str(itoa::Buffer::new().format(number as u32));
+            self.copied = end;
+        }
         end
     }
 
@@ -174,35 +214,6 @@ impl<'a> Scanner<'a> {
     fn is_trigger(&self) -> bool {
         let word = |index: usize| self.words.get(index).map_or("", String::as_str);
         word(0) == "CREATE" && (word(1) == "TRIGGER" || word(2) == "TRIGGER")
-    }
-
-    /// The statement with numbers as SQLite assigns them, and the highest: a name keeps its number, and a new parameter
-    /// gets the highest so far plus one.
-    fn numbered(&self, text: &Arc<str>) -> (Arc<str>, f64) {
-        if self.found.iter().all(|&(start, end)| end - start == 1) {
-            return (text.clone(), self.found.len() as f64);
-        }
-        let mut numbers: HashMap<&str, f64> = HashMap::new();
-        let mut highest = 0.0_f64;
-        let (mut sql, mut copied) = (String::new(), 0);
-        for &(start, end) in &self.found {
-            let name = &self.sql[start..end];
-            let given = match name.strip_prefix('?') {
-                Some("") => None,
-                Some(digits) => Some(digits.parse().unwrap_or(f64::INFINITY)),
-                None => numbers.get(name).copied(),
-            };
-            let number = given.unwrap_or(highest + 1.0);
-            if name != "?" {
-                numbers.insert(name, number);
-            }
-            highest = highest.max(number);
-            // Writing to a string does not fail.
-            let _ = write!(sql, "{}?{}", &self.sql[copied..start], number::print(number));
-            copied = end;
-        }
-        sql.push_str(&self.sql[copied..]);
-        (sql.into(), highest)
     }
 }
 
@@ -244,6 +255,8 @@ mod tests {
         let start = std::time::Instant::now();
         let many = format!("SELECT {} '{}'", "?, 'x', ".repeat(60_000), "a".repeat(5_000_000));
         assert_eq!(scan(&many).placeholders, 60_000.0);
+        let names: String = (0..40_000).map(|number| format!(":a{number}")).collect();
+        assert_eq!(scan(&names).placeholders, 40_000.0);
         for unit in ["/*", "$a", "[", "'", "--", "? ", "??", ":a ", "?1", ";", "\u{feff}"] {
             scan(&unit.repeat(1_000_000));
         }
