@@ -17,7 +17,7 @@ const NODE_PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.
  */
 const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0'];
 /** Data that a native program maps for itself, MiB, its stacks included. */
-const NATIVE_MB = 16;
+const NATIVE_MB = 24;
 
 /** MiB. A value of SQLite, and an answer, may have 64, and some of both are held at a time. */
 const SQLITE_MEMORY_MB = 1024;

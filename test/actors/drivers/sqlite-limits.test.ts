@@ -57,6 +57,33 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
+  it('the longest patterns fit on the stack', async () => {
+    for (const [operator, pattern] of [
+      ['LIKE', '%a'],
+      ['GLOB', '*a'],
+    ] as const) {
+      const params = ['a'.repeat(60_000), pattern.repeat(25_000)];
+      const { payload } = await sql.connection.call(sqlCall('query', `SELECT ? ${operator} ? AS v`, params));
+      expect(String(payload)).to.include('"rows":[[1]]');
+    }
+    await works();
+  });
+
+  it('statements with too many placeholders are refused, however long', async () => {
+    const length = 60 * MEGABYTE;
+    for (const placeholder of ['?', '?1', ':a', '?32767 ']) {
+      const statement = `SELECT ${placeholder.repeat(length / placeholder.length)}`;
+      await failsWith(
+        placeholder === '?1' || placeholder === ':a' ? 'backend' : 'invalid',
+        sql.connection.call(sqlCall('query', statement, placeholder.length === 2 ? [1] : [])),
+      );
+    }
+    let names = '';
+    for (let i = 0; names.length < length; i++) names += `:${i.toString(36)}`;
+    await failsWith('invalid', sql.connection.call(sqlCall('query', `SELECT ${names}`)));
+    await works();
+  });
+
   it('the file does not grow over max_size_mb', async () => {
     const insert = 'INSERT INTO t VALUES (zeroblob(1000000))';
     for (let i = 0; i < MAX_MB - 1; i++) await execute(sql.connection, insert);

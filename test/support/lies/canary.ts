@@ -1,4 +1,4 @@
-/** Other services while servers lie, one in the actor host, one with its own process; and calls of those lied to. */
+/** Other services while servers lie, one in Rust, one in Node; and calls of those lied to. */
 import { join } from 'node:path';
 import { startRedisBackend } from '../backends/redis.js';
 import type { Stack } from '../processes.js';

@@ -1,5 +1,4 @@
 //! An open file: runs statements, and writes their rows as JSON.
-use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -12,17 +11,16 @@ use edge_service::backend::Answer;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::{MemoryBudget, Share};
 use edge_service::sql::{ResultText, json};
+use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::failure::Failure;
 use super::limits::{is_aborted, wait_for_lock};
-use super::statement::{Code, Column, Run, Statement, deny_attach};
+use super::prepared::Prepared;
+use super::statement::{Code, Column, Run, Statement, restrict};
 use crate::sql::{self, Verb};
 
-/// Maximum number of prepared statements; the oldest is evicted. Longer ones are not kept.
-const PREPARED: usize = 500;
-const MAX_KEPT_SQL_BYTES: usize = 64 * 1024;
 /// Instructions of SQLite between two looks whether a statement was aborted: some 10 µs.
 const PROGRESS_INSTRUCTIONS: i32 = 1_000;
 /// Size that a WAL keeps after its content was moved to the file.
@@ -47,9 +45,7 @@ pub type Answered = (Answer, Option<Share>);
 
 pub struct Database {
     /// Dropped before the connection.
-    prepared: HashMap<Arc<str>, Statement>,
-    /// Oldest first.
-    order: VecDeque<Arc<str>>,
+    prepared: Prepared,
     begin: Statement,
     commit: Statement,
     shares_snapshots: bool,
@@ -71,6 +67,8 @@ impl Database {
         connection.busy_handler(Some(wait_for_lock))?;
         connection.progress_handler(PROGRESS_INSTRUCTIONS, Some(is_aborted))?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_BODY_BYTES as i32)?;
+        // Handlers cannot write to the tables within those of FTS and R-Tree, or to the schema.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.execute_batch("PRAGMA foreign_keys = ON")?;
         if access != Access::Read {
             connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")?;
@@ -81,14 +79,13 @@ impl Database {
             ))?;
         }
         let failure = |code| Failure::of(&connection, code, false);
-        deny_attach(&connection).map_err(failure)?;
+        restrict(&connection).map_err(failure)?;
         let begin = Statement::prepare(&connection, "BEGIN", true).map_err(failure)?;
         let commit = Statement::prepare(&connection, "COMMIT", true).map_err(failure)?;
         // Reads the file for the first time, unless what is above has.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(Self {
-            prepared: HashMap::new(),
-            order: VecDeque::new(),
+            prepared: Prepared::default(),
             begin,
             commit,
             shares_snapshots: false,
@@ -124,7 +121,6 @@ impl Database {
         let result = self.run_statement(statement, wants_rows);
         if result.as_ref().is_err_and(Failure::is_out_of_memory) {
             self.prepared.clear();
-            self.order.clear();
         }
         self.require_clean(in_transaction)?;
         result
@@ -172,25 +168,15 @@ impl Database {
         }
         let only_reads = given.verb.only_reads();
         let before = if only_reads { 0 } else { self.connection.total_changes() };
-        let Self { prepared, order, connection, memory, .. } = self;
+        let Self { prepared, connection, memory, .. } = self;
         let failure = |code| Failure::of(connection, code, only_reads);
-        let is_kept = given.sql.len() <= MAX_KEPT_SQL_BYTES;
-        let mut once;
+        let mut once = None;
         let statement = match prepared.get_mut(&given.sql) {
             Some(statement) => statement,
-            None if is_kept => {
-                let statement = Statement::prepare(connection, &given.sql, true).map_err(failure)?;
-                if order.len() >= PREPARED {
-                    if let Some(oldest) = order.pop_front() {
-                        prepared.remove(&oldest);
-                    }
-                }
-                order.push_back(given.sql.clone());
-                prepared.entry(given.sql.clone()).or_insert(statement)
-            }
             None => {
-                once = Statement::prepare(connection, &given.sql, false).map_err(failure)?;
-                &mut once
+                let statement =
+                    Statement::prepare(connection, &given.sql, Prepared::keeps(&given.sql)).map_err(failure)?;
+                prepared.add(&given.sql, statement, &mut once)
             }
         };
         let mut run = statement.run(&given.params).map_err(failure)?;

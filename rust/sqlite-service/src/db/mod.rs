@@ -3,6 +3,7 @@ mod database;
 mod failure;
 mod limits;
 mod path;
+mod prepared;
 mod statement;
 
 pub use database::{Access, Answered, Database};

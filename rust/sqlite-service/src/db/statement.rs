@@ -9,6 +9,9 @@ use rusqlite::{Connection, ffi};
 
 use crate::sql::Value;
 
+/// A function with the addresses of tokenizers.
+const TOKENIZERS: &CStr = c"fts3_tokenizer";
+
 /// The result of a function that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub c_int);
@@ -58,6 +61,13 @@ impl Statement {
             _ if code == ffi::SQLITE_OK => Err(Code(ffi::SQLITE_MISUSE)),
             _ => Err(Code(code)),
         }
+    }
+
+    /// The memory that it holds. To find it out takes as long as to look at all of its instructions.
+    pub fn memory_bytes(&self) -> usize {
+        // SAFETY: it was prepared.
+        let bytes = unsafe { ffi::sqlite3_stmt_status(self.raw.as_ptr(), ffi::SQLITE_STMTSTATUS_MEMUSED, 0) };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     /// Begins to run it. The values are not copied.
@@ -184,19 +194,25 @@ pub fn last_error(connection: &Connection) -> (c_int, c_int, String) {
     }
 }
 
-/// Denies ATTACH: a service is one file. VACUUM attaches a file without a name.
-pub fn deny_attach(connection: &Connection) -> Result<(), Code> {
+/// Has SQLite deny what statements of handlers must not do, however they are written: ATTACH, because a service is one
+/// file, except a file without a name, which VACUUM attaches; and the function that takes the address of a tokenizer, and
+/// calls it.
+pub fn restrict(connection: &Connection) -> Result<(), Code> {
     unsafe extern "C" fn authorize(
         _: *mut c_void,
         action: c_int,
         first: *const c_char,
-        _: *const c_char,
+        second: *const c_char,
         _: *const c_char,
         _: *const c_char,
     ) -> c_int {
-        // SAFETY: it is null, or a text that ends with a zero.
-        let has_name = || !first.is_null() && unsafe { *first } != 0;
-        let is_denied = action == ffi::SQLITE_ATTACH && (first.is_null() || has_name());
+        // SAFETY: they are null, or texts that end with a zero.
+        let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+        let is_denied = match action {
+            ffi::SQLITE_ATTACH => text(first).is_none_or(|name| !name.is_empty()),
+            ffi::SQLITE_FUNCTION => text(second).is_none_or(|name| name == TOKENIZERS),
+            _ => false,
+        };
         if is_denied { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
     }
     // SAFETY: the connection is open, and the function needs no data.

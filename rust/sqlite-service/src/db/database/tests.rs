@@ -45,6 +45,45 @@ fn it_attaches_no_file_but_those_without_a_name() {
 }
 
 #[test]
+fn nobody_chooses_what_is_called_as_a_tokenizer() {
+    with_database("tokenizer", |database| {
+        for (sql, parameter) in
+            [("fts3_tokenizer(?)", r#""simple""#), ("FTS3_TOKENIZER('x', ?)", r#"{"blob": "QUFBQQ=="}"#)]
+        {
+            let payload = format!(r#"{{"sql": "SELECT {sql}", "params": [{parameter}]}}"#);
+            let statement = sql::parse(payload.as_bytes(), false).unwrap();
+            let error = database.run(&statement, true, false).map(drop).unwrap_err();
+            assert!(matches!(error, Failure::Sqlite { message, .. } if message.contains("not authorized")));
+        }
+        query(database, "CREATE VIRTUAL TABLE texts USING fts4(a, tokenize=porter)").unwrap();
+    });
+}
+
+#[test]
+fn tables_within_those_of_full_text_search_are_not_written() {
+    with_database("shadow", |database| {
+        query(database, "CREATE VIRTUAL TABLE texts USING fts5(a)").unwrap();
+        query(database, "INSERT INTO texts VALUES ('one')").unwrap();
+        let error = query(database, "UPDATE texts_data SET block = randomblob(9)").unwrap_err();
+        assert!(matches!(error, Failure::Sqlite { message, .. } if message.contains("may not be modified")));
+        query(database, "INSERT INTO texts (texts) VALUES ('rebuild')").unwrap();
+        assert!(query(database, "SELECT a FROM texts WHERE texts MATCH 'one'").unwrap().contains("one"));
+    });
+}
+
+#[test]
+fn statements_are_kept_within_a_limit_of_memory() {
+    with_database("prepared", |database| {
+        let used = || unsafe { rusqlite::ffi::sqlite3_memory_used() };
+        let before = used();
+        for number in 0..200 {
+            query(database, &format!("SELECT {number} IN ({}1)", "1,".repeat(10_000))).unwrap();
+        }
+        assert!(used() - before < 50_000_000, "{}", used() - before);
+    });
+}
+
+#[test]
 fn reads_share_a_transaction_until_another_statement() {
     with_database("snapshot", |database| {
         query(database, "CREATE TABLE t (a)").unwrap();
