@@ -3,7 +3,7 @@
  * have them, with the hashes of these. They are unpacked into the cache, each into a folder named by its hash.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fail, ROOT, run, step } from './prepare.mjs';
 
@@ -16,7 +16,7 @@ export async function ensurePublishedDocuments(cache) {
     if (existsSync(unpacked)) continue;
     step(`Downloading ${source}`);
     const folder = mkdtempSync(join(cache, 'build-'));
-    const problem = await unpack(url, sha256, folder).catch((error) => String(error.cause ?? error));
+    const problem = await unpack(url, sha256, folder);
     // Another run may have been faster.
     if (problem === undefined && !existsSync(unpacked)) renameSync(join(folder, 'content'), unpacked);
     rmSync(folder, { recursive: true, force: true });
@@ -26,11 +26,11 @@ export async function ensurePublishedDocuments(cache) {
 
 /** Resolves with a problem, if there is one. */
 async function unpack(url, sha256, folder) {
-  const response = await fetch(url);
-  if (!response.ok) return `the registry answers ${response.status}`;
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  if (createHash('sha256').update(bytes).digest('hex') !== sha256) return 'its hash is another one';
-  writeFileSync(join(folder, 'package.tar.gz'), bytes);
+  const archive = join(folder, 'package.tar.gz');
+  // Unlike Node, curl knows the certificates and proxies of this machine.
+  if ((await run('curl', ['-fsSL', '--retry', '3', '-o', archive, url])) !== 0) return 'curl said why above';
+  if (createHash('sha256').update(readFileSync(archive)).digest('hex') !== sha256)
+    return 'its hash is another one';
   mkdirSync(join(folder, 'content'));
   // All of its files are in one folder.
   const options = ['-xzf', 'package.tar.gz', '-C', 'content', '--strip-components=1', '--no-same-owner'];
