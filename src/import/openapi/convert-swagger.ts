@@ -1,7 +1,7 @@
 /**
  * Converts Swagger 2.0 to OpenAPI 3.0 with a library. It gets what import reads, in a form that leaves nothing to its
- * guesses: each operation has all its parameters, those of its path included, and what it consumes. It declares a newer
- * Node than ours, but uses nothing that ours lacks.
+ * guesses: each operation has all its parameters, those of its path included, and what it consumes. Its newer versions
+ * need a newer Node; this one forgets the styles of lists in forms, which are added here.
  */
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0';
 import type { Warn } from '../warnings.js';
@@ -29,15 +29,49 @@ const RESPONSES = { default: { description: '' } };
 export function convertSwagger(document: JsonObject, references: References, warn: Warn): JsonObject {
   warn('document', '/swagger: the document is Swagger 2.0 and was converted to OpenAPI 3.0');
   const { info, host, basePath, schemes, definitions } = document;
-  return upgradeFromTwoToThree({
+  const paths = completePaths(document, references, warn);
+  const encodings = formEncodings(paths);
+  const converted = upgradeFromTwoToThree({
     swagger: '2.0',
     info,
     ...(typeof host === 'string' && { host }),
     ...(typeof basePath === 'string' && { basePath }),
     ...(Array.isArray(schemes) && { schemes }),
     ...(isObject(definitions) && { definitions }),
-    paths: completePaths(document, references, warn),
+    paths,
   }) as JsonObject;
+  for (const { at, encoding } of encodings) {
+    const content = at.reduce<unknown>(
+      (value, key) => (isObject(value) ? own(value, key) : undefined),
+      converted,
+    );
+    for (const [, form] of entriesOf(content)) if (isObject(form)) Object.assign(form, { encoding });
+  }
+  return converted;
+}
+
+const STYLES: ReadonlyMap<unknown, string> = new Map([
+  ['csv', 'form'],
+  ['ssv', 'spaceDelimited'],
+  ['pipes', 'pipeDelimited'],
+]);
+
+/** The styles of lists in forms, and where they belong in the converted document. */
+function formEncodings(paths: JsonObject) {
+  return entriesOf(paths).flatMap(([path, item]) =>
+    entriesOf(item).flatMap(([method, operation]) => {
+      const parameters = isObject(operation) ? itemsOf(own(operation, 'parameters')).filter(isObject) : [];
+      const lists = parameters.filter(
+        (field) => own(field, 'in') === 'formData' && own(field, 'type') === 'array',
+      );
+      const encoding = lists.flatMap(({ name, collectionFormat }) => {
+        const style = STYLES.get(collectionFormat);
+        return style === undefined ? [] : [[String(name), { style, explode: false }]];
+      });
+      const at = ['paths', path, method, 'requestBody', 'content'];
+      return encoding.length === 0 ? [] : [{ at, encoding: Object.fromEntries(encoding) as JsonObject }];
+    }),
+  );
 }
 
 /** The operations of all paths, each with what it needs of its path and of the document. */
