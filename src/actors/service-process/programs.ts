@@ -19,6 +19,9 @@ const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool
 /** Data that a native program maps for itself, MiB, its stacks included. */
 const NATIVE_MB = 24;
 
+/** Addresses of memory that SQLite has given back to the system in pieces, MiB. The kernel counts them as data. */
+const SQLITE_FREED_MB = 1024;
+
 /** MiB. A value of SQLite, and an answer, may have 64, and some of both are held at a time. */
 const SQLITE_MEMORY_MB = 1024;
 
@@ -37,7 +40,12 @@ export function programOf(type: ServiceType, id: string, memoryMb: number): Prog
   if (native === undefined)
     return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
   if (!existsSync(native)) throw new Error(`there is no ${native}: run \`npm run build\``);
-  return { command: [native, id], ownMb: NATIVE_MB, writesFiles: type === 'sqlite' };
+  const isSqlite = type === 'sqlite';
+  return {
+    command: [native, id],
+    ownMb: NATIVE_MB + (isSqlite ? SQLITE_FREED_MB : 0),
+    writesFiles: isSqlite,
+  };
 }
 
 function nativeProgram(name: string): string {

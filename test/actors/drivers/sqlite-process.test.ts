@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { failsWith } from '../../support/actors.js';
 import { eventually } from '../../support/eventually.js';
+import { sqliteService } from '../../support/native-service.js';
+import { descendantsOf } from '../../support/process-state.js';
+import { connectSql, sqlCall } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
 /** Never ends, and returns no rows. */
@@ -16,6 +20,20 @@ describe('driver sqlite: the process of the file', () => {
     folder = await tempDir('sqlite');
   });
   after(() => folder?.remove());
+
+  it('gives memory back after large statements, and has it for large answers', async () => {
+    const config = { path: join(folder.path, 'large.db'), create_if_missing: true };
+    const { connection } = await connectSql(sqliteService, config);
+    const pid = processOf(process.pid);
+    const query = (sql: string) => connection.call(sqlCall('query', sql));
+    for (let i = 1; i <= 4; i++) {
+      await failsWith('backend', query(`SELECT 1 IN (${'1,'.repeat(i * 1_000_000 + 5_000_000)}1)`));
+      await failsWith('backend', query(`SELECT 1 IN (${'abs(1),'.repeat(i * 500_000 + 500_000)}1)`));
+    }
+    await eventually(async () => expect(await residentMb(pid)).to.be.below(100));
+    await Promise.all(Array.from({ length: 24 }, () => query('SELECT hex(zeroblob(33000000))')));
+    await connection.close();
+  });
 
   it('does not outlive its parent, not even with a statement that never ends', async () => {
     const support = (name: string) => new URL(`../../support/${name}.js`, import.meta.url).href;
@@ -32,8 +50,7 @@ describe('driver sqlite: the process of the file', () => {
       env: { ...process.env, TMPDIR: folder.path },
     });
     await once(parent.stdout, 'data');
-    const [child] = await childrenOf(parent.pid ?? 0, 'sqlite-service');
-    if (child === undefined) throw new Error('It has started no process');
+    const child = processOf(parent.pid);
     // The statement is running now.
     await eventually(async () => expect(await processorTime(child)).to.be.above(50));
     const exit = once(parent, 'exit');
@@ -43,24 +60,21 @@ describe('driver sqlite: the process of the file', () => {
   });
 });
 
+/** The process of the only sqlite service that another has started. */
+function processOf(parent = 0): number {
+  const [child] = descendantsOf(parent).filter(({ command }) => command.includes('sqlite-service'));
+  if (!child) throw new Error('It has started no process');
+  return child.pid;
+}
+
+/** Memory that a process has of the machine, MiB. */
+async function residentMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}
+
 /** CPU time of a process, hundredths of a second. */
 async function processorTime(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[11]);
-}
-
-/** Pids of children of a process whose command line has this text. */
-async function childrenOf(parentPid: number, text: string): Promise<number[]> {
-  const found: number[] = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    try {
-      const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-      const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8');
-      if (parent === parentPid && commandLine.includes(text)) found.push(Number(pid));
-    } catch {
-      // It has ended in the meantime.
-    }
-  }
-  return found;
 }

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use edge_service::memory::give_back_small_blocks;
+
 use crate::link::Ticket;
 
 const MIB: u64 = 1024 * 1024;
+/// Less than this stays for other statements.
+const GIVEN_BACK_BYTES: i64 = 32 * 1024 * 1024;
 /// Changes that stay in the WAL until it is checkpointed: 1000 pages of at most 64 KiB.
 const UNCHECKPOINTED_MB: u64 = 64;
 /// How long to wait for a lock of another program.
@@ -62,6 +66,15 @@ pub fn limit_heap(bytes: usize) {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     // SAFETY: takes a number.
     unsafe { rusqlite::ffi::sqlite3_hard_heap_limit64(bytes) };
+}
+
+/// To be called after statements: gives back the memory of large ones, which is in small blocks.
+pub fn give_back_memory() {
+    // SAFETY: they take numbers.
+    let freed = unsafe { rusqlite::ffi::sqlite3_memory_highwater(1) - rusqlite::ffi::sqlite3_memory_used() };
+    if freed > GIVEN_BACK_BYTES {
+        give_back_small_blocks();
+    }
 }
 
 thread_local! {

@@ -8,5 +8,5 @@ mod statement;
 
 pub use database::{Access, Answered, Database};
 pub use failure::Failure;
-pub use limits::{FileLimits, abortable, limit_heap};
+pub use limits::{FileLimits, abortable, give_back_memory, limit_heap};
 pub use path::resolve;

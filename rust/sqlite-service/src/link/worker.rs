@@ -9,7 +9,7 @@ use edge_service::error::{CallError, Kind};
 use edge_service::memory::MemoryBudget;
 
 use super::{Done, Place, Request, Shared, Work, closed, lock};
-use crate::db::{Access, Answered, Database, Failure, FileLimits, abortable, resolve};
+use crate::db::{Access, Answered, Database, Failure, FileLimits, abortable, give_back_memory, resolve};
 
 /// Answers are sent in batches; the longest delay of one by the statements after it, and the bytes of a batch.
 const FLUSH_AFTER: Duration = Duration::from_millis(20);
@@ -111,6 +111,7 @@ impl Worker {
         if !answers.is_empty() {
             self.send(&mut answers);
         }
+        give_back_memory();
     }
 
     fn send(&self, answers: &mut Vec<Done>) {
