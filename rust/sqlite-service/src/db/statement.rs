@@ -195,8 +195,7 @@ pub fn last_error(connection: &Connection) -> (c_int, c_int, String) {
 }
 
 /// Has SQLite deny what statements of handlers must not do, however they are written: ATTACH, because a service is one
-/// file, except a file without a name, which VACUUM attaches; and the function that takes the address of a tokenizer, and
-/// calls it.
+/// file (VACUUM attaches one without a name); and the function that takes the address of a tokenizer, which is called.
 pub fn restrict(connection: &Connection) -> Result<(), Code> {
     unsafe extern "C" fn authorize(
         _: *mut c_void,

@@ -29,8 +29,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const ENDLESS: &str = "a statement ran for too long and could only be ended together with the connection to the file";
 /// How long closing the file may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// As the first thread of a program has, for which the limits of SQLite are made: LIKE and GLOB call themselves for each
-/// part of a pattern, and need some MiB for the longest one.
+/// As the first thread of a program has, for which the limits of SQLite are made: LIKE and GLOB call themselves for
+/// each part of a pattern, and need some MiB for the longest one.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// What the thread is asked to do.
