@@ -146,7 +146,11 @@ export class Schemas {
   #findMembers(schema: JsonObject): readonly Member[] {
     const parts = this.#partsOf(schema);
     // A member may be described by one part and required by another.
-    const required = new Set(parts.flatMap((part) => itemsOf(own(part, 'required'))));
+    const required = new Set<unknown>();
+    for (const name of parts.flatMap((part) => itemsOf(own(part, 'required')))) {
+      this.#countVisit();
+      required.add(name);
+    }
     const members = new Map<string, Member>();
     const readOnly = new Set<string>();
     for (const [name, property] of parts.flatMap((part) => entriesOf(own(part, 'properties')))) {

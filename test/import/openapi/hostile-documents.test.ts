@@ -154,6 +154,20 @@ describe('OpenAPI: hostile documents', () => {
       );
     });
 
+    it('bodies whose schemas all require the same thousands of members', async function () {
+      this.timeout(20_000);
+      const paths = many(5_000, (at) => [
+        `/p${at}`,
+        { post: { requestBody: content({ allOf: [ALL] }), responses: RESPONSES } },
+      ]);
+      const required = Array.from({ length: 100_000 }, (_, at) => `m${at}`);
+      const schemas = { All: { type: 'object', required } };
+      await expectRejected(
+        read(documentWith({ paths, components: { schemas } }), 5_000),
+        /^\/components\/schemas: reference each other in too many ways/,
+      );
+    });
+
     it('a large path item that many paths reference', async function () {
       this.timeout(20_000);
       const item = { get: { responses: RESPONSES }, ...many(50_000, (at) => [`x-${at}`, 0]) };
