@@ -80,7 +80,7 @@ export class RequestBodies {
       return {
         name,
         required,
-        ...textValue(this.#schemas, property, fieldStyle(encoding, type, isMultipart)),
+        ...textValue(this.#schemas, property, fieldStyle(encoding, type)),
         isFile: isMultipart && this.#isFile(property, encoding),
       };
     });
@@ -99,12 +99,13 @@ function encodingOf(media: JsonObject, name: string): JsonObject {
   return isObject(encoding) ? encoding : {};
 }
 
-/** Styles of urlencoded forms. */
+/** Styles of fields. OpenAPI 3.0 has none in multipart; a document that names one there means it as 3.1 does. */
 const FIELD_STYLES: readonly TextStyle[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'];
 
-function fieldStyle(encoding: JsonObject, type: ValueType, isMultipart: boolean): Style {
-  const style = isMultipart ? undefined : FIELD_STYLES.find((one) => one === own(encoding, 'style'));
-  if (style !== undefined) return explodedStyle(style, own(encoding, 'explode'));
+function fieldStyle(encoding: JsonObject, type: ValueType): Style {
+  const style = FIELD_STYLES.find((one) => one === own(encoding, 'style'));
+  const explode = own(encoding, 'explode');
+  if (style !== undefined || typeof explode === 'boolean') return explodedStyle(style ?? 'form', explode);
   // Without a style, objects are sent as JSON, and lists item by item.
   return { style: type === 'object' ? 'text' : 'form', explode: true };
 }

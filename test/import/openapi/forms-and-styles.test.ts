@@ -83,7 +83,13 @@ describe('OpenAPI: forms', () => {
     const { body, warnings } = await bodyOf('application/x-www-form-urlencoded', {
       schema: {
         type: 'object',
-        properties: { ...properties, json: { type: 'object' }, spread: { type: 'object' }, odd: list },
+        properties: {
+          ...properties,
+          json: { type: 'object' },
+          spread: { type: 'object' },
+          odd: list,
+          unnamed: list,
+        },
       },
       encoding: {
         comma: { style: 'form', explode: false },
@@ -91,6 +97,7 @@ describe('OpenAPI: forms', () => {
         deep: { style: 'deepObject' },
         spread: { style: 'form', explode: true },
         odd: { style: 'deepObject' },
+        unnamed: { explode: false },
       },
     });
     expect(body?.fields?.map(({ name, style, explode }) => [name, style, explode])).to.deep.equal([
@@ -101,6 +108,7 @@ describe('OpenAPI: forms', () => {
       ['json', 'text', true],
       ['spread', 'form', true],
       ['odd', 'deepObject', false],
+      ['unnamed', 'form', false],
     ]);
     expect(warnings).to.deep.equal([]);
   });

@@ -158,12 +158,13 @@ describe('OpenAPI: Swagger 2.0', () => {
     ]);
     const upload = await post({
       consumes: ['application/x-www-form-urlencoded', 'multipart/form-data'],
-      parameters: [field('file', { type: 'file' }), field('name')],
+      parameters: [field('file', { type: 'file' }), field('name'), field('csv', list)],
     });
     expect(upload.body?.mediaType).to.equal('multipart/form-data');
-    expect(upload.body?.fields?.map(({ name, isFile }) => [name, isFile])).to.deep.equal([
-      ['file', true],
-      ['name', false],
+    expect(upload.body?.fields?.map(({ name, isFile, explode }) => [name, isFile, explode])).to.deep.equal([
+      ['file', true, true],
+      ['name', false, true],
+      ['csv', false, false],
     ]);
     expect((await post({ parameters: [field('name')] })).body?.mediaType).to.equal(
       'application/x-www-form-urlencoded',
