@@ -58,7 +58,9 @@ function rejectWhenAborted({ req }: ApiContext): Promise<never> {
 export function requireJsonType(context: ApiContext, others: readonly string[] = []): void {
   // `is` returns null without a body, false for another type.
   const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
-  if (type === null) throw new AppError('invalid_input', 'body: is required, a JSON object');
+  if (type === null) {
+    throw new AppError('invalid_input', `body: is required, ${['a JSON object', ...others].join(' or ')}`);
+  }
   if (type === false) {
     throw new AppError(
       'unsupported_media_type',

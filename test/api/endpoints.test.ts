@@ -94,7 +94,11 @@ describe('endpoints', () => {
       expectFailure(await put({ cod: '' }, 'application/json'), 'invalid_input', /did you mean "code"/);
       expectFailure(await put({}, 'application/json'), 'invalid_input', /^body\.code: is required/);
       expectFailure(await put('a\u0000', 'text/x-rust'), 'invalid_input', /^body\.code: must not have NUL/);
-      expectFailure(await put('', 'text/x-rust'), 'invalid_input', /^body: is required/);
+      expectFailure(
+        await put('', 'text/x-rust'),
+        'invalid_input',
+        /^body: is required, a JSON object or text\/x-rust$/,
+      );
       expectFailure(await api.get(`/api/endpoints/${NO_ID}/code`), 'not_found', /./);
       expectFailure(await api.put(`/api/endpoints/${NO_ID}/code`, { code: CODE }), 'not_found', /./);
       expect((await api.get(path)).body).to.equal(CODE);
