@@ -159,6 +159,10 @@ fn what_serde_json_refuses_is_refused() {
         .unwrap_err()
         .to_string()
         .contains("\"Other\" is not one of \"Unit\", \"New\", \"Tuple\", \"Struct\""));
+    assert!(read::<Shape>("null")
+        .unwrap_err()
+        .to_string()
+        .contains("expected one of \"Unit\", \"New\", \"Tuple\", \"Struct\", got null"));
     assert!(read::<Shape>("{\"New\":1,\"Unit\":null}").is_err());
     assert!(read::<Tagged>("{\"kind\":\"C\"}").is_err());
     assert!(read::<Untagged>("[]").unwrap_err().to_string().contains("did not match any variant"));

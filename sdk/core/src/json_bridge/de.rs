@@ -6,6 +6,7 @@
 
 use super::error::Error;
 use super::node::Node;
+use crate::values::one_of_names;
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess,
     Visitor,
@@ -34,6 +35,15 @@ impl<'n> De<'n> {
             Node::Members(_) => Unexpected::Other("object"),
         };
         Error::invalid_type(unexpected, expected)
+    }
+
+    /// The error for what is neither the name of a variant nor an object with one as its only member.
+    #[inline(never)]
+    fn no_variant(self, names: Names) -> Error {
+        match self.0 {
+            Node::Members(_) => self.mismatch(&"a string, or an object with one member"),
+            _ => self.mismatch(&one_of_names(names).as_str()),
+        }
     }
 
     #[inline(never)]
@@ -212,7 +222,7 @@ impl<'n> Deserializer<'n> for De<'n> {
         self.deserialize_map(visitor)
     }
 
-    fn deserialize_enum<V: Visitor<'n>>(self, _: &'static str, _: Names, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_enum<V: Visitor<'n>>(self, _: &'static str, names: Names, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Node::Text(name) => visitor.visit_enum(Variant { name, content: None }),
             Node::Members(members) if members.len() == 1 => {
@@ -220,7 +230,7 @@ impl<'n> Deserializer<'n> for De<'n> {
                 let content = Some(content);
                 visitor.visit_enum(Variant { name, content })
             }
-            _ => Err(self.mismatch(&"a string, or an object with one member")),
+            _ => Err(self.no_variant(names)),
         }
     }
 
