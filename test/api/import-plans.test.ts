@@ -89,10 +89,11 @@ describe('an import', () => {
 
     it('names all operations that it leaves out', async () => {
       const paths = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/a#${at}`, `a${at}`]));
-      const answer = await importSpec(spec({ ...paths, '/b': 'b' }), '?dry_run=true');
+      const answer = await importSpec(spec({ ...paths, '/b/{c}': 'b', '/b/{d}': 'c' }), '?dry_run=true');
       const { left_out } = expectData<Plan>(answer);
-      expect(left_out).to.have.length(60);
+      expect(left_out).to.have.length(61);
       expect(left_out[59]).to.match(/^GET \/a#59: left out: .*fragment/);
+      expect(left_out[60]).to.match(/^Left out, .*: GET \/b\/\{d\} \(like GET \/b\/\{c\}\)$/);
       expect(warningsOf(answer)).to.include.members(left_out);
     });
 

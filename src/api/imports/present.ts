@@ -37,6 +37,9 @@ export function presentOpenApiImport(id: string, outcome: ImportOutcome): Static
   };
 }
 
+/** The kinds of warnings that name operations which are left out. */
+const LEFT_OUT: readonly (string | undefined)[] = ['left-out', 'routes'] satisfies WarningKind[];
+
 /** The response to a dry run. */
 export function presentPlan({ outcome, isNewCollection }: AppliedImport): Static<typeof ImportPlan> {
   const { collection, created, updated, endpoints, warnings, warning_kinds: kinds } = outcome;
@@ -54,7 +57,7 @@ export function presentPlan({ outcome, isNewCollection }: AppliedImport): Static
       code,
       handler,
     })),
-    left_out: warnings.filter((_, at) => kinds?.[at] === 'left-out'),
+    left_out: warnings.filter((_, at) => LEFT_OUT.includes(kinds?.[at])),
     errors: presentErrors(outcome, []).map((error) => ({ ...error, endpoint_id: null })),
   };
 }
