@@ -158,7 +158,9 @@ export class Schemas {
       if (this.#isReadOnly(property) === true) readOnly.add(name);
       const kind = this.#kindOf(property);
       const earlier = members.get(name);
-      const allowed = this.allowedTexts(property) ?? earlier?.allowed;
+      const allowed = this.#mayHaveNull(property)
+        ? undefined
+        : (this.allowedTexts(property) ?? earlier?.allowed);
       const { type, nullable } = earlier && kind.type === 'any' ? earlier : kind;
       members.set(name, {
         name,
@@ -207,6 +209,11 @@ export class Schemas {
     };
     add(schema);
     return parts;
+  }
+
+  /** Whether an item of an array may be null. */
+  #mayHaveNull(schema: unknown): boolean {
+    return this.typeOf(schema) === 'array' && this.#kindOf(this.#itemsIn(schema)).nullable;
   }
 
   #countVisit(): void {

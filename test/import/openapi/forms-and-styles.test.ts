@@ -126,6 +126,26 @@ describe('OpenAPI: forms', () => {
   });
 });
 
+describe('OpenAPI: enums of JSON bodies', () => {
+  it('are those of members and of items that cannot be null', async () => {
+    const size = { type: 'string', enum: ['s', 'm'] };
+    const maybe = { type: ['string', 'null'], enum: ['s', null] };
+    const properties = {
+      size,
+      maybe,
+      sizes: { type: 'array', items: size },
+      some: { type: 'array', items: maybe },
+    };
+    const { body } = await bodyOf('application/json', { schema: { type: 'object', properties } });
+    expect(body?.members.map(({ name, allowed }) => [name, allowed])).to.deep.equal([
+      ['size', ['s', 'm']],
+      ['maybe', ['s']],
+      ['sizes', ['s', 'm']],
+      ['some', undefined],
+    ]);
+  });
+});
+
 describe('OpenAPI: styles of parameters', () => {
   const LIST = { type: 'array', items: { type: 'integer' } };
   const styled = async (parameters: readonly object[], path = '/a') => {
