@@ -105,7 +105,8 @@ describe('the process of a service', function () {
     expect(await pinged('other')).to.include({ ok: true });
     await isServed();
     expect(processOf(serviceId)).not.to.equal(pid);
-    expect(await service()).to.include({ state: 'connected' });
+    // Handlers reach the new process before the actor host has told the database of it.
+    await eventually(async () => expect(await service()).to.include({ state: 'connected' }));
   });
 
   it('is killed and replaced when it does not answer', async () => {
