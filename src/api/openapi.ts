@@ -96,8 +96,12 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
     })),
   ];
   const text = route.text && { [route.text.mediaType]: { schema: { type: 'string' } } };
+  // Any body of this type is text: `{}` too.
+  const sentText = route.text && {
+    [route.text.mediaType]: { schema: { minLength: 1, ...FORMAT_KEYWORDS['text'] } },
+  };
   const content = body
-    ? { 'application/json': { schema: referInput(body) }, ...text }
+    ? { 'application/json': { schema: referInput(body) }, ...sentText }
     : form && {
         'multipart/form-data': { schema: referInput({ ...form, propertyNames: { pattern: PART_NAME } }) },
       };

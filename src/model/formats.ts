@@ -89,6 +89,9 @@ const PART = `((${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}|${
 const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART}|${FROM_PARAMETER})?)`;
 const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+)`;
 
+/** At the beginning of a path: no two of its parameters have the same name. */
+export const NO_NAME_TWICE = '(?!.*\\{\\*?([^{}]+)\\}.*\\{\\*?\\1\\})';
+
 /** A format expressed in other JSON Schema keywords. */
 interface Keywords {
   readonly pattern: string;
@@ -104,8 +107,8 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   text: { pattern: '^[^\\u0000]*$' },
   'hostname-or-any': { pattern: `^(\\*|${LABEL}(\\.${LABEL})*)$`, maxLength: 253 },
   // Their length limit counts the percent-encoded form, which no keyword can express.
-  'route-path': { pattern: `^(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
-  'base-path': { pattern: `^(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
+  'route-path': { pattern: `^${NO_NAME_TWICE}(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
+  'base-path': { pattern: `^${NO_NAME_TWICE}(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
   'pool-id': { pattern: POOL_ID.source },
   email: { pattern: EMAIL.source, maxLength: 254 },
   'crate-name': { pattern: CRATE_NAME.source },

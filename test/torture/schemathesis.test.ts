@@ -53,8 +53,11 @@ describe('Schemathesis finds no fault', function () {
     });
     const activated = await stack.api.post(`/api/services/${storage.id}/activate`, undefined, { headers });
     expect(activated.status).to.equal(200);
+    // It follows the id of a collection from the list of endpoints, also when there is none.
+    const domain = await post('/api/domains', { name: 'd', host: 'd.test' });
+    const collection = await post('/api/collections', { name: 'c', domain_id: domain.id });
     const endpoint = { name: 'a', path: '/a', method: 'GET', domain: '*', code: ANYTHING, limits: LIMITS };
-    const { id } = await post('/api/endpoints', endpoint);
+    const { id } = await post('/api/endpoints', { ...endpoint, collection_id: collection.id });
     const { build_id } = await post(`/api/endpoints/${id}/compile`);
     const description = await stack.api.get('/api/openapi.json', { headers });
     await writeFile(join(folder.path, 'openapi.json'), JSON.stringify(description.body));
