@@ -198,7 +198,10 @@ export function defineRoute<
               content: content as Content,
               id: context.state.requestId,
               log: context.state.log,
-              prefers: (...types) => types.find((type) => type === context.accepts([...types])),
+              prefers: (...types) => {
+                const best = context.accepts([...types]);
+                return types.find((type) => type === best);
+              },
               header: (name) => context.get(name) || undefined,
               raw: context.req,
             },

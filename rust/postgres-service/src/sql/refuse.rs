@@ -2,8 +2,8 @@
 //! transaction control, which has its own operations, and session settings, which would outlive the call. This prevents
 //! accidents only: functions and procedures can have the same effects, so the state of a session is checked, too.
 
-const TRANSACTION: &str = "use a transaction: begin, commit and rollback are operations of their own";
-const SESSION: &str = "it would change a connection that others use, too";
+use edge_service::sql::{SESSION, TRANSACTION};
+
 const COPY: &str = "it moves data outside of statements; use INSERT and SELECT";
 
 /// The first words of statements that are refused, and why.

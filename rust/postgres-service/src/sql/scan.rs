@@ -1,12 +1,10 @@
 //! Finds the placeholders and the first words of a statement as PostgreSQL reads SQL: outside of strings, quoted names
 //! and comments. It does not validate the statement; the server does.
-//!
-//! It works on bytes: everything it looks for is ASCII, and in UTF-8 no byte of another character is. All bytes of
-//! other characters may be part of a name.
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use edge_service::sql::Cache;
+use edge_service::sql::source::{Source, is_name_part, is_name_start, is_space};
 
 use super::MAX_PARAMS;
 use super::refuse::{Refusal, WORDS, refusals};
@@ -43,8 +41,7 @@ enum Style {
 }
 
 struct Scanner<'a> {
-    sql: &'a str,
-    bytes: &'a [u8],
+    source: Source<'a>,
     words: Vec<String>,
     style: Style,
     /// The highest number of a native placeholder.
@@ -59,8 +56,7 @@ struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     fn new(sql: &'a str) -> Self {
         Self {
-            sql,
-            bytes: sql.as_bytes(),
+            source: Source::new(sql),
             words: Vec::new(),
             style: Style::Question,
             highest: 0.0,
@@ -73,15 +69,15 @@ impl<'a> Scanner<'a> {
     /// Returns the text of the statement, and what is known about it.
     fn scan(mut self) -> (Rc<str>, Scanned) {
         let mut at = 0;
-        while at < self.bytes.len() {
+        while at < self.source.bytes.len() {
             at = self.token_end(at);
         }
-        let text: Rc<str> = Rc::from(self.sql);
+        let text: Rc<str> = Rc::from(self.source.text);
         let numbered = self.style == Style::Native;
         let sql = if numbered || self.copied == 0 {
             Rc::clone(&text)
         } else {
-            self.sent.push_str(&self.sql[self.copied..]);
+            self.sent.push_str(&self.source.text[self.copied..]);
             Rc::from(self.sent)
         };
         let placeholders = if numbered { self.highest } else { self.questions as f64 };
@@ -89,18 +85,14 @@ impl<'a> Scanner<'a> {
         (text, Scanned { sql, placeholders, numbered, refused, refused_in_transaction })
     }
 
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.bytes.get(at).copied()
-    }
-
     /// The end of the token that begins at `at`.
     fn token_end(&mut self, at: usize) -> usize {
-        match self.bytes[at] {
+        match self.source.bytes[at] {
             // A doubled quote is read as two adjacent strings, which is equivalent here.
-            b'\'' => self.behind("'", at + 1),
-            b'"' => self.behind("\"", at + 1),
-            b'-' if self.byte(at + 1) == Some(b'-') => self.line_end(at),
-            b'/' if self.byte(at + 1) == Some(b'*') => self.comment_end(at + 2),
+            b'\'' => self.source.behind("'", at + 1),
+            b'"' => self.source.behind("\"", at + 1),
+            b'-' if self.source.byte(at + 1) == Some(b'-') => self.line_end(at),
+            b'/' if self.source.byte(at + 1) == Some(b'*') => self.comment_end(at + 2),
             b'?' => self.question(at),
             b'$' => self.dollar(at),
             byte if is_name_start(byte) => self.word(at),
@@ -108,30 +100,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The position after the next `end`, or that of the end of the text.
-    fn behind(&self, end: &str, from: usize) -> usize {
-        let found = self.sql.get(from..).and_then(|rest| rest.find(end));
-        found.map_or(self.bytes.len(), |index| from + index + end.len())
-    }
-
     /// The end of a line comment; a carriage return ends a line, too.
     fn line_end(&self, start: usize) -> usize {
-        let end = self.bytes[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        end.map_or(self.bytes.len(), |index| start + index + 1)
+        let end = self.source.bytes[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        end.map_or(self.source.bytes.len(), |index| start + index + 1)
     }
 
     /// The end of a comment, which may contain others.
     fn comment_end(&self, mut at: usize) -> usize {
         let mut depth = 1;
         while depth > 0 {
-            match (self.byte(at), self.byte(at + 1)) {
+            match (self.source.byte(at), self.source.byte(at + 1)) {
                 (Some(b'/'), Some(b'*')) => depth += 1,
                 (Some(b'*'), Some(b'/')) => depth -= 1,
                 (Some(_), _) => {
                     at += 1;
                     continue;
                 }
-                (None, _) => return self.bytes.len(),
+                (None, _) => return self.source.bytes.len(),
             }
             at += 2;
         }
@@ -139,12 +125,12 @@ impl<'a> Scanner<'a> {
     }
 
     fn word(&mut self, start: usize) -> usize {
-        let end = start + self.bytes[start..].iter().take_while(|&&byte| is_name_part(byte)).count();
+        let end = self.source.end_of(start, is_name_part);
         if self.words.len() < WORDS {
-            // Stricter than the server: some letters of other alphabets have capitals in ASCII.
-            self.words.push(self.sql[start..end].to_uppercase());
+            self.words.push(self.source.word(start, end));
         }
-        let is_escape_string = matches!(&self.bytes[start..end], b"E" | b"e") && self.byte(end) == Some(b'\'');
+        let is_escape_string =
+            matches!(&self.source.bytes[start..end], b"E" | b"e") && self.source.byte(end) == Some(b'\'');
         if is_escape_string { self.escape_string_end(end) } else { end }
     }
 
@@ -160,43 +146,44 @@ impl<'a> Scanner<'a> {
     /// The position after the quote that ends the part of such a string.
     fn escaped_end(&self, start: usize) -> usize {
         let mut at = start + 1;
-        while let Some(byte) = self.byte(at) {
+        while let Some(byte) = self.source.byte(at) {
             match byte {
                 b'\'' => return at + 1,
                 b'\\' => at += 2,
                 _ => at += 1,
             }
         }
-        self.bytes.len()
+        self.source.bytes.len()
     }
 
     /// The position of the quote with which the next line begins, if that is what follows at `from`.
     fn continuation(&self, from: usize) -> Option<usize> {
-        let rest = self.sql.get(from..)?;
+        let rest = self.source.text.get(from..)?;
         let line = rest.trim_start_matches([' ', '\t', '\x0c', '\x0b']);
         let next = line.strip_prefix(['\n', '\r'])?.trim_start_matches(is_space);
-        next.starts_with('\'').then(|| self.sql.len() - next.len())
+        next.starts_with('\'').then(|| self.source.text.len() - next.len())
     }
 
     /// `$1`, or a string between `$$` or `$name$`.
     fn dollar(&mut self, at: usize) -> usize {
-        let digits = self.bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if digits > 0 {
-            let end = at + 1 + digits;
+        let end = self.source.end_of(at + 1, |byte| byte.is_ascii_digit());
+        if end > at + 1 {
             self.style = Style::Native;
-            self.highest = self.highest.max(self.sql[at + 1..end].parse().unwrap_or(f64::INFINITY));
+            self.highest = self.highest.max(self.source.text[at + 1..end].parse().unwrap_or(f64::INFINITY));
             return end;
         }
         // The name has no `$`, and does not begin with a digit.
-        let name =
-            self.bytes[at + 1..].iter().take_while(|&&byte| is_name_start(byte) || byte.is_ascii_digit()).count();
-        let end = at + 1 + name;
-        if self.byte(end) == Some(b'$') { self.behind(&self.sql[at..=end], end + 1) } else { at + 1 }
+        let end = self.source.end_of(at + 1, |byte| is_name_start(byte) || byte.is_ascii_digit());
+        if self.source.byte(end) == Some(b'$') {
+            self.source.behind(&self.source.text[at..=end], end + 1)
+        } else {
+            at + 1
+        }
     }
 
     /// Without `$n`, `?` is a placeholder and `??` the operator.
     fn question(&mut self, at: usize) -> usize {
-        let is_operator = self.byte(at + 1) == Some(b'?');
+        let is_operator = self.source.byte(at + 1) == Some(b'?');
         let end = if is_operator { at + 2 } else { at + 1 };
         if !is_operator {
             self.questions += 1;
@@ -205,7 +192,7 @@ impl<'a> Scanner<'a> {
         if self.style == Style::Native || self.questions > MAX_PARAMS {
             return end;
         }
-        self.sent.push_str(&self.sql[self.copied..at]);
+        self.sent.push_str(&self.source.text[self.copied..at]);
         self.copied = end;
         if is_operator {
             self.sent.push('?');
@@ -215,19 +202,6 @@ impl<'a> Scanner<'a> {
         }
         end
     }
-}
-
-fn is_name_start(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
-fn is_name_part(byte: u8) -> bool {
-    is_name_start(byte) || byte.is_ascii_digit() || byte == b'$'
-}
-
-/// The blanks of the scans in TypeScript, which are more than the server's.
-fn is_space(character: char) -> bool {
-    character == '\u{feff}' || (character.is_whitespace() && character != '\u{85}')
 }
 
 #[cfg(test)]

@@ -4,12 +4,18 @@ pub mod json;
 pub mod number;
 mod payload;
 mod result;
+pub mod source;
 
 pub use cache::Cache;
 pub use payload::{Param, Params, Payload, read};
 pub use result::{ResultText, no_memory, too_large};
 
 use crate::error::{CallError, Kind};
+
+/// Why a statement of transaction control is refused.
+pub const TRANSACTION: &str = "use a transaction: begin, commit and rollback are operations of their own";
+/// Why a statement about the session is refused.
+pub const SESSION: &str = "it would change a connection that others use, too";
 
 /// Reads the payload of a call, `{"sql", "params"}`. Bytes that are not text are replaced.
 ///

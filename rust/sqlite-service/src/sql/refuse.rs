@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-const TRANSACTION: &str = "use a transaction: begin, commit and rollback are operations of their own";
-const SESSION: &str = "it would change a connection that others use, too";
+use edge_service::sql::source::is_space;
+use edge_service::sql::{SESSION, TRANSACTION};
+
 const FILE: &str = "a service is one file";
 
 /// The first words of statements that are refused, and why.
@@ -111,9 +112,4 @@ fn pragma_name(sql: &str) -> Option<&str> {
 fn word(text: &str) -> Option<&str> {
     let end = text.bytes().take_while(|&byte| byte.is_ascii_alphanumeric() || byte == b'_').count();
     (end > 0).then(|| &text[..end])
-}
-
-/// The blanks of the scans in TypeScript, which are more than those of SQLite.
-pub fn is_space(character: char) -> bool {
-    character == '\u{feff}' || (character.is_whitespace() && character != '\u{85}')
 }

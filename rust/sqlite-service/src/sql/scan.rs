@@ -1,16 +1,14 @@
 //! Finds the placeholders and the first words of a statement as SQLite reads SQL: outside of strings, quoted names and
 //! comments. It does not validate the statement; SQLite does.
-//!
-//! It works on bytes: nearly everything it looks for is ASCII, and in UTF-8 no byte of another character is. All bytes
-//! of other characters may be part of a name.
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use edge_service::sql::source::{Source, is_name_part, is_name_start, is_space};
 use edge_service::sql::{Cache, Param};
 
 use super::Value;
-use super::refuse::{Refusal, WORDS, is_space, refusals};
+use super::refuse::{Refusal, WORDS, refusals};
 
 /// SQLite treats it as a blank, except within a name.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -72,8 +70,7 @@ pub fn scan(sql: &str) -> Scanned {
 }
 
 struct Scanner<'a> {
-    sql: &'a str,
-    bytes: &'a [u8],
+    source: Source<'a>,
     words: Vec<String>,
     /// The numbers of placeholders with names.
     numbers: HashMap<&'a str, f64>,
@@ -91,8 +88,7 @@ struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     fn new(sql: &'a str) -> Self {
         Self {
-            sql,
-            bytes: sql.as_bytes(),
+            source: Source::new(sql),
             words: Vec::new(),
             numbers: HashMap::new(),
             highest: 0.0,
@@ -107,16 +103,16 @@ impl<'a> Scanner<'a> {
     /// Returns the text of the statement, and what is known about it.
     fn scan(mut self) -> (Arc<str>, Scanned) {
         let mut at = 0;
-        while at < self.bytes.len() {
+        while at < self.source.bytes.len() {
             let end = self.token_end(at);
             self.count_statement(at, end);
             at = end;
         }
-        let text: Arc<str> = Arc::from(self.sql);
+        let text: Arc<str> = Arc::from(self.source.text);
         let sql = if self.is_plain || self.copied == 0 {
             text.clone()
         } else {
-            self.numbered.push_str(&self.sql[self.copied..]);
+            self.numbered.push_str(&self.source.text[self.copied..]);
             self.numbered.into()
         };
         let (refused, refused_in_transaction) = refusals(&sql, &self.words);
@@ -127,55 +123,40 @@ impl<'a> Scanner<'a> {
 
     /// The end of the token that begins at `at`.
     fn token_end(&mut self, at: usize) -> usize {
-        match self.bytes[at] {
+        match self.source.bytes[at] {
             // A doubled quote is read as two adjacent strings, which is equivalent here.
-            b'\'' => self.behind("'", at + 1),
-            b'"' => self.behind("\"", at + 1),
-            b'`' => self.behind("`", at + 1),
-            b'[' => self.behind("]", at + 1),
-            b'-' if self.byte(at + 1) == Some(b'-') => self.behind("\n", at),
-            b'/' if self.byte(at + 1) == Some(b'*') => self.behind("*/", at + 2),
-            b'?' => self.placeholder(at, at + 1 + self.count_from(at + 1, |byte| byte.is_ascii_digit())),
+            b'\'' => self.source.behind("'", at + 1),
+            b'"' => self.source.behind("\"", at + 1),
+            b'`' => self.source.behind("`", at + 1),
+            b'[' => self.source.behind("]", at + 1),
+            b'-' if self.source.byte(at + 1) == Some(b'-') => self.source.behind("\n", at),
+            b'/' if self.source.byte(at + 1) == Some(b'*') => self.source.behind("*/", at + 2),
+            b'?' => self.placeholder(at, self.source.end_of(at + 1, |byte| byte.is_ascii_digit())),
             b'$' | b':' | b'@' => self.named(at),
-            _ if self.sql[at..].starts_with(BYTE_ORDER_MARK) => at + BYTE_ORDER_MARK.len(),
+            _ if self.source.text[at..].starts_with(BYTE_ORDER_MARK) => at + BYTE_ORDER_MARK.len(),
             byte if is_name_start(byte) => self.word(at),
             _ => at + 1,
         }
     }
 
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.bytes.get(at).copied()
-    }
-
-    fn count_from(&self, at: usize, is_part: impl Fn(u8) -> bool) -> usize {
-        self.bytes[at..].iter().take_while(|&&byte| is_part(byte)).count()
-    }
-
-    /// The position after the next `end`, or that of the end of the text.
-    fn behind(&self, end: &str, from: usize) -> usize {
-        let found = self.sql.get(from..).and_then(|rest| rest.find(end));
-        found.map_or(self.bytes.len(), |index| from + index + end.len())
-    }
-
     fn word(&mut self, start: usize) -> usize {
-        let end = start + self.count_from(start, is_name_part);
+        let end = self.source.end_of(start, is_name_part);
         if self.words.len() < WORDS {
-            // Stricter than SQLite: some letters of other alphabets have capitals in ASCII.
-            self.words.push(self.sql[start..end].to_uppercase());
+            self.words.push(self.source.word(start, end));
         }
         end
     }
 
     /// `:name`, `@name`, `$name`
     fn named(&mut self, at: usize) -> usize {
-        let end = at + 1 + self.count_from(at + 1, is_name_part);
+        let end = self.source.end_of(at + 1, is_name_part);
         if end > at + 1 { self.placeholder(at, end) } else { end }
     }
 
     /// Gives it the number that SQLite does: a name keeps its number, and a new parameter gets the highest so far plus
     /// one.
     fn placeholder(&mut self, start: usize, end: usize) -> usize {
-        let name = &self.sql[start..end];
+        let name = &self.source.text[start..end];
         self.is_plain &= name == "?";
         let next = self.highest + 1.0;
         let number = match name.strip_prefix('?') {
@@ -187,7 +168,7 @@ impl<'a> Scanner<'a> {
         self.highest = self.highest.max(number);
         // What has too many is refused, whatever its text.
         if self.highest <= Value::MAX as f64 {
-            self.numbered.push_str(&self.sql[self.copied..start]);
+            self.numbered.push_str(&self.source.text[self.copied..start]);
             self.numbered.push('?');
             self.numbered.push_str(itoa::Buffer::new().format(number as u32));
             self.copied = end;
@@ -199,9 +180,9 @@ impl<'a> Scanner<'a> {
         if self.statements == Statements::Several {
             return;
         }
-        let first = self.bytes[start];
+        let first = self.source.bytes[start];
         let is_comment = end - start > 1 && (first == b'-' || first == b'/');
-        if is_comment || self.sql[start..].starts_with(is_space) {
+        if is_comment || self.source.text[start..].starts_with(is_space) {
             return;
         }
         if first == b';' {
@@ -215,14 +196,6 @@ impl<'a> Scanner<'a> {
         let word = |index: usize| self.words.get(index).map_or("", String::as_str);
         word(0) == "CREATE" && (word(1) == "TRIGGER" || word(2) == "TRIGGER")
     }
-}
-
-fn is_name_start(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
-fn is_name_part(byte: u8) -> bool {
-    is_name_start(byte) || byte.is_ascii_digit() || byte == b'$'
 }
 
 #[cfg(test)]
