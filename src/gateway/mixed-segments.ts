@@ -71,7 +71,7 @@ export function readParameters(
   values: string[],
 ): boolean {
   const end = segment.length - last.length;
-  if (first.length >= end || !segment.startsWith(first) || !segment.endsWith(last)) return false;
+  if (first.length >= end || !endsWith(segment, last, end) || !segment.startsWith(first)) return false;
   const had = values.length;
   let at = first.length;
   for (let inner = 1; inner < texts.length - 1; inner++) {
@@ -87,6 +87,12 @@ export function readParameters(
   }
   values.push(segment.slice(at, end));
   return true;
+}
+
+/** Like `String.endsWith`, which costs more than a character when segments differ only there. */
+function endsWith(segment: string, last: string, end: number): boolean {
+  if (last === '') return true;
+  return segment.charCodeAt(end) === last.charCodeAt(0) && segment.endsWith(last);
 }
 
 /** Finds mixed segments by the longer one of their outer texts. */
