@@ -123,11 +123,11 @@ export class HandlerSession {
   /** Counts an incomplete frame against the memory budget, and limits the time until it is complete. */
   #accountIncomplete(): void {
     const { memory, longestCallMs } = this.#server.limits;
-    const grown = this.#decoder.grownBy;
-    if (grown > this.#incompleteBytes && !memory.take(grown - this.#incompleteBytes))
+    const { reserved } = this.#decoder;
+    if (reserved > this.#incompleteBytes && !memory.take(reserved - this.#incompleteBytes))
       throw new ProtocolError('there is no room for the rest of its call');
-    if (grown < this.#incompleteBytes) memory.release(this.#incompleteBytes - grown);
-    this.#incompleteBytes = grown;
+    if (reserved < this.#incompleteBytes) memory.release(this.#incompleteBytes - reserved);
+    this.#incompleteBytes = reserved;
     if (this.#decoder.isMidFrame) {
       this.#incompleteTimer ??= setTimeout(() => this.drop(), longestCallMs);
     } else if (this.#incompleteTimer) {

@@ -221,6 +221,11 @@ export class FrameDecoder {
     return Math.max(0, this.#end - this.#bufferBytes);
   }
 
+  /** Bytes of memory that it holds beyond its usual buffer, used or not: a limit of the kernel counts both. */
+  get reserved(): number {
+    return Math.max(0, this.#buffer.length - this.#bufferBytes);
+  }
+
   /** True when the bytes so far end within a frame. */
   get isMidFrame(): boolean {
     return this.#end > this.#start;

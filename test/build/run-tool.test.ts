@@ -108,8 +108,11 @@ describe('running a tool', () => {
   it('kills it and its descendants when it is aborted', async () => {
     const controller = new AbortController();
     const result = sh(`${DESCENDANTS} touch ready-1; sleep 1000`, { signal: controller.signal });
-    await eventually(async () => expect(await exists('ready-1')).to.equal(true));
-    expect(running().length).to.be.greaterThan(3);
+    // The descendants may need longer to start than the file.
+    await eventually(async () => {
+      expect(await exists('ready-1')).to.equal(true);
+      expect(running().length).to.be.greaterThan(3);
+    });
     controller.abort();
     expect((await result).outcome).to.equal('aborted');
     expect(running()).to.deep.equal([]);
