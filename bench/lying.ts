@@ -5,13 +5,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Canary, callLiar, startCanary } from '../test/support/lies/canary.js';
-import { type Lie, startLyingServer } from '../test/support/lies/lie.js';
-import { OTHER_LIES } from '../test/support/lies/others.js';
-import { POSTGRES_LIES } from '../test/support/lies/postgres.js';
-import { REDIS_LIES } from '../test/support/lies/redis.js';
+import type { Lie } from '../test/support/lies/lie.js';
 import type { Stack } from '../test/support/processes.js';
 import { bind, createService, SECRET_KEY } from '../test/support/test-services.js';
 import { withStacks } from './support/gateway.js';
+import { LIES, startLyingProcess } from './support/lying-server.js';
 import { isMet, type Row, round, table } from './support/report.js';
 import { machine, writeSection } from './support/results.js';
 
@@ -24,7 +22,7 @@ const LIAR_PAUSE_MS = 10;
 const SETTLE_MS = 500;
 
 const named = process.argv.slice(2);
-const lies = [...POSTGRES_LIES, ...REDIS_LIES, ...OTHER_LIES].filter(
+const lies = LIES.filter(
   ({ name }) => named.length === 0 || named.some((beginning) => name.startsWith(beginning)),
 );
 if (lies.length === 0) throw new Error(`No lie has a name that begins with ${named.join(' or ')}`);
@@ -64,7 +62,7 @@ async function measure(stack: Stack, canary: Canary, lie: Lie): Promise<Measured
   const attacked: number[] = [];
   for (let number = 0; number < ROUNDS; number++) {
     quiet.push(...(await durations(canary)));
-    const server = await startLyingServer(lie);
+    const server = await startLyingProcess(lie);
     const id = await createService(stack.api, lie.type, lie.config(server.port), `${lie.name} ${number}`);
     await stack.api.post(`/api/services/${id}/activate`);
     await bind(stack.api, endpointId, id, id);

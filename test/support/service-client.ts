@@ -30,6 +30,8 @@ export interface ServiceClient {
 
 /** As the SDK. */
 const MAX_MOVES = 8;
+/** Memory that is new for each call is garbage, whose collection would be measured with the calls. */
+const BUFFER_BYTES = 4 * 1024;
 
 interface CallHead {
   readonly pool?: unknown;
@@ -95,18 +97,21 @@ export async function connectServices(path: string, token?: string): Promise<Ser
 /** Connects to one socket. */
 export async function connectTo(path: string, token?: string): Promise<ServiceClient> {
   const socket = await connected(path);
-  const decoder = new FrameDecoder();
+  const decoder = new FrameDecoder(BUFFER_BYTES);
   let retire: () => void = () => undefined;
   const retired = new Promise<void>((resolve) => {
     retire = resolve;
   });
-  const encoder = new FrameEncoder();
+  const encoder = new FrameEncoder(BUFFER_BYTES);
   const waiting = new Map<number, Waiting>();
   let nextNumber = 1;
   let isFlushing = false;
   const flush = () => {
     isFlushing = false;
-    for (const part of encoder.take()) socket.write(part);
+    const parts = encoder.take();
+    const last = parts.length - 1;
+    for (const [at, part] of parts.entries())
+      socket.write(part, at === last ? () => encoder.recycle(parts) : undefined);
   };
   socket.on('data', (chunk: Buffer) => {
     for (let at = 0; at < chunk.length; ) {
