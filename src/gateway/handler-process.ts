@@ -35,8 +35,8 @@ export interface IssuedToken {
 export interface ServiceAccess {
   /** The actor host's socket. */
   readonly socket: string;
-  /** Makes the token of one process. */
-  issueToken(endpointId: string): Promise<IssuedToken>;
+  /** Makes the token of one process. @param user that only it runs as */
+  issueToken(endpointId: string, user: number | undefined): Promise<IssuedToken>;
   /** Default deadline of a call, milliseconds. */
   readonly timeoutMs: number;
 }
@@ -98,9 +98,11 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   let access: IssuedToken | undefined;
   let child: LimitedProcess;
   try {
-    access = await services.issueToken(endpointId);
+    confinement.user?.claim();
+    access = await services.issueToken(endpointId, confinement.user?.id);
     child = spawnHandler(options, confinement, files, access.token);
   } catch (error) {
+    confinement.user?.release();
     await Promise.all([files.remove(), access?.revoke()]);
     throw error;
   }

@@ -88,7 +88,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     runDir,
     services: {
       socket: handlerSocket(runDir),
-      issueToken: (endpointId) => issueServiceToken(secrets, nonces, endpointId),
+      issueToken: (endpointId, user) => issueServiceToken(secrets, nonces, endpointId, user),
       timeoutMs: config.SERVICE_TIMEOUT_MS,
     },
     handlers: {

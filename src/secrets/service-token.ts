@@ -1,7 +1,8 @@
 /**
  * Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. Each handler process has one of its own.
  * It is valid on its machine while the process runs, as long as a file with the name of its nonce is in a folder that
- * handlers cannot reach. A token identifies the endpoint and grants nothing: bindings are looked up with every call.
+ * handlers cannot reach. The file has the id of the user that the handler runs as, if that is one of its own. A token
+ * identifies the endpoint and grants nothing: bindings are looked up with every call.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -25,11 +26,21 @@ const TOKEN = /^([0-9a-f-]{36})\.([0-9a-f-]{1,80})\.[\w-]+$/;
 /** The name of the file of a nonce; the first group identifies the gateway that has made it. */
 export const NONCE_FILE = new RegExp(`^(${PROCESS_PATTERN})-[0-9a-f]{32}$`);
 
-/** Makes the token of a handler process, before that starts. @param folder of the nonces */
-export async function issueServiceToken(secrets: Signer, folder: string, endpointId: string) {
+/**
+ * Makes the token of a handler process, before that starts.
+ * @param folder of the nonces
+ * @param user that only this process runs as: services whose process can see who connects, those in Rust, let in no
+ * others. Undefined when there is none.
+ */
+export async function issueServiceToken(
+  secrets: Signer,
+  folder: string,
+  endpointId: string,
+  user: number | undefined,
+) {
   const nonce = `${THIS_PROCESS}-${randomBytes(16).toString('hex')}`;
   const file = join(folder, nonce);
-  await writeFile(file, '', { mode: 0o600, flag: 'wx' });
+  await writeFile(file, String(user ?? ''), { mode: 0o600, flag: 'wx' });
   return {
     token: signServiceToken(secrets, { endpointId, nonce }),
     revoke: () => rm(file, { force: true }),

@@ -3,6 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { handlerSocket, runDirectory, tokenFolder } from '../../src/bootstrap/run-directory.js';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
@@ -20,6 +21,10 @@ use rust_edge_gateway_sdk::prelude::*;
 fn handle(req: Request) -> Response {
     match req.query_param("do").map(String::as_str) {
         Some("exit") => std::process::exit(3),
+        Some("query") => match DbPool::new("db").query("SELECT 1 AS one", &[]) {
+            Ok(result) => Response::text(200, result.rows[0]["one"].to_string()),
+            Err(error) => Response::text(500, error.to_string()),
+        },
         _ => Response::text(200, std::env::var("EDGE_SERVICES_TOKEN").expect("a token")),
     }
 }
@@ -76,8 +81,21 @@ describe('the token of a handler process', function () {
     return String(body);
   }
 
-  /** A token that has opened both services, from here. */
+  const tokens = async () => tokenFolder(await runDirectory(stack.dataDir));
+  const nonceOf = (token: string) => token.split('.')[1] ?? '';
+
+  /** Where the calls of a service go, and with which token. */
+  async function moved([head, payload]: typeof QUERY | typeof PING, token: string) {
+    const host = await connected();
+    expect(await host.send({ token })).to.include({ ok: true });
+    const { to } = await host.send(head, payload);
+    if (!to) expect.fail('not moved');
+    return { socket: join(dirname(stack.servicesSocket), to.socket), token: to.token };
+  }
+
+  /** A token that has opened both services, from here: as if the handler had no user of its own. */
   async function inUse(token: string) {
+    await writeFile(join(await tokens(), nonceOf(token)), '');
     const host = await connected();
     expect(await host.send({ token })).to.include({ ok: true });
     const opened = await Promise.all(
@@ -102,7 +120,18 @@ describe('the token of a handler process', function () {
     };
   }
 
-  const nonces = async () => readdir(await tokenFolder(await runDirectory(stack.dataDir)));
+  const nonces = async () => readdir(await tokens());
+
+  it('is refused to other users, where the process has one of its own, by services in Rust', async function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
+    const token = await running();
+    // The handler itself gets in.
+    expect((await stack.gateway.get('/token?do=query')).body).to.equal('1');
+    const to = await moved(QUERY, token);
+    expect(await tried(to.token, to.socket)).to.include({ kind: 'unauthenticated' });
+    await writeFile(join(await tokens(), nonceOf(token)), String(process.getuid?.()));
+    expect(await tried(to.token, to.socket)).to.include({ ok: true });
+  });
 
   it('opens its services from the same machine while it runs', async () => {
     const token = await running();
@@ -121,7 +150,7 @@ describe('the token of a handler process', function () {
 
   it('is refused with the nonce of another process, or a path as its nonce', async () => {
     const [endpoint, nonce = '', signature = ''] = (await running()).split('.');
-    await writeFile(join(await tokenFolder(await runDirectory(stack.dataDir)), '12-34-abcdef'), '');
+    await writeFile(join(await tokens(), '12-34-abcdef'), '');
     for (const other of ['12-34-abcdef', `../tokens/${nonce}`, `./${nonce}`, '..', '', 'a'.repeat(500)])
       expect(await tried(`${endpoint}.${other}.${signature}`)).to.include({ kind: 'unauthenticated' });
   });

@@ -29,7 +29,7 @@ describe('service tokens', () => {
   const read = (token: string, by = secrets) => readServiceToken(by, folder, token)?.endpointId;
 
   it('stand for their endpoint, under the same key', async () => {
-    const { token } = await issueServiceToken(secrets, folder, id);
+    const { token } = await issueServiceToken(secrets, folder, id, undefined);
     expect(read(token)).to.equal(id);
     expect(read(token, createSecretBox('one secret key of ours'))).to.equal(id);
     expect(read(token, createSecretBox('another secret key'))).to.equal(undefined);
@@ -37,8 +37,8 @@ describe('service tokens', () => {
 
   it('are different for each process, and valid until it has ended', async () => {
     const [first, second] = [
-      await issueServiceToken(secrets, folder, id),
-      await issueServiceToken(secrets, folder, id),
+      await issueServiceToken(secrets, folder, id, undefined),
+      await issueServiceToken(secrets, folder, id, undefined),
     ];
     expect(first.token).not.to.equal(second.token);
     await first.revoke();
@@ -51,7 +51,7 @@ describe('service tokens', () => {
 
   it('can be signed again with another key, for the same process', async () => {
     const other = createSecretBox('another secret key');
-    const { token, revoke } = await issueServiceToken(secrets, folder, id);
+    const { token, revoke } = await issueServiceToken(secrets, folder, id, undefined);
     const instance = readServiceToken(secrets, folder, token) ?? expect.fail('not valid');
     const again = signServiceToken(other, instance);
     expect(readServiceToken(other, folder, again)).to.deep.equal(instance);
@@ -63,14 +63,14 @@ describe('service tokens', () => {
 
   it('have a file that tells which gateway has made it', async () => {
     await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name))));
-    await issueServiceToken(secrets, folder, id);
+    await issueServiceToken(secrets, folder, id, undefined);
     const [name = ''] = await readdir(folder);
     expect(NONCE_FILE.exec(name)?.[1]).to.equal(THIS_PROCESS);
   });
 
   it('cannot be made from others', async () => {
-    const { token } = await issueServiceToken(secrets, folder, id);
-    const another = await issueServiceToken(secrets, folder, id);
+    const { token } = await issueServiceToken(secrets, folder, id, undefined);
+    const another = await issueServiceToken(secrets, folder, id, undefined);
     const [, nonce = '', signature = ''] = token.split('.');
     const [, otherNonce = ''] = another.token.split('.');
     await writeFile(join(folder, 'anything'), '');

@@ -51,12 +51,15 @@ export async function bind(
 
 let secrets: SecretBox | undefined;
 
-/** A token as the handler of an endpoint has it; the processes have to run with SECRET_KEY. */
-export async function tokenFor(dataDir: string, endpointId: string): Promise<string> {
+/**
+ * A token as the handler of an endpoint has it; the processes have to run with SECRET_KEY.
+ * @param user of the handler, if it has one of its own
+ */
+export async function tokenFor(dataDir: string, endpointId: string, user?: number): Promise<string> {
   const folder = await tokenFolder(await runDirectory(dataDir));
   // Once: to derive the key takes 30 ms, in which nothing else happens here.
   secrets ??= createSecretBox(SECRET_KEY);
-  return (await issueServiceToken(secrets, folder, endpointId)).token;
+  return (await issueServiceToken(secrets, folder, endpointId, user)).token;
 }
 
 /** Connects as the handler of an endpoint does; the stack has to run with SECRET_KEY. */

@@ -1,6 +1,7 @@
 //! Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. The gateway makes one for each handler
 //! process, and the actor host signs it again for this process. It is valid while the handler runs: as long as a file
-//! with the name of its nonce is in a folder that handlers cannot reach. A token identifies the endpoint and grants
+//! with the name of its nonce is in a folder that handlers cannot reach. The file has the id of the user that the handler
+//! runs as, if that is one of its own; others do not get in with its token. A token identifies the endpoint and grants
 //! nothing: bindings are looked up with every call.
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,6 +22,15 @@ pub struct HandlerInstance<'a> {
     pub endpoint: &'a str,
     /// Different for each process.
     pub nonce: &'a str,
+    /// The user that only this process runs as; `None` when others run as the same.
+    user: Option<u32>,
+}
+
+impl HandlerInstance<'_> {
+    /// Whether a process of this user may be it.
+    pub fn may_run_as(&self, user: u32) -> bool {
+        self.user.is_none_or(|own| own == user)
+    }
 }
 
 pub struct TokenReader {
@@ -46,7 +56,11 @@ impl TokenReader {
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         // In constant time.
         hmac::verify(&self.key, format!("{PURPOSE}{signed}").as_bytes(), &signature).ok()?;
-        self.folder.join(nonce).exists().then_some(HandlerInstance { endpoint, nonce })
+        let user = match fs::read_to_string(self.folder.join(nonce)).ok()?.as_str() {
+            "" => None,
+            id => Some(id.parse().ok()?),
+        };
+        Some(HandlerInstance { endpoint, nonce, user })
     }
 
     /// The nonces of the handler processes that run.
@@ -75,7 +89,8 @@ mod tests {
         fs::write(folder.join("1f-2e"), "").unwrap();
         let reader = TokenReader::new("a key", folder.clone());
         let token = format!("{ENDPOINT}.1f-2e.{SIGNATURE}");
-        assert_eq!(reader.instance(&token), Some(HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e" }));
+        let instance = |user| Some(HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e", user });
+        assert_eq!(reader.instance(&token), instance(None));
         assert_eq!(TokenReader::new("another", folder.clone()).instance(&token), None);
         let changed = [("1f-2e", "1f-2d"), ("0f8", "1f8"), ("1f-2e", ".."), ("1f-2e", "../a"), ("1f-2e", "")];
         for (part, other) in changed {
@@ -84,8 +99,21 @@ mod tests {
         for wrong in ["", ENDPOINT, &token[..token.len() - 1], &format!("{token}A"), &"\u{e4}.".repeat(40)] {
             assert_eq!(reader.instance(wrong), None);
         }
+        fs::write(folder.join("1f-2e"), "1001").unwrap();
+        assert_eq!(reader.instance(&token), instance(Some(1_001)));
+        fs::write(folder.join("1f-2e"), "anyone").unwrap();
+        assert_eq!(reader.instance(&token), None);
         assert_eq!(reader.valid_nonces().unwrap(), HashSet::from(["1f-2e".into()]));
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(reader.instance(&token), None);
+    }
+
+    #[test]
+    fn a_user_of_its_own_keeps_others_out() {
+        let instance = |user| HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e", user };
+        assert!(instance(None).may_run_as(1_001));
+        assert!(instance(Some(1_001)).may_run_as(1_001));
+        assert!(!instance(Some(1_001)).may_run_as(1_002));
+        assert!(!instance(Some(1_001)).may_run_as(0));
     }
 }
