@@ -1,8 +1,8 @@
 //! Tokens that handlers authenticate with: `<endpoint id>.<nonce>.<signature>`. The gateway makes one for each handler
 //! process, and the actor host signs it again for this process. It is valid while the handler runs: as long as a file
-//! with the name of its nonce is in a folder that handlers cannot reach. The file has the id of the user that the handler
-//! runs as, if that is one of its own; others do not get in with its token. A token identifies the endpoint and grants
-//! nothing: bindings are looked up with every call.
+//! with the name of its nonce is in a folder that handlers cannot reach. The file has the id of the user that the
+//! handler runs as, if that is one of its own; others do not get in with its token. A token identifies the endpoint and
+//! grants nothing: bindings are looked up with every call.
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
