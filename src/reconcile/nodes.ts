@@ -79,6 +79,8 @@ export async function joinNodes(
  * one, which renews all nodes that were alive before.
  */
 export async function awaitLiveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
+  const nodes = await liveNodes(store, kind);
+  if (nodes.length > 0) return nodes;
   const deadline = performance.now() + LONGEST_WAIT_MS;
   while ((await areHeartbeatsMissing(store)) && performance.now() < deadline) await delay(POLL_MS);
   return liveNodes(store, kind);

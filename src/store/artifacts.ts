@@ -31,13 +31,16 @@ export async function saveArtifact(
   store: Store,
   { source_key, toolchain, digest, size, diagnostics }: Artifact,
 ): Promise<void> {
-  await transaction(store, async ({ knex }) => {
-    await knex('artifacts').where({ digest }).forKeyShare().select('digest');
-    await knex('artifacts')
-      .insert({ source_key, toolchain, digest, size, diagnostics: JSON.stringify(diagnostics) })
-      .onConflict(['source_key', 'toolchain'])
-      .merge(['digest', 'size', 'diagnostics', 'created_at']);
-  });
+  await store.knex.raw(
+    `WITH same AS (SELECT digest FROM artifacts WHERE digest = ? FOR KEY SHARE)
+     INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics)
+     -- A query that is not used would not be carried out, and not wait.
+     SELECT ?, ?, ?, ?, ?::jsonb FROM (SELECT count(*) FROM same) AS waited
+     ON CONFLICT (source_key, toolchain) DO UPDATE SET
+       digest = excluded.digest, size = excluded.size, diagnostics = excluded.diagnostics,
+       created_at = excluded.created_at`,
+    [digest, source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
+  );
 }
 
 const IS_UNUSED = `max(created_at) < clock_timestamp() - ? * interval '1 millisecond'

@@ -192,8 +192,8 @@ export async function finishBuild(
     const outcome = outcomeForEndpoints(result, build.source_key);
     if (outcome) {
       // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
-      await tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().select('id');
-      await tx.knex('endpoints').where({ build_id: id }).update(outcome);
+      const locked = tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().select('id');
+      await tx.knex('endpoints').whereIn('id', locked).update(outcome);
     }
     tx.announce('build', id);
     return true;
