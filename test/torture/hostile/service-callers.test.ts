@@ -179,7 +179,7 @@ for (const type of ['redis', 'postgres'] as const)
 
     // Of 60 MiB. A program may reserve memory for all of it when little has come.
     for (const sentMb of [14, 5])
-      it(`that send incomplete calls (${sentMb} MiB) do not fill the memory, and are disconnected at a timeout`, async () => {
+      it(`that send incomplete calls do not fill the memory, and are disconnected at a timeout: ${sentMb} MiB`, async () => {
         const [before, pids] = [await memoryMb(), processes()];
         const to = await address();
         const beginning = frame(1, takesBytes(60 * 1024 * 1024)).subarray(0, sentMb * 1024 * 1024);
