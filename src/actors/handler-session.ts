@@ -104,11 +104,13 @@ export class HandlerSession {
         const limit =
           this.#caller === undefined ? MAX_TOKEN_BYTES - this.#decoder.buffered : Number.MAX_SAFE_INTEGER;
         if (limit <= 0) throw new ProtocolError('its first frame is no token');
+        this.#reserve(this.#decoder.reservedNext);
         const space = this.#decoder.space();
         const taken = chunk.copy(space, 0, at, at + Math.min(space.length, limit));
         at += taken;
         const frames = this.#decoder.filled(taken);
-        this.#accountIncomplete();
+        this.#reserve(this.#decoder.reserved);
+        this.#limitIncomplete();
         for (const frame of frames) this.#take(frame);
       }
     } catch (thrown) {
@@ -120,16 +122,19 @@ export class HandlerSession {
     }
   }
 
-  /** Counts an incomplete frame against the memory budget, and limits the time until it is complete. */
-  #accountIncomplete(): void {
-    const { memory, longestCallMs } = this.#server.limits;
-    const { reserved } = this.#decoder;
-    if (reserved > this.#incompleteBytes && !memory.take(reserved - this.#incompleteBytes))
-      throw new ProtocolError('there is no room for the rest of its call');
-    if (reserved < this.#incompleteBytes) memory.release(this.#incompleteBytes - reserved);
-    this.#incompleteBytes = reserved;
+  /** Counts the memory for an incomplete frame against the budget, before there is any. */
+  #reserve(bytes: number): void {
+    const { memory } = this.#server.limits;
+    const more = bytes - this.#incompleteBytes;
+    if (more > 0 && !memory.take(more)) throw new ProtocolError('there is no room for the rest of its call');
+    if (more < 0) memory.release(-more);
+    this.#incompleteBytes = bytes;
+  }
+
+  /** Limits the time until a frame is complete. */
+  #limitIncomplete(): void {
     if (this.#decoder.isMidFrame) {
-      this.#incompleteTimer ??= setTimeout(() => this.drop(), longestCallMs);
+      this.#incompleteTimer ??= setTimeout(() => this.drop(), this.#server.limits.longestCallMs);
     } else if (this.#incompleteTimer) {
       clearTimeout(this.#incompleteTimer);
       this.#incompleteTimer = undefined;

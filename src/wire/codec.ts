@@ -161,7 +161,7 @@ export class FrameDecoder {
     if (length === 0) {
       // The buffer of one large frame is not kept.
       if (this.#buffer.length > this.#bufferBytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
-    } else if (length > this.#buffer.length / 2) {
+    } else if (this.#isTooSmall) {
       this.#grow();
     } else {
       this.#buffer.copyWithin(0, this.#start, this.#end);
@@ -192,11 +192,17 @@ export class FrameDecoder {
     }
   }
 
+  /** The bytes of the frame that is arriving, if there should be memory for all of it now. */
+  get #wholeFrame(): number | undefined {
+    if (this.buffered < HEADER_BYTES) return undefined;
+    const frame = frameLength(this.#buffer, this.#start);
+    return frame > LARGE_FRAME_BYTES && this.buffered >= frame * EARNEST ? frame : undefined;
+  }
+
   #grow(): void {
-    const length = this.#end - this.#start;
-    const frame = length < HEADER_BYTES ? 0 : frameLength(this.#buffer, this.#start);
-    this.#isForOne = frame > LARGE_FRAME_BYTES && length >= frame * EARNEST;
-    const grown = Buffer.allocUnsafeSlow(this.#isForOne ? frame : this.#buffer.length * 2);
+    const frame = this.#wholeFrame;
+    this.#isForOne = frame !== undefined;
+    const grown = Buffer.allocUnsafeSlow(frame ?? this.#buffer.length * 2);
     this.#buffer.copy(grown, 0, this.#start, this.#end);
     this.#buffer = grown;
   }
@@ -224,6 +230,19 @@ export class FrameDecoder {
   /** Bytes of memory that it holds beyond its usual buffer, used or not: a limit of the kernel counts both. */
   get reserved(): number {
     return Math.max(0, this.#buffer.length - this.#bufferBytes);
+  }
+
+  /** The same after the next call of `space`. */
+  get reservedNext(): number {
+    if (this.#isForOne) return this.reserved;
+    if (this.buffered === 0) return 0;
+    return this.#isTooSmall
+      ? (this.#wholeFrame ?? this.#buffer.length * 2) - this.#bufferBytes
+      : this.reserved;
+  }
+
+  get #isTooSmall(): boolean {
+    return this.buffered > this.#buffer.length / 2;
   }
 
   /** True when the bytes so far end within a frame. */
