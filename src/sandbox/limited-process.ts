@@ -6,10 +6,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { killFirst, lowerPriority, lowerSessionPriority } from '../util/process-priority.js';
 import type { ConfinedProgram, Confinement } from './confinement.js';
 import { killAll, killGroup, killProcess, processesOfSession } from './kill.js';
 import { type ProgramEnd, readReports } from './monitor.js';
+import { lowerPriority, lowerSessionPriority } from './process-priority.js';
 
 /** Limits that the kernel enforces on each process (`setrlimit`). */
 export interface ResourceLimits {
@@ -95,18 +95,13 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
     for (const fd of files) closeSync(fd);
   }
   if (child.pid !== undefined) {
-    yieldToOthers(child.pid);
+    lowerPriority(child.pid);
     lowerSessionPriority(child);
   }
   // Without file descriptors Node creates no streams.
   if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
   const status = confinement.hasMonitor ? (child.stdio[statusFd] as Readable | null | undefined) : undefined;
   return status ? monitored(child, confinement, status) : direct(child, confinement);
-}
-
-function yieldToOthers(pid: number): void {
-  lowerPriority(pid);
-  killFirst(pid);
 }
 
 function underLimits({ file, args, cwd, limits, confinement }: LimitedCommand): ConfinedProgram {
@@ -143,7 +138,7 @@ function direct(child: ChildProcess, { user }: Confinement): LimitedProcess {
 function monitored(child: ChildProcess, { user }: Confinement, status: Readable): LimitedProcess {
   const reports = readReports(status);
   // The monitor may have started it before its own priority was lowered.
-  void reports.pid.then((pid) => pid !== undefined && yieldToOthers(pid));
+  void reports.pid.then((pid) => pid !== undefined && lowerPriority(pid));
   const exited = endOf(child);
   const ended = handled(
     exited.then(async (monitor) => {

@@ -5,7 +5,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';
 import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
-import { lowerPriority, lowerSessionPriority } from '../../util/process-priority.js';
 
 /**
  * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file. A limit
@@ -44,15 +43,8 @@ export function limitedProcess(
   options: Pick<SpawnOptions, 'stdio'>,
 ): ChildProcess {
   const limits = [String((memoryMb + ownMb) * 1024), writesFiles ? 'unlimited' : '0'];
-  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, ...command], {
+  return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, ...command], {
     ...options,
     env: isolatedEnvironment(),
-    // In a session of its own, whose priority can be lowered.
-    detached: true,
   });
-  if (child.pid !== undefined) {
-    lowerPriority(child.pid);
-    lowerSessionPriority(child);
-  }
-  return child;
 }

@@ -1,7 +1,6 @@
 /**
  * Untrusted programs have a lower priority than the processes of the product: under CPU contention each gets a small
- * share, and when memory runs out the kernel kills them first. The same share have processes of services, which a
- * backend can keep busy. On an idle machine this has no effect.
+ * share, and when memory runs out the kernel kills them first. On an idle machine this has no effect.
  */
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -23,10 +22,6 @@ let timer: NodeJS.Timeout | undefined;
 /** Lowers the priority of a process and of its future child processes. */
 export function lowerPriority(pid: number): void {
   tryTo(() => setPriority(pid, niceness()));
-}
-
-/** Makes the kernel kill a process and its future child processes first, when memory runs out. */
-export function killFirst(pid: number): void {
   tryTo(() => writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE)));
 }
 
