@@ -85,28 +85,30 @@ describe('the token of a handler process', function () {
   const nonceOf = (token: string) => token.split('.')[1] ?? '';
 
   /** Where the calls of a service go, and with which token. */
-  async function moved([head, payload]: typeof QUERY | typeof PING, token: string) {
-    const host = await connected();
-    expect(await host.send({ token })).to.include({ ok: true });
+  async function moved([head, payload]: typeof QUERY | typeof PING, host: ServiceClient) {
     const { to } = await host.send(head, payload);
     if (!to) expect.fail('not moved');
     return { socket: join(dirname(stack.servicesSocket), to.socket), token: to.token };
   }
 
+  /** A connection with the actor host. */
+  async function withHost(token: string): Promise<ServiceClient> {
+    const host = await connected();
+    expect(await host.send({ token })).to.include({ ok: true });
+    return host;
+  }
+
   /** A token that has opened both services, from here: as if the handler had no user of its own. */
   async function inUse(token: string) {
     await writeFile(join(await tokens(), nonceOf(token)), '');
-    const host = await connected();
-    expect(await host.send({ token })).to.include({ ok: true });
+    const host = await withHost(token);
     const opened = await Promise.all(
-      [QUERY, PING].map(async ([head, payload]) => {
-        const { to } = await host.send(head, payload);
-        if (!to) expect.fail('not moved');
-        const socket = join(dirname(stack.servicesSocket), to.socket);
-        const client = await connected(socket);
+      [QUERY, PING].map(async (call) => {
+        const to = await moved(call, host);
+        const client = await connected(to.socket);
         expect(await client.send({ token: to.token })).to.include({ ok: true });
-        expect(await client.send(head, payload)).to.include({ ok: true });
-        return { token: to.token, socket, client };
+        expect(await client.send(call[0], call[1])).to.include({ ok: true });
+        return { ...to, client };
       }),
     );
     return {
@@ -127,7 +129,7 @@ describe('the token of a handler process', function () {
     const token = await running();
     // The handler itself gets in.
     expect((await stack.gateway.get('/token?do=query')).body).to.equal('1');
-    const to = await moved(QUERY, token);
+    const to = await moved(QUERY, await withHost(token));
     expect(await tried(to.token, to.socket)).to.include({ kind: 'unauthenticated' });
     await writeFile(join(await tokens(), nonceOf(token)), String(process.getuid?.()));
     expect(await tried(to.token, to.socket)).to.include({ ok: true });

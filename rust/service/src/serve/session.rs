@@ -298,8 +298,10 @@ impl<B: Backend> Session<B> {
     fn authenticate(&mut self, number: u32, token: &str) {
         self.token_timer = None;
         let server = self.server.clone();
-        let instance = server.host.tokens.instance(token).filter(|instance| self.may_be(instance));
-        let Some(HandlerInstance { endpoint, nonce, .. }) = instance else {
+        // A handler may have been made to tell its token.
+        let peer = self.stream.peer_cred().ok();
+        let instance = peer.and_then(|peer| server.host.tokens.instance(token, peer.uid()));
+        let Some(HandlerInstance { endpoint, nonce }) = instance else {
             let text = "the token of the handler is not valid";
             return self.refuse(number, CallError::new(Kind::Unauthenticated, text));
         };
@@ -314,11 +316,6 @@ impl<B: Backend> Session<B> {
         if server.is_retiring.get() {
             self.say_goodbye();
         }
-    }
-
-    /// Whether the other end runs as the user of this handler: a handler may have been made to tell its token.
-    fn may_be(&self, instance: &HandlerInstance) -> bool {
-        self.stream.peer_cred().is_ok_and(|peer| instance.may_run_as(peer.uid()))
     }
 
     fn refuse(&mut self, number: u32, error: CallError) {

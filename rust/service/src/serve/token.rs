@@ -22,15 +22,6 @@ pub struct HandlerInstance<'a> {
     pub endpoint: &'a str,
     /// Different for each process.
     pub nonce: &'a str,
-    /// The user that only this process runs as; `None` when others run as the same.
-    user: Option<u32>,
-}
-
-impl HandlerInstance<'_> {
-    /// Whether a process of this user may be it.
-    pub fn may_run_as(&self, user: u32) -> bool {
-        self.user.is_none_or(|own| own == user)
-    }
 }
 
 pub struct TokenReader {
@@ -44,8 +35,9 @@ impl TokenReader {
         Self { key: hmac::Key::new(HMAC_SHA256, key.as_bytes()), folder }
     }
 
-    /// Who a token was made for; `None` when its signature is invalid, or the process does not run here.
-    pub fn instance<'a>(&self, token: &'a str) -> Option<HandlerInstance<'a>> {
+    /// Who a token was made for, when a process of this user has sent it; `None` when its signature is invalid, or the
+    /// process does not run here, or runs as another user.
+    pub fn instance<'a>(&self, token: &'a str, user: u32) -> Option<HandlerInstance<'a>> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (endpoint, nonce) = signed.split_once('.')?;
         let is_well_formed = endpoint.len() == UUID_LENGTH && (1..=MAX_NONCE_LENGTH).contains(&nonce.len());
@@ -56,11 +48,8 @@ impl TokenReader {
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         // In constant time.
         hmac::verify(&self.key, format!("{PURPOSE}{signed}").as_bytes(), &signature).ok()?;
-        let user = match fs::read_to_string(self.folder.join(nonce)).ok()?.as_str() {
-            "" => None,
-            id => Some(id.parse().ok()?),
-        };
-        Some(HandlerInstance { endpoint, nonce, user })
+        let own = fs::read_to_string(self.folder.join(nonce)).ok()?;
+        (own.is_empty() || own.parse() == Ok(user)).then_some(HandlerInstance { endpoint, nonce })
     }
 
     /// The nonces of the handler processes that run.
@@ -79,6 +68,7 @@ mod tests {
     use super::*;
 
     const ENDPOINT: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    const USER: u32 = 1_001;
     /// Of `signServiceToken` with `tokenSigner`.
     const SIGNATURE: &str = "xsO3FTcF3QruTjv7tRhTU9OzpwKtKnTZnWJHGb73YbA";
 
@@ -89,31 +79,24 @@ mod tests {
         fs::write(folder.join("1f-2e"), "").unwrap();
         let reader = TokenReader::new("a key", folder.clone());
         let token = format!("{ENDPOINT}.1f-2e.{SIGNATURE}");
-        let instance = |user| Some(HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e", user });
-        assert_eq!(reader.instance(&token), instance(None));
-        assert_eq!(TokenReader::new("another", folder.clone()).instance(&token), None);
+        let instance = Some(HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e" });
+        assert_eq!(reader.instance(&token, USER), instance);
+        assert_eq!(TokenReader::new("another", folder.clone()).instance(&token, USER), None);
         let changed = [("1f-2e", "1f-2d"), ("0f8", "1f8"), ("1f-2e", ".."), ("1f-2e", "../a"), ("1f-2e", "")];
         for (part, other) in changed {
-            assert_eq!(reader.instance(&token.replacen(part, other, 1)), None);
+            assert_eq!(reader.instance(&token.replacen(part, other, 1), USER), None);
         }
         for wrong in ["", ENDPOINT, &token[..token.len() - 1], &format!("{token}A"), &"\u{e4}.".repeat(40)] {
-            assert_eq!(reader.instance(wrong), None);
+            assert_eq!(reader.instance(wrong, USER), None);
         }
-        fs::write(folder.join("1f-2e"), "1001").unwrap();
-        assert_eq!(reader.instance(&token), instance(Some(1_001)));
+        fs::write(folder.join("1f-2e"), USER.to_string()).unwrap();
+        assert_eq!(reader.instance(&token, USER), instance);
+        assert_eq!(reader.instance(&token, 1_002), None);
+        assert_eq!(reader.instance(&token, 0), None);
         fs::write(folder.join("1f-2e"), "anyone").unwrap();
-        assert_eq!(reader.instance(&token), None);
+        assert_eq!(reader.instance(&token, USER), None);
         assert_eq!(reader.valid_nonces().unwrap(), HashSet::from(["1f-2e".into()]));
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(reader.instance(&token), None);
-    }
-
-    #[test]
-    fn a_user_of_its_own_keeps_others_out() {
-        let instance = |user| HandlerInstance { endpoint: ENDPOINT, nonce: "1f-2e", user };
-        assert!(instance(None).may_run_as(1_001));
-        assert!(instance(Some(1_001)).may_run_as(1_001));
-        assert!(!instance(Some(1_001)).may_run_as(1_002));
-        assert!(!instance(Some(1_001)).may_run_as(0));
+        assert_eq!(reader.instance(&token, USER), None);
     }
 }
