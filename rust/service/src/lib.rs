@@ -10,9 +10,8 @@ mod parent;
 mod serve;
 pub mod sql;
 mod text;
-mod wire;
 
-pub use wire::MAX_BODY_BYTES;
+pub use edge_wire::MAX_BODY_BYTES;
 
 /// The main function of such a program.
 pub fn run<B: backend::Backend>() {

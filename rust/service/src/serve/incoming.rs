@@ -1,6 +1,6 @@
 //! What has arrived on a connection. Small, because there are many connections and most frames are small; it grows with
 //! what is received, never by a length that a header claims.
-use crate::wire::{Decoded, Frame, FrameError, HEADER_BYTES, decode, parse_header};
+use edge_wire::{Decoded, Frame, FrameError, HEADER_BYTES, decode, parse_header};
 
 /// Room that every connection has.
 pub const BUFFER_BYTES: usize = 4 * 1024;
@@ -67,7 +67,7 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Kind, header};
+    use edge_wire::{Kind, header};
 
     /// As a socket does it.
     fn arrive(incoming: &mut Incoming, mut bytes: &[u8]) {

@@ -8,7 +8,7 @@ use tokio::io::AsyncWrite;
 use tokio::net::UnixStream;
 
 use crate::memory::MemoryBudget;
-use crate::wire::{Kind, header};
+use edge_wire::{Kind, header};
 
 /// A body above this is handed on as it is instead of being copied.
 const COPIED_BODY_BYTES: usize = 16 * 1024;

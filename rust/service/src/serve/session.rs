@@ -24,7 +24,7 @@ use super::token::HandlerInstance;
 use crate::backend::Backend;
 use crate::error::{CallError, Kind};
 use crate::text::cut;
-use crate::wire::{self, FrameError, MAX_BODY_BYTES, problem_of};
+use edge_wire::{FrameError, MAX_BODY_BYTES, problem_of};
 
 /// Concurrent calls on one connection; the SDK makes one at a time.
 const MAX_CALLS: usize = 256;
@@ -269,7 +269,7 @@ impl<B: Backend> Session<B> {
             // It is complete: its body is counted as that of a call.
             self.incomplete_timer = None;
             self.server.host.memory.release(mem::take(&mut self.incomplete_bytes));
-            if frame.kind != wire::Kind::Request {
+            if frame.kind != edge_wire::Kind::Request {
                 return Err(End::from("it sent a response"));
             }
             let number = frame.number;

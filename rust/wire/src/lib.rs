@@ -1,4 +1,5 @@
-//! The frames of `docs/SERVICE-PROTOCOL.md`, from the sources of the SDK: one codec for both ends.
+//! The frames of `docs/SERVICE-PROTOCOL.md`, and of requests to handlers, from the sources of the SDK: one codec for
+//! both ends.
 #[allow(dead_code)]
 #[path = "../../../sdk/core/src/wire/frame.rs"]
 mod frame;

@@ -1,0 +1,151 @@
+//! Accepts connections, and gives each to the thread that has the fewest.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+
+use crate::http::{RequestIds, refuse_connection};
+use crate::supervisor::Supervisor;
+use crate::thread::ThreadHandle;
+
+/// Connections that the kernel keeps until they are accepted.
+const BACKLOG: libc::c_int = 1024;
+/// Share of the file descriptors for connections; the rest is for handlers and files.
+const SHARE_OF_DESCRIPTORS: f64 = 0.8;
+/// Without a descriptor for one more connection, the front tries again after this.
+const RETRY: Duration = Duration::from_millis(100);
+
+pub struct Acceptor {
+    threads: Rc<[ThreadHandle]>,
+    limit: usize,
+    request_ids: RequestIds,
+    supervisor: Supervisor,
+    /// Connections refused, by status.
+    refused: RefCell<BTreeMap<u16, u64>>,
+    stopped: Notify,
+    /// Given up for a moment when there is no other descriptor, to close a connection instead of leaving its client
+    /// waiting.
+    spare: RefCell<Option<File>>,
+}
+
+impl Acceptor {
+    /// # Errors
+    /// Of the system.
+    pub fn new(threads: Rc<[ThreadHandle]>, connections_limit: usize, supervisor: Supervisor) -> io::Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            threads,
+            limit: connections_limit.min(descriptors_for_connections()),
+            request_ids: RequestIds::new()?,
+            supervisor,
+            refused: RefCell::default(),
+            stopped: Notify::new(),
+            spare: RefCell::new(Some(spare()?)),
+        }))
+    }
+
+    /// Connections refused, by status.
+    pub fn refused(&self) -> BTreeMap<u16, u64> {
+        self.refused.borrow().clone()
+    }
+
+    /// Connections that are open.
+    pub fn connections(&self) -> usize {
+        self.threads.iter().map(ThreadHandle::connections).sum()
+    }
+
+    /// Makes the socket listen. The future accepts connections until `stop`.
+    ///
+    /// # Errors
+    /// Of the system, such as another listener at the same address.
+    pub fn listen(self: &Rc<Self>, socket: OwnedFd) -> io::Result<impl Future<Output = ()> + use<>> {
+        // SAFETY: takes numbers only, and the socket is open.
+        if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let listener = TcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        // SAFETY: the listener keeps its descriptor open, and the same one, as long as it is registered.
+        let listener = unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }?;
+        let acceptor = self.clone();
+        Ok(async move {
+            tokio::select! {
+                biased;
+                () = acceptor.stopped.notified() => {}
+                () = acceptor.accept(&listener) => {}
+            }
+            // Those that the kernel has accepted for us. The next front, if there is one, may take them as well.
+            while let Ok((connection, peer)) = listener.get_ref().accept() {
+                acceptor.serve(connection, peer.ip());
+            }
+        })
+    }
+
+    pub fn stop(&self) {
+        self.stopped.notify_one();
+    }
+
+    async fn accept(&self, listener: &AsyncFd<TcpListener>) {
+        loop {
+            let Ok(mut ready) = listener.readable().await else { return };
+            match listener.get_ref().accept() {
+                Ok((connection, peer)) => self.serve(connection, peer.ip()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    self.close_one(listener.get_ref(), &error).await;
+                }
+                // The client has left already.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn serve(&self, connection: TcpStream, peer: IpAddr) {
+        if self.connections() >= self.limit {
+            let status = refuse_connection(connection, self.limit, &self.request_ids.next());
+            *self.refused.borrow_mut().entry(status).or_default() += 1;
+            return;
+        }
+        // Fails for a connection that the client has closed.
+        if connection.set_nonblocking(true).is_err() || connection.set_nodelay(true).is_err() {
+            return;
+        }
+        if let Some(thread) = self.threads.iter().min_by_key(|thread| thread.connections()) {
+            thread.serve(connection, peer);
+        }
+    }
+
+    async fn close_one(&self, listener: &TcpListener, error: &io::Error) {
+        let text = "out of file descriptors; new connections are closed. Raise the limit of open files (ulimit -n)";
+        self.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
+        self.spare.take();
+        // Closed at once.
+        drop(listener.accept());
+        *self.spare.borrow_mut() = spare().ok();
+        tokio::task::yield_now().await;
+        if self.spare.borrow().is_none() {
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+fn spare() -> io::Result<File> {
+    File::open("/dev/null")
+}
+
+fn descriptors_for_connections() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: there is room for the result.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } < 0 {
+        return usize::MAX;
+    }
+    (limit.rlim_cur as f64 * SHARE_OF_DESCRIPTORS) as usize
+}

@@ -1,0 +1,274 @@
+//! The main thread: does what the supervisor asks for.
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, spawn_local};
+
+use crate::accept::Acceptor;
+use crate::client_ip::TrustedProxies;
+use crate::figures::{self, ThreadFigures};
+use crate::memory::MemoryBudget;
+use crate::messages::{EndpointState, FromFront, Level, Settings, ToFront};
+use crate::supervisor::{Messages, Supervisor, channel};
+use crate::thread::{Command, Shared, ThreadHandle, Update};
+use crate::upstream::endpoint::SharedEndpoint;
+
+/// The descriptors that the supervisor gives this process.
+const CHANNEL: RawFd = 3;
+const LISTENING_SOCKET: RawFd = 4;
+const COUNT_EVERY: Duration = Duration::from_millis(500);
+
+/// Serves until the supervisor stops this process, or ends.
+pub fn run() {
+    ignore_signals();
+    if let Err(error) = run_loop() {
+        eprintln!("Error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run_loop() -> io::Result<()> {
+    let channel = inherited(CHANNEL)?;
+    let socket = inherited(LISTENING_SOCKET)?;
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    runtime.block_on(async {
+        let stream = net::UnixStream::from(channel);
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        serve(BufReader::new(reader), writer, socket).await
+    })
+}
+
+/// The supervisor ends this process, also when a signal is sent to the whole process group.
+fn ignore_signals() {
+    // SAFETY: no handler is installed, and no other thread runs yet.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, libc::SIG_IGN);
+    }
+}
+
+/// Takes a descriptor over.
+fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers only; fails for what is no descriptor.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::other("only the supervisor of a gateway starts this program"));
+    }
+    // SAFETY: it is open, as the call before has shown, and nothing else in this process knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+async fn serve(mut lines: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf, socket: OwnedFd) -> io::Result<()> {
+    let Some(ToFront::Configure(settings)) = next_message(&mut lines).await? else {
+        return Err(io::Error::other("the first message has to be \"configure\""));
+    };
+    let (supervisor, messages) = channel();
+    let mut control = Control::new(settings, supervisor, socket)?;
+    spawn_local(write(messages, writer, control.is_over.clone()));
+    spawn_local(count(control.supervisor.clone(), control.handled.clone()));
+    while let Some(message) = next_message(&mut lines).await? {
+        control.receive(message);
+    }
+    Ok(())
+}
+
+/// `None` when the supervisor has ended.
+async fn next_message(lines: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<ToFront>> {
+    let mut line = Vec::new();
+    if lines.read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
+    }
+    serde_json::from_slice(&line).map(Some).map_err(io::Error::other)
+}
+
+/// Writes messages. Ends the process after the last one, when it is over.
+async fn write(mut messages: Messages, mut writer: OwnedWriteHalf, is_over: Rc<Cell<bool>>) {
+    while let Some(message) = messages.next().await {
+        let mut lines = Vec::new();
+        let mut next = Some(message);
+        while let Some(message) = next {
+            append(&mut lines, &message);
+            next = messages.try_next();
+        }
+        let dropped = messages.take_dropped();
+        if dropped > 0 {
+            let (level, fields) = (Level::Warn, json!({ "dropped": dropped }));
+            append(&mut lines, &FromFront::Log { level, fields, message: "log lines came too fast, and were dropped" });
+        }
+        // The end of the channel is noticed by the reader.
+        let _ = writer.write_all(&lines).await;
+        if is_over.get() {
+            std::process::exit(0);
+        }
+    }
+}
+
+fn append(lines: &mut Vec<u8>, message: &FromFront) {
+    // It has no part that JSON does not have.
+    let _ = serde_json::to_writer(&mut *lines, message);
+    lines.push(b'\n');
+}
+
+/// Reports requests that handlers answered.
+async fn count(supervisor: Supervisor, handled: Arc<AtomicU64>) {
+    loop {
+        tokio::time::sleep(COUNT_EVERY).await;
+        report_count(&supervisor, &handled);
+    }
+}
+
+fn report_count(supervisor: &Supervisor, handled: &AtomicU64) {
+    let requests = handled.swap(0, Ordering::Relaxed);
+    if requests > 0 {
+        supervisor.send(FromFront::Handled { requests });
+    }
+}
+
+struct Control {
+    threads: Rc<[ThreadHandle]>,
+    acceptor: Rc<Acceptor>,
+    /// Until it listens.
+    socket: Option<OwnedFd>,
+    /// Ends when no connections are accepted any more.
+    accepting: Option<JoinHandle<()>>,
+    endpoints: HashMap<Box<str>, Arc<SharedEndpoint>>,
+    memory: Arc<MemoryBudget>,
+    handled: Arc<AtomicU64>,
+    supervisor: Supervisor,
+    /// All is done: the process ends.
+    is_over: Rc<Cell<bool>>,
+}
+
+impl Control {
+    fn new(settings: Settings, supervisor: Supervisor, socket: OwnedFd) -> io::Result<Self> {
+        let settings = Arc::new(settings);
+        let shared = Shared {
+            proxies: Arc::new(TrustedProxies::parse(&settings.trusted_proxies).map_err(io::Error::other)?),
+            memory: Arc::new(MemoryBudget::new(settings.memory_bytes)),
+            handled: Arc::default(),
+            supervisor: supervisor.clone(),
+            settings,
+        };
+        let start = |_| ThreadHandle::start(shared.clone());
+        let threads: Rc<[ThreadHandle]> = (0..shared.settings.threads).map(start).collect::<io::Result<_>>()?;
+        Ok(Self {
+            acceptor: Acceptor::new(threads.clone(), shared.settings.connections_limit, supervisor.clone())?,
+            threads,
+            socket: Some(socket),
+            accepting: None,
+            endpoints: HashMap::new(),
+            memory: shared.memory,
+            handled: shared.handled,
+            supervisor,
+            is_over: Rc::default(),
+        })
+    }
+
+    fn receive(&mut self, message: ToFront) {
+        match message {
+            ToFront::Configure(_) => self.supervisor.log(Level::Warn, json!({}), "the front is configured already"),
+            ToFront::Apply { seq, upserts, removals } => self.apply(seq, upserts, removals),
+            ToFront::Listen { seq } => {
+                let error = self.listen().err().map(|error| error.to_string());
+                self.supervisor.send(FromFront::Done { seq, error, metrics: None });
+            }
+            ToFront::Drain { seq, instance_id } => self.when_all(seq, |done| Command::Drain(instance_id, done)),
+            ToFront::Metrics { seq } => self.metrics(seq),
+            ToFront::Stop { seq } => self.stop(seq),
+        }
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        let Some(socket) = self.socket.take() else { return Ok(()) };
+        self.accepting = Some(spawn_local(self.acceptor.listen(socket)?));
+        Ok(())
+    }
+
+    fn apply(&mut self, seq: u64, upserts: Vec<EndpointState>, removals: Vec<String>) {
+        for id in &removals {
+            self.endpoints.remove(id.as_str());
+        }
+        let with_shared = |state: EndpointState| {
+            let new = || Arc::new(SharedEndpoint::new(state.id.clone(), &self.memory));
+            let shared = self.endpoints.entry(state.id.clone()).or_insert_with(new).clone();
+            (shared, Arc::new(state))
+        };
+        let update = Arc::new(Update { upserts: upserts.into_iter().map(with_shared).collect(), removals });
+        self.when_all(seq, |done| Command::Apply(update.clone(), done));
+    }
+
+    /// Tells all threads something, and the supervisor when all have done it.
+    fn when_all(&self, seq: u64, command: impl Fn(oneshot::Sender<()>) -> Command) {
+        let done = ask(&self.threads, command);
+        let supervisor = self.supervisor.clone();
+        spawn_local(async move {
+            done.all().await;
+            supervisor.send(FromFront::Done { seq, error: None, metrics: None });
+        });
+    }
+
+    fn metrics(&self, seq: u64) {
+        let figures = ask(&self.threads, Command::Figures);
+        let (supervisor, acceptor) = (self.supervisor.clone(), self.acceptor.clone());
+        spawn_local(async move {
+            let mut threads = figures.all().await;
+            threads.push(ThreadFigures { refused: acceptor.refused(), ..ThreadFigures::default() });
+            let metrics = Some(figures::sum(threads, acceptor.connections()));
+            supervisor.send(FromFront::Done { seq, error: None, metrics });
+        });
+    }
+
+    /// Accepts no more connections, and ends the process when those that are open are closed.
+    fn stop(&mut self, seq: u64) {
+        self.socket = None;
+        let accepting = self.accepting.take();
+        self.acceptor.stop();
+        let threads = self.threads.clone();
+        let (supervisor, handled, is_over) = (self.supervisor.clone(), self.handled.clone(), self.is_over.clone());
+        spawn_local(async move {
+            if let Some(accepting) = accepting {
+                let _ = accepting.await;
+            }
+            ask(&threads, Command::Stop).all().await;
+            report_count(&supervisor, &handled);
+            is_over.set(true);
+            supervisor.send(FromFront::Done { seq, error: None, metrics: None });
+        });
+    }
+}
+
+/// Tells all threads something.
+fn ask<T>(threads: &[ThreadHandle], command: impl Fn(oneshot::Sender<T>) -> Command) -> Answers<T> {
+    let tell = |thread: &ThreadHandle| {
+        let (sender, answer) = oneshot::channel();
+        thread.send(command(sender));
+        answer
+    };
+    Answers(threads.iter().map(tell).collect())
+}
+
+/// The answers of all threads.
+struct Answers<T>(Vec<oneshot::Receiver<T>>);
+
+impl<T> Answers<T> {
+    async fn all(self) -> Vec<T> {
+        let mut all = Vec::with_capacity(self.0.len());
+        for answer in self.0 {
+            all.extend(answer.await);
+        }
+        all
+    }
+}

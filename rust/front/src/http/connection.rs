@@ -1,0 +1,100 @@
+//! The connection of a client: its requests, one after the other.
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::task::Poll;
+
+use tokio::net::TcpStream;
+
+use super::exchange::{Exchange, Next, Request};
+use super::guard::Phase;
+use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
+use super::refusal::Refusal;
+use super::response::{Persistence, ResponseHead};
+use super::stream::{Broken, ClientStream};
+use crate::thread::Thread;
+use crate::upstream::Reply;
+
+/// Serves a connection until it is closed.
+pub async fn serve(tcp: TcpStream, peer: IpAddr, thread: Rc<Thread>) {
+    let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+    let reply = Reply::new(waker.clone());
+    let mut stream = ClientStream::new(tcp, thread.guard.watch(waker));
+    match serve_requests(&mut stream, peer, &thread, &reply).await {
+        Ok(()) => stream.close().await,
+        Err(Broken::Gone) => {}
+        Err(Broken::Refused(refusal)) => refuse(stream, &thread, refusal).await,
+    }
+}
+
+/// Ends when the connection is to be closed.
+async fn serve_requests(
+    stream: &mut ClientStream,
+    peer: IpAddr,
+    thread: &Rc<Thread>,
+    reply: &Rc<Reply>,
+) -> Result<(), Broken> {
+    stream.watch().begin(Phase::Head);
+    loop {
+        let length = next_head(stream).await?;
+        let request = Request::read(thread, &stream.buffered[..length], peer)?;
+        stream.buffered.drain(..length);
+        stream.watch().begin(Phase::Unwatched);
+        if (Exchange { thread, stream, reply }).answer(request).await? == Next::Close {
+            return Ok(());
+        }
+        stream.watch().begin(Phase::Idle);
+    }
+}
+
+/// Waits until a head is buffered; returns its length.
+async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
+    let mut end = HeadEnd::default();
+    let mut checked = 0;
+    loop {
+        if checked == 0 {
+            skip_empty_lines(&mut stream.buffered);
+        }
+        if let Some(length) = end.find(&stream.buffered)? {
+            return Ok(length);
+        }
+        // Not each time when it comes byte by byte.
+        let arrived = stream.buffered.len();
+        if arrived > MAX_HEAD_BYTES || (arrived > 0 && (checked == 0 || stream.buffered[checked..].contains(&b'\n'))) {
+            check_beginning(&stream.buffered)?;
+            checked = arrived;
+        }
+        if stream.fill().await? == 0 {
+            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::no_http().into() });
+        }
+        if stream.watch().phase() == Phase::Idle {
+            stream.watch().begin(Phase::Head);
+        }
+    }
+}
+
+/// Old clients send one behind a body (RFC 9112, section 2.2).
+fn skip_empty_lines(bytes: &mut Vec<u8>) {
+    let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n").count();
+    bytes.drain(..2 * lines);
+}
+
+/// Answers what cannot be read, and closes the connection: where the next request would begin is not certain.
+async fn refuse(mut stream: ClientStream, thread: &Thread, refusal: Refusal) {
+    thread.refused(refusal.status);
+    let body = refusal.body();
+    let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
+    let head = ResponseHead {
+        status: refusal.status,
+        lines: lines.as_bytes(),
+        has_date: false,
+        request_id: &thread.request_ids.next(),
+        persistence: Persistence::Close,
+        content_length: Some(body.len()),
+    };
+    let mut bytes = head.bytes(&thread.dates, body.len());
+    bytes.extend_from_slice(&body);
+    if stream.write(&bytes).await.is_ok() {
+        stream.close().await;
+    }
+}

@@ -1,0 +1,340 @@
+//! One request and its response.
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::body::Body;
+use super::guard::Phase;
+use super::handler_head;
+use super::head::{self, Framing, Head};
+use super::refusal::Refusal;
+use super::response::{Persistence, ResponseHead};
+use super::stream::{Broken, ClientStream};
+use super::target::host_name;
+use crate::memory::Share;
+use crate::messages::{EndpointState, Level};
+use crate::routes::Lookup;
+use crate::thread::Thread;
+use crate::upstream::endpoint::{Endpoint, Failure};
+use crate::upstream::{Answer, Reply};
+
+/// Up to this size a body is written together with the head of the response.
+const SMALL_BODY_BYTES: usize = 16 * 1024;
+/// What a request may have in memory without asking for it.
+const FREE_BYTES: usize = 4 * 1024;
+/// That part of a body has to have arrived before there is memory for all of it.
+const EARNEST: usize = 16;
+/// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
+const DROPPED_BYTES: usize = 256 * 1024;
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A request whose head has been read.
+pub struct Request {
+    id: String,
+    started: Instant,
+    framing: Framing,
+    expects_continue: bool,
+    is_head: bool,
+    is_old: bool,
+    keep_alive: bool,
+    /// For the log, if it is to be there.
+    logged: Option<Logged>,
+    to: Result<Addressed, Refusal>,
+}
+
+/// Where a request goes.
+struct Addressed {
+    endpoint: Rc<Endpoint>,
+    state: Arc<EndpointState>,
+    /// The head as the handler gets it.
+    head: Vec<u8>,
+}
+
+struct Logged {
+    method: String,
+    client_ip: String,
+    scheme: &'static str,
+}
+
+impl Request {
+    /// Reads a head, and finds its endpoint.
+    ///
+    /// # Errors
+    /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
+    pub fn read(thread: &Thread, bytes: &[u8], peer: IpAddr) -> Result<Self, Refusal> {
+        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
+        let head = head::read(bytes, &mut space)?;
+        let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
+        let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
+        let client = thread.proxies.client(peer, headers);
+        Ok(Self {
+            to: address(thread, &head, client.ip, &id),
+            logged: thread.settings.logs_requests.then(|| Logged {
+                method: head.method.to_owned(),
+                client_ip: client.ip.to_string(),
+                scheme: client.scheme,
+            }),
+            started: Instant::now(),
+            framing: head.framing,
+            expects_continue: head.expects_continue,
+            is_head: head.method == "HEAD",
+            is_old: head.is_old,
+            keep_alive: head.keep_alive,
+            id,
+        })
+    }
+}
+
+/// Finds the endpoint of a request, and writes its head for the handler.
+fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) -> Result<Addressed, Refusal> {
+    let path = head.target.path();
+    let routes = thread.routes.borrow();
+    match routes.find(&host_name(head.target.authority), head.method, path) {
+        Lookup::Found { target: endpoint, names, values } => {
+            let state = endpoint.state();
+            let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
+            let head = handler_head::write(head, params, client_ip, id, state.limits.timeout_ms);
+            Ok(Addressed { endpoint: endpoint.clone(), state, head })
+        }
+        // OPTIONS of the server as a whole.
+        _ if path == "*" => Err(Refusal::unknown()),
+        Lookup::WrongMethod { allow } => Err(Refusal::wrong_method(head.method, &allow)),
+        Lookup::Unknown => Err(Refusal::unknown()),
+        Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
+    }
+}
+
+/// Whether the connection can take another request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Request,
+    Close,
+}
+
+/// A request with what it takes to answer it.
+pub struct Exchange<'a> {
+    pub thread: &'a Thread,
+    pub stream: &'a mut ClientStream,
+    pub reply: &'a Rc<Reply>,
+}
+
+impl Exchange<'_> {
+    /// Sends a request to its endpoint, and the response to the client.
+    ///
+    /// # Errors
+    /// When the connection cannot go on.
+    pub async fn answer(mut self, request: Request) -> Result<Next, Broken> {
+        let mut body = Body::new(request.framing);
+        let Addressed { endpoint, state, head } = match &request.to {
+            Ok(addressed) => addressed,
+            Err(refusal) => return self.refuse(&request, body, refusal).await,
+        };
+        let mut share = None;
+        let bytes = match self.read_body(&request, endpoint, &mut body, &mut share).await? {
+            Ok(bytes) => Rc::new(bytes),
+            Err(refusal) => return self.refuse(&request, body, &refusal).await,
+        };
+        let timeout_ms = state.limits.timeout_ms;
+        let deadline = Instant::now() + Duration::from_millis(timeout_ms);
+        let outcome = endpoint.request(head, &bytes, self.reply, deadline).await;
+        // A handler that ended may not have been sent all of it.
+        drop(bytes);
+        let refusal = match outcome {
+            Ok(answer) => match self.respond(&request, endpoint, answer, share).await? {
+                Ok(next) => return Ok(next),
+                Err(refusal) => refusal,
+            },
+            Err(Failure::Aborted(reason)) => {
+                let fields =
+                    json!({ "request_id": request.id, "endpoint_id": &*endpoint.shared.id, "reason": &*reason });
+                self.thread.supervisor.log(Level::Warn, fields, "handler aborted a request");
+                Refusal::aborted()
+            }
+            Err(Failure::Expired) => {
+                let fields = json!({ "request_id": request.id, "endpoint_id": &*endpoint.shared.id });
+                self.thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
+                Refusal::expired(timeout_ms)
+            }
+            Err(Failure::Unavailable) => Refusal::unavailable(),
+            Err(Failure::Overloaded) => Refusal::overloaded(state.limits.concurrent_requests),
+            Err(Failure::TooLarge(problem)) => Refusal::large_request(problem),
+        };
+        self.finished(&request, refusal.status);
+        self.write_refusal(&request, &refusal, request.keep_alive).await
+    }
+
+    /// Reads the body. What it takes of memory is in `share`.
+    async fn read_body(
+        &mut self,
+        request: &Request,
+        endpoint: &Endpoint,
+        body: &mut Body,
+        share: &mut Option<Share>,
+    ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
+        let limit = self.thread.settings.body_limit;
+        let mut bytes = Vec::new();
+        if body.is_complete() {
+            return Ok(Ok(bytes));
+        }
+        let length = match request.framing {
+            Framing::Length(length) if length > limit as u64 => return Ok(Err(Refusal::large_body(limit))),
+            Framing::Length(length) => length as usize,
+            _ => 0,
+        };
+        if request.expects_continue {
+            self.stream.write(CONTINUE).await?;
+        }
+        self.stream.watch().begin(Phase::Body);
+        loop {
+            let taken = body.take(&self.stream.buffered, |data| bytes.extend_from_slice(data))?;
+            self.stream.buffered.drain(..taken);
+            loop {
+                if bytes.len() > limit {
+                    return Ok(Err(Refusal::large_body(limit)));
+                }
+                if bytes.len() > FREE_BYTES
+                    && !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(bytes.len())
+                {
+                    return Ok(Err(Refusal::out_of_memory()));
+                }
+                let Body::Length(missing @ 1..) = body else { break };
+                // The rest of a long body goes where it belongs.
+                if bytes.len() >= length / EARNEST {
+                    bytes.reserve_exact(*missing as usize);
+                }
+                let read = self.stream.read_into(&mut bytes, *missing as usize).await?;
+                if read == 0 {
+                    return Err(Refusal::no_http().into());
+                }
+                *missing -= read as u64;
+            }
+            if body.is_complete() {
+                self.stream.watch().begin(Phase::Unwatched);
+                return Ok(Ok(bytes));
+            }
+            if self.stream.fill().await? == 0 {
+                return Err(Refusal::no_http().into());
+            }
+        }
+    }
+
+    /// Sends the answer of a handler; refused when there is no memory to hold it meanwhile.
+    async fn respond(
+        &mut self,
+        request: &Request,
+        endpoint: &Endpoint,
+        answer: Answer,
+        mut share: Option<Share>,
+    ) -> Result<Result<Next, Refusal>, Broken> {
+        let Answer { head, body } = answer;
+        let has_body = head.status != 204 && head.status != 304;
+        let body = if has_body { body.as_slice() } else { b"" };
+        if body.len() > FREE_BYTES {
+            if !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(body.len()) {
+                return Ok(Err(Refusal::out_of_memory()));
+            }
+        } else {
+            drop(share.take());
+        }
+        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.finished(request, head.status);
+        let response = ResponseHead {
+            status: head.status,
+            lines: &head.lines,
+            has_date: head.has_date,
+            request_id: &request.id,
+            persistence: self.persistence(request, request.keep_alive),
+            content_length: has_body.then_some(body.len()),
+        };
+        let sent = if request.is_head { b"" } else { body };
+        self.send(response, sent).await.map(Ok)
+    }
+
+    /// Answers a request that no handler gets.
+    async fn refuse(&mut self, request: &Request, mut body: Body, refusal: &Refusal) -> Result<Next, Broken> {
+        self.thread.refused(refusal.status);
+        let is_complete = self.drop_at_once(request, &mut body).await?;
+        let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
+        if !is_complete {
+            let buffered = std::mem::take(&mut self.stream.buffered);
+            let mut is_over = |bytes: &[u8]| body.take(bytes, |_| {}).is_err() || body.is_complete();
+            if !is_over(&buffered) {
+                self.stream.drop_arriving(is_over).await;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Drops a body, if it is small and there. A client that waits for `100 Continue` does not send it.
+    async fn drop_at_once(&mut self, request: &Request, body: &mut Body) -> Result<bool, Broken> {
+        let mut dropped = 0;
+        while !body.is_complete() && !request.expects_continue && dropped < DROPPED_BYTES {
+            let taken = body.take(&self.stream.buffered, |_| {})?;
+            self.stream.buffered.drain(..taken);
+            dropped += taken;
+            if !body.is_complete() && self.stream.fill_at_once().await? == 0 {
+                break;
+            }
+        }
+        Ok(body.is_complete())
+    }
+
+    async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
+        let body = refusal.body();
+        let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
+        let response = ResponseHead {
+            status: refusal.status,
+            lines: lines.as_bytes(),
+            has_date: false,
+            request_id: &request.id,
+            persistence: self.persistence(request, keep_alive),
+            content_length: Some(body.len()),
+        };
+        self.send(response, if request.is_head { b"" } else { &body }).await
+    }
+
+    fn persistence(&self, request: &Request, keep_alive: bool) -> Persistence {
+        match keep_alive && !self.thread.guard.is_draining() {
+            false => Persistence::Close,
+            true if request.is_old => Persistence::KeepAlive,
+            true => Persistence::Default,
+        }
+    }
+
+    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
+        let next = if head.persistence == Persistence::Close { Next::Close } else { Next::Request };
+        let is_small = body.len() <= SMALL_BODY_BYTES;
+        let mut bytes = head.bytes(&self.thread.dates, if is_small { body.len() } else { 0 });
+        if is_small {
+            bytes.extend_from_slice(body);
+        }
+        self.stream.write(&bytes).await?;
+        if !is_small {
+            self.stream.write(body).await?;
+        }
+        Ok(next)
+    }
+
+    fn finished(&self, request: &Request, status: u16) {
+        let Ok(Addressed { endpoint, state, .. }) = &request.to else { return };
+        let duration = request.started.elapsed();
+        endpoint.finished(status, duration);
+        if let Some(Logged { method, client_ip, scheme }) = &request.logged {
+            let fields = json!({
+                "request_id": request.id,
+                "endpoint_id": &*endpoint.shared.id,
+                "method": method,
+                "route": &*state.address.route,
+                "client_ip": client_ip,
+                "scheme": scheme,
+                "status": status,
+                "ms": duration.as_secs_f64() * 1e3,
+            });
+            self.thread.supervisor.log(Level::Debug, fields, "request");
+        }
+    }
+}

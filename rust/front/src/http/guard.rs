@@ -1,0 +1,264 @@
+//! Closes connections of clients that are too slow, and idle ones. Checks all connections of a thread from time to
+//! time: timers of each connection would cost more than the rest of what is done for a request.
+//!
+//! While the front waits for a client, bytes are counted over windows of `stall_timeout`; in each, a minimum has to be
+//! transferred. Time in which the front itself does not read, or has nothing to send, does not count.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::Duration;
+
+use slab::Slab;
+
+use crate::messages::Settings;
+
+/// Time to receive a whole body.
+const RECEIVE_LIMIT: Duration = Duration::from_secs(300);
+/// While the front drains, idle connections are closed after this. A client that keeps connections open, such as a load
+/// balancer, may be sending a request while the server closes one, and cannot know whether it was handled. So
+/// connections in use are closed by a response with `Connection: close`, and only idle ones without.
+const DRAINING_IDLE: Duration = Duration::from_secs(2);
+
+/// What the front waits for on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// For nothing that the client does, or with a time limit of its own.
+    Unwatched,
+    /// For a request, after another one.
+    Idle,
+    /// For the rest of a head, or for the first one.
+    Head,
+    /// For a body.
+    Body,
+    /// Until the client takes a response.
+    Response,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has had no request for too long.
+    Idle,
+    /// A request arrives too slowly.
+    SlowSender,
+    /// A response is taken too slowly.
+    SlowReceiver,
+}
+
+/// A connection, as the guard sees it.
+pub struct Watch {
+    phase: Cell<Phase>,
+    /// In this phase; `None` until the next check, because the phase may have begun just before that.
+    waited: Cell<Option<Duration>>,
+    /// In the current window, and bytes transferred before it.
+    window: Cell<(Duration, u64)>,
+    /// Bytes transferred in this phase.
+    bytes: Cell<u64>,
+    verdict: Cell<Option<Verdict>>,
+    waker: Waker,
+}
+
+impl Watch {
+    pub fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    pub fn begin(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.waited.set(None);
+        self.window.set((Duration::ZERO, 0));
+        self.bytes.set(0);
+    }
+
+    pub fn transferred(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+
+    /// To be asked before waiting for the client.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.verdict.get()
+    }
+
+    fn end(&self, verdict: Verdict) {
+        if self.verdict.replace(Some(verdict)).is_none() {
+            self.waker.wake_by_ref();
+        }
+    }
+}
+
+/// A watched connection. It is not watched any more when this is dropped.
+pub struct Watched {
+    guard: Rc<Guard>,
+    key: usize,
+    pub watch: Rc<Watch>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.guard.watches.borrow_mut().remove(self.key);
+    }
+}
+
+pub struct Guard {
+    head: Duration,
+    idle: Duration,
+    stall: Duration,
+    min_bytes_per_second: u64,
+    watches: RefCell<Slab<Rc<Watch>>>,
+    is_draining: Cell<bool>,
+}
+
+impl Guard {
+    pub fn new(settings: &Settings) -> Rc<Self> {
+        Rc::new(Self {
+            head: Duration::from_millis(settings.head_timeout_ms),
+            idle: Duration::from_millis(settings.idle_timeout_ms),
+            stall: Duration::from_millis(settings.stall_timeout_ms),
+            min_bytes_per_second: settings.min_bytes_per_second,
+            watches: RefCell::default(),
+            is_draining: Cell::default(),
+        })
+    }
+
+    /// Watches the connection of the task with this waker.
+    pub fn watch(self: &Rc<Self>, waker: Waker) -> Watched {
+        let watch = Rc::new(Watch {
+            phase: Cell::new(Phase::Unwatched),
+            waited: Cell::default(),
+            window: Cell::default(),
+            bytes: Cell::default(),
+            verdict: Cell::default(),
+            waker,
+        });
+        let key = self.watches.borrow_mut().insert(watch.clone());
+        Watched { guard: self.clone(), key, watch }
+    }
+
+    /// From now on connections are closed after their current request.
+    pub fn drain(&self) {
+        self.is_draining.set(true);
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// Checks all connections, `passed` after the last time.
+    pub fn check(&self, passed: Duration) {
+        for (_, watch) in &*self.watches.borrow() {
+            if let Some(verdict) = self.judge(watch, passed) {
+                watch.end(verdict);
+            }
+        }
+    }
+
+    fn judge(&self, watch: &Watch, passed: Duration) -> Option<Verdict> {
+        let Some(waited) = watch.waited.get() else {
+            watch.waited.set(Some(Duration::ZERO));
+            watch.window.set((Duration::ZERO, watch.bytes.get()));
+            return None;
+        };
+        let waited = waited + passed;
+        watch.waited.set(Some(waited));
+        let limit = |limit: Duration| if self.is_draining() { limit.min(DRAINING_IDLE) } else { limit };
+        match watch.phase() {
+            Phase::Unwatched => None,
+            Phase::Idle => (waited >= limit(self.idle)).then_some(Verdict::Idle),
+            Phase::Head => (waited >= limit(self.head)).then_some(Verdict::SlowSender),
+            Phase::Body => (waited >= RECEIVE_LIMIT || self.is_slow(watch, passed)).then_some(Verdict::SlowSender),
+            Phase::Response => self.is_slow(watch, passed).then_some(Verdict::SlowReceiver),
+        }
+    }
+
+    fn is_slow(&self, watch: &Watch, passed: Duration) -> bool {
+        let (waited, before) = watch.window.get();
+        let waited = waited + passed;
+        let bytes = watch.bytes.get();
+        if waited < self.stall {
+            watch.window.set((waited, before));
+            return false;
+        }
+        watch.window.set((Duration::ZERO, bytes));
+        ((bytes - before) as f64) < waited.as_secs_f64() * self.min_bytes_per_second as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn guard() -> Rc<Guard> {
+        Guard::new(&Settings {
+            threads: 1,
+            body_limit: 0,
+            memory_bytes: 0,
+            connections_limit: 0,
+            head_timeout_ms: 3_000,
+            idle_timeout_ms: 5_000,
+            stall_timeout_ms: 2_000,
+            min_bytes_per_second: 10,
+            trusted_proxies: Vec::new(),
+            logs_requests: false,
+        })
+    }
+
+    fn after(guard: &Guard, seconds: u32) {
+        for _ in 0..=seconds {
+            guard.check(SECOND);
+        }
+    }
+
+    #[test]
+    fn waiting_has_limits() {
+        for (phase, seconds, verdict) in [
+            (Phase::Head, 3, Verdict::SlowSender),
+            (Phase::Idle, 5, Verdict::Idle),
+            (Phase::Body, 2, Verdict::SlowSender),
+        ] {
+            let guard = guard();
+            let watched = guard.watch(Waker::noop().clone());
+            watched.watch.begin(phase);
+            after(&guard, seconds - 1);
+            assert_eq!(watched.watch.verdict(), None);
+            guard.check(SECOND);
+            assert_eq!(watched.watch.verdict(), Some(verdict));
+        }
+    }
+
+    #[test]
+    fn who_is_fast_enough_goes_on() {
+        let guard = guard();
+        let watched = guard.watch(Waker::noop().clone());
+        watched.watch.begin(Phase::Response);
+        for _ in 0..20 {
+            watched.watch.transferred(10);
+            guard.check(SECOND);
+        }
+        assert_eq!(watched.watch.verdict(), None);
+        after(&guard, 3);
+        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
+    }
+
+    #[test]
+    fn time_of_the_front_does_not_count() {
+        let guard = guard();
+        let watched = guard.watch(Waker::noop().clone());
+        watched.watch.begin(Phase::Unwatched);
+        after(&guard, 1_000);
+        assert_eq!(watched.watch.verdict(), None);
+    }
+
+    #[test]
+    fn connections_without_a_request_end_soon_while_the_front_drains() {
+        let guard = guard();
+        let watched = guard.watch(Waker::noop().clone());
+        watched.watch.begin(Phase::Idle);
+        guard.drain();
+        after(&guard, 2);
+        assert_eq!(watched.watch.verdict(), Some(Verdict::Idle));
+        drop(watched);
+        assert!(guard.watches.borrow().is_empty());
+    }
+}

@@ -1,0 +1,107 @@
+//! The head of a request as handlers get it: JSON.
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use serde::Serialize;
+
+use super::head::Head;
+
+/// Writes the head of a request. `params` are names and values.
+pub fn write<'p>(
+    head: &Head<'_, '_>,
+    params: impl Iterator<Item = (&'p str, &'p str)>,
+    client_ip: impl Display,
+    request_id: &str,
+    deadline_ms: u64,
+) -> Vec<u8> {
+    let mut json = Json(Vec::with_capacity(1024));
+    json.raw("{\"method\":");
+    json.text(head.method);
+    json.raw(",\"target\":");
+    json.text(&head.target.path_and_query);
+    json.raw(",\"headers\":[");
+    for (at, header) in head.headers.iter().enumerate() {
+        json.raw(if at == 0 { "" } else { "," });
+        json.text(header.name);
+        json.raw(",");
+        // RFC 9112, section 3.2.2: the host of the target replaces the one of the header.
+        if head.target.is_absolute && header.name.eq_ignore_ascii_case("host") {
+            json.text(head.target.authority);
+        } else {
+            json.text(&text_of(header.value));
+        }
+    }
+    json.raw("],\"params\":{");
+    for (at, (name, value)) in params.enumerate() {
+        json.raw(if at == 0 { "" } else { "," });
+        json.text(name);
+        json.raw(":");
+        json.text(value);
+    }
+    json.raw("},\"client_ip\":\"");
+    json.raw(&client_ip.to_string());
+    json.raw("\",\"request_id\":\"");
+    json.raw(request_id);
+    json.raw("\",\"deadline_ms\":");
+    json.raw(itoa::Buffer::new().format(deadline_ms));
+    json.raw("}");
+    json.0
+}
+
+/// Header values that are valid UTF-8 are taken as such, others as Latin-1, the historical default of HTTP.
+fn text_of(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.into(),
+        Err(_) => value.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
+    }
+}
+
+struct Json(Vec<u8>);
+
+impl Json {
+    fn raw(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        // Nearly no text needs escapes.
+        if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+            self.0.push(b'"');
+            self.raw(text);
+            self.0.push(b'"');
+        } else {
+            // Writing to memory does not fail.
+            let _ = text.serialize(&mut serde_json::Serializer::new(&mut self.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+
+    use serde_json::{Value, json};
+
+    use super::super::head;
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_and_decoded() {
+        let bytes =
+            b"GET http://seen:1/a?b=\"c HTTP/1.1\r\nhost: other\r\nX-Text: a\"\\\t\xc3\xbc\r\nX-Latin: \xfc\r\n\r\n";
+        let mut space = [const { MaybeUninit::uninit() }; 100];
+        let head = head::read(bytes, &mut space).unwrap();
+        let params = [("id", "a\"b"), ("rest", "x")];
+        let json: Value = serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", 30_000)).unwrap();
+        let expected = json!({
+            "method": "GET",
+            "target": "/a?b=\"c",
+            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü"],
+            "params": { "id": "a\"b", "rest": "x" },
+            "client_ip": "::1",
+            "request_id": "some-id",
+            "deadline_ms": 30_000,
+        });
+        assert_eq!(json, expected);
+    }
+}

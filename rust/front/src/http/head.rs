@@ -1,0 +1,329 @@
+//! The head of a request. httparse checks its grammar. It takes some lines that two servers in a row could read in
+//! different ways (request smuggling), so there is a strict look before and after it.
+use std::mem::MaybeUninit;
+
+use httparse::{Header, Status};
+use memchr::memchr_iter;
+
+use super::refusal::Refusal;
+use super::request_id;
+use super::target::Target;
+
+pub const MAX_HEAD_BYTES: usize = 16 * 1024;
+pub const MAX_HEADERS: usize = 100;
+
+/// The methods of HTTP and its extensions that are registered with IANA, and those that are in use.
+const METHODS: [&str; 35] = [
+    "GET",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "QUERY",
+    "ACL",
+    "BIND",
+    "CHECKOUT",
+    "COPY",
+    "LINK",
+    "LOCK",
+    "M-SEARCH",
+    "MERGE",
+    "MKACTIVITY",
+    "MKCALENDAR",
+    "MKCOL",
+    "MOVE",
+    "NOTIFY",
+    "PROPFIND",
+    "PROPPATCH",
+    "PURGE",
+    "REBIND",
+    "REPORT",
+    "SEARCH",
+    "SOURCE",
+    "SUBSCRIBE",
+    "UNBIND",
+    "UNLINK",
+    "UNLOCK",
+    "UNSUBSCRIBE",
+];
+
+/// Headers while they are parsed.
+pub type HeaderSpace<'a> = [MaybeUninit<Header<'a>>; MAX_HEADERS];
+
+/// How the length of a body is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+}
+
+#[derive(Debug)]
+pub struct Head<'h, 'b> {
+    pub method: &'b str,
+    pub target: Target<'b>,
+    pub headers: &'h [Header<'b>],
+    pub framing: Framing,
+    /// HTTP/1.0.
+    pub is_old: bool,
+    /// Whether the client sends more requests on this connection.
+    pub keep_alive: bool,
+    /// It waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// Its `X-Request-Id`, if it is safe to pass on and log.
+    pub request_id: Option<&'b str>,
+}
+
+/// Finds the end of a head. Each line has to end with CR and LF: others would take a bare LF as an end, or not.
+#[derive(Default)]
+pub struct HeadEnd {
+    /// Where the search goes on, and where the line begins that has no end yet.
+    searched: usize,
+    line: usize,
+}
+
+impl HeadEnd {
+    /// The length of the head, if all of it is there.
+    ///
+    /// # Errors
+    /// When a line ends with a bare LF.
+    pub fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+        for at in memchr_iter(b'\n', &bytes[self.searched..]).map(|at| at + self.searched) {
+            if at == self.line || bytes[at - 1] != b'\r' {
+                return Err(Refusal::no_http());
+            }
+            if at == self.line + 1 {
+                return Ok(Some(at + 1));
+            }
+            self.line = at + 1;
+        }
+        self.searched = bytes.len();
+        Ok(None)
+    }
+}
+
+/// Refuses the beginning of a head as soon as it is wrong: more of it need not be waited for.
+pub fn check_beginning(bytes: &[u8]) -> Result<(), Refusal> {
+    if bytes.len() > MAX_HEAD_BYTES {
+        return Err(Refusal::large_head(MAX_HEAD_BYTES));
+    }
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    request.parse_with_uninit_headers(bytes, &mut space).map_err(refusal_of)?;
+    Ok(())
+}
+
+/// Reads a head that has its end.
+///
+/// # Errors
+/// When it is not HTTP, or ambiguous, or too large.
+pub fn read<'h, 'b>(bytes: &'b [u8], space: &'h mut HeaderSpace<'b>) -> Result<Head<'h, 'b>, Refusal> {
+    if bytes.len() > MAX_HEAD_BYTES {
+        return Err(Refusal::large_head(MAX_HEAD_BYTES));
+    }
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(bytes, space).map_err(refusal_of)? {
+        Status::Complete(length) if length == bytes.len() => {}
+        // The two looks do not agree where it ends.
+        _ => return Err(Refusal::no_http()),
+    }
+    let (Some(method), Some(path), Some(minor)) = (request.method, request.path, request.version) else {
+        return Err(Refusal::no_http());
+    };
+    let headers: &'h [Header<'b>] = request.headers;
+    if method == "CONNECT" {
+        return Err(Refusal::tunnel());
+    }
+    if !METHODS.contains(&method) {
+        return Err(Refusal::no_http());
+    }
+    let fields = Fields::read(headers, minor == 0)?;
+    if fields.hosts > 1 || (fields.hosts == 0 && minor > 0) {
+        return Err(Refusal::malformed("A request needs one Host header."));
+    }
+    let target = Target::read(method, path, fields.host)?;
+    if fields.has_unmet_expectation {
+        return Err(Refusal::unmet_expectation());
+    }
+    Ok(Head {
+        method,
+        target,
+        headers,
+        framing: fields.framing,
+        is_old: minor == 0,
+        keep_alive: if minor == 0 { fields.says_keep_alive && !fields.says_close } else { !fields.says_close },
+        expects_continue: fields.expects_continue && fields.framing != Framing::None,
+        request_id: fields.request_id,
+    })
+}
+
+/// What the headers say about the request itself.
+struct Fields<'b> {
+    host: &'b str,
+    hosts: usize,
+    framing: Framing,
+    says_close: bool,
+    says_keep_alive: bool,
+    expects_continue: bool,
+    has_unmet_expectation: bool,
+    request_id: Option<&'b str>,
+}
+
+impl<'b> Fields<'b> {
+    fn read(headers: &[Header<'b>], is_old: bool) -> Result<Self, Refusal> {
+        let mut fields = Self {
+            host: "",
+            hosts: 0,
+            framing: Framing::None,
+            says_close: false,
+            says_keep_alive: false,
+            expects_continue: false,
+            has_unmet_expectation: false,
+            request_id: None,
+        };
+        let mut has_length = false;
+        for &Header { name, value } in headers {
+            // Comparing the length first avoids comparing nearly all names.
+            match name.len() {
+                4 if is(name, "host") => {
+                    fields.host = std::str::from_utf8(value).map_err(|_| Refusal::no_http())?;
+                    fields.hosts += 1;
+                }
+                6 if is(name, "expect") && !is_old => {
+                    let is_known = value.eq_ignore_ascii_case(b"100-continue");
+                    fields.expects_continue |= is_known;
+                    fields.has_unmet_expectation |= !is_known;
+                }
+                10 if is(name, "connection") => {
+                    for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+                        fields.says_close |= token.eq_ignore_ascii_case(b"close");
+                        fields.says_keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                12 if is(name, "x-request-id") && request_id::is_usable(value) => {
+                    fields.request_id = std::str::from_utf8(value).ok();
+                }
+                14 if is(name, "content-length") => {
+                    if has_length || fields.framing == Framing::Chunked {
+                        return Err(Refusal::no_http());
+                    }
+                    has_length = true;
+                    let length = read_length(value).ok_or(Refusal::no_http())?;
+                    fields.framing = if length == 0 { Framing::None } else { Framing::Length(length) };
+                }
+                17 if is(name, "transfer-encoding") => {
+                    let is_chunked = value.eq_ignore_ascii_case(b"chunked");
+                    if !is_chunked || is_old || has_length || fields.framing == Framing::Chunked {
+                        return Err(Refusal::malformed(
+                            "The only Transfer-Encoding is \"chunked\", once, from HTTP/1.1 on.",
+                        ));
+                    }
+                    fields.framing = Framing::Chunked;
+                }
+                _ => {}
+            }
+            if name.contains('_') {
+                return Err(Refusal::malformed("The name of a header has an underscore."));
+            }
+        }
+        Ok(fields)
+    }
+}
+
+fn is(name: &str, lower: &str) -> bool {
+    name.eq_ignore_ascii_case(lower)
+}
+
+/// Only digits: others would read a sign or a list in different ways.
+fn read_length(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value).ok()?;
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
+}
+
+fn refusal_of(error: httparse::Error) -> Refusal {
+    match error {
+        httparse::Error::TooManyHeaders => Refusal::many_headers(MAX_HEADERS),
+        _ => Refusal::no_http(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(bytes: &str) -> u16 {
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        match read(bytes.as_bytes(), &mut space) {
+            Ok(_) => 200,
+            Err(refusal) => refusal.status,
+        }
+    }
+
+    #[test]
+    fn the_end_is_found_in_pieces() {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
+        let mut end = HeadEnd::default();
+        for length in 0..head.len() - 4 {
+            assert_eq!(end.find(&head[..length]).unwrap(), None);
+        }
+        assert_eq!(end.find(head).unwrap(), Some(head.len() - 4));
+        assert_eq!(HeadEnd::default().find(head).unwrap(), Some(head.len() - 4));
+    }
+
+    #[test]
+    fn bare_line_feeds_are_refused() {
+        for head in
+            ["GET / HTTP/1.1\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\n"]
+        {
+            assert!(HeadEnd::default().find(head.as_bytes()).is_err(), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_have_to_be_unambiguous() {
+        let post = |lines: &str| status(&format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"));
+        for lines in ["", "Content-Length: 2\r\n", "content-length: \t2 \r\n", "Transfer-Encoding: Chunked\r\n"] {
+            assert_eq!(post(lines), 200, "{lines:?}");
+        }
+        for value in ["+2", "-2", "0x2", "2 2", "2, 2", "", "18446744073709551616"] {
+            assert_eq!(post(&format!("Content-Length: {value}\r\n")), 400, "{value:?}");
+        }
+        for lines in [
+            "Content-Length: 2\r\nContent-Length: 2\r\n",
+            "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Content_Length: 2\r\n",
+        ] {
+            assert_eq!(post(lines), 400, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn connections_are_kept_as_both_sides_say() {
+        let keep = |version: &str, lines: &str| {
+            let bytes = format!("GET / HTTP/{version}\r\nHost: a\r\n{lines}\r\n");
+            let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+            read(bytes.as_bytes(), &mut space).unwrap().keep_alive
+        };
+        assert!(keep("1.1", "") && keep("1.0", "Connection: Keep-Alive\r\n"));
+        assert!(!keep("1.0", "") && !keep("1.1", "Connection: x, Close\r\n"));
+    }
+
+    #[test]
+    fn beginnings_are_refused_early() {
+        for bytes in ["\x16\x03\x01", "GET / HTTP/2", "hello\r\n", "GET / HTTP/1.1\r\n X", "FETCH\0"] {
+            assert!(check_beginning(bytes.as_bytes()).is_err(), "{bytes:?}");
+        }
+        for bytes in ["G", "GET /", "GET / HTTP/1.1\r\nHost: a\r", "GET / HTTP/1.1\r\nHost: a\r\n"] {
+            assert!(check_beginning(bytes.as_bytes()).is_ok(), "{bytes:?}");
+        }
+        assert_eq!(check_beginning(&[b'A'; MAX_HEAD_BYTES + 1]).unwrap_err().status, 431);
+    }
+}

@@ -1,0 +1,20 @@
+//! HTTP/1: the connections of clients. The front passes on unambiguous requests and rejects all others; `docs/HTTP.md`
+//! lists the response to each kind of input.
+mod body;
+mod chunks;
+mod connection;
+mod exchange;
+mod guard;
+mod handler_head;
+mod head;
+mod refusal;
+mod request_id;
+mod response;
+mod stream;
+mod target;
+
+pub use connection::serve;
+pub use guard::Guard;
+pub use refusal::refuse_connection;
+pub use request_id::RequestIds;
+pub use response::Dates;

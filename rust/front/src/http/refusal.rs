@@ -1,0 +1,122 @@
+//! Responses of the front itself: a request that no handler gets, or whose handler does not answer.
+use std::borrow::Cow;
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use super::response::reason;
+
+/// Why a request gets an error, and which.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: u16,
+    pub message: Cow<'static, str>,
+    /// Further header lines.
+    pub lines: Cow<'static, str>,
+}
+
+const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
+const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
+impl Refusal {
+    fn new(status: u16, message: Cow<'static, str>) -> Self {
+        Self { status, message, lines: Cow::Borrowed("") }
+    }
+
+    /// Not HTTP, or ambiguous.
+    pub fn malformed(message: &'static str) -> Self {
+        Self::new(400, Cow::Borrowed(message))
+    }
+
+    pub fn no_http() -> Self {
+        Self::malformed("The request is not valid HTTP.")
+    }
+
+    pub fn too_slow() -> Self {
+        Self::new(408, Cow::Borrowed("The request did not arrive in time."))
+    }
+
+    pub fn large_head(limit: usize) -> Self {
+        Self::new(431, format!("The headers are larger than the {limit} bytes accepted here.").into())
+    }
+
+    pub fn many_headers(limit: usize) -> Self {
+        Self::new(431, format!("The request has more than {limit} headers.").into())
+    }
+
+    pub fn unmet_expectation() -> Self {
+        Self::new(417, Cow::Borrowed("The only supported expectation is \"100-continue\"."))
+    }
+
+    pub fn tunnel() -> Self {
+        let message = "CONNECT is not supported: this is not a forward proxy.";
+        Self { lines: format!("Allow: {METHODS}\r\n").into(), ..Self::new(405, message.into()) }
+    }
+
+    pub fn unknown() -> Self {
+        Self::new(404, Cow::Borrowed("There is no endpoint at this address."))
+    }
+
+    pub fn wrong_method(method: &str, allow: &[impl AsRef<str>]) -> Self {
+        let allow: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
+        let lines = format!("Allow: {}\r\n", allow.join(", ")).into();
+        Self { lines, ..Self::new(405, format!("This address does not answer {method}.").into()) }
+    }
+
+    pub fn large_body(limit: usize) -> Self {
+        Self::new(413, format!("The body is larger than the {limit} bytes this gateway accepts.").into())
+    }
+
+    pub fn large_request(problem: String) -> Self {
+        Self::new(413, problem.into())
+    }
+
+    pub fn overloaded(limit: u32) -> Self {
+        let message = format!("This endpoint has reached its limit of {limit} concurrent requests.");
+        Self { lines: RETRY_AFTER, ..Self::new(429, message.into()) }
+    }
+
+    pub fn aborted() -> Self {
+        Self::new(502, Cow::Borrowed("The handler of this endpoint aborted the request."))
+    }
+
+    pub fn unavailable() -> Self {
+        Self { lines: RETRY_AFTER, ..Self::new(503, Cow::Borrowed("The handler of this endpoint is not running.")) }
+    }
+
+    pub fn out_of_memory() -> Self {
+        let message = "The gateway has no memory left for this body; try again in a moment.";
+        Self { lines: RETRY_AFTER, ..Self::new(503, Cow::Borrowed(message)) }
+    }
+
+    pub fn expired(limit_ms: u64) -> Self {
+        Self::new(504, format!("The handler did not answer within {limit_ms} ms.").into())
+    }
+
+    fn many_connections(limit: usize) -> Self {
+        Self { lines: RETRY_AFTER, ..Self::new(503, format!("All {limit} connections are in use.").into()) }
+    }
+
+    /// The body of the response.
+    pub fn body(&self) -> Vec<u8> {
+        json!({ "error": self.message }).to_string().into_bytes()
+    }
+}
+
+/// Answers a connection beyond the limit, and closes it without reading the request.
+pub fn refuse_connection(mut connection: TcpStream, limit: usize, request_id: &str) -> u16 {
+    let refusal = Refusal::many_connections(limit);
+    let body = refusal.body();
+    let head = format!(
+        "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nX-Request-Id: {request_id}\r\n{}Connection: close\r\n\
+         Content-Length: {}\r\n\r\n",
+        refusal.status,
+        reason(refusal.status),
+        refusal.lines,
+        body.len()
+    );
+    // It fits into the socket buffer; a client that has left gets nothing.
+    let _ = connection.write_all(&[head.as_bytes(), &body].concat());
+    refusal.status
+}

@@ -1,0 +1,116 @@
+//! Writes the heads of responses.
+use std::cell::{Cell, RefCell};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The text of a status.
+pub fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("unknown")
+}
+
+/// What a connection is told about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// It stays open, as it does by default.
+    Default,
+    /// It stays open, as the client has asked for.
+    KeepAlive,
+    Close,
+}
+
+/// A response without its body.
+pub struct ResponseHead<'a> {
+    pub status: u16,
+    /// Header lines.
+    pub lines: &'a [u8],
+    pub has_date: bool,
+    pub request_id: &'a str,
+    pub persistence: Persistence,
+    /// `None` for a status without a body.
+    pub content_length: Option<usize>,
+}
+
+impl ResponseHead<'_> {
+    /// The bytes of the head, with room for so many more.
+    pub fn bytes(&self, dates: &Dates, room: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256 + self.lines.len() + room);
+        let mut add = |part: &[u8]| bytes.extend_from_slice(part);
+        let mut number = itoa::Buffer::new();
+        add(b"HTTP/1.1 ");
+        add(number.format(self.status).as_bytes());
+        add(b" ");
+        add(reason(self.status).as_bytes());
+        add(b"\r\n");
+        add(self.lines);
+        add(b"X-Request-Id: ");
+        add(self.request_id.as_bytes());
+        if !self.has_date {
+            add(b"\r\nDate: ");
+            dates.with_now(&mut add);
+        }
+        add(match self.persistence {
+            Persistence::Default => b"".as_slice(),
+            Persistence::KeepAlive => b"\r\nConnection: keep-alive",
+            Persistence::Close => b"\r\nConnection: close",
+        });
+        if let Some(length) = self.content_length {
+            add(b"\r\nContent-Length: ");
+            add(number.format(length).as_bytes());
+        }
+        add(b"\r\n\r\n");
+        bytes
+    }
+}
+
+/// The current date as text, which changes once a second.
+#[derive(Default)]
+pub struct Dates {
+    second: Cell<u64>,
+    text: RefCell<String>,
+}
+
+impl Dates {
+    fn with_now(&self, add: &mut impl FnMut(&[u8])) {
+        let now = SystemTime::now();
+        let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if self.second.replace(second) != second {
+            *self.text.borrow_mut() = httpdate::fmt_http_date(now);
+        }
+        add(self.text.borrow().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_complete() {
+        let head = ResponseHead {
+            status: 299,
+            lines: b"Date: today\r\n",
+            has_date: true,
+            request_id: "id",
+            persistence: Persistence::Close,
+            content_length: Some(3),
+        };
+        let text = String::from_utf8(head.bytes(&Dates::default(), 0)).unwrap();
+        let expected =
+            "HTTP/1.1 299 unknown\r\nDate: today\r\nX-Request-Id: id\r\nConnection: close\r\nContent-Length: 3";
+        assert_eq!(text, format!("{expected}\r\n\r\n"));
+    }
+
+    #[test]
+    fn responses_have_a_date() {
+        let head = ResponseHead {
+            status: 204,
+            lines: b"",
+            has_date: false,
+            request_id: "id",
+            persistence: Persistence::Default,
+            content_length: None,
+        };
+        let text = String::from_utf8(head.bytes(&Dates::default(), 0)).unwrap();
+        assert!(text.starts_with("HTTP/1.1 204 No Content\r\nX-Request-Id: id\r\nDate: "), "{text}");
+        assert!(text.ends_with(" GMT\r\n\r\n"), "{text}");
+    }
+}

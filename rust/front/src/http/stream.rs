@@ -1,0 +1,174 @@
+//! The socket of a client. Its guard ends what takes too long.
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::guard::{Phase, Verdict, Watch, Watched};
+use super::refusal::Refusal;
+use crate::scratch;
+
+/// Written at a time, so that other connections have their turn in between.
+const WRITE_BYTES: usize = 128 * 1024;
+/// How long what a client still sends is read, and the longest pause in it. If the connection were closed at once, a
+/// client that is still sending would see a reset instead of the response.
+const LINGER: Duration = Duration::from_secs(30);
+const LINGER_IDLE: Duration = Duration::from_secs(1);
+
+/// Why a connection cannot go on.
+#[derive(Debug)]
+pub enum Broken {
+    /// Nobody gets a response.
+    Gone,
+    /// This is its last response.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Broken {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+pub struct ClientStream {
+    tcp: TcpStream,
+    watched: Watched,
+    /// What has arrived and is not part of a request taken before.
+    pub buffered: Vec<u8>,
+}
+
+impl ClientStream {
+    pub fn new(tcp: TcpStream, watched: Watched) -> Self {
+        Self { tcp, watched, buffered: Vec::new() }
+    }
+
+    pub fn watch(&self) -> &Rc<Watch> {
+        &self.watched.watch
+    }
+
+    /// Waits for more of a request, and buffers it. Returns how many bytes, 0 at the end.
+    pub async fn fill(&mut self) -> Result<usize, Broken> {
+        if self.buffered.is_empty() {
+            // A connection on which nothing arrives has no memory for it.
+            self.buffered = Vec::new();
+        }
+        poll_fn(|cx| self.poll_fill(cx)).await
+    }
+
+    /// Buffers what has arrived already. Returns how many bytes, 0 for nothing.
+    pub async fn fill_at_once(&mut self) -> Result<usize, Broken> {
+        poll_fn(|cx| match self.poll_fill(cx) {
+            Poll::Pending => Poll::Ready(Ok(0)),
+            ready => ready,
+        })
+        .await
+    }
+
+    /// Waits for more of a body behind what is in `bytes`: at most `limit` bytes. Returns how many, 0 at the end.
+    pub async fn read_into(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<usize, Broken> {
+        poll_fn(|cx| {
+            let read = scratch::read_more(Pin::new(&mut self.tcp), cx, bytes, limit);
+            self.watched_read(read)
+        })
+        .await
+    }
+
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Broken>> {
+        let read = scratch::with(|bytes| {
+            let mut buffer = ReadBuf::new(bytes);
+            ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer))?;
+            self.buffered.extend_from_slice(buffer.filled());
+            Poll::Ready(Ok(buffer.filled().len()))
+        });
+        self.watched_read(read)
+    }
+
+    /// What has arrived counts before what the guard says.
+    fn watched_read(&self, read: Poll<io::Result<usize>>) -> Poll<Result<usize, Broken>> {
+        let watch = self.watch();
+        match read {
+            Poll::Ready(Ok(bytes)) => {
+                watch.transferred(bytes);
+                Poll::Ready(Ok(bytes))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Pending => match watch.verdict() {
+                None => Poll::Pending,
+                Some(Verdict::SlowSender) => Poll::Ready(Err(Refusal::too_slow().into())),
+                Some(_) => Poll::Ready(Err(Broken::Gone)),
+            },
+        }
+    }
+
+    /// Writes bytes; the client has to take them fast enough.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        self.watch().begin(Phase::Response);
+        let mut chunks = bytes.chunks(WRITE_BYTES).peekable();
+        while let Some(mut rest) = chunks.next() {
+            while !rest.is_empty() {
+                let written = poll_fn(|cx| self.poll_write(cx, rest)).await?;
+                rest = &rest[written..];
+            }
+            if chunks.peek().is_some() {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.watch().begin(Phase::Unwatched);
+        Ok(())
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Broken>> {
+        match Pin::new(&mut self.tcp).poll_write(cx, bytes) {
+            Poll::Ready(Ok(written)) => {
+                self.watch().transferred(written);
+                Poll::Ready(Ok(written))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Pending => match self.watch().verdict() {
+                Some(Verdict::SlowReceiver) => {
+                    // Reset, or the kernel would keep sending buffered data for minutes.
+                    let _ = self.tcp.set_zero_linger();
+                    Poll::Ready(Err(Broken::Gone))
+                }
+                _ => Poll::Pending,
+            },
+        }
+    }
+
+    /// Closes the connection once the client has stopped sending. Nothing that it sends is read any more.
+    pub async fn close(mut self) {
+        self.watch().begin(Phase::Unwatched);
+        self.buffered = Vec::new();
+        if self.tcp.shutdown().await.is_err() {
+            return;
+        }
+        self.drop_arriving(|_| false).await;
+    }
+
+    /// Reads and drops what arrives, until `is_over`, or for a while.
+    pub async fn drop_arriving(&mut self, mut is_over: impl FnMut(&[u8]) -> bool) {
+        self.watch().begin(Phase::Unwatched);
+        let latest = Instant::now() + LINGER;
+        while Instant::now() < latest {
+            let read = poll_fn(|cx| {
+                scratch::with(|bytes| {
+                    let mut buffer = ReadBuf::new(bytes);
+                    match ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer)) {
+                        Ok(()) if !buffer.filled().is_empty() => Poll::Ready(is_over(buffer.filled())),
+                        _ => Poll::Ready(true),
+                    }
+                })
+            });
+            match timeout(LINGER_IDLE, read).await {
+                Ok(false) => {}
+                Ok(true) | Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The front of a gateway: serves the public port, and sends requests to handlers. The supervisor (`src/gateway`) starts
+//! it, gives it the listening socket, and tells it which endpoints there are and what serves them.
+mod accept;
+mod client_ip;
+mod control;
+mod figures;
+mod http;
+mod memory;
+mod messages;
+pub mod routes;
+mod scratch;
+mod supervisor;
+mod thread;
+mod upstream;
+
+/// The main function of the program.
+pub fn run() {
+    memory::give_back_large_blocks();
+    control::run();
+}

@@ -1,0 +1,4 @@
+//! A front: see the library.
+fn main() {
+    edge_front::run();
+}

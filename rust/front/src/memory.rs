@@ -1,0 +1,100 @@
+//! A limit on the bytes of bodies that a front holds at a time, and on the part of them that one endpoint may hold.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Blocks of this size are given back to the system when they are freed, so that a front is small again after large
+/// bodies.
+const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
+
+/// To be called first.
+pub fn give_back_large_blocks() {
+    // SAFETY: takes numbers only; without effect where it fails.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES) };
+}
+
+pub struct MemoryBudget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl MemoryBudget {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, used: AtomicUsize::new(0) }
+    }
+
+    /// The limit for one of many, so that it leaves something to the others.
+    pub fn half(&self) -> Self {
+        Self::new(self.limit / 2)
+    }
+
+    /// Takes nothing, and returns false, when the limit would be exceeded.
+    fn take(&self, bytes: usize) -> bool {
+        let next = |used: usize| used.checked_add(bytes).filter(|&used| used <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What one owner holds of one or two budgets. It is given back when it is dropped.
+pub struct Share {
+    whole: Arc<MemoryBudget>,
+    part: Option<Arc<MemoryBudget>>,
+    taken: usize,
+}
+
+impl Share {
+    pub fn new(whole: Arc<MemoryBudget>, part: Option<Arc<MemoryBudget>>) -> Self {
+        Self { whole, part, taken: 0 }
+    }
+
+    /// Changes what is held. Takes nothing more, and returns false, when a limit would be exceeded.
+    pub fn set(&mut self, bytes: usize) -> bool {
+        if bytes > self.taken {
+            let more = bytes - self.taken;
+            if !self.whole.take(more) {
+                return false;
+            }
+            if self.part.as_ref().is_some_and(|part| !part.take(more)) {
+                self.whole.release(more);
+                return false;
+            }
+        } else {
+            let less = self.taken - bytes;
+            self.whole.release(less);
+            if let Some(part) = &self.part {
+                part.release(less);
+            }
+        }
+        self.taken = bytes;
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_given_back() {
+        let whole = Arc::new(MemoryBudget::new(100));
+        let part = Arc::new(whole.half());
+        let mut one = Share::new(whole.clone(), Some(part.clone()));
+        let mut other = Share::new(whole.clone(), None);
+        assert!(one.set(50) && !one.set(51));
+        assert!(other.set(50) && !other.set(51));
+        assert!(one.set(20) && other.set(80) && !one.set(21));
+        drop(other);
+        assert!(one.set(50));
+        drop(one);
+        assert!(Share::new(whole, Some(part)).set(50));
+    }
+}

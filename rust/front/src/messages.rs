@@ -1,0 +1,188 @@
+//! The messages between the supervisor of a gateway and its front, one JSON text to a line. The other end is
+//! `src/gateway/messages.ts`.
+//!
+//! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
+//! has just started gets all of them.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// To the front.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum ToFront {
+    /// The first message.
+    Configure(Settings),
+    Apply {
+        seq: u64,
+        upserts: Vec<EndpointState>,
+        removals: Vec<String>,
+    },
+    /// Open the port: all endpoints have been applied.
+    Listen {
+        seq: u64,
+    },
+    /// Answered when no request is in flight in a replaced instance.
+    #[serde(rename_all = "camelCase")]
+    Drain {
+        seq: u64,
+        instance_id: u64,
+    },
+    Metrics {
+        seq: u64,
+    },
+    /// Finish what is in flight, take nothing new, and exit.
+    Stop {
+        seq: u64,
+    },
+}
+
+/// The settings of a front.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    pub threads: usize,
+    /// Longest body of a request, bytes.
+    pub body_limit: usize,
+    /// Bytes of bodies that may be in memory at a time.
+    pub memory_bytes: usize,
+    pub connections_limit: usize,
+    pub head_timeout_ms: u64,
+    pub idle_timeout_ms: u64,
+    pub stall_timeout_ms: u64,
+    pub min_bytes_per_second: u64,
+    pub trusted_proxies: Vec<String>,
+    /// Whether each request is a log line.
+    pub logs_requests: bool,
+}
+
+/// All that a front needs to know of an endpoint.
+#[derive(Debug, Deserialize)]
+pub struct EndpointState {
+    pub id: Box<str>,
+    #[serde(flatten)]
+    pub address: Address,
+    pub limits: Limits,
+    pub serving: Serving,
+}
+
+/// Where an endpoint is reached.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Address {
+    /// A host name, or `*` for all.
+    pub domain: Box<str>,
+    pub method: Box<str>,
+    /// e.g. `/items/{id}`.
+    pub route: Box<str>,
+    /// False: defined, but disabled.
+    pub routed: bool,
+}
+
+/// The limits that a front enforces.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// Deadline of one request, milliseconds.
+    pub timeout_ms: u64,
+    /// Requests of the endpoint at a time, in a handler or waiting for one.
+    pub concurrent_requests: u32,
+}
+
+/// What serves an endpoint.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Serving {
+    /// Nothing should run: requests get 503.
+    None,
+    /// A handler is being started: requests wait for a moment.
+    Starting,
+    /// A handler is started when a request comes, which waits for it.
+    Asleep,
+    Running {
+        targets: Vec<Target>,
+    },
+}
+
+/// A handler process, and its share of the requests.
+#[derive(Debug, Deserialize)]
+pub struct Target {
+    pub weight: u32,
+    pub instance: Instance,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Instance {
+    /// Unique on this machine for the life of the gateway.
+    pub id: u64,
+    /// Its Unix socket; the path may lead into the handler's sandbox.
+    pub socket: PathBuf,
+}
+
+/// From the front.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum FromFront {
+    Done {
+        seq: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metrics: Option<Metrics>,
+    },
+    /// A request to this instance exceeded its deadline.
+    #[serde(rename_all = "camelCase")]
+    DeadlineExceeded {
+        endpoint_id: String,
+        instance_id: u64,
+    },
+    /// The connection to this instance, which should serve, broke or could not be made.
+    #[serde(rename_all = "camelCase")]
+    ConnectionLost {
+        endpoint_id: String,
+        instance_id: u64,
+        reason: String,
+    },
+    /// Requests that handlers answered since the last such message.
+    Handled {
+        requests: u64,
+    },
+    Log {
+        level: Level,
+        fields: Value,
+        message: &'static str,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Debug,
+    Warn,
+}
+
+/// The figures of a front, from which the supervisor makes metrics.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metrics {
+    /// Connections of clients that are open.
+    pub connections: usize,
+    /// Requests that handlers are working on.
+    pub requests_in_flight: usize,
+    /// Requests that belong to no endpoint, by status.
+    pub refused: BTreeMap<u16, u64>,
+    /// Endpoints that have had requests.
+    pub endpoints: Vec<EndpointMetrics>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct EndpointMetrics {
+    pub id: String,
+    /// Finished requests by class of status: at 2 those with 200 to 299.
+    pub statuses: [u64; 10],
+    /// Finished requests by duration, in the buckets of `figures::BOUNDS`, and at last those above.
+    pub buckets: [u64; 16],
+    /// Duration of all together.
+    pub seconds: f64,
+}

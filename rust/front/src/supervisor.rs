@@ -1,0 +1,91 @@
+//! What the threads tell the supervisor.
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use crate::messages::{FromFront, Level};
+
+/// Log lines that wait for the supervisor. More are dropped, and counted.
+const MAX_LINES: usize = 10_000;
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
+/// Sends messages; each thread has one of these.
+#[derive(Clone)]
+pub struct Supervisor {
+    sender: UnboundedSender<FromFront>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    lines: AtomicUsize,
+    dropped: AtomicUsize,
+    warned: Mutex<Option<Instant>>,
+}
+
+/// The messages, in the thread that writes them.
+pub struct Messages {
+    receiver: UnboundedReceiver<FromFront>,
+    shared: Arc<Shared>,
+}
+
+/// A way to the supervisor, and the messages that take it.
+pub fn channel() -> (Supervisor, Messages) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let shared = Arc::<Shared>::default();
+    (Supervisor { sender, shared: shared.clone() }, Messages { receiver, shared })
+}
+
+impl Supervisor {
+    pub fn send(&self, message: FromFront) {
+        // The front exits when nobody receives any more.
+        let _ = self.sender.send(message);
+    }
+
+    /// Sends a log line; `fields` is an object.
+    pub fn log(&self, level: Level, fields: Value, message: &'static str) {
+        if self.shared.lines.fetch_add(1, Ordering::Relaxed) < MAX_LINES {
+            self.send(FromFront::Log { level, fields, message });
+        } else {
+            self.shared.lines.fetch_sub(1, Ordering::Relaxed);
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a warning that may come often.
+    pub fn warn_rarely(&self, fields: Value, message: &'static str) {
+        let now = Instant::now();
+        let Ok(mut warned) = self.shared.warned.lock() else { return };
+        if warned.is_none_or(|last| now - last >= WARN_EVERY) {
+            *warned = Some(now);
+            self.log(Level::Warn, fields, message);
+        }
+    }
+}
+
+impl Messages {
+    pub async fn next(&mut self) -> Option<FromFront> {
+        let message = self.receiver.recv().await?;
+        if matches!(message, FromFront::Log { .. }) {
+            self.shared.lines.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(message)
+    }
+
+    pub fn try_next(&mut self) -> Option<FromFront> {
+        let message = self.receiver.try_recv().ok()?;
+        if matches!(message, FromFront::Log { .. }) {
+            self.shared.lines.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(message)
+    }
+
+    /// Log lines dropped since the last call.
+    pub fn take_dropped(&self) -> usize {
+        self.shared.dropped.swap(0, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,286 @@
+//! A thread that serves connections: its own routes, its own connections to handlers, and no locks.
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+
+use crate::client_ip::TrustedProxies;
+use crate::figures::ThreadFigures;
+use crate::http::{Dates, Guard, RequestIds, serve};
+use crate::memory::MemoryBudget;
+use crate::messages::{EndpointState, Settings};
+use crate::routes::RouteTable;
+use crate::supervisor::Supervisor;
+use crate::upstream::HandlerPool;
+use crate::upstream::endpoint::{Endpoint, SharedEndpoint};
+
+/// How often deadlines are checked.
+const EXPIRE_EVERY: Duration = Duration::from_millis(100);
+/// How often connections are checked: each so many times that deadlines are.
+const GUARD_EVERY: u32 = 5;
+/// How long a client that keeps its connection busy can delay the exit of a front.
+const DRAIN_LIMIT: Duration = Duration::from_secs(35);
+
+/// What all threads share.
+#[derive(Clone)]
+pub struct Shared {
+    pub settings: Arc<Settings>,
+    pub proxies: Arc<TrustedProxies>,
+    pub memory: Arc<MemoryBudget>,
+    pub handled: Arc<AtomicU64>,
+    pub supervisor: Supervisor,
+}
+
+/// Changed endpoints.
+pub struct Update {
+    pub upserts: Vec<(Arc<SharedEndpoint>, Arc<EndpointState>)>,
+    pub removals: Vec<String>,
+}
+
+/// What a thread is told. The senders are told when it is done.
+pub enum Command {
+    Serve(TcpStream, IpAddr, OpenConnection),
+    Apply(Arc<Update>, oneshot::Sender<()>),
+    /// When no request is in flight in a replaced instance.
+    Drain(u64, oneshot::Sender<()>),
+    Figures(oneshot::Sender<ThreadFigures>),
+    /// When all connections are closed.
+    Stop(oneshot::Sender<()>),
+}
+
+/// A connection of a client, as long as it is open.
+pub struct OpenConnection(Arc<AtomicUsize>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A running thread.
+pub struct ThreadHandle {
+    commands: UnboundedSender<Command>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl ThreadHandle {
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub fn start(shared: Shared) -> io::Result<Self> {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let connections = Arc::<AtomicUsize>::default();
+        let open = connections.clone();
+        let runtime = || Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+        let request_ids = RequestIds::new()?;
+        std::thread::Builder::new().name("front".to_owned()).spawn(move || {
+            let runtime = runtime().unwrap_or_else(|error| panic!("a thread cannot wait for events: {error}"));
+            runtime.block_on(Thread::new(shared, request_ids, open).run(receiver));
+        })?;
+        Ok(Self { commands, connections })
+    }
+
+    /// Connections of clients that are open.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub fn serve(&self, connection: TcpStream, peer: IpAddr) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.send(Command::Serve(connection, peer, OpenConnection(self.connections.clone())));
+    }
+
+    pub fn send(&self, command: Command) {
+        // It runs as long as the process does.
+        let _ = self.commands.send(command);
+    }
+}
+
+/// What the connections of a thread use.
+pub struct Thread {
+    pub settings: Arc<Settings>,
+    pub proxies: Arc<TrustedProxies>,
+    pub memory: Arc<MemoryBudget>,
+    pub supervisor: Supervisor,
+    pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
+    endpoints: RefCell<HashMap<Box<str>, Rc<Endpoint>>>,
+    pool: Rc<HandlerPool>,
+    pub guard: Rc<Guard>,
+    /// Connections of clients that are open.
+    connections: Arc<AtomicUsize>,
+    pub request_ids: RequestIds,
+    pub dates: Dates,
+    /// Requests that handlers answered and that are not in the count of all threads yet.
+    pub handled: Cell<u64>,
+    all_handled: Arc<AtomicU64>,
+    refused: RefCell<BTreeMap<u16, u64>>,
+}
+
+impl Thread {
+    fn new(shared: Shared, request_ids: RequestIds, connections: Arc<AtomicUsize>) -> Rc<Self> {
+        Rc::new(Self {
+            guard: Guard::new(&shared.settings),
+            pool: HandlerPool::new(shared.memory.clone()),
+            settings: shared.settings,
+            proxies: shared.proxies,
+            memory: shared.memory,
+            supervisor: shared.supervisor,
+            routes: RefCell::default(),
+            endpoints: RefCell::default(),
+            connections,
+            request_ids,
+            dates: Dates::default(),
+            handled: Cell::default(),
+            all_handled: shared.handled,
+            refused: RefCell::default(),
+        })
+    }
+
+    /// Counts a request that belongs to no endpoint.
+    pub fn refused(&self, status: u16) {
+        *self.refused.borrow_mut().entry(status).or_default() += 1;
+    }
+
+    async fn run(self: Rc<Self>, mut commands: UnboundedReceiver<Command>) {
+        spawn_local(self.clone().tick());
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Serve(connection, peer, open) => self.clone().serve(connection, peer, open),
+                Command::Apply(update, done) => self.apply(&update, done),
+                Command::Drain(instance_id, done) => {
+                    let pool = self.pool.clone();
+                    spawn_local(async move {
+                        pool.drained(instance_id).await;
+                        let _ = done.send(());
+                    });
+                }
+                Command::Figures(done) => {
+                    let _ = done.send(self.figures());
+                }
+                Command::Stop(done) => {
+                    spawn_local(self.clone().drain(done));
+                }
+            }
+        }
+    }
+
+    fn serve(self: Rc<Self>, connection: TcpStream, peer: IpAddr, open: OpenConnection) {
+        // Fails for a connection that the client has closed, and where there are no more descriptors.
+        let Ok(connection) = tokio::net::TcpStream::from_std(connection) else { return };
+        spawn_local(async move {
+            serve(connection, peer, self).await;
+            drop(open);
+        });
+    }
+
+    fn apply(&self, update: &Update, done: oneshot::Sender<()>) {
+        for id in &update.removals {
+            self.remove(id);
+        }
+        let mut changes = Vec::new();
+        for (shared, state) in &update.upserts {
+            changes.extend(self.upsert(shared, state).map(spawn_local));
+        }
+        if changes.is_empty() {
+            let _ = done.send(());
+            return;
+        }
+        spawn_local(async move {
+            for change in changes {
+                let _ = change.await;
+            }
+            let _ = done.send(());
+        });
+    }
+
+    /// The future resolves when requests go to its handlers.
+    fn upsert(
+        &self,
+        shared: &Arc<SharedEndpoint>,
+        state: &Arc<EndpointState>,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        let mut endpoints = self.endpoints.borrow_mut();
+        let known = endpoints.get(&shared.id).cloned();
+        let endpoint = known.clone().unwrap_or_else(|| {
+            let (pool, supervisor) = (self.pool.clone(), self.supervisor.clone());
+            Endpoint::new(shared.clone(), state.clone(), pool, supervisor)
+        });
+        if known.as_ref().is_none_or(|known| known.state().address != state.address) {
+            if let Some(known) = known {
+                self.unroute(&known);
+            }
+            let address = &state.address;
+            if address.routed {
+                let mut routes = self.routes.borrow_mut();
+                if let Err(error) = routes.add(&address.domain, &address.method, &address.route, endpoint.clone()) {
+                    let fields = serde_json::json!({ "endpoint_id": &*shared.id, "error": error.to_string() });
+                    self.supervisor.warn_rarely(fields, "the route of an endpoint cannot be read; it is not served");
+                }
+            }
+            endpoints.insert(shared.id.clone(), endpoint.clone());
+        }
+        endpoint.set_state(state.clone())
+    }
+
+    fn remove(&self, id: &str) {
+        let Some(endpoint) = self.endpoints.borrow_mut().remove(id) else { return };
+        self.unroute(&endpoint);
+        endpoint.close();
+    }
+
+    fn unroute(&self, endpoint: &Rc<Endpoint>) {
+        let state = endpoint.state();
+        let address = &state.address;
+        if address.routed {
+            let is_it = |target: &Rc<Endpoint>| Rc::ptr_eq(target, endpoint);
+            self.routes.borrow_mut().remove(&address.domain, &address.method, &address.route, is_it);
+        }
+    }
+
+    fn figures(&self) -> ThreadFigures {
+        let endpoints = self.endpoints.borrow();
+        let with_requests = |endpoint: &Rc<Endpoint>| Some((endpoint.shared.id.clone(), endpoint.figures()?));
+        ThreadFigures {
+            in_flight: self.pool.in_flight(),
+            refused: self.refused.borrow().clone(),
+            endpoints: endpoints.values().filter_map(with_requests).collect(),
+        }
+    }
+
+    /// Checks deadlines and connections, again and again.
+    async fn tick(self: Rc<Self>) {
+        let mut last_guard = Instant::now();
+        for count in 1_u32.. {
+            tokio::time::sleep(EXPIRE_EVERY).await;
+            let now = Instant::now();
+            self.pool.expire(now);
+            self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
+            if count % GUARD_EVERY == 0 {
+                // Bounded: time in which this process was stopped is not the clients' fault.
+                self.guard.check((now - last_guard).min(2 * GUARD_EVERY * EXPIRE_EVERY));
+                last_guard = now;
+            }
+        }
+    }
+
+    /// Finishes what is in flight.
+    async fn drain(self: Rc<Self>, done: oneshot::Sender<()>) {
+        self.guard.drain();
+        let limit = Instant::now() + DRAIN_LIMIT;
+        while self.connections.load(Ordering::Relaxed) > 0 && Instant::now() < limit {
+            tokio::time::sleep(EXPIRE_EVERY / 10).await;
+        }
+        self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
+        let _ = done.send(());
+    }
+}

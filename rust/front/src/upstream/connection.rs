@@ -1,0 +1,296 @@
+//! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
+
+use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+
+use super::in_flight::{InFlight, Pending};
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use super::reply::{Answer, AnswerBody, Outcome, Reply};
+use super::response_head::ResponseHead;
+use super::socket;
+use crate::memory::Share;
+use crate::scratch;
+
+/// A connection whose answer finds no memory tries again after this.
+const MEMORY_RETRY: Duration = Duration::from_millis(100);
+/// What a connection may hold of an answer without asking for memory.
+const FREE_BYTES: usize = 64 * 1024;
+
+/// What the endpoint of a connection is told.
+pub trait Events {
+    /// A request exceeded its deadline.
+    fn deadline_exceeded(&self, instance_id: u64);
+    /// The connection is closed, and its requests have been aborted.
+    fn connection_lost(&self, instance_id: u64, reason: &str);
+}
+
+/// It does not reconnect.
+pub struct HandlerConnection {
+    pub instance_id: u64,
+    events: Rc<dyn Events>,
+    in_flight: RefCell<InFlight>,
+    outgoing: RefCell<Outgoing>,
+    has_outgoing: Notify,
+    /// Consecutive answers mostly have the same head, which is parsed once.
+    last_head: RefCell<Option<(Vec<u8>, Rc<ResponseHead>)>>,
+    /// Requests past their deadline that may still be answered.
+    expired: Cell<usize>,
+    /// Reading waits for memory.
+    is_paused: Cell<bool>,
+    is_open: Cell<bool>,
+    /// Another one has taken its place: it closes when nothing is in flight.
+    is_retired: Cell<bool>,
+    may_close: Notify,
+    closed: Notify,
+}
+
+impl HandlerConnection {
+    /// Connects to a handler. `share` is for answers that have arrived in part. The returned future runs the
+    /// connection, and ends when it is closed.
+    ///
+    /// # Errors
+    /// Of the system: most likely the handler has ended.
+    pub async fn open(
+        instance_id: u64,
+        socket: &Path,
+        share: Share,
+        events: Rc<dyn Events>,
+    ) -> io::Result<(Rc<Self>, impl Future<Output = ()> + 'static)> {
+        let (reader, writer) = socket::connect(socket).await?.into_split();
+        let connection = Rc::new(Self {
+            instance_id,
+            events,
+            in_flight: RefCell::default(),
+            outgoing: RefCell::default(),
+            has_outgoing: Notify::new(),
+            last_head: RefCell::default(),
+            expired: Cell::default(),
+            is_paused: Cell::default(),
+            is_open: Cell::new(true),
+            is_retired: Cell::default(),
+            may_close: Notify::new(),
+            closed: Notify::new(),
+        });
+        let running = connection.clone().run(reader, writer, share);
+        Ok((connection, running))
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.is_open.get()
+    }
+
+    pub fn is_retired(&self) -> bool {
+        self.is_retired.get()
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.borrow().len()
+    }
+
+    /// Sends a request, whose outcome the reply gets. Returns false when too many are in flight.
+    pub fn send(&self, head: &[u8], body: &Rc<Vec<u8>>, reply: &Rc<Reply>, deadline: Instant) -> bool {
+        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline }) else {
+            return false;
+        };
+        self.outgoing.borrow_mut().add(number, head, body);
+        self.has_outgoing.notify_one();
+        true
+    }
+
+    /// Ends the requests past their deadline.
+    pub fn expire(&self, now: Instant) {
+        if self.in_flight() == 0 {
+            return;
+        }
+        let late = self.in_flight.borrow_mut().take_if(|pending| pending.deadline <= now);
+        if late.is_empty() {
+            return;
+        }
+        self.expired.set(self.expired.get() + late.len());
+        for Pending { reply, .. } in late {
+            reply.set(Outcome::Expired);
+        }
+        // Otherwise an answer may have arrived: it is not the handler that keeps the memory.
+        if !self.is_paused.get() {
+            self.events.deadline_exceeded(self.instance_id);
+        }
+        self.close_if_done();
+    }
+
+    /// No request is sent any more. The connection closes when none is in flight.
+    pub fn retire(&self) {
+        self.is_retired.set(true);
+        self.close_if_done();
+    }
+
+    /// Resolves when the connection is closed.
+    pub async fn closed(&self) {
+        let closed = self.closed.notified();
+        if self.is_open() {
+            closed.await;
+        }
+    }
+
+    fn close_if_done(&self) {
+        if self.is_retired() && self.in_flight() == 0 {
+            self.may_close.notify_one();
+        }
+    }
+
+    async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: Share) {
+        let reason = tokio::select! {
+            biased;
+            reason = self.read(&mut reader, share) => reason,
+            () = self.write(&mut writer) => GONE.to_owned(),
+            () = self.may_close.notified() => GONE.to_owned(),
+        };
+        self.is_open.set(false);
+        let unsent: Vec<_> = {
+            let mut in_flight = self.in_flight.borrow_mut();
+            self.outgoing.borrow().unsent.iter().filter_map(|&number| in_flight.take(number)).collect()
+        };
+        let aborted = self.in_flight.borrow_mut().take_if(|_| true);
+        let because: Rc<str> = reason.as_str().into();
+        for Pending { reply, .. } in aborted {
+            reply.set(Outcome::Aborted(because.clone()));
+        }
+        // After the connection counts as closed, so that they wait for another one.
+        for Pending { reply, .. } in unsent {
+            reply.set(Outcome::Unsent);
+        }
+        if !self.is_retired() {
+            self.events.connection_lost(self.instance_id, &reason);
+        }
+        self.closed.notify_waiters();
+    }
+
+    /// Writes what there is, until it cannot.
+    async fn write(&self, writer: &mut OwnedWriteHalf) {
+        loop {
+            self.has_outgoing.notified().await;
+            loop {
+                let Some(piece) = self.outgoing.borrow_mut().take() else { break };
+                if writer.write_all(piece.as_slice()).await.is_err() {
+                    return;
+                }
+                self.outgoing.borrow_mut().recycle(piece);
+            }
+        }
+    }
+
+    /// Reads answers until the connection ends. Returns why.
+    async fn read(&self, reader: &mut OwnedReadHalf, mut share: Share) -> String {
+        let mut incoming = Incoming::default();
+        loop {
+            let held = incoming.held();
+            let counted = if held > FREE_BYTES { held } else { 0 };
+            if !share.set(counted) {
+                self.is_paused.set(true);
+                tokio::time::sleep(MEMORY_RETRY).await;
+                continue;
+            }
+            self.is_paused.set(false);
+            let read = if held == 0 {
+                self.read_frames(reader, &mut incoming).await
+            } else {
+                self.read_held(reader, &mut incoming).await
+            };
+            if let Err(reason) = read {
+                return reason;
+            }
+            self.close_if_done();
+            if held > FREE_BYTES {
+                // Other connections have their turn.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Reads into the memory that the connections of the thread share.
+    async fn read_frames(&self, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
+        poll_fn(|cx| {
+            scratch::with(|bytes| {
+                let mut buffer = ReadBuf::new(bytes);
+                if ready!(Pin::new(&mut *reader).poll_read(cx, &mut buffer)).is_err() || buffer.filled().is_empty() {
+                    return Poll::Ready(Err(GONE.to_owned()));
+                }
+                let mut answered = Ok(());
+                let read = incoming.read(buffer.filled(), |Frame { kind, number, head, body }| {
+                    if answered.is_ok() {
+                        let body = || AnswerBody { bytes: body.to_vec(), start: 0 };
+                        answered = self.answered(kind, number, head, body);
+                    }
+                });
+                Poll::Ready(read.map_err(violation).and(answered))
+            })
+        })
+        .await
+    }
+
+    /// Reads more of a frame that has arrived in part.
+    async fn read_held(&self, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
+        let (held, room) = incoming.room().map_err(violation)?;
+        let read = poll_fn(|cx| scratch::read_more(Pin::new(&mut *reader), cx, held, room)).await;
+        if !matches!(read, Ok(1..)) {
+            return Err(GONE.to_owned());
+        }
+        let Some(frame) = incoming.whole().map_err(violation)? else { return Ok(()) };
+        let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
+            return Ok(());
+        };
+        let start = HEADER_BYTES + head.len();
+        let head = head.to_vec();
+        self.answered(kind, number, &head, || AnswerBody { bytes: frame, start })
+    }
+
+    fn answered(&self, kind: Kind, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
+        if kind != Kind::Response {
+            return Err(violated("it sent a request"));
+        }
+        let Some(Pending { reply, .. }) = self.in_flight.borrow_mut().take(number) else {
+            // A late answer to a request past its deadline. More of them than such requests are a violation.
+            let Some(expired) = self.expired.get().checked_sub(1) else {
+                return Err(violated("it sent a response to no request, or a second one"));
+            };
+            self.expired.set(expired);
+            return Ok(());
+        };
+        reply.set(match self.parse_head(head) {
+            Ok(head) => Outcome::Answered(Answer { head, body: body() }),
+            Err(reason) => Outcome::Aborted(reason.into()),
+        });
+        Ok(())
+    }
+
+    fn parse_head(&self, head: &[u8]) -> Result<Rc<ResponseHead>, String> {
+        let mut last = self.last_head.borrow_mut();
+        match &*last {
+            Some((bytes, parsed)) if bytes == head => return Ok(parsed.clone()),
+            _ => {}
+        }
+        let parsed = Rc::new(ResponseHead::parse(head)?);
+        *last = Some((head.to_vec(), parsed.clone()));
+        Ok(parsed)
+    }
+}
+
+const GONE: &str = "it closed its connection to the gateway";
+
+fn violation(error: edge_wire::FrameError) -> String {
+    violated(&problem_of(error))
+}
+
+fn violated(how: &str) -> String {
+    format!("it violated the protocol: {how}")
+}

@@ -1,0 +1,356 @@
+//! An endpoint in a thread: sends its requests to the handlers that serve it, across restarts and replacements.
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::connection::{Events, HandlerConnection};
+use super::outgoing;
+use super::pool::HandlerPool;
+use super::reply::{Answer, Outcome, Reply};
+use super::socket::is_out_of_descriptors;
+use crate::figures::Figures;
+use crate::memory::{MemoryBudget, Share};
+use crate::messages::{EndpointState, FromFront, Serving, Target};
+use crate::supervisor::Supervisor;
+
+/// How long requests wait for a handler that is being started, and how many.
+const WAIT: Duration = Duration::from_secs(5);
+const MAX_WAITING: u32 = 1_000;
+/// A front that is out of file descriptors tries to connect again after this.
+const DESCRIPTORS_RETRY: Duration = Duration::from_millis(100);
+
+/// What the threads share of an endpoint.
+pub struct SharedEndpoint {
+    pub id: Box<str>,
+    /// For bodies in memory.
+    memory: Arc<MemoryBudget>,
+    /// Requests in a handler or waiting for one.
+    active: AtomicU32,
+    waiting: AtomicU32,
+}
+
+impl SharedEndpoint {
+    /// An endpoint may use half of the memory for bodies.
+    pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
+        Self { id, memory: Arc::new(memory.half()), active: AtomicU32::new(0), waiting: AtomicU32::new(0) }
+    }
+}
+
+/// Why a request has no answer of a handler.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The handler exited, or violated the protocol.
+    Aborted(Rc<str>),
+    Expired,
+    /// No handler is running.
+    Unavailable,
+    /// The endpoint has reached its limit of concurrent requests.
+    Overloaded,
+    /// The request fits into no frame.
+    TooLarge(String),
+}
+
+/// A handler that serves, and its share of the requests.
+struct Upstream {
+    weight: u32,
+    connection: Rc<HandlerConnection>,
+}
+
+pub struct Endpoint {
+    pub shared: Arc<SharedEndpoint>,
+    state: RefCell<Arc<EndpointState>>,
+    upstreams: RefCell<Vec<Upstream>>,
+    /// For the shares of several handlers.
+    turn: Cell<u32>,
+    /// Counts states. Connecting takes a while, in which a newer one may come.
+    received: Cell<u64>,
+    settled: Cell<u64>,
+    has_settled: Notify,
+    /// The handlers, or whether there are any, have changed.
+    changed: Notify,
+    is_removed: Cell<bool>,
+    figures: RefCell<Option<Box<Figures>>>,
+    pool: Rc<HandlerPool>,
+    supervisor: Supervisor,
+    itself: Weak<Self>,
+}
+
+impl Endpoint {
+    pub fn new(
+        shared: Arc<SharedEndpoint>,
+        state: Arc<EndpointState>,
+        pool: Rc<HandlerPool>,
+        supervisor: Supervisor,
+    ) -> Rc<Self> {
+        Rc::new_cyclic(|itself| Self {
+            shared,
+            state: RefCell::new(state),
+            upstreams: RefCell::default(),
+            turn: Cell::default(),
+            received: Cell::default(),
+            settled: Cell::default(),
+            has_settled: Notify::new(),
+            changed: Notify::new(),
+            is_removed: Cell::default(),
+            figures: RefCell::default(),
+            pool,
+            supervisor,
+            itself: itself.clone(),
+        })
+    }
+
+    pub fn state(&self) -> Arc<EndpointState> {
+        self.state.borrow().clone()
+    }
+
+    /// Counts a finished request.
+    pub fn finished(&self, status: u16, duration: Duration) {
+        self.figures.borrow_mut().get_or_insert_default().finished(status, duration.as_secs_f64());
+    }
+
+    pub fn figures(&self) -> Option<Figures> {
+        self.figures.borrow().as_deref().cloned()
+    }
+
+    /// Memory for bodies of its requests.
+    pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
+        Share::new(memory.clone(), Some(self.shared.memory.clone()))
+    }
+
+    /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one
+    /// if its handler ends before it was sent.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn request(
+        &self,
+        head: &[u8],
+        body: &Rc<Vec<u8>>,
+        reply: &Rc<Reply>,
+        deadline: Instant,
+    ) -> Result<Answer, Failure> {
+        if let Some(problem) = outgoing::problem(head, body) {
+            return Err(Failure::TooLarge(problem));
+        }
+        let limit = self.state.borrow().limits.concurrent_requests;
+        let Some(_active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
+        loop {
+            let connection = match self.pick() {
+                Some(connection) => connection,
+                None => self.wait_for_handler(deadline).await?,
+            };
+            if !connection.send(head, body, reply, deadline) {
+                return Err(Failure::Unavailable);
+            }
+            drop(connection);
+            match reply.outcome().await {
+                Outcome::Answered(answer) => return Ok(answer),
+                Outcome::Aborted(reason) => return Err(Failure::Aborted(reason)),
+                Outcome::Expired => return Err(Failure::Expired),
+                Outcome::Unsent => {}
+            }
+        }
+    }
+
+    async fn wait_for_handler(&self, deadline: Instant) -> Result<Rc<HandlerConnection>, Failure> {
+        let until = deadline.min(Instant::now() + WAIT);
+        let Some(_waiting) = Counted::add(&self.shared.waiting, MAX_WAITING) else { return Err(Failure::Unavailable) };
+        loop {
+            let changed = self.changed.notified();
+            if let Some(connection) = self.pick() {
+                return Ok(connection);
+            }
+            if self.is_removed.get() || matches!(self.state.borrow().serving, Serving::None) {
+                return Err(Failure::Unavailable);
+            }
+            if tokio::time::timeout_at(until.into(), changed).await.is_err() {
+                return Err(Failure::Unavailable);
+            }
+        }
+    }
+
+    /// The handler for the next request: in turns, as their weights say.
+    fn pick(&self) -> Option<Rc<HandlerConnection>> {
+        let upstreams = self.upstreams.borrow();
+        if let [only] = &upstreams[..] {
+            return only.connection.is_open().then(|| only.connection.clone());
+        }
+        let open = || upstreams.iter().filter(|upstream| upstream.connection.is_open());
+        let total: u32 = open().map(|upstream| upstream.weight).sum();
+        let turn = self.turn.get().wrapping_add(1);
+        self.turn.set(turn);
+        let mut at = turn.checked_rem(total)?;
+        for Upstream { weight, connection } in open() {
+            match at.checked_sub(*weight) {
+                Some(rest) => at = rest,
+                None => return Some(connection.clone()),
+            }
+        }
+        None
+    }
+
+    /// Takes a new state. The future resolves when requests go where it says, or where a newer one does; there is none
+    /// when they do at once.
+    pub fn set_state(&self, state: Arc<EndpointState>) -> Option<impl Future<Output = ()> + use<>> {
+        let has_address_changed = self.state.borrow().address != state.address;
+        if has_address_changed {
+            *self.figures.borrow_mut() = None;
+        }
+        *self.state.borrow_mut() = state.clone();
+        let number = self.received.get() + 1;
+        self.received.set(number);
+        match &state.serving {
+            Serving::Running { targets } if !self.serves(targets) => {
+                let endpoint = self.itself.upgrade()?;
+                Some(async move { endpoint.connect(number, state).await })
+            }
+            Serving::Running { targets } => {
+                for (upstream, target) in self.upstreams.borrow_mut().iter_mut().zip(targets) {
+                    upstream.weight = target.weight;
+                }
+                self.settle(number);
+                None
+            }
+            Serving::None | Serving::Starting | Serving::Asleep => {
+                self.replace(Vec::new());
+                self.settle(number);
+                None
+            }
+        }
+    }
+
+    /// Nothing serves it any more. Requests in flight are answered.
+    pub fn close(&self) {
+        self.is_removed.set(true);
+        self.received.set(self.received.get() + 1);
+        self.replace(Vec::new());
+        self.settle(self.received.get());
+    }
+
+    /// Whether requests go to these handlers already.
+    fn serves(&self, targets: &[Target]) -> bool {
+        let upstreams = self.upstreams.borrow();
+        let is_same = |(upstream, target): (&Upstream, &Target)| {
+            upstream.connection.instance_id == target.instance.id && upstream.connection.is_open()
+        };
+        upstreams.len() == targets.len() && upstreams.iter().zip(targets).all(is_same)
+    }
+
+    async fn connect(self: Rc<Self>, number: u64, state: Arc<EndpointState>) {
+        let Serving::Running { targets } = &state.serving else { return };
+        let mut upstreams = Vec::with_capacity(targets.len());
+        for Target { weight, instance } in targets {
+            let connection = match self.open_connection(instance.id) {
+                Some(connection) => Ok(connection),
+                None => self.connect_to(number, instance).await,
+            };
+            match connection {
+                Ok(connection) => upstreams.push(Upstream { weight: *weight, connection }),
+                // It has just ended. Those before it are being replaced all the same: requests wait for the next.
+                Err(error) if self.received.get() == number => self.supervisor.send(FromFront::ConnectionLost {
+                    endpoint_id: self.shared.id.to_string(),
+                    instance_id: instance.id,
+                    reason: format!("it cannot be reached: {error}"),
+                }),
+                Err(_) => {}
+            }
+        }
+        if self.received.get() == number {
+            self.replace(upstreams);
+            self.settle(number);
+            return;
+        }
+        self.retire(upstreams);
+        loop {
+            let settled = self.has_settled.notified();
+            if self.settled.get() >= number {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    async fn connect_to(
+        self: &Rc<Self>,
+        number: u64,
+        instance: &crate::messages::Instance,
+    ) -> io::Result<Rc<HandlerConnection>> {
+        loop {
+            match self.pool.connect(instance.id, &instance.socket, self.clone()).await {
+                // The failure is this front's own, not the handler's. What serves now stays.
+                Err(error) if is_out_of_descriptors(&error) && self.received.get() == number => {
+                    let text = "out of file descriptors for connections to handlers; trying again. \
+                                Raise the limit of open files (ulimit -n)";
+                    self.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
+                    tokio::time::sleep(DESCRIPTORS_RETRY).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn open_connection(&self, instance_id: u64) -> Option<Rc<HandlerConnection>> {
+        let upstreams = self.upstreams.borrow();
+        let found = upstreams.iter().find(|one| one.connection.instance_id == instance_id)?;
+        found.connection.is_open().then(|| found.connection.clone())
+    }
+
+    /// Sends requests to these handlers from now on.
+    fn replace(&self, upstreams: Vec<Upstream>) {
+        let old = self.upstreams.replace(upstreams);
+        self.retire(old);
+        self.changed.notify_waiters();
+    }
+
+    /// Retires the connections that do not serve.
+    fn retire(&self, old: Vec<Upstream>) {
+        let current = self.upstreams.borrow();
+        for Upstream { connection, .. } in old {
+            if !current.iter().any(|one| Rc::ptr_eq(&one.connection, &connection)) {
+                connection.retire();
+            }
+        }
+    }
+
+    fn settle(&self, number: u64) {
+        self.settled.set(number);
+        self.has_settled.notify_waiters();
+    }
+}
+
+impl Events for Endpoint {
+    fn deadline_exceeded(&self, instance_id: u64) {
+        let endpoint_id = self.shared.id.to_string();
+        self.supervisor.send(FromFront::DeadlineExceeded { endpoint_id, instance_id });
+    }
+
+    fn connection_lost(&self, instance_id: u64, reason: &str) {
+        let endpoint_id = self.shared.id.to_string();
+        self.supervisor.send(FromFront::ConnectionLost { endpoint_id, instance_id, reason: reason.to_owned() });
+    }
+}
+
+/// One of a number that has a limit.
+struct Counted<'a>(&'a AtomicU32);
+
+impl<'a> Counted<'a> {
+    fn add(count: &'a AtomicU32, limit: u32) -> Option<Self> {
+        if count.fetch_add(1, Ordering::Relaxed) < limit {
+            return Some(Self(count));
+        }
+        count.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

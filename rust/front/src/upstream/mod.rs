@@ -1,0 +1,13 @@
+//! Handlers: which ones serve an endpoint, and the connections to them.
+mod connection;
+pub mod endpoint;
+mod in_flight;
+mod incoming;
+mod outgoing;
+mod pool;
+mod reply;
+mod response_head;
+mod socket;
+
+pub use pool::HandlerPool;
+pub use reply::{Answer, Reply};

@@ -1,0 +1,86 @@
+//! Frames that wait to be written to a handler. All frames of one turn of the thread are one write.
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use edge_wire::{HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, header};
+
+/// A body above this is written from where it is instead of being copied.
+const COPIED_BODY_BYTES: usize = 16 * 1024;
+/// A buffer up to this size is kept for the next frames.
+const KEPT_BYTES: usize = 32 * 1024;
+
+/// Bytes to write.
+pub enum Piece {
+    Buffer(Vec<u8>),
+    Body(Rc<Vec<u8>>),
+}
+
+impl Piece {
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Buffer(bytes) => bytes,
+            Self::Body(bytes) => bytes,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Outgoing {
+    pieces: VecDeque<Piece>,
+    /// What comes after the pieces.
+    buffer: Vec<u8>,
+    spare: Vec<u8>,
+    /// Numbers of the requests of which nothing has been written.
+    pub unsent: Vec<u32>,
+}
+
+impl Outgoing {
+    /// Adds a request.
+    pub fn add(&mut self, number: u32, head: &[u8], body: &Rc<Vec<u8>>) {
+        self.buffer.reserve(HEADER_BYTES + head.len());
+        self.buffer.extend_from_slice(&header(Kind::Request, number, head.len(), body.len()));
+        self.buffer.extend_from_slice(head);
+        if body.len() <= COPIED_BODY_BYTES {
+            self.buffer.extend_from_slice(body);
+        } else {
+            self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
+            self.pieces.push_back(Piece::Body(body.clone()));
+        }
+        self.unsent.push(number);
+    }
+
+    /// The next bytes to write.
+    pub fn take(&mut self) -> Option<Piece> {
+        self.unsent.clear();
+        if let Some(piece) = self.pieces.pop_front() {
+            return Some(piece);
+        }
+        if self.buffer.is_empty() {
+            return None;
+        }
+        Some(Piece::Buffer(std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare))))
+    }
+
+    /// Takes memory back that has been written.
+    pub fn recycle(&mut self, piece: Piece) {
+        match piece {
+            Piece::Buffer(mut bytes) if bytes.capacity() <= KEPT_BYTES => {
+                bytes.clear();
+                self.spare = bytes;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What is wrong with a request that fits into no frame.
+pub fn problem(head: &[u8], body: &[u8]) -> Option<String> {
+    let too_long = |part, length, limit| format!("{part} length {length} is over the limit of {limit}");
+    if head.len() > MAX_HEAD_BYTES {
+        Some(too_long("Head", head.len(), MAX_HEAD_BYTES))
+    } else if body.len() > MAX_BODY_BYTES {
+        Some(too_long("Body", body.len(), MAX_BODY_BYTES))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,71 @@
+//! All connections to handlers of a thread.
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use slab::Slab;
+
+use super::connection::{Events, HandlerConnection};
+use crate::memory::{MemoryBudget, Share};
+
+pub struct HandlerPool {
+    memory: Arc<MemoryBudget>,
+    connections: RefCell<Slab<Rc<HandlerConnection>>>,
+}
+
+impl HandlerPool {
+    /// `memory` is for answers that have arrived in part.
+    pub fn new(memory: Arc<MemoryBudget>) -> Rc<Self> {
+        Rc::new(Self { memory, connections: RefCell::default() })
+    }
+
+    /// Connects to a handler.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub async fn connect(
+        self: &Rc<Self>,
+        instance_id: u64,
+        socket: &Path,
+        events: Rc<dyn Events>,
+    ) -> std::io::Result<Rc<HandlerConnection>> {
+        let share = Share::new(self.memory.clone(), None);
+        let (connection, running) = HandlerConnection::open(instance_id, socket, share, events).await?;
+        let key = self.connections.borrow_mut().insert(connection.clone());
+        let pool = self.clone();
+        tokio::task::spawn_local(async move {
+            running.await;
+            pool.connections.borrow_mut().remove(key);
+        });
+        Ok(connection)
+    }
+
+    /// Requests that handlers are working on.
+    pub fn in_flight(&self) -> usize {
+        self.connections.borrow().iter().map(|(_, connection)| connection.in_flight()).sum()
+    }
+
+    /// Ends the requests past their deadline.
+    pub fn expire(&self, now: Instant) {
+        for (_, connection) in &*self.connections.borrow() {
+            connection.expire(now);
+        }
+    }
+
+    /// Resolves when no request is in flight in a replaced instance.
+    pub async fn drained(&self, instance_id: u64) {
+        let is_draining = |one: &HandlerConnection| one.instance_id == instance_id && one.is_retired();
+        loop {
+            let draining = {
+                let connections = self.connections.borrow();
+                connections.iter().find(|(_, one)| is_draining(one) && one.is_open()).map(|(_, one)| one.clone())
+            };
+            match draining {
+                Some(connection) => connection.closed().await,
+                None => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What became of a request that was sent to a handler. Each connection of a client has one place for it, because its
+//! requests are answered one after the other.
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use super::response_head::ResponseHead;
+
+/// The answer of a handler.
+pub struct Answer {
+    pub head: Rc<ResponseHead>,
+    pub body: AnswerBody,
+}
+
+/// A body, at the end of the bytes that it arrived in.
+#[derive(Default)]
+pub struct AnswerBody {
+    pub bytes: Vec<u8>,
+    pub start: usize,
+}
+
+impl AnswerBody {
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+pub enum Outcome {
+    Answered(Answer),
+    /// The handler exited, or violated the protocol.
+    Aborted(Rc<str>),
+    /// It exceeded its deadline.
+    Expired,
+    /// The connection closed before the request was sent: it can be sent again.
+    Unsent,
+}
+
+pub struct Reply {
+    outcome: RefCell<Option<Outcome>>,
+    waker: Waker,
+}
+
+impl Reply {
+    /// For the task with this waker.
+    pub fn new(waker: Waker) -> Rc<Self> {
+        Rc::new(Self { outcome: RefCell::default(), waker })
+    }
+
+    pub fn set(&self, outcome: Outcome) {
+        *self.outcome.borrow_mut() = Some(outcome);
+        self.waker.wake_by_ref();
+    }
+
+    /// Resolves in the task of the waker only.
+    pub async fn outcome(&self) -> Outcome {
+        poll_fn(|_| self.outcome.borrow_mut().take().map_or(Poll::Pending, Poll::Ready)).await
+    }
+}
