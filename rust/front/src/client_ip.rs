@@ -2,8 +2,9 @@
 //!
 //! Proxies add what they see at the end of `Forwarded` (RFC 7239) or `X-Forwarded-For`; what stands before may be
 //! anything that the client sent. So both are read from their ends: as long as an address is that of a trusted proxy,
-//! what stands before it was added by this proxy, and the first other address is the client. `Forwarded` counts alone
-//! if there is one: a proxy that adds to `X-Forwarded-For` must not let `Forwarded` of clients pass.
+//! what stands before it was added by this proxy, and the first other address is the client. `X-Forwarded-For` counts
+//! alone if it is there: nearly all proxies add to it, and many let `Forwarded` of clients pass. A proxy that adds to
+//! `Forwarded` has to remove the other.
 use std::borrow::Cow;
 use std::iter;
 use std::net::IpAddr;
@@ -60,10 +61,10 @@ impl TrustedProxies {
                 _ => {}
             }
         }
-        let mut forwarded = elements(&forwarded).map(read_forwarded).peekable();
-        let (ip, hop, scheme) = match forwarded.peek() {
-            Some(_) => self.walk(peer, forwarded),
-            None => self.walk(peer, elements(&addresses).map(|text| Hop { address: read_address(text), scheme: None })),
+        let (ip, hop, scheme) = if addresses.is_empty() {
+            self.walk(peer, elements(&forwarded).map(read_forwarded))
+        } else {
+            self.walk(peer, elements(&addresses).map(|text| Hop { address: read_address(text), scheme: None }))
         };
         // A proxy that adds to this list does so with each request, like to the other: what it says about the client
         // is as far from the end. Most proxies replace the list instead, and it has one value.
@@ -250,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn is_read_from_forwarded_first() {
-        let of = |value: &str| client(&[("X-Forwarded-For", "6.6.6.6"), ("forwarded", value)]);
+    fn is_read_from_forwarded_where_there_is_nothing_else() {
+        let of = |value: &str| client(&[("forwarded", value)]);
         assert_eq!(of("for=1.2.3.4"), found("1.2.3.4", "http"));
         assert_eq!(of("For=1.2.3.4;Proto=HTTPS;by=_me"), found("1.2.3.4", "https"));
         assert_eq!(of("host=\"a,b;for=6.6.6.6\" ; proto=https ; for=\"1.2.3.4:_p\""), found("1.2.3.4", "https"));
@@ -261,7 +262,9 @@ mod tests {
         let chain = "for=6.6.6.6;proto=http, for=1.2.3.4;proto=https, for=10.1.1.1;proto=http";
         assert_eq!(of(chain), found("1.2.3.4", "https"));
         assert_eq!(of("for=10.2.2.2;proto=https, for=10.1.1.1;proto=http"), found("10.2.2.2", "https"));
-        assert_eq!(of(","), found("6.6.6.6", "http"));
+        assert_eq!(of(","), found("10.0.0.1", "http"));
+        let both = [("Forwarded", "for=6.6.6.6;proto=https"), ("X-Forwarded-For", "1.2.3.4")];
+        assert_eq!(client(&both), found("1.2.3.4", "http"));
         let lines = [("Forwarded", "for=6.6.6.6, for=1.2.3.4;proto=https"), ("Forwarded", "for=10.1.1.1")];
         assert_eq!(client(&lines), found("1.2.3.4", "https"));
     }

@@ -60,16 +60,34 @@ pub struct Settings {
 
 /// All that a front needs to know of an endpoint.
 #[derive(Debug, Deserialize)]
+#[serde(from = "FlatState")]
 pub struct EndpointState {
     pub id: Box<str>,
-    #[serde(flatten)]
     pub address: Address,
     pub limits: Limits,
     pub serving: Serving,
 }
 
+/// The fields of a state as they are sent. `flatten` of serde would keep them all in memory once more.
+#[derive(Deserialize)]
+struct FlatState {
+    id: Box<str>,
+    domain: Box<str>,
+    method: Box<str>,
+    route: Box<str>,
+    routed: bool,
+    limits: Limits,
+    serving: Serving,
+}
+
+impl From<FlatState> for EndpointState {
+    fn from(FlatState { id, domain, method, route, routed, limits, serving }: FlatState) -> Self {
+        Self { id, address: Address { domain, method, route, routed }, limits, serving }
+    }
+}
+
 /// Where an endpoint is reached.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Address {
     /// A host name, or `*` for all.
     pub domain: Box<str>,
