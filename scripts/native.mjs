@@ -18,14 +18,18 @@ import { dirname, join } from 'node:path';
 import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 
 /** Their names here, and as crates. */
-const PROGRAMS = { 'postgres-service': 'edge-postgres-service', 'sqlite-service': 'edge-sqlite-service' };
+const PROGRAMS = {
+  'gateway-front': 'edge-front',
+  'postgres-service': 'edge-postgres-service',
+  'sqlite-service': 'edge-sqlite-service',
+};
 /** Everything that they are made of. */
 const SOURCES = [
   ...['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'sdk/core/src/wire'],
-  ...['rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
+  ...['rust/wire', 'rust/front', 'rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
 ];
 
-/** Where they run from, with the key of what they are made of; `src/actors/service-process/programs.ts` knows it. */
+/** Where they run from, with the key of what they are made of; `front-process.ts` and `programs.ts` know it. */
 const NATIVE = join(ROOT, 'dist/native');
 const KEY_FILE = join(NATIVE, 'sources');
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'edge-gateway/native');

@@ -2,6 +2,7 @@
  * Every environment variable the product reads: default, description and validation. `npm run docs` writes the tables
  * of docs/CONFIGURATION.md from here; `config.ts` reads the environment.
  */
+import { isIP } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 
 /** Values of `SANDBOX`. */
@@ -139,7 +140,7 @@ export const SETTING_GROUPS = {
       4096,
       1,
       65_536,
-      'Concurrent requests in one handler, divided among the fronts of a gateway. More get 429.',
+      'Concurrent requests in one handler, for the gateway as a whole. More get 429.',
     ),
     HANDLER_NETWORK: oneOf(
       HANDLER_NETWORKS,
@@ -245,12 +246,12 @@ export const SETTING_GROUPS = {
       'Largest request body the gateway passes to a handler, bytes.',
       '10 MiB',
     ),
-    // For each front, so much that the largest answer can arrive and be sent.
+    // For each core, so much that the largest answer can arrive and be sent.
     GATEWAY_MEMORY_MB: integer(
       256 * availableParallelism(),
       16,
       1_048_576,
-      'Memory of a gateway for request bodies and unsent answers, MiB, divided among its fronts. More requests get 503.',
+      'Memory of the gateway as a whole for request bodies and unsent answers, MiB; at least twice GATEWAY_BODY_LIMIT_BYTES. More requests get 503.',
       '256 for each core',
     ),
     API_CONNECTIONS_LIMIT: integer(
@@ -263,14 +264,17 @@ export const SETTING_GROUPS = {
       16_384,
       1,
       1_000_000,
-      'Client connections of one front process of the gateway, at most 80 % of its file descriptors. More are refused.',
+      'Client connections of the gateway as a whole, at most 80 % of the file descriptors of its front. More are refused.',
     ),
     GATEWAY_CONCURRENCY: integer(
       availableParallelism(),
       1,
       256,
-      'Front processes of a gateway that share its port.',
+      'Threads of the front, the process of a gateway that serves its port.',
       'cores',
+    ),
+    TRUSTED_PROXIES: networks(
+      'Comma-separated addresses and networks (`10.0.0.0/8`) of proxies in front of the gateway. In `X-Forwarded-For` and `Forwarded` of a request from one of them, `client_ip` is the last address that is not one of them; other peers are the client themselves.',
     ),
     HTTP_HEAD_TIMEOUT_MS: integer(
       20_000,
@@ -336,6 +340,21 @@ function integer(
 function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
   const { read } = integer(min, min, max, description);
   return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
+}
+
+/** Addresses and networks, all in the notation of networks. */
+function networks(description: string): Setting<readonly string[]> {
+  return { shown: 'none', description, read: (value) => (value ?? '').split(',').flatMap(readNetwork) };
+}
+
+function readNetwork(text: string): string[] {
+  const network = text.trim();
+  if (network === '') return [];
+  const [, address = '', length] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
+  const bits = isIP(address) === 4 ? 32 : 128;
+  if (isIP(address) === 0 || Number(length ?? bits) > bits)
+    throw new Error(`must be IP addresses and networks (10.0.0.0/8), which "${network}" is not`);
+  return [`${address}/${length ?? bits}`];
 }
 
 function flag(description: string): Setting<boolean> {

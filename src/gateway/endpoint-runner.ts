@@ -10,7 +10,7 @@ import type { Observation, ObservedState } from '../store/observations.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
-import type { HandlerState } from './messages.js';
+import type { ServingState } from './messages.js';
 
 /** The desired state of an endpoint. */
 export interface DesiredState {
@@ -25,8 +25,8 @@ export interface DesiredState {
 export interface EndpointRunnerHost {
   /** Fetches the artifact and starts it. @throws when it does not become ready */
   start(artifact: string, limits: LimitsInForce): Promise<HandlerProcess>;
-  /** Sends requests to another handler; resolves when all fronts do. */
-  route(handler: HandlerState): Promise<void>;
+  /** Sends requests to another handler; resolves when all of them go there. */
+  route(serving: ServingState): Promise<void>;
   /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
   drained(process: HandlerProcess): Promise<void>;
   /** @throws when it cannot be saved now */
@@ -120,7 +120,7 @@ export class EndpointRunner implements Runner {
     this.#reconcile();
   }
 
-  /** A front lost its connection to the process: if it does not exit by itself, it is killed and counts as crashed. */
+  /** The connection to the process is lost: if it does not exit by itself, it is killed and counts as crashed. */
   connectionLost(instanceId: number, reason: string): void {
     const process = this.#current?.process;
     if (process?.instance.id !== instanceId) return;
@@ -191,7 +191,7 @@ export class EndpointRunner implements Runner {
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
     clearTimeout(this.#stable);
     this.#stable = setTimeout(() => void this.#becameStable(artifact), STABLE_MS);
-    await this.#host.route({ kind: 'running', instance: process.instance });
+    await this.#host.route({ kind: 'running', targets: [{ weight: 1, instance: process.instance }] });
     if (old) this.#retire(old.process);
     if (this.#current?.process !== process) return; // crashed already
     // After a crash loop it counts as running only once it is stable.
@@ -298,7 +298,7 @@ export class EndpointRunner implements Runner {
   }
 }
 
-/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the fronts. */
+/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the front. */
 function sameProcessLimits(left: LimitsInForce, right: LimitsInForce): boolean {
   const names = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
   return names.every((name) => left[name] === right[name]);

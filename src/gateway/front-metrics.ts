@@ -1,85 +1,78 @@
-/** The metrics of a front. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Route } from './route-table.js';
+/** The metrics of a front in the form of those of the other processes, made of the figures that it reports. */
+import type { MetricSnapshot } from '../metrics/process-metrics.js';
+import type { EndpointFigures, EndpointState, FrontFigures } from './messages.js';
 
-/** The metrics of one endpoint, which need no lookup of labels. */
-export interface EndpointMetrics {
-  /** Counts a finished request. */
-  finished(status: number, seconds: number): void;
-  /** Removes the series of the endpoint. */
-  remove(): void;
+type Metric = MetricSnapshot[number];
+type Value = Metric['values'][number];
+type Labels = Readonly<Record<string, string | number>>;
+
+/** Upper bounds of durations, seconds; `rust/front/src/figures.rs` counts by the same. */
+const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const DURATION = 'edge_gateway_request_duration_seconds';
+
+/** @param states by their ids: what the labels of endpoints are made of */
+export function frontMetrics(
+  { connections, requestsInFlight, refused, endpoints }: FrontFigures,
+  states: ReadonlyMap<string, EndpointState>,
+): MetricSnapshot {
+  const known = endpoints.flatMap((figures) => {
+    const state = states.get(figures.id);
+    // One that has just been deleted has no state any more.
+    return state ? [{ figures, labels: labelsOf(state) }] : [];
+  });
+  return [
+    metric(
+      'counter',
+      'edge_gateway_requests_total',
+      'Requests by endpoint and status class',
+      known.flatMap(({ figures, labels }) => requests(figures, labels)),
+    ),
+    metric(
+      'histogram',
+      DURATION,
+      'Time from the end of a request to the start of its response, by endpoint',
+      known.flatMap(({ figures, labels }) => durations(figures, labels)),
+    ),
+    metric(
+      'counter',
+      'edge_gateway_refused_total',
+      'Requests that belong to no endpoint, by status',
+      Object.entries(refused).map(([status, value]) => ({ value, labels: { status } })),
+    ),
+    metric('gauge', 'edge_gateway_requests_in_flight', 'Requests that handlers are working on', [
+      { value: requestsInFlight, labels: {} },
+    ]),
+    metric('gauge', 'edge_gateway_connections', 'Connections of clients that are open', [
+      { value: connections, labels: {} },
+    ]),
+  ];
 }
 
-const ENDPOINT_LABELS = ['endpoint', 'domain', 'method', 'route'] as const;
+function metric(type: string, name: string, help: string, values: readonly Value[]): Metric {
+  // As prom-client describes a metric, which says of the type that it is a number of its own.
+  return { name, help, type, values, aggregator: 'sum' } as unknown as Metric;
+}
 
-/** The metrics of one front process. */
-export class FrontMetrics {
-  readonly registry = new Registry();
-  readonly #requests = new Counter({
-    name: 'edge_gateway_requests_total',
-    help: 'Requests by endpoint and status class',
-    labelNames: [...ENDPOINT_LABELS, 'status'],
-    registers: [this.registry],
+function labelsOf({ id, domain, method, route }: EndpointState): Labels {
+  return { endpoint: id, domain, method, route };
+}
+
+function requests({ statuses }: EndpointFigures, labels: Labels): Value[] {
+  return statuses.flatMap((value, statusClass) =>
+    value > 0 ? [{ value, labels: { ...labels, status: `${statusClass}xx` } }] : [],
+  );
+}
+
+/** Each bucket counts those before it too. */
+function durations({ buckets, seconds }: EndpointFigures, labels: Labels): Value[] {
+  const named = (suffix: string, value: number, more: Labels = {}): Value => {
+    const series = { value, labels: { ...more, ...labels }, metricName: `${DURATION}_${suffix}` };
+    return series;
+  };
+  let count = 0;
+  const cumulative = buckets.map((bucket, at) => {
+    count += bucket;
+    return named('bucket', count, { le: BOUNDS[at] ?? '+Inf' });
   });
-  readonly #durations = new Histogram({
-    name: 'edge_gateway_request_duration_seconds',
-    help: 'Time from the end of a request to the start of its response, by endpoint',
-    labelNames: ENDPOINT_LABELS,
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [this.registry],
-  });
-  readonly #refused = new Counter({
-    name: 'edge_gateway_refused_total',
-    help: 'Requests that belong to no endpoint, by status',
-    labelNames: ['status'],
-    registers: [this.registry],
-  });
-
-  /**
-   * @param inFlight requests in handlers right now
-   * @param connections of clients right now
-   */
-  constructor(inFlight: () => number, connections: () => Promise<number>) {
-    new Gauge({
-      name: 'edge_gateway_requests_in_flight',
-      help: 'Requests that handlers are working on',
-      registers: [this.registry],
-      collect() {
-        this.set(inFlight());
-      },
-    });
-    new Gauge({
-      name: 'edge_gateway_connections',
-      help: 'Connections of clients that are open',
-      registers: [this.registry],
-      async collect() {
-        this.set(await connections());
-      },
-    });
-  }
-
-  refused(status: number): void {
-    this.#refused.inc({ status });
-  }
-
-  forEndpoint(id: string, { domain, method, route }: Route): EndpointMetrics {
-    const labels = { endpoint: id, domain, method, route };
-    // Series are created with the first request: most endpoints of a large installation have none.
-    const byClass: (Counter.Internal | undefined)[] = [];
-    let duration: Histogram.Internal<string> | undefined;
-    return {
-      finished: (status, seconds) => {
-        const statusClass = (status / 100) | 0;
-        byClass[statusClass] ??= this.#requests.labels({ ...labels, status: `${statusClass}xx` });
-        byClass[statusClass].inc();
-        duration ??= this.#durations.labels(labels);
-        duration.observe(seconds);
-      },
-      remove: () => {
-        for (const statusClass of byClass.keys())
-          this.#requests.remove({ ...labels, status: `${statusClass}xx` });
-        this.#durations.remove(labels);
-      },
-    };
-  }
+  return [...cumulative, named('sum', seconds), named('count', count)];
 }

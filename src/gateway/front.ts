@@ -1,224 +1,188 @@
-/** A front: a process of the cluster that serves the public port, controlled by the supervisor. */
-
+/**
+ * The supervisor's side of the front: keeps a process of it running, knows all that a new one has to be told, and
+ * replaces one by another without losing a request.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
-import { drain } from '../http/drain.js';
-import type { ServerConfig } from '../http/server.js';
-import type { HttpServer } from '../http/unread-body.js';
-import { type MetricSnapshot, registrySource } from '../metrics/process-metrics.js';
+import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
-import { MemoryBudget } from '../util/memory-budget.js';
-import { type Address, FrontEndpoint, type HandlerEvents } from './front-endpoint.js';
-import { FrontMetrics } from './front-metrics.js';
-import { createFrontServer } from './front-server.js';
-import type { EndpointState, FromFront, ToFront } from './messages.js';
-import { RouteTable } from './route-table.js';
+import { frontMetrics } from './front-metrics.js';
+import { type FrontEnd, FrontProcess } from './front-process.js';
+import type { Done, EndpointState, FrontReport, FrontRequest, FrontSettings } from './messages.js';
+import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
 
-/** How a front is set up. */
-export interface FrontOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly bodyLimit: number;
-  /** Bytes of request and response bodies that it may hold in memory. */
-  readonly memoryBytes: number;
-  readonly http: ServerConfig;
-  readonly connectionsLimit: number;
-  readonly log: Logger;
-  /** Sends a message to the supervisor. */
-  readonly send: (message: FromFront) => void;
+/** Events that the front reports. */
+export interface FrontEvents {
+  /** A request to this instance exceeded its deadline. */
+  readonly deadlineExceeded: (endpointId: string, instanceId: number) => void;
+  /** The connection to this instance broke while it should serve. */
+  readonly connectionLost: (endpointId: string, instanceId: number, reason: string) => void;
+  /** Handlers answered so many requests. */
+  readonly handled: (requests: number) => void;
 }
 
-const EXPIRE_EVERY_MS = 100;
-const COUNT_EVERY_MS = 500;
-const WARN_EVERY_MS = 60_000;
-/** How long a client that keeps its connection busy can delay the exit of a front. */
-const DRAIN_LIMIT_MS = 35_000;
+/** Dependencies of a front. */
+export interface FrontOptions {
+  /** The public address: an IP address or a name. */
+  readonly host: string;
+  readonly port: number;
+  readonly settings: FrontSettings;
+  readonly log: Logger;
+  readonly events: FrontEvents;
+}
+
+/** A process is started, serves, and is retired when a later one serves. */
+type Stage = 'starting' | 'serving' | 'retired';
+
+/** After a process that lived shorter than this, the next one is started after a pause of this length. */
+const SHORT_LIFE_MS = 1_000;
+/** States sent to a new process in one message, to keep messages small. */
+const BATCH = 500;
 
 export class Front {
   readonly #options: FrontOptions;
-  readonly #routes = new RouteTable<FrontEndpoint>();
-  readonly #endpoints = new Map<string, FrontEndpoint>();
-  /** Deleted, with requests in flight. */
-  readonly #removed = new Set<FrontEndpoint>();
-  readonly #metrics = new FrontMetrics(
-    () => this.#inFlight(),
-    () => this.#connections(),
-  );
-  readonly #memory: MemoryBudget;
-  readonly #server: HttpServer;
-  readonly #timers: NodeJS.Timeout[];
-  readonly #handlerEvents: HandlerEvents = {
-    deadlineExceeded: (endpointId, instanceId) =>
-      this.#options.send({ type: 'deadline-exceeded', endpointId, instanceId }),
-    connectionLost: (endpointId, instanceId, reason) =>
-      this.#options.send({ type: 'connection-lost', endpointId, instanceId, reason }),
-    outOfDescriptors: (error) => this.#warnOutOfDescriptors(error),
-  };
-  #handled = 0;
-  #warnAgainAt = Number.NEGATIVE_INFINITY;
-  #stopping: Promise<void> | undefined;
+  /** All that a new process is told. */
+  readonly #states = new Map<string, EndpointState>();
+  /** All that run, in the order of their start. */
+  readonly #processes = new Map<FrontProcess, Stage>();
+  #socket: PublicSocket | undefined;
+  #isStopping = false;
 
   constructor(options: FrontOptions) {
     this.#options = options;
-    this.#memory = new MemoryBudget(options.memoryBytes);
-    this.#server = createFrontServer({
-      ...options,
-      routes: this.#routes,
-      metrics: this.#metrics,
-      onHandled: () => {
-        this.#handled++;
-      },
-    });
-    this.#timers = [
-      setInterval(() => this.#expire(), EXPIRE_EVERY_MS),
-      setInterval(() => this.#reportCount(), COUNT_EVERY_MS),
-    ];
   }
 
-  /** Handles a message and answers `done`. */
-  async receive(message: ToFront): Promise<void> {
-    const { seq } = message;
-    try {
-      const metrics = await this.#handle(message);
-      this.#options.send({ type: 'done', seq, ...(metrics && { metrics }) });
-    } catch (thrown) {
-      this.#options.send({ type: 'done', seq, error: toError(thrown).message });
-    }
+  /**
+   * Opens the public port; resolves when it is served.
+   * @returns the URL of the port
+   * @throws Error when the port cannot be opened, or the program cannot be started
+   */
+  async start(): Promise<string> {
+    const socket = await openPublicSocket(this.#options.host, this.#options.port);
+    this.#socket = socket;
+    await this.#startProcess(socket);
+    return socket.url;
   }
 
-  /** Accepts no more connections; resolves when the last request is answered. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#drain();
-    return this.#stopping;
+  /** Tells the front of changed endpoints; resolves when all requests go accordingly. */
+  async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
+    for (const id of removals) this.#states.delete(id);
+    for (const state of upserts) this.#states.set(state.id, state);
+    await this.#ask({ type: 'apply', upserts, removals });
   }
 
-  async #handle(message: ToFront): Promise<MetricSnapshot | undefined> {
-    switch (message.type) {
-      case 'apply':
-        await this.#apply(message.endpoints, message.removed);
-        return undefined;
-      case 'listen':
-        await this.#listen();
-        return undefined;
-      case 'drain':
-        await this.#drained(message.endpointId, message.instanceId);
-        return undefined;
-      case 'metrics':
-        return registrySource(this.#metrics.registry)();
-      case 'stop':
-        await this.stop();
-        return undefined;
-    }
+  /** Resolves when no request is in flight in a replaced instance. */
+  async drained(endpointId: string, instanceId: number): Promise<void> {
+    await this.#ask({ type: 'drain', endpointId, instanceId });
   }
 
-  async #apply(endpoints: readonly EndpointState[], removed: readonly string[]): Promise<void> {
-    for (const id of removed) this.#remove(id);
-    const changes = endpoints.map((state) => this.#upsert(state).setHandler(state.handler));
-    // A handler that cannot be reached has just exited: the supervisor knows, and sends next what replaces it.
-    for (const change of await Promise.allSettled(changes)) {
-      if (change.status === 'rejected')
-        this.#options.log.debug({ err: toError(change.reason) }, 'handler not reachable');
-    }
+  /** The metrics of each process: more than one while one replaces another. */
+  async metrics(): Promise<MetricSnapshot[]> {
+    // The states by which the processes count when they get this request.
+    const states = new Map(this.#states);
+    const answers = await this.#ask({ type: 'metrics' });
+    return answers.flatMap((answer) => (answer?.metrics ? [frontMetrics(answer.metrics, states)] : []));
   }
 
-  #warnOutOfDescriptors(error: Error): void {
-    const now = performance.now();
-    if (now < this.#warnAgainAt) return;
-    this.#warnAgainAt = now + WARN_EVERY_MS;
-    this.#options.log.warn(
-      { err: error },
-      'out of file descriptors for connections to handlers; trying again. Raise the limit of open files (ulimit -n)',
+  /**
+   * Starts the program anew on the same socket. The old process finishes its requests, in the background, when the new
+   * one serves.
+   * @throws Error when the new one cannot be started; the old one serves on
+   */
+  async replace(): Promise<void> {
+    if (this.#socket && !this.#isStopping) await this.#startProcess(this.#socket);
+  }
+
+  /** Closes the port, and stops all processes after the requests in flight; resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#socket?.close();
+    await Promise.all([...this.#processes.keys()].map((process) => process.stop()));
+  }
+
+  /** Resolves when it listens, and those before it have been told to stop. */
+  async #startProcess(socket: PublicSocket): Promise<void> {
+    const { settings, log } = this.#options;
+    const process: FrontProcess = new FrontProcess(socket.fd, settings, (report) =>
+      this.#receive(process, report),
     );
-  }
+    this.#processes.set(process, 'starting');
+    void process.ended.then((how) => this.#ended(process, how));
 
-  #upsert(state: EndpointState): FrontEndpoint {
-    const known = this.#endpoints.get(state.id);
-    if (known) known.limits = state.limits;
-    if (known && sameAddress(known.address, state)) return known;
-    const { id, domain, method, route, routed } = state;
-    const address = {
-      domain,
-      method,
-      route,
-      routed,
-      metrics: this.#metrics.forEndpoint(id, { domain, method, route }),
-    };
-    const endpoint = known ?? new FrontEndpoint(id, this.#handlerEvents, this.#memory, address, state.limits);
-    if (known) {
-      this.#unroute(known);
-      known.address.metrics.remove();
-      known.address = address;
+    const ids = [...this.#states.keys()];
+    for (let at = 0; at < ids.length; at += BATCH) {
+      // The current states: changes are sent at once meanwhile, and an older state must not undo them.
+      const upserts = ids.slice(at, at + BATCH).flatMap((id) => this.#states.get(id) ?? []);
+      await process.request({ type: 'apply', upserts, removals: [] });
     }
-    this.#endpoints.set(id, endpoint);
-    if (routed) this.#routes.add(address, endpoint);
-    return endpoint;
+    const answer = await process.request({ type: 'listen' });
+    // A later one was faster.
+    if (this.#processes.get(process) === 'retired') return;
+    if (!answer) throw new Error(`The front ended before it listened: ${describe(await process.ended)}`);
+    if (answer.error !== undefined) {
+      process.kill();
+      throw cannotOpen(answer.error);
+    }
+    this.#processes.set(process, 'serving');
+    log.info(
+      { front: process.pid, ms: Math.round(performance.now() - process.startedAt) },
+      'front listening',
+    );
+    for (const older of this.#processes.keys()) {
+      if (older === process) break;
+      void this.#retire(older);
+    }
   }
 
-  #remove(id: string): void {
-    const endpoint = this.#endpoints.get(id);
-    if (!endpoint) return;
-    this.#unroute(endpoint);
-    this.#endpoints.delete(id);
-    endpoint.address.metrics.remove();
-    void endpoint.setHandler({ kind: 'none' });
-    this.#removed.add(endpoint);
-    void endpoint.drained().then(() => this.#removed.delete(endpoint));
+  /** Lets a process that has been replaced finish its requests. */
+  async #retire(process: FrontProcess): Promise<void> {
+    if (this.#processes.get(process) === 'retired') return;
+    this.#processes.set(process, 'retired');
+    await process.stop();
+    this.#options.log.info({ front: process.pid }, 'replaced front has ended');
   }
 
-  async #drained(endpointId: string, instanceId: number): Promise<void> {
-    const removed = [...this.#removed].filter(({ id }) => id === endpointId);
-    for (const endpoint of [this.#endpoints.get(endpointId), ...removed]) await endpoint?.drained(instanceId);
+  #ended(process: FrontProcess, { code, signal }: FrontEnd): void {
+    const stage = this.#processes.get(process);
+    this.#processes.delete(process);
+    // Whoever starts one is told when that fails.
+    if (stage !== 'serving' || this.#isStopping) return;
+    this.#options.log.error({ front: process.pid, code, signal }, 'front exited, starting another');
+    void this.#restart(performance.now() - process.startedAt);
   }
 
-  #unroute(endpoint: FrontEndpoint): void {
-    if (endpoint.address.routed) this.#routes.remove(endpoint.address, endpoint);
+  /** Starts processes until one serves. @param livedMs how long the last one lived */
+  async #restart(livedMs: number): Promise<void> {
+    let lived = livedMs;
+    for (;;) {
+      if (lived < SHORT_LIFE_MS) await delay(SHORT_LIFE_MS);
+      if (this.#isStopping || !this.#socket) return;
+      const began = performance.now();
+      try {
+        await this.#startProcess(this.#socket);
+        return;
+      } catch (thrown) {
+        this.#options.log.error({ err: toError(thrown) }, 'front could not be started, trying again');
+      }
+      lived = performance.now() - began;
+    }
   }
 
-  #listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host: this.#options.host, port: this.#options.port, backlog: 1024 }, () =>
-        resolve(),
-      );
-    });
+  #receive(process: FrontProcess, report: FrontReport): void {
+    const { events, log } = this.#options;
+    if (report.type === 'deadlineExceeded') events.deadlineExceeded(report.endpointId, report.instanceId);
+    else if (report.type === 'connectionLost')
+      events.connectionLost(report.endpointId, report.instanceId, report.reason);
+    else if (report.type === 'handled') events.handled(report.requests);
+    else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }
 
-  async #drain(): Promise<void> {
-    await drain(this.#server, DRAIN_LIMIT_MS);
-    this.#reportCount();
-    for (const timer of this.#timers) clearInterval(timer);
-  }
-
-  #expire(): void {
-    const now = performance.now();
-    for (const endpoint of this.#endpoints.values()) endpoint.expire(now);
-    for (const endpoint of this.#removed) endpoint.expire(now);
-  }
-
-  #reportCount(): void {
-    if (this.#handled === 0) return;
-    this.#options.send({ type: 'counted', requests: this.#handled });
-    this.#handled = 0;
-  }
-
-  #connections(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
-    });
-  }
-
-  #inFlight(): number {
-    let count = 0;
-    for (const endpoint of this.#endpoints.values()) count += endpoint.inFlight;
-    for (const endpoint of this.#removed) count += endpoint.inFlight;
-    return count;
+  /** Asks all processes. */
+  #ask(request: FrontRequest): Promise<(Done | undefined)[]> {
+    return Promise.all([...this.#processes.keys()].map((process) => process.request(request)));
   }
 }
 
-function sameAddress(address: Address, state: EndpointState): boolean {
-  return (
-    address.routed === state.routed &&
-    address.domain === state.domain &&
-    address.method === state.method &&
-    address.route === state.route
-  );
+function describe({ code, signal, error }: FrontEnd): string {
+  return error?.message ?? signal ?? `exit code ${code}`;
 }

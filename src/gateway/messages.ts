@@ -1,77 +1,141 @@
 /**
- * The IPC messages between the supervisor (the primary process of a gateway) and its fronts. The supervisor sends whole
- * states of endpoints, never differences: applying one twice is harmless, and a new front gets all of them.
+ * The messages between the supervisor of a gateway and its front, one JSON text to a line. The other end is
+ * `rust/front/src/messages.rs`. The supervisor sends whole states of endpoints, never differences: applying one twice
+ * is harmless, and a new front gets all of them.
  */
-import type { MetricSnapshot } from '../metrics/process-metrics.js';
-import type { Route } from './route-table.js';
 
-/** One handler process, as fronts know it. */
+/** One handler process, as the front knows it. */
 export interface InstanceRef {
   /** Unique on this machine for the life of the gateway. */
   readonly id: number;
-  /** Path of its Unix socket for fronts; it may lead into the handler's sandbox. */
+  /** Path of its Unix socket for the front; it may lead into the handler's sandbox. */
   readonly socket: string;
 }
 
-/** Which handler serves an endpoint. */
-export type HandlerState =
+/** A handler process, and its share of the requests. */
+export interface Target {
+  readonly weight: number;
+  readonly instance: InstanceRef;
+}
+
+/** What serves an endpoint. */
+export type ServingState =
   /** Nothing should run: requests get 503. */
   | { readonly kind: 'none' }
-  /** It is being started: requests are queued for a moment. */
+  /** A handler is being started: requests are queued for a moment. */
   | { readonly kind: 'starting' }
-  | { readonly kind: 'running'; readonly instance: InstanceRef };
+  /** A handler is started when a request comes, which waits for it. */
+  | { readonly kind: 'asleep' }
+  | { readonly kind: 'running'; readonly targets: readonly Target[] };
 
 /** All that a front needs to know of an endpoint. */
-export interface EndpointState extends Route {
+export interface EndpointState {
   readonly id: string;
+  /** A host name, or `*` for all. */
+  readonly domain: string;
+  readonly method: string;
+  readonly route: string;
   /** False: defined, but disabled. */
   readonly routed: boolean;
-  readonly limits: FrontLimits;
-  readonly handler: HandlerState;
+  readonly limits: RequestLimits;
+  readonly serving: ServingState;
 }
 
 /** The limits that a front enforces. */
-export interface FrontLimits {
+export interface RequestLimits {
   /** Deadline of one request, milliseconds. */
   readonly timeoutMs: number;
-  /** Concurrent requests of this front, in the handler or queued. */
+  /** Requests of the endpoint at a time, in a handler or queued. */
   readonly concurrentRequests: number;
 }
 
-/** To a front. Each message is answered by `done` with its number. */
-export type ToFront =
+/** The settings of a front. */
+export interface FrontSettings {
+  readonly threads: number;
+  /** Longest body of a request, bytes. */
+  readonly bodyLimit: number;
+  /** Bytes of request and response bodies that it may hold in memory. */
+  readonly memoryBytes: number;
+  readonly connectionsLimit: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly stallTimeoutMs: number;
+  readonly minBytesPerSecond: number;
+  /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. */
+  readonly trustedProxies: readonly string[];
+  /** Whether each request is a log line. */
+  readonly logsRequests: boolean;
+}
+
+/** The first message to a front; it has no answer. */
+export interface Configure extends FrontSettings {
+  readonly type: 'configure';
+}
+
+/** A request to a front, which it answers with `done`. */
+export type FrontRequest =
+  /** Answered when all requests go where the new states say. */
   | {
       readonly type: 'apply';
-      readonly seq: number;
-      readonly endpoints: readonly EndpointState[];
-      readonly removed: readonly string[];
+      readonly upserts: readonly EndpointState[];
+      readonly removals: readonly string[];
     }
   /** Open the port: all endpoints have been applied. */
-  | { readonly type: 'listen'; readonly seq: number }
-  /** Answered when no request of this front is in flight in a replaced instance. */
-  | { readonly type: 'drain'; readonly seq: number; readonly endpointId: string; readonly instanceId: number }
-  | { readonly type: 'metrics'; readonly seq: number }
-  /** Finish what is in flight, take nothing new, and exit. */
-  | { readonly type: 'stop'; readonly seq: number };
+  | { readonly type: 'listen' }
+  /** Answered when no request is in flight in a replaced instance. */
+  | { readonly type: 'drain'; readonly endpointId: string; readonly instanceId: number }
+  | { readonly type: 'metrics' }
+  /** Finish what is in flight, accept nothing new, and exit. */
+  | { readonly type: 'stop' };
 
-/** From a front. */
-export type FromFront =
-  /** Receives messages now. Earlier ones may stay unread until the next one arrives. */
-  | { readonly type: 'ready' }
-  | {
-      readonly type: 'done';
-      readonly seq: number;
-      readonly metrics?: MetricSnapshot;
-      readonly error?: string;
-    }
+/** The answer to the request with this number. */
+export interface Done {
+  readonly type: 'done';
+  readonly seq: number;
+  readonly error?: string;
+  readonly metrics?: FrontFigures;
+}
+
+/** What a front reports unasked. */
+export type FrontReport =
   /** A request to this instance exceeded its deadline. */
-  | { readonly type: 'deadline-exceeded'; readonly endpointId: string; readonly instanceId: number }
+  | { readonly type: 'deadlineExceeded'; readonly endpointId: string; readonly instanceId: number }
   /** The connection to this instance, which should serve, broke or could not be made. */
   | {
-      readonly type: 'connection-lost';
+      readonly type: 'connectionLost';
       readonly endpointId: string;
       readonly instanceId: number;
       readonly reason: string;
     }
-  /** Requests handled since the last such message. */
-  | { readonly type: 'counted'; readonly requests: number };
+  /** Requests that handlers answered since the last such message. */
+  | { readonly type: 'handled'; readonly requests: number }
+  | {
+      readonly type: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly fields: Readonly<Record<string, unknown>>;
+      readonly message: string;
+    };
+
+/** From a front. */
+export type FromFront = Done | FrontReport;
+
+/** The figures of a front since its start. */
+export interface FrontFigures {
+  /** Connections of clients that are open. */
+  readonly connections: number;
+  readonly requestsInFlight: number;
+  /** Requests that belong to no endpoint, by status. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Endpoints that have had requests. */
+  readonly endpoints: readonly EndpointFigures[];
+}
+
+export interface EndpointFigures {
+  readonly id: string;
+  /** Finished requests by class of status: at 2 those with 200 to 299. */
+  readonly statuses: readonly number[];
+  /** Finished requests by duration: one count for each of the bounds, and at last those above. */
+  readonly buckets: readonly number[];
+  /** Duration of all together. */
+  readonly seconds: number;
+}

@@ -1,4 +1,4 @@
-/** The supervisor: runs the handlers of this node, and sends the routes to the fronts. */
+/** The supervisor: runs the handlers of this node, and sends the routes to the front. */
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
@@ -25,20 +25,20 @@ import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { EndpointRunner, type EndpointRunnerHost } from './endpoint-runner.js';
-import type { Fronts } from './fronts.js';
+import type { Front } from './front.js';
 import {
   type HandlerProcess,
   type HandlerSettings,
   type ServiceAccess,
   startHandler,
 } from './handler-process.js';
-import type { EndpointState, HandlerState } from './messages.js';
+import type { EndpointState, ServingState } from './messages.js';
 
 /** Dependencies of a supervisor. */
 export interface SupervisorOptions {
   readonly store: Store;
   readonly changes: Changes;
-  readonly fronts: Fronts;
+  readonly front: Front;
   readonly artifacts: ArtifactCache;
   readonly nodeId: string;
   /** Folder for the sockets of handlers. */
@@ -49,8 +49,6 @@ export interface SupervisorOptions {
   readonly handlers: HandlerSettings;
   /** Limits of handlers, where their endpoints set no lower ones. */
   readonly limits: LimitSettings;
-  /** How many fronts share the requests. */
-  readonly frontCount: number;
   readonly registry: Registry;
   readonly log: Logger;
 }
@@ -58,13 +56,13 @@ export interface SupervisorOptions {
 const COUNT_EVERY_MS = 1_000;
 /** Handlers started at a time when many should run, as after a restart of the machine. */
 const CONCURRENT_STARTS = 8;
-/** After the deadline of its last request, a front needs a moment to notice. */
+/** After the deadline of its last request, the front needs a moment to notice. */
 const DRAIN_SLACK_MS = 2_000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #endpoints: Reconciler<RoutedEndpoint, EndpointRunner>;
-  readonly #handlers = new Map<string, HandlerState>();
+  readonly #serving = new Map<string, ServingState>();
   readonly #starts = pLimit(CONCURRENT_STARTS);
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #counting: PeriodicTask;
@@ -95,7 +93,7 @@ export class Supervisor {
     );
   }
 
-  /** Reads all endpoints, and sends them to the fronts. */
+  /** Reads all endpoints, and sends them to the front. */
   async start(): Promise<void> {
     await this.#endpoints.resync();
   }
@@ -110,16 +108,17 @@ export class Supervisor {
     this.#endpoints.runners.get(endpointId)?.replace(instanceId);
   }
 
-  /** A front has lost its connection to an instance that should serve. */
+  /** The front has lost its connection to an instance that should serve. */
   connectionLost(endpointId: string, instanceId: number, reason: string): void {
     this.#endpoints.runners.get(endpointId)?.connectionLost(instanceId, reason);
   }
 
-  counted(requests: number): void {
+  /** Handlers answered so many requests. */
+  handled(requests: number): void {
     this.#uncounted += requests;
   }
 
-  /** Stops all handlers. Fronts must have been stopped before, so that no request is lost. */
+  /** Stops all handlers. The front must have been stopped before, so that no request is lost. */
   async stop(): Promise<void> {
     await this.#counting.stop();
     await this.#endpoints.stop();
@@ -134,10 +133,10 @@ export class Supervisor {
       if (after && !(before && sameRouting(before, after))) changed.push(this.#stateOf(after));
       if (before && !after) removed.push(id);
     }
-    if (changed.length > 0 || removed.length > 0) await this.#options.fronts.apply(changed, removed);
+    if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
     for (const { id, after } of changes) {
       if (after) this.#run(after);
-      else void this.#endpoints.remove(id).then(() => this.#handlers.delete(id));
+      else void this.#endpoints.remove(id).then(() => this.#serving.delete(id));
     }
   }
 
@@ -155,13 +154,9 @@ export class Supervisor {
 
   #stateOf(endpoint: RoutedEndpoint): EndpointState {
     const { id, domain, method, route, routed } = endpoint;
-    const { timeout_ms: timeoutMs, concurrent_requests } = this.#limitsOf(endpoint);
-    const limits = {
-      timeoutMs,
-      concurrentRequests: Math.ceil(concurrent_requests / this.#options.frontCount),
-    };
-    const handler = this.#handlers.get(id) ?? { kind: 'none' };
-    return { id, domain, method, route, routed, limits, handler };
+    const { timeout_ms: timeoutMs, concurrent_requests: concurrentRequests } = this.#limitsOf(endpoint);
+    const serving = this.#serving.get(id) ?? { kind: 'none' };
+    return { id, domain, method, route, routed, limits: { timeoutMs, concurrentRequests }, serving };
   }
 
   #limitsOf({ limits }: RoutedEndpoint): LimitsInForce {
@@ -169,17 +164,17 @@ export class Supervisor {
   }
 
   #hostOf(endpointId: string): EndpointRunnerHost {
-    const { store, fronts, nodeId, limits } = this.#options;
+    const { store, front, nodeId, limits } = this.#options;
     return {
       log: this.#options.log.child({ endpoint_id: endpointId }),
       start: (artifact, limits) => this.#starts(() => this.#start(endpointId, artifact, limits)),
-      route: async (handler) => {
-        this.#handlers.set(endpointId, handler);
+      route: async (serving) => {
+        this.#serving.set(endpointId, serving);
         const endpoint = this.#endpoints.rows.get(endpointId);
-        if (endpoint) await fronts.apply([this.#stateOf(endpoint)]);
+        if (endpoint) await front.apply([this.#stateOf(endpoint)]);
       },
       drained: ({ instance }) =>
-        pTimeout(fronts.drained(endpointId, instance.id), {
+        pTimeout(front.drained(endpointId, instance.id), {
           milliseconds: limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),

@@ -5,10 +5,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
-import { isUsableRequestId } from './request-id.js';
 import { requestPathProblem } from './request-path.js';
 
-/** The part of a head that routing and framing need. */
+/** The target and framing of a request. */
 export interface ReceivedHead {
   /** The target host: from an absolute target, else from the header; as received, with its port. */
   readonly authority: string;
@@ -16,11 +15,7 @@ export interface ReceivedHead {
   readonly isAbsolute: boolean;
   /** Path and query. */
   readonly target: string;
-  /** 0 when the header is missing. */
-  readonly contentLength: number;
   readonly hasBody: boolean;
-  /** The client's `X-Request-Id`, if it is safe to pass on and log. */
-  readonly requestId: string | undefined;
   /** Why the request is rejected. */
   readonly problem: AppError | undefined;
 }
@@ -38,9 +33,7 @@ export function readHead({
 }: IncomingMessage): ReceivedHead {
   let host = '';
   let hosts = 0;
-  let contentLength = 0;
   let hasBody = false;
-  let requestId: string | undefined;
   let problem: string | undefined;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
@@ -54,14 +47,8 @@ export function readHead({
           hosts++;
         }
         break;
-      case 12:
-        if (name.toLowerCase() === 'x-request-id' && isUsableRequestId(value)) requestId = value;
-        break;
       case 14:
-        if (name.toLowerCase() === 'content-length') {
-          contentLength = Number(value);
-          hasBody ||= contentLength > 0;
-        }
+        if (name.toLowerCase() === 'content-length') hasBody ||= Number(value) > 0;
         break;
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') {
@@ -90,19 +77,9 @@ export function readHead({
     authority,
     isAbsolute,
     target,
-    contentLength,
     hasBody,
-    requestId,
     problem: problemOf(problem, rawHeaders.length / 2),
   };
-}
-
-/** The host of an authority, without its port, lower-case. */
-export function hostName(authority: string): string {
-  // An IPv6 address contains colons, and is in brackets.
-  const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.indexOf(':');
-  const host = (end > 0 ? authority.slice(0, end) : authority).toLowerCase();
-  return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
 function problemOf(text: string | undefined, headers: number): AppError | undefined {

@@ -1,7 +1,7 @@
 /**
- * The HTTP server of the management API and the gateway, hardened for untrusted clients. It passes on unambiguous
- * requests and rejects all others; it closes connections that are too slow, and limits their number. `docs/HTTP.md`
- * lists the response to each kind of input.
+ * The HTTP server of the management API, hardened for untrusted clients. It passes on unambiguous requests and rejects
+ * all others; it closes connections that are too slow, and limits their number. `docs/HTTP.md` lists the response to
+ * each kind of input. That of the gateway is `rust/front/src/http`.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

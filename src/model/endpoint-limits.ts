@@ -51,8 +51,7 @@ const KINDS = {
     setting: 'HANDLER_CONCURRENT_REQUESTS',
     minimum: 1,
     maximum: 65_536,
-    description:
-      'Requests in it at the same time, on each gateway, divided among its fronts. Beyond it, the answer is 429',
+    description: 'Requests in it at the same time, on each gateway. Beyond it, the answer is 429',
   },
 } as const satisfies Readonly<Record<string, LimitKind>>;
 

@@ -1,7 +1,7 @@
 /**
  * Route patterns: `/items/{id}`, `/reports/{id}.json`, `/files/{*path}`. Pure; the management API validates and stores
- * with it, the gateway routes with it. Static text is compared percent-decoded, parameters regardless of their names,
- * and one trailing slash means nothing.
+ * with it. The front reads the same ones (`rust/front/src/routes/pattern.rs`). Static text is compared percent-decoded,
+ * parameters regardless of their names, and one trailing slash means nothing.
  */
 
 /** One part of a route between two slashes. Percent-encoding in texts is already undone: they may hold a slash. */
@@ -33,7 +33,8 @@ const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Refused in every request by `src/http/request-path.ts`: dot segments, also between encoded slashes and backslashes.
+ * Refused in every request, as by `src/http/request-path.ts`: dot segments, also between encoded slashes and
+ * backslashes.
  */
 const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
 
@@ -42,22 +43,6 @@ const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
  * @throws RouteSyntaxError also when no request can have this path
  */
 export function parseRoute(route: string): ParsedRoute {
-  const parsed = readRoute(route);
-  for (const segment of parsed.segments) {
-    if (DOT_SEGMENT.test(textOf(segment))) {
-      throw new RouteSyntaxError(
-        'must not have "." or ".." between slashes, encoded ones ("%2F", "%5C") included: no request with such a path is taken',
-      );
-    }
-  }
-  return parsed;
-}
-
-/**
- * Parses a stored route, which may be from a time when more was allowed.
- * @throws RouteSyntaxError
- */
-export function readRoute(route: string): ParsedRoute {
   if (!route.startsWith('/')) throw new RouteSyntaxError('must start with "/"');
   if (route.length > MAX_ROUTE_LENGTH) throw tooLong();
   const segments = splitSegments(route).map(parseSegment);
@@ -70,6 +55,11 @@ export function readRoute(route: string): ParsedRoute {
     throw new RouteSyntaxError('has text after {*…}, which matches all the rest of a path');
   }
   if (keyOf(segments).length > MAX_ROUTE_LENGTH) throw tooLong();
+  if (segments.some((segment) => DOT_SEGMENT.test(textOf(segment)))) {
+    throw new RouteSyntaxError(
+      'must not have "." or ".." between slashes, encoded ones ("%2F", "%5C") included: no request with such a path is taken',
+    );
+  }
   return { segments };
 }
 

@@ -1,14 +1,15 @@
-/** Entry of the process `gateway`: the supervisor and its fronts. */
+/** Entry of the process `gateway`: the supervisor, and the front that it starts. */
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
 import { secretPaths } from '../bootstrap/data-directory.js';
 import { handlerSocket, runDirectory, serviceFolder, tokenFolder } from '../bootstrap/run-directory.js';
 import { startProcess } from '../bootstrap/start-process.js';
-import { searchPath, toolEnvironment } from '../config.js';
+import { type Config, searchPath, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
-import { Fronts } from '../gateway/fronts.js';
+import { Front } from '../gateway/front.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
+import type { FrontSettings } from '../gateway/messages.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
 import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
@@ -68,11 +69,24 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
-  const fronts = new Fronts(log, {
-    deadlineExceeded: (endpointId, instanceId) => supervisor?.deadlineExceeded(endpointId, instanceId),
-    connectionLost: (endpointId, instanceId, reason) =>
-      supervisor?.connectionLost(endpointId, instanceId, reason),
-    counted: (requests) => supervisor?.counted(requests),
+  const front = new Front({
+    host: config.HOST,
+    port: config.GATEWAY_PORT,
+    settings: frontSettings(config, log.isLevelEnabled('debug')),
+    log,
+    events: {
+      deadlineExceeded: (endpointId, instanceId) => supervisor?.deadlineExceeded(endpointId, instanceId),
+      connectionLost: (endpointId, instanceId, reason) =>
+        supervisor?.connectionLost(endpointId, instanceId, reason),
+      handled: (requests) => supervisor?.handled(requests),
+    },
+  });
+  process.on('SIGUSR2', () => {
+    front
+      .replace()
+      .catch((error: unknown) =>
+        log.error({ err: error }, 'front could not be replaced, the old one serves on'),
+      );
   });
   const node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () =>
     supervisor?.saveAgain(),
@@ -82,7 +96,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   supervisor = new Supervisor({
     store,
     changes,
-    fronts,
+    front,
     artifacts,
     nodeId: node.id,
     runDir,
@@ -99,25 +113,38 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       startTimeoutMs: config.START_TIMEOUT_MS,
     },
     limits: config,
-    frontCount: config.GATEWAY_CONCURRENCY,
     registry,
     log,
   });
   const running = supervisor;
   shutdown.add('handlers', () => running.stop());
-  shutdown.add('fronts', () => fronts.stop());
+  shutdown.add('front', () => front.stop());
 
   // Routes are loaded before the port is opened, so that no request gets a premature 404.
   await supervisor.start();
-  await fronts.start(config.GATEWAY_CONCURRENCY);
+  const url = await front.start();
 
   const metrics = async (): Promise<MetricSnapshot> => {
-    const snapshots = [await registrySource(registry)(), ...(await fronts.metrics())];
+    const snapshots = [await registrySource(registry)(), ...(await front.metrics())];
     return registrySource(AggregatorRegistry.aggregate(snapshots))();
   };
   shutdown.add('metrics', await serveMetrics(runDir, 'gateway', config, metrics));
-  log.info(
-    { url: `http://${config.HOST}:${config.GATEWAY_PORT}`, fronts: config.GATEWAY_CONCURRENCY },
-    'gateway listening',
-  );
+  log.info({ url, threads: config.GATEWAY_CONCURRENCY }, 'gateway listening');
 });
+
+function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
+  const { GATEWAY_BODY_LIMIT_BYTES: bodyLimit } = config;
+  return {
+    threads: config.GATEWAY_CONCURRENCY,
+    bodyLimit,
+    // At least enough for the largest body.
+    memoryBytes: Math.max(config.GATEWAY_MEMORY_MB * 1024 * 1024, 2 * bodyLimit),
+    connectionsLimit: config.GATEWAY_CONNECTIONS_LIMIT,
+    headTimeoutMs: config.HTTP_HEAD_TIMEOUT_MS,
+    idleTimeoutMs: config.HTTP_IDLE_TIMEOUT_MS,
+    stallTimeoutMs: config.HTTP_STALL_TIMEOUT_MS,
+    minBytesPerSecond: config.HTTP_MIN_BYTES_PER_SECOND,
+    trustedProxies: config.TRUSTED_PROXIES,
+    logsRequests,
+  };
+}

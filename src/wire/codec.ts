@@ -1,5 +1,6 @@
 /**
- * The frames that gateway and handlers exchange, version 1: bytes in, frames out, no sockets.
+ * The frames that handlers exchange with the gateway and with the actor host, version 1: bytes in, frames out, no
+ * sockets. The gateway's end is in Rust (`rust/wire`).
  *
  * A frame is a header of 16 bytes, big-endian, then the head (JSON, UTF-8), then the body (raw bytes):
  *
@@ -218,13 +219,6 @@ export class FrameDecoder {
   /** Bytes that have arrived and are not part of a frame handed out yet. */
   get buffered(): number {
     return this.#end - this.#start;
-  }
-
-  /**
-   * Bytes that it holds beyond its usual buffer. Memory of a larger one in which nothing has been put is not used yet.
-   */
-  get grownBy(): number {
-    return Math.max(0, this.#end - this.#bufferBytes);
   }
 
   /** Bytes of memory that it holds beyond its usual buffer, used or not: a limit of the kernel counts both. */

@@ -72,9 +72,10 @@ describe('endpoint runner', () => {
       onStart(process);
       return process;
     },
-    route: async (handler) => {
+    route: async (serving) => {
       await routing;
-      notes.push(`route ${handler.kind}${handler.kind === 'running' ? ` ${handler.instance.id}` : ''}`);
+      const targets = serving.kind === 'running' ? serving.targets : [];
+      notes.push(['route', serving.kind, ...targets.map(({ instance }) => instance.id)].join(' '));
     },
     drained: async (process) => {
       notes.push(`drained ${process.instance.id}`);
@@ -342,7 +343,7 @@ describe('endpoint runner', () => {
     expect(notes.slice(0, 3)).to.deep.equal(['fail 1', 'restarted crash', 'stop 1']);
     expect(notes.at(-1)).to.equal('observe running 1002');
     notes = [];
-    runner.connectionLost(1, 'reported by another front');
+    runner.connectionLost(1, 'reported again');
     await pass(1);
     expect(notes).to.deep.equal([]);
   });

@@ -9,7 +9,6 @@ import {
   parameterNames,
   parseRoute,
   RouteSyntaxError,
-  readRoute,
   routeBelow,
   routeKey,
   routePathProblem,
@@ -178,8 +177,6 @@ describe('route patterns', () => {
     );
     for (const path of ['/a%2f..', '/..%2Fa', '/a/%5c.', '/%2e%5C%2e/b', '/{x}/a%2F.%2Fb']) {
       expect(routePathProblem(path), path).to.match(/no request with such a path is taken/);
-      // They may have been stored before.
-      expect(readRoute(path).segments, path).not.to.have.length(0);
     }
     for (const path of ['/a%2f...', '/a%2F.b', '/a%5C..b/c', '/%2F', '/a%2F%2Fb'])
       expect(routePathProblem(path), path).to.equal(undefined);

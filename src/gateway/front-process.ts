@@ -1,0 +1,124 @@
+/**
+ * One process of the front, the native program that serves the public port: its start, the messages to and from it, and
+ * its end. It ends by itself when this process has ended, because then the channel between them is closed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { isolatedEnvironment } from '../config.js';
+import type { Configure, Done, FromFront, FrontReport, FrontRequest, FrontSettings } from './messages.js';
+
+const PROGRAM = fileURLToPath(new URL('../../native/gateway-front', import.meta.url));
+/** The descriptor of the channel in the process; the next one is that of the socket. */
+const CHANNEL = 3;
+/** A process that is being stopped is killed after this: later than it ends by itself. */
+const STOP_LIMIT_MS = 40_000;
+
+/** How a process has ended. */
+export interface FrontEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Why it could not be started. */
+  readonly error?: Error;
+}
+
+export class FrontProcess {
+  readonly startedAt = performance.now();
+  /** Resolves when it has ended, and all that it said has been received. */
+  readonly ended: Promise<FrontEnd>;
+  readonly #child: ChildProcess;
+  readonly #channel: Duplex | null | undefined;
+  readonly #report: (report: FrontReport) => void;
+  readonly #unanswered = new Map<number, (answer: Done | undefined) => void>();
+  #lastSeq = 0;
+  #hasEnded = false;
+  /** The beginning of a message whose end has not arrived. */
+  #partial = '';
+
+  /**
+   * Starts it. A failure of the system to do so is an end.
+   * @param socket descriptor of the public socket
+   * @param report called with what it reports unasked
+   * @throws Error when the program was not built
+   */
+  constructor(socket: number, settings: FrontSettings, report: (report: FrontReport) => void) {
+    if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}: run \`npm run build\``);
+    this.#report = report;
+    this.#child = spawn(PROGRAM, {
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', socket],
+      env: isolatedEnvironment(),
+    });
+    this.ended = new Promise((resolve) => {
+      const end = (how: FrontEnd) => {
+        this.#hasEnded = true;
+        for (const answer of this.#unanswered.values()) answer(undefined);
+        this.#unanswered.clear();
+        resolve(how);
+      };
+      // Also when it cannot be killed; then it has not ended.
+      this.#child.on('error', (error) => {
+        if (this.#child.pid === undefined) end({ code: null, signal: null, error });
+      });
+      // Not `exit`: what it said last may not have been read by then.
+      this.#child.once('close', (code, signal) => end({ code, signal }));
+    });
+    // Without a free file descriptor there are no streams at all.
+    this.#channel = this.#child.stdio?.[CHANNEL] as Duplex | null | undefined;
+    this.#channel?.setEncoding('utf8').on('data', (text: string) => this.#read(text));
+    // It has ended, which others are told.
+    this.#channel?.on('error', () => undefined);
+    this.#write({ type: 'configure', ...settings });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** @returns the answer, or undefined when the process has ended before it answered */
+  request(request: FrontRequest): Promise<Done | undefined> {
+    return new Promise((resolve) => {
+      if (this.#hasEnded) {
+        resolve(undefined);
+        return;
+      }
+      const seq = ++this.#lastSeq;
+      this.#unanswered.set(seq, resolve);
+      this.#write({ ...request, seq });
+    });
+  }
+
+  /** Lets it finish its requests; resolves when it has ended. */
+  async stop(): Promise<void> {
+    const limit = setTimeout(() => this.kill(), STOP_LIMIT_MS);
+    await this.request({ type: 'stop' });
+    await this.ended;
+    clearTimeout(limit);
+  }
+
+  /** Ends it with all its connections. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #write(message: Configure | (FrontRequest & { readonly seq: number })): void {
+    if (this.#channel?.writable) this.#channel.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #read(text: string): void {
+    const lines = text.split('\n');
+    lines[0] = this.#partial + lines[0];
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) this.#receive(JSON.parse(line) as FromFront);
+  }
+
+  #receive(message: FromFront): void {
+    if (message.type !== 'done') {
+      this.#report(message);
+      return;
+    }
+    const answer = this.#unanswered.get(message.seq);
+    this.#unanswered.delete(message.seq);
+    answer?.(message);
+  }
+}
