@@ -63,13 +63,13 @@ impl Chunks {
                     let before = trailers.len();
                     trailers.extend_from_slice(&bytes[at..]);
                     match end.find(trailers)? {
-                        Some(length) => {
+                        Some(length) if length <= MAX_HEAD_BYTES => {
                             check_trailers(&trailers[..length])?;
                             at += length - before;
                             self.state = State::Done;
                         }
-                        None if trailers.len() > MAX_HEAD_BYTES => return Err(Refusal::large_head(MAX_HEAD_BYTES)),
-                        None => at = bytes.len(),
+                        None if trailers.len() <= MAX_HEAD_BYTES => at = bytes.len(),
+                        _ => return Err(Refusal::large_head(MAX_HEAD_BYTES)),
                     }
                 }
                 _ => {
@@ -164,8 +164,10 @@ mod tests {
         }
         let long = format!("2;{}", "x".repeat(MAX_EXTENSION_BYTES + 1));
         assert_eq!(decode(long.as_bytes(), 1000).unwrap_err().status, 400);
-        let long = format!("0\r\nX: {}", "x".repeat(MAX_HEAD_BYTES + 1));
-        assert_eq!(decode(long.as_bytes(), 1000).unwrap_err().status, 431);
+        let long = format!("0\r\nX: {}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES));
+        for piece in [1000, long.len()] {
+            assert_eq!(decode(long.as_bytes(), piece).unwrap_err().status, 431);
+        }
     }
 
     #[test]
