@@ -1,5 +1,5 @@
 //! The costs of the route table: lookups of each kind of route against static ones, lookups among many routes against
-//! few, changes, and memory. Prints a table with the bar of each result.
+//! few, changes, and memory. Prints rows as JSON; `npm run bench -- routes` makes a table of them.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use edge_front::routes::{Lookup, RouteTable};
+use serde_json::json;
 
 const MANY: usize = 10_000;
 const FEW: usize = 12;
@@ -110,9 +111,10 @@ fn each(began: Instant, count: usize) -> f64 {
     began.elapsed().as_nanos() as f64 / count as f64
 }
 
+/// Prints a row of `bench/support/report.ts`.
 fn row(question: &str, measured: &str, value: f64, unit: &str, at_most: f64) {
-    let met = if value <= at_most { "met" } else { "**missed**" };
-    println!("| {question} | {measured} | {value:.2} {unit} | <= {at_most} {unit} | {met} |");
+    let bar = json!({ "atMost": at_most });
+    println!("{}", json!({ "question": question, "measured": measured, "value": value, "unit": unit, "bar": bar }));
 }
 
 fn main() {
@@ -153,7 +155,6 @@ fn main() {
         (ALLOCATIONS.load(Ordering::Relaxed) - before) as f64 / (2 * paths.len()) as f64
     };
 
-    println!("| question | measured | result | bar | |\n|---|---|---|---|---|");
     let against = |question: &str, kind: &str, other: &str, at_most: f64| {
         let (time, other) = (best[kind], best[other]);
         row(question, &format!("{time:.0} ns against {other:.0} ns"), time / other, "x", at_most);
