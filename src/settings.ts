@@ -274,7 +274,7 @@ export const SETTING_GROUPS = {
       'cores',
     ),
     TRUSTED_PROXIES: networks(
-      'Comma-separated addresses and networks (`10.0.0.0/8`) of proxies in front of the gateway. In `X-Forwarded-For` and `Forwarded` of a request from one of them, `client_ip` is the last address that is not one of them; other peers are the client themselves.',
+      'Comma-separated addresses and networks (`10.0.0.0/8`) of proxies in front of the gateway. For a request from one of them, `client_ip` is the last address in `X-Forwarded-For`, or in `Forwarded` where that is missing, that is not one of them.',
     ),
     HTTP_HEAD_TIMEOUT_MS: integer(
       20_000,

@@ -42,6 +42,26 @@ describe('configuration', () => {
     expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
   });
 
+  it('reads addresses and networks, and names the one that is neither', () => {
+    expect(loadConfig({}).TRUSTED_PROXIES).to.deep.equal([]);
+    expect(
+      loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1,::1 ,2001:db8::/32,' }).TRUSTED_PROXIES,
+    ).to.deep.equal(['10.0.0.0/8', '192.0.2.1/32', '::1/128', '2001:db8::/32']);
+    for (const wrong of [
+      '10.0.0.0/33',
+      '10.0.0/8',
+      'proxy',
+      '10.0.0.0/',
+      '10.0.0.0/8/8',
+      'fe80::1%eth0',
+      '::/129',
+      '/8',
+    ])
+      expect(problem({ TRUSTED_PROXIES: `10.0.0.1,${wrong}` }), wrong).to.equal(
+        `TRUSTED_PROXIES: must be IP addresses and networks (10.0.0.0/8), which "${wrong}" is not`,
+      );
+  });
+
   it('names every invalid value, and the accepted ones', () => {
     const message = problem({
       PORT: '70000',

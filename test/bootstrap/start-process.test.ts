@@ -22,7 +22,7 @@ async function run(entry: string, env: Record<string, string>) {
 }
 
 describe('a process whose configuration cannot be used', () => {
-  for (const entry of ['web', 'gateway', 'gateway-front', 'actor-host', 'release']) {
+  for (const entry of ['web', 'gateway', 'actor-host', 'release']) {
     it(`reports it and exits: ${entry}`, async () => {
       const { code, output } = await run(`src/processes/${entry}`, {});
       expect(code).to.equal(1);

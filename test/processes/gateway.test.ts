@@ -351,7 +351,7 @@ describe('gateway over HTTP', () => {
     });
   });
 
-  /** Requests in handlers, over all fronts. */
+  /** Requests in handlers. */
   async function inFlight(): Promise<number> {
     const { body } = await stack.api.get('/metrics');
     return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);

@@ -161,7 +161,7 @@ describe('handler processes', () => {
         const instance = instanceOf(await call(at('/crash')));
         const { pid } = await view(id);
         expect((await call(at(`/crash?do=${how}`))).status).to.equal(502);
-        // Until then, it has connections to other fronts, and requests that they send are in it.
+        // Until then, other threads of the front have connections to it, and requests that they send are in it.
         await eventually(() => expect(isRunning(pid)).to.equal(false));
         const answers = await Promise.all(Array.from({ length: 10 }, () => call(at('/crash'))));
         for (const answer of answers) {

@@ -1,6 +1,5 @@
 /**
- * Limits of endpoints in force: on requests in the fronts, on processes on the gateways, and what bodies may take in
- * all.
+ * Limits of endpoints in force: on requests in the front, on processes on the gateways, and what bodies may take in all.
  */
 import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -25,9 +24,9 @@ const MEGABYTE = 1024 * 1024;
 describe('limits of endpoints', () => {
   let stack: Stack;
   before(async () => {
-    // One front, so that numbers are exact; what several make of them is said in the documentation.
+    // Limits count for all threads together.
     const env = {
-      GATEWAY_CONCURRENCY: '1',
+      GATEWAY_CONCURRENCY: '3',
       GATEWAY_MEMORY_MB: '32',
       GATEWAY_BODY_LIMIT_BYTES: String(4 * MEGABYTE),
     };

@@ -41,7 +41,7 @@ describe('import rules', () => {
         'src/api/domains/routes.ts':
           "import type { Pool } from 'pg';\nexport * from '../builds/routes.js';\n",
         'src/api/builds/routes.ts': "const { x } = await import('../../gateway/front.js');\n",
-        'src/gateway/front.ts': "import './front-server.js';\n",
+        'src/gateway/front.ts': "import './front-process.js';\n",
         'jobs/worker.ts': "import { front } from '../src/gateway/front.js';\n",
         'src/new/one.ts': "import '../errors.js';\n",
       };

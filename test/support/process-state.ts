@@ -33,6 +33,17 @@ export function descendantsOf(pid: number): { pid: number; command: string }[] {
     .map((found) => ({ pid: found, command: read(`/proc/${found}/cmdline`).replaceAll('\0', ' ').trim() }));
 }
 
+/** The process that serves the public port of a gateway. @param gateway the supervisor of this one */
+export function frontOf(gateway: number): number | undefined {
+  return frontsOf(gateway)[0];
+}
+
+/** The same with those that finish their last requests. The newest is the last one. */
+export function frontsOf(gateway: number): number[] {
+  const fronts = descendantsOf(gateway).filter(({ command }) => command.includes('gateway-front'));
+  return fronts.map(({ pid }) => pid);
+}
+
 /** The compilers of handlers among its descendants; a worker that has just started compiles the SDK as well. */
 export function handlerCompilersOf(pid: number): number[] {
   const isOne = ({ command }: { command: string }) => /^\S*rustc .*--crate-name=handler /.test(command);

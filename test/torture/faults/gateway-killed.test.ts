@@ -26,7 +26,7 @@ describe('a gateway that is killed under load', () => {
     return process;
   };
   const textOf = (at: number) => `${(at % 2) + 1} `;
-  /** Fronts, handlers, and the sandbox processes between them and the supervisor. */
+  /** The front, handlers, and the sandbox processes between them and the supervisor. */
   const descendants = () => descendantsOf(gateway().pid).map(({ pid }) => pid);
   const putOnLoad = () =>
     startLoad({
@@ -51,7 +51,7 @@ describe('a gateway that is killed under load', () => {
 
   const victims: Record<string, () => number[]> = {
     'its supervisor alone': () => [gateway().pid],
-    'its supervisor and its fronts at once': () => [
+    'its supervisor and its front at once': () => [
       gateway().pid,
       ...descendantsOf(gateway().pid).flatMap(({ pid, command }) =>
         command.includes('gateway-front') ? [pid] : [],

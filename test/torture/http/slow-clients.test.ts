@@ -125,11 +125,11 @@ describe('slow clients', function () {
     });
   });
 
-  /** Connections to the fronts, and all that the management API has open. */
+  /** Connections to the front, and all that the management API has open. */
   const held = async () => {
     const { body } = await stack.api.get('/metrics');
     return {
-      fronts: Number(/^edge_gateway_connections (\d+)$/m.exec(String(body))?.[1]),
+      front: Number(/^edge_gateway_connections (\d+)$/m.exec(String(body))?.[1]),
       webDescriptors: (await readdir(`/proc/${stack.processes.get('web')?.pid}/fd`)).length,
     };
   };
@@ -138,8 +138,8 @@ describe('slow clients', function () {
     const connection = await connectTo(stack.gatewayUrl);
     connection.socket.pause();
     connection.send(`GET /sizes HTTP/1.1\r\n${HOST}\r\n`.repeat(4));
-    await eventually(async () => expect((await held()).fronts).to.equal(1));
-    await eventually(async () => expect((await held()).fronts).to.equal(0));
+    await eventually(async () => expect((await held()).front).to.equal(1));
+    await eventually(async () => expect((await held()).front).to.equal(0));
     connection.socket.resume();
     await connection.ended();
     expect(connection.received.length).to.be.below(4 * 6 * 1024 * 1024);
@@ -169,8 +169,8 @@ describe('slow clients', function () {
     })();
     const reports = await Promise.all(attacks.map(attack));
     // What they still hold open on their side, the servers have closed.
-    const { webDescriptors, fronts } = await held();
-    expect(fronts).to.be.below(10);
+    const { webDescriptors, front } = await held();
+    expect(front).to.be.below(10);
     expect(webDescriptors).to.be.below(before.webDescriptors + 20);
     isOver = true;
     for (const [at, report] of reports.entries()) {

@@ -1,0 +1,139 @@
+/** The front of a gateway as the supervisor runs it: replaced under load, ended with it, short of file descriptors. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { ANYTHING, numbered } from '../support/handler-sources.js';
+import { call } from '../support/http.js';
+import { outcomes, startLoad } from '../support/load.js';
+import { frontOf, frontsOf, isRunning } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+
+const CLIENTS = 8;
+
+describe('the front of a gateway', () => {
+  let stack: Stack;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'], env: { GATEWAY_CONCURRENCY: '2' } });
+    await stack.deploy({ path: '/number', method: 'POST', code: numbered(1) });
+  });
+  after(() => stack.close());
+
+  const gateway = () => stack.processes.get('gateway') ?? expect.fail('no gateway');
+  const front = () => frontOf(gateway().pid) ?? expect.fail('no front');
+  const pidOf = async (id: string) =>
+    ((await must(stack.api.get(`/api/endpoints/${id}`))) as { pid: number }).pid;
+  const replace = async () => {
+    const old = front();
+    process.kill(gateway().pid, 'SIGUSR2');
+    await eventually(() => expect(frontsOf(gateway().pid).filter((pid) => pid !== old)).to.have.length(1));
+    return old;
+  };
+
+  it('is replaced on SIGUSR2, under load, without a failed request', async () => {
+    const load = await startLoad({
+      targets: [stack.gatewayUrl],
+      clients: CLIENTS,
+      request: (client, number) => {
+        const body = `${client}/${number}`;
+        // Some are under way when the signal comes. Some come on new connections.
+        const headers = number % 5 === 0 ? { connection: 'close' } : {};
+        const path = `/number?ms=${number % 7 === 0 ? 200 : 0}`;
+        return { path, method: 'POST', body, headers, text: `1 ${body}` };
+      },
+    });
+    for (let round = 0; round < 3; round++) {
+      const old = await replace();
+      await eventually(() => expect(isRunning(old)).to.equal(false));
+      const served = load.served();
+      await eventually(() => expect(load.served()).to.be.greaterThan(served + CLIENTS * 20));
+    }
+    expect(outcomes(await load.stop())).to.deep.equal({});
+    expect(gateway().logged.lines.filter(({ msg }) => msg === 'replaced front has ended')).to.have.length(3);
+  });
+
+  it('finishes its requests when it is replaced, also those of a handler that is replaced meanwhile', async () => {
+    const id = await stack.deploy({ path: '/slow', code: ANYTHING });
+    const handler = await pidOf(id);
+    const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=3000`);
+    await eventually(async () => expect(await inFlight()).to.equal(1));
+    const old = await replace();
+    await must(stack.api.put(`/api/endpoints/${id}`, { limits: { open_files: 500 } }));
+    await eventually(async () => expect(await pidOf(id)).not.to.be.oneOf([handler, null]));
+    expect(isRunning(handler), 'the old handler').to.equal(true);
+    expect(isRunning(old), 'the old front').to.equal(true);
+    expect((await call(`${stack.gatewayUrl}/slow`)).status).to.equal(200);
+    expect((await slow).status).to.equal(200);
+    await eventually(() => expect([handler, old].filter(isRunning)).to.deep.equal([]));
+  });
+
+  it('has the metrics of both while one replaces another, and counts all requests', async () => {
+    const handled = async () =>
+      ((await must(stack.api.get('/api/stats'))) as { requests_handled: number }).requests_handled;
+    // Those of before are counted by then.
+    await delay(2_500);
+    const before = await handled();
+    const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=1500`);
+    await eventually(async () => expect(await inFlight()).to.equal(1));
+    await replace();
+    const other = call(`${stack.gatewayUrl}/slow?do=sleep&ms=1000`);
+    await eventually(async () => expect(await inFlight()).to.equal(2));
+    for (const { status } of await Promise.all([slow, other])) expect(status).to.equal(200);
+    await eventually(async () => expect(await handled()).to.equal(before + 2));
+  });
+
+  it('does not report a handler as lost when it has no file descriptors, and connects when it has', async () => {
+    await eventually(() => expect(frontsOf(gateway().pid)).to.have.length(1));
+    const pid = front();
+    const limit = (count: number | string) =>
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${count}:`]);
+    const open = readdirSync(`/proc/${pid}/fd`).length;
+    // None for the connection of another thread or request either.
+    limit(open);
+    const deploying = stack.deploy({ path: '/unconnected', code: numbered(3) });
+    await eventually(() =>
+      expect(
+        gateway()
+          .logged.lines.map(({ msg }) => String(msg))
+          .join('\n'),
+      ).to.match(/out of file descriptors for connections to handlers; trying again/),
+    );
+    const started = () => gateway().logged.lines.filter(({ msg }) => msg === 'handler ready').length;
+    const before = started();
+    limit(1_000);
+    await deploying;
+    expect((await call(`${stack.gatewayUrl}/unconnected`)).text).to.equal('3 ');
+    expect(started(), 'handlers started').to.equal(before);
+    expect(front()).to.equal(pid);
+  });
+
+  it('ends with a supervisor that is killed, and leaves its port to the next one', async () => {
+    const orphan = front();
+    // No connection keeps it.
+    const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=20000`).catch(() => 'cut');
+    await eventually(async () => expect(await inFlight()).to.equal(1));
+    await gateway().end('SIGKILL');
+    expect(await slow).to.equal('cut');
+    await eventually(() => expect(isRunning(orphan)).to.equal(false));
+    await stack.start('gateway');
+    expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
+  });
+
+  it('is not started, with the reason, when its port is taken', async () => {
+    const second = stack.launch('gateway');
+    second.logged.expectErrors(/could not start/);
+    const outcome = await second.ready.then(
+      () => 'ready',
+      (error: Error) => error.message,
+    );
+    expect(outcome).to.match(
+      /The gateway cannot open its port: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+/,
+    );
+  });
+
+  async function inFlight(): Promise<number> {
+    const { body } = await stack.api.get('/metrics');
+    return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
+  }
+});
