@@ -134,7 +134,7 @@ describe('handlers that violate the protocol', () => {
     }));
 
   const starts: [string, string, RegExp][] = [
-    ['there is nothing', '', /it cannot be reached: ENOENT/],
+    ['there is nothing', '', /it cannot be reached: No such file/],
     ['is a file', 'std::fs::write(&path, "no socket").expect("a file");', /its socket is not a socket/],
     [
       'is a link to a socket of another process',

@@ -209,6 +209,10 @@ impl HandlerConnection {
             if let Err(reason) = read {
                 return reason;
             }
+            if incoming.held() == 0 {
+                // The client that gets the answer takes memory for it next.
+                share.set(0);
+            }
             self.close_if_done();
             if held > FREE_BYTES {
                 // Other connections have their turn.
