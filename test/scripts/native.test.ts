@@ -1,0 +1,106 @@
+/** A machine without Rust: it gets the native programs from another one of its kind. */
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
+import { cp, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { freePort } from '../support/ports.js';
+import { createDatabase } from '../support/postgres.js';
+import { frontOf } from '../support/process-state.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** What git does not know, but for dist/. */
+const LEFT_OUT = /^(?:\.git|node_modules|data|(?:rust|sdk)\/target)$/;
+
+describe('a machine without cargo', () => {
+  let copy: TempDir;
+  let programs: string;
+  let environment: Record<string, string>;
+  before(async () => {
+    copy = await tempDir('without-cargo');
+    const isCopied = (file: string) => !LEFT_OUT.test(relative(ROOT, file));
+    await cp(ROOT, join(copy.path, 'edge-gateway'), { recursive: true, filter: isCopied });
+    await symlink(join(ROOT, 'node_modules'), at('node_modules'));
+    programs = join(copy.path, 'bin');
+    await mkdir(programs);
+    await symlink(process.execPath, join(programs, 'node'));
+    environment = { PATH: programs, HOME: copy.path, XDG_CACHE_HOME: join(copy.path, 'cache') };
+  });
+  after(() => copy.remove());
+
+  const at = (path: string) => join(copy.path, 'edge-gateway', path);
+  const build = () => {
+    const { status, stdout, stderr } = spawnSync('node', ['scripts/build.mjs'], {
+      cwd: at(''),
+      env: environment,
+      encoding: 'utf8',
+    });
+    return { status, output: stdout + stderr };
+  };
+
+  it('builds with the programs of a dist/ that was copied, and starts them', async () => {
+    const { mtimeMs } = await stat(at('dist/native/gateway-front'));
+    const { status, output } = build();
+    expect(status, output).to.equal(0);
+    expect((await stat(at('dist/native/gateway-front'))).mtimeMs).to.equal(mtimeMs);
+
+    const database = await createDatabase();
+    const env = {
+      ...environment,
+      DATABASE_URL: database.url,
+      DATA_DIR: join(copy.path, 'data'),
+      GATEWAY_PORT: String(await freePort()),
+    };
+    const gateway = fork(at('dist/src/processes/gateway.js'), {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    try {
+      await ready(gateway);
+      expect(frontOf(gateway.pid ?? 0)).to.be.a('number');
+      expect((await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/`)).status).to.equal(404);
+    } finally {
+      await ended(gateway);
+      await database.drop();
+    }
+  });
+
+  it('builds with the programs of a cache that was copied', async () => {
+    const sources = await readFile(at('dist/native/sources'), 'utf8');
+    const { glibcVersionRuntime = 'musl' } = (
+      process.report.getReport() as { header: Record<string, string> }
+    ).header;
+    const cached = `cache/edge-gateway/native/${sources}-${process.arch}-${glibcVersionRuntime}`;
+    await cp(at('dist/native'), join(copy.path, cached), { recursive: true });
+    await rm(at('dist/native'), { recursive: true });
+    const { status, output } = build();
+    expect(status, output).to.equal(0);
+    expect(await readFile(at('dist/native/sources'), 'utf8')).to.equal(sources);
+    await rm(join(copy.path, 'cache'), { recursive: true });
+  });
+
+  it('is told what is missing when the programs are those of other sources', async () => {
+    await writeFile(at('dist/native/sources'), 'of another version');
+    const { status, output } = build();
+    expect(status, output).to.equal(1);
+    expect(output).to.match(/no `rustc` on the PATH/);
+  });
+});
+
+async function ready(process: ChildProcess): Promise<void> {
+  let printed = '';
+  for (const stream of [process.stdout, process.stderr])
+    stream?.on('data', (data: Buffer) => {
+      printed += data.toString();
+    });
+  await new Promise<void>((resolve, reject) => {
+    process.once('message', () => resolve());
+    process.once('exit', () => reject(new Error(printed)));
+  });
+}
+
+async function ended(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  await new Promise((resolve) => process.once('close', resolve).kill());
+}
