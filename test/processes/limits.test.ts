@@ -1,5 +1,6 @@
 /**
- * Limits of endpoints in force: on requests in the front, on processes on the gateways, and what bodies may take in all.
+ * Limits of endpoints in force: on requests in the front, on processes on the gateways, and what bodies may take in
+ * all.
  */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

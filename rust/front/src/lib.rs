@@ -1,5 +1,5 @@
-//! The front of a gateway: serves the public port, and sends requests to handlers. The supervisor (`src/gateway`) starts
-//! it, gives it the listening socket, and tells it which endpoints there are and what serves them.
+//! The front of a gateway: serves the public port, and sends requests to handlers. The supervisor (`src/gateway`)
+//! starts it, gives it the listening socket, and tells it which endpoints there are and what serves them.
 mod accept;
 mod client_ip;
 mod control;

@@ -1,5 +1,5 @@
-//! Connects to the socket of a handler. Its folder belongs to the handler, which could put a link there to a socket that
-//! it cannot reach itself, so no link is followed.
+//! Connects to the socket of a handler. Its folder belongs to the handler, which could put a link there to a socket
+//! that it cannot reach itself, so no link is followed.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
