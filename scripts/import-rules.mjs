@@ -29,9 +29,7 @@ const MAY_IMPORT = {
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
     ...['reconcile', 'import', 'lifecycle'],
   ],
-  gateway: [
-    ...['src', 'util', 'model', 'wire', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
-  ],
+  gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
   actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile'],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],

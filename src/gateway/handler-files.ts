@@ -13,7 +13,7 @@ export interface HandlerFiles {
   /** Paths as the handler sees them. */
   readonly executable: string;
   readonly socket: string;
-  /** The path of the socket for fronts. @param pid process id of the handler */
+  /** The path of the socket for the front. @param pid process id of the handler */
   socketOutside(pid: number): string;
   /** Removes the files after the handler has ended. */
   remove(): Promise<void>;
