@@ -1,5 +1,6 @@
-/** The baseline of the gateway: a plain Node server in a separate process with the same response. */
+/** A plain Node server with the response of the handlers. Prints its port. */
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { SMALL_JSON_BODY } from './handlers.js';
 
 const server = createServer((request, response) => {
@@ -16,5 +17,4 @@ const server = createServer((request, response) => {
     response.end(body);
   });
 });
-server.listen(0, '127.0.0.1', () => process.send?.({ address: server.address() }));
-process.on('disconnect', () => process.exit());
+server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));
