@@ -162,6 +162,7 @@ export class Front {
         await this.#startProcess(this.#socket);
         return;
       } catch (thrown) {
+        if (this.#isStopping) return;
         this.#options.log.error({ err: toError(thrown) }, 'front could not be started, trying again');
       }
       lived = performance.now() - began;

@@ -23,8 +23,8 @@ interface Handle {
 }
 
 /**
- * How Node makes the socket of a server: binds it, without listening. It is not documented, but has been there since
- * Node 0.6, and there is no other way: `listen` would make Node itself accept connections.
+ * How Node makes the socket of a server: binds it, without listening. It is not documented, but `node:cluster` is built
+ * on it, and there is no other way: `listen` would make Node itself accept connections.
  */
 const { _createServerHandle: bind } = net as unknown as {
   _createServerHandle(

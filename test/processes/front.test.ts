@@ -108,6 +108,21 @@ describe('the front of a gateway', () => {
     expect(front()).to.equal(pid);
   });
 
+  it('is replaced after a pause when it ends at once', async () => {
+    gateway().logged.expectErrors(/front exited, starting another/);
+    for (let round = 0; round < 2; round++) {
+      const killed = front();
+      process.kill(killed, 'SIGKILL');
+      await eventually(() => expect(frontOf(gateway().pid)).not.to.be.oneOf([undefined, killed]));
+    }
+    expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
+    const [last, before] = gateway()
+      .logged.lines.filter(({ msg }) => msg === 'front listening')
+      .map(({ time }) => Number(time))
+      .reverse();
+    expect((last ?? 0) - (before ?? 0)).to.be.at.least(1_000);
+  });
+
   it('ends with a supervisor that is killed, and leaves its port to the next one', async () => {
     const orphan = front();
     // No connection keeps it.
