@@ -50,6 +50,21 @@ impl Share {
         Self { whole, part, taken: 0 }
     }
 
+    /// Counts what is held against a second budget too. Returns false when that would be exceeded.
+    pub fn limit_by(&mut self, part: Arc<MemoryBudget>) -> bool {
+        let has_room = part.take(self.taken);
+        if has_room {
+            self.part = Some(part);
+        }
+        has_room
+    }
+
+    /// What is held, for another owner. Nothing is held here any more.
+    pub fn hand_over(&mut self) -> Self {
+        let empty = Self::new(self.whole.clone(), self.part.clone());
+        std::mem::replace(self, empty)
+    }
+
     /// Changes what is held. Takes nothing more, and returns false, when a limit would be exceeded.
     pub fn set(&mut self, bytes: usize) -> bool {
         if bytes > self.taken {
@@ -96,5 +111,18 @@ mod tests {
         assert!(one.set(50));
         drop(one);
         assert!(Share::new(whole, Some(part)).set(50));
+    }
+
+    #[test]
+    fn shares_are_handed_over_without_a_gap() {
+        let whole = Arc::new(MemoryBudget::new(100));
+        let part = Arc::new(whole.half());
+        let mut one = Share::new(whole.clone(), None);
+        assert!(one.set(60));
+        let mut other = one.hand_over();
+        assert!(!other.limit_by(part.clone()) && one.set(40) && !one.set(41));
+        assert!(other.set(50) && other.limit_by(part.clone()) && !part.take(1));
+        drop(other);
+        assert!(part.take(50) && one.set(100));
     }
 }

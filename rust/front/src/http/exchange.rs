@@ -228,18 +228,18 @@ impl Exchange<'_> {
         request: &Request,
         endpoint: &Endpoint,
         answer: Answer,
-        mut share: Option<Share>,
+        request_share: Option<Share>,
     ) -> Result<Result<Next, Refusal>, Broken> {
-        let Answer { head, body } = answer;
+        // A handler that has answered needs no more of the request.
+        drop(request_share);
+        let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
-        let body = if has_body { body.as_slice() } else { b"" };
-        if body.len() > FREE_BYTES {
-            if !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(body.len()) {
-                return Ok(Err(Refusal::out_of_memory()));
-            }
-        } else {
-            drop(share.take());
+        let is_counted = has_body && body.as_slice().len() > FREE_BYTES;
+        let share = is_counted.then(|| endpoint.share_for(&mut body, &self.thread.memory));
+        if let Some(None) = share {
+            return Ok(Err(Refusal::out_of_memory()));
         }
+        let body = if has_body { body.as_slice() } else { b"" };
         self.thread.handled.set(self.thread.handled.get() + 1);
         self.finished(request, head.status);
         let response = ResponseHead {
@@ -251,7 +251,9 @@ impl Exchange<'_> {
             content_length: has_body.then_some(body.len()),
         };
         let sent = if request.is_head { b"" } else { body };
-        self.send(response, sent).await.map(Ok)
+        let next = self.send(response, sent).await;
+        drop(share);
+        next.map(Ok)
     }
 
     /// Answers a request that no handler gets.

@@ -194,24 +194,32 @@ impl HandlerConnection {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
-            let counted = if held > FREE_BYTES { held } else { 0 };
+            let counted = match incoming.held_next() {
+                Ok(next) if held > FREE_BYTES => next,
+                Ok(_) => 0,
+                Err(error) => return violation(error),
+            };
             if !share.set(counted) {
                 self.is_paused.set(true);
-                tokio::time::sleep(MEMORY_RETRY).await;
+                // Its request may have exceeded its deadline. If it were kept, answers that have arrived in part
+                // could wait for the memory of each other without end.
+                if incoming.number().is_some_and(|number| !self.in_flight.borrow().has(number)) {
+                    if let Err(reason) = self.drop_late(&mut incoming) {
+                        return reason;
+                    }
+                } else {
+                    tokio::time::sleep(MEMORY_RETRY).await;
+                }
                 continue;
             }
             self.is_paused.set(false);
             let read = if held == 0 {
                 self.read_frames(reader, &mut incoming).await
             } else {
-                self.read_held(reader, &mut incoming).await
+                self.read_held(reader, &mut incoming, &mut share).await
             };
             if let Err(reason) = read {
                 return reason;
-            }
-            if incoming.held() == 0 {
-                // The client that gets the answer takes memory for it next.
-                share.set(0);
             }
             self.close_if_done();
             if held > FREE_BYTES {
@@ -232,7 +240,7 @@ impl HandlerConnection {
                 let mut answered = Ok(());
                 let read = incoming.read(buffer.filled(), |Frame { kind, number, head, body }| {
                     if answered.is_ok() {
-                        let body = || AnswerBody { bytes: body.to_vec(), start: 0 };
+                        let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
                         answered = self.answered(kind, number, head, body);
                     }
                 });
@@ -243,7 +251,12 @@ impl HandlerConnection {
     }
 
     /// Reads more of a frame that has arrived in part.
-    async fn read_held(&self, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
+    async fn read_held(
+        &self,
+        reader: &mut OwnedReadHalf,
+        incoming: &mut Incoming,
+        share: &mut Share,
+    ) -> Result<(), String> {
         let (held, room) = incoming.room().map_err(violation)?;
         let read = poll_fn(|cx| scratch::read_more(Pin::new(&mut *reader), cx, held, room)).await;
         if !matches!(read, Ok(1..)) {
@@ -255,7 +268,9 @@ impl HandlerConnection {
         };
         let start = HEADER_BYTES + head.len();
         let head = head.to_vec();
-        self.answered(kind, number, &head, || AnswerBody { bytes: frame, start })
+        // With its memory, or other answers would take it first.
+        let share = Some(share.hand_over());
+        self.answered(kind, number, &head, || AnswerBody { bytes: frame, start, share })
     }
 
     fn answered(&self, kind: Kind, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
@@ -263,18 +278,27 @@ impl HandlerConnection {
             return Err(violated("it sent a request"));
         }
         let Some(Pending { reply, .. }) = self.in_flight.borrow_mut().take(number) else {
-            // A late answer to a request past its deadline. More of them than such requests are a violation.
-            let Some(expired) = self.expired.get().checked_sub(1) else {
-                return Err(violated("it sent a response to no request, or a second one"));
-            };
-            self.expired.set(expired);
-            return Ok(());
+            return self.answered_late();
         };
         reply.set(match self.parse_head(head) {
             Ok(head) => Outcome::Answered(Answer { head, body: body() }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())
+    }
+
+    /// A late answer to a request past its deadline. More of them than such requests are a violation.
+    fn answered_late(&self) -> Result<(), String> {
+        let Some(expired) = self.expired.get().checked_sub(1) else {
+            return Err(violated("it sent a response to no request, or a second one"));
+        };
+        self.expired.set(expired);
+        Ok(())
+    }
+
+    fn drop_late(&self, incoming: &mut Incoming) -> Result<(), String> {
+        self.answered_late()?;
+        incoming.drop_frame().map_err(violation)
     }
 
     fn parse_head(&self, head: &[u8]) -> Result<Rc<ResponseHead>, String> {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::connection::{Events, HandlerConnection};
 use super::outgoing;
 use super::pool::HandlerPool;
-use super::reply::{Answer, Outcome, Reply};
+use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::socket::is_out_of_descriptors;
 use crate::figures::Figures;
 use crate::memory::{MemoryBudget, Share};
@@ -118,9 +118,22 @@ impl Endpoint {
         self.figures.borrow().as_deref().cloned()
     }
 
-    /// Memory for bodies of its requests.
+    /// Memory for the body of a request.
     pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
         Share::new(memory.clone(), Some(self.shared.memory.clone()))
+    }
+
+    /// Memory for the body of an answer; `None` when there is none.
+    pub fn share_for(&self, body: &mut AnswerBody, memory: &Arc<MemoryBudget>) -> Option<Share> {
+        let length = body.as_slice().len();
+        let (mut share, has_room) = match body.share.take() {
+            Some(mut share) => {
+                let has_room = share.set(length) && share.limit_by(self.shared.memory.clone());
+                (share, has_room)
+            }
+            None => (self.share(memory), true),
+        };
+        (has_room && share.set(length)).then_some(share)
     }
 
     /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one

@@ -49,6 +49,11 @@ impl InFlight {
         Some(u32::from(slot.uses) << SLOT_BITS | u32::from(at))
     }
 
+    pub fn has(&self, number: u32) -> bool {
+        let slot = self.slots.get(usize::from(number as u16));
+        slot.is_some_and(|slot| u32::from(slot.uses) == number >> SLOT_BITS && slot.pending.is_some())
+    }
+
     pub fn take(&mut self, number: u32) -> Option<Pending> {
         let at = number as u16;
         let slot = self.slots.get_mut(usize::from(at))?;
@@ -89,7 +94,8 @@ mod tests {
         let now = Instant::now();
         let mut in_flight = InFlight::default();
         let first = in_flight.add(pending(now)).unwrap();
-        assert!(in_flight.take(first).is_some() && in_flight.take(first).is_none());
+        assert!(in_flight.has(first) && !in_flight.has(first ^ 1));
+        assert!(in_flight.take(first).is_some() && in_flight.take(first).is_none() && !in_flight.has(first));
         let second = in_flight.add(pending(now)).unwrap();
         assert_ne!(first, second);
         assert!(in_flight.take(first).is_none() && in_flight.take(second ^ 1).is_none());

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use super::response_head::ResponseHead;
+use crate::memory::Share;
 
 /// The answer of a handler.
 pub struct Answer {
@@ -14,10 +15,11 @@ pub struct Answer {
 }
 
 /// A body, at the end of the bytes that it arrived in.
-#[derive(Default)]
 pub struct AnswerBody {
     pub bytes: Vec<u8>,
     pub start: usize,
+    /// The memory that it takes, if it is large.
+    pub share: Option<Share>,
 }
 
 impl AnswerBody {
