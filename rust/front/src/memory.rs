@@ -50,6 +50,11 @@ impl Share {
         Self { whole, part, taken: 0 }
     }
 
+    /// The most that could be held.
+    pub fn limit(&self) -> usize {
+        self.whole.limit
+    }
+
     /// Counts what is held against a second budget too. Returns false when that would be exceeded.
     pub fn limit_by(&mut self, part: Arc<MemoryBudget>) -> bool {
         let has_room = part.take(self.taken);

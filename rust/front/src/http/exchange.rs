@@ -162,6 +162,7 @@ impl Exchange<'_> {
             Err(Failure::Unavailable) => Refusal::unavailable(),
             Err(Failure::Overloaded) => Refusal::overloaded(state.limits.concurrent_requests),
             Err(Failure::TooLarge(problem)) => Refusal::large_request(problem),
+            Err(Failure::OutOfMemory) => Refusal::out_of_memory(),
         };
         self.finished(&request, refusal.status);
         self.write_refusal(&request, &refusal, request.keep_alive).await

@@ -194,21 +194,17 @@ impl HandlerConnection {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
-            let counted = match incoming.held_next() {
-                Ok(next) if held > FREE_BYTES => next,
+            let needed = match incoming.needed() {
+                Ok(needed) if held > FREE_BYTES => needed,
                 Ok(_) => 0,
                 Err(error) => return violation(error),
             };
-            if !share.set(counted) {
+            if !share.set(needed) {
                 self.is_paused.set(true);
-                // Its request may have exceeded its deadline. If it were kept, answers that have arrived in part
-                // could wait for the memory of each other without end.
-                if incoming.number().is_some_and(|number| !self.in_flight.borrow().has(number)) {
-                    if let Err(reason) = self.drop_late(&mut incoming) {
-                        return reason;
-                    }
-                } else {
-                    tokio::time::sleep(MEMORY_RETRY).await;
+                match self.drop_unwanted(&mut incoming, needed > share.limit()) {
+                    Ok(true) => {}
+                    Ok(false) => tokio::time::sleep(MEMORY_RETRY).await,
+                    Err(reason) => return reason,
                 }
                 continue;
             }
@@ -296,9 +292,21 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn drop_late(&self, incoming: &mut Incoming) -> Result<(), String> {
-        self.answered_late()?;
-        incoming.drop_frame().map_err(violation)
+    /// Drops the frame that is held if its request has exceeded its deadline, or if there can be no memory for it.
+    fn drop_unwanted(&self, incoming: &mut Incoming, is_too_large: bool) -> Result<bool, String> {
+        let Some(number) = incoming.number() else { return Ok(false) };
+        let mut in_flight = self.in_flight.borrow_mut();
+        if !in_flight.has(number) {
+            self.answered_late()?;
+        } else if is_too_large {
+            if let Some(Pending { reply, .. }) = in_flight.take(number) {
+                reply.set(Outcome::TooLarge);
+            }
+        } else {
+            return Ok(false);
+        }
+        incoming.drop_frame().map_err(violation)?;
+        Ok(true)
     }
 
     fn parse_head(&self, head: &[u8]) -> Result<Rc<ResponseHead>, String> {

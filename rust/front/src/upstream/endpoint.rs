@@ -54,6 +54,8 @@ pub enum Failure {
     Overloaded,
     /// The request fits into no frame.
     TooLarge(String),
+    /// There is no memory for the answer.
+    OutOfMemory,
 }
 
 /// A handler that serves, and its share of the requests.
@@ -165,6 +167,7 @@ impl Endpoint {
             match reply.outcome().await {
                 Outcome::Answered(answer) => return Ok(answer),
                 Outcome::Aborted(reason) => return Err(Failure::Aborted(reason)),
+                Outcome::TooLarge => return Err(Failure::OutOfMemory),
                 Outcome::Expired => return Err(Failure::Expired),
                 Outcome::Unsent => {}
             }

@@ -22,9 +22,12 @@ impl Incoming {
         self.held.len()
     }
 
-    /// The same after the next read.
-    pub fn held_next(&self) -> Result<usize, FrameError> {
-        Ok(self.frame_bytes()?.min(self.held.len() + READ_BYTES))
+    /// Bytes that the frame that is held needs for the next read: all that it has, once a part of it has arrived. If it
+    /// took memory little by little, several could wait for that of each other without end.
+    pub fn needed(&self) -> Result<usize, FrameError> {
+        let whole = self.frame_bytes()?;
+        let is_earnest = self.held.len() >= whole / EARNEST;
+        Ok(if is_earnest { whole } else { whole.min(self.held.len() + READ_BYTES) })
     }
 
     /// Takes bytes when none are held. `frame` gets all that are whole frames.

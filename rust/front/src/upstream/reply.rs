@@ -32,6 +32,8 @@ pub enum Outcome {
     Answered(Answer),
     /// The handler exited, or violated the protocol.
     Aborted(Rc<str>),
+    /// The answer is larger than the memory for all.
+    TooLarge,
     /// It exceeded its deadline.
     Expired,
     /// The connection closed before the request was sent: it can be sent again.
