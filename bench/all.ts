@@ -5,6 +5,7 @@
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
+import { frontMemory } from './front-memory.js';
 import { imports } from './import.js';
 import { manyEndpoints } from './many-endpoints.js';
 import { recovery } from './recovery.js';
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'compile-many': compileMany,
   throughput,
   'many-endpoints': manyEndpoints,
+  'front-memory': frontMemory,
   routes,
   start,
   creates,

@@ -1,158 +1,118 @@
-/**
- * Do 10,000 defined endpoints slow down requests, also while some are redeployed, or the arrival of a new one? What
- * memory does the front take for them, and for idle connections?
- */
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+/** Do 10,000 defined endpoints slow down requests, also while others are redeployed, or the arrival of a new one? */
 import { setTimeout as delay } from 'node:timers/promises';
 import { must, type Stack } from '../test/support/processes.js';
+import { latenciesAt } from './support/baselines.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
 import { type LoadResult, load } from './support/load.js';
 import { type Benchmark, runAlone } from './support/main.js';
-import { frontPid, residentMegabytes } from './support/process-figures.js';
+import { defineEndpoints } from './support/many-routes.js';
+import { deployEndpoints, type Redeployed, whileRedeploying } from './support/redeployments.js';
 import { median, type Row, round } from './support/report.js';
+import { measureInTurn, medianOf, type Round, ratioOf } from './support/rounds.js';
 
 const FEW = 10;
 const MANY = 10_000;
 const ROUNDS = 7;
+const SECONDS = 3;
 const NEW_ENDPOINTS = 50;
-const REDEPLOYED = 10;
-const CONNECTED = 1_000;
-const IDLE = 10_000;
+const REDEPLOYED_PER_SECOND = 10;
+
+/** A gateway with one endpoint that is measured, nine that are redeployed, and others that do not run. */
+interface Gateway {
+  readonly stack: Stack;
+  readonly url: string;
+  readonly redeployed: readonly Redeployed[];
+}
+
+type Sizes = 'few' | 'many';
+type Gateways = Readonly<Record<Sizes, Gateway>>;
 
 export const manyEndpoints: Benchmark = () => {
   const env = { GATEWAY_CONCURRENCY: '1' };
   return withStacks([{ env }, { env }], async (few, many) => {
     if (!few || !many) throw new Error('no stacks');
-    await define(few, FEW);
-    await define(many, MANY);
-    const pairs: { few: LoadResult; many: LoadResult }[] = [];
-    for (let round = 0; round <= ROUNDS; round++) {
-      const pair = { few: await measure(few), many: await measure(many) };
-      if (round > 0) pairs.push(pair);
-    }
-    const redeployed = await whileRedeploying(many);
-    const visible = await visibility(many);
-    const memory = await frontMemory(many);
-    const of = (key: 'few' | 'many', what: 'requestsPerSecond' | 'p50') =>
-      median(pairs.map((pair) => pair[key][what]));
+    const gateways = { few: await gateway(few, FEW), many: await gateway(many, MANY) };
+    const quiet = await inTurn(gateways, measure);
     return [
-      {
-        question: 'requests/s with 10,000 endpoints defined, against 10',
-        measured: `${round(of('many', 'requestsPerSecond'))}/s against ${round(of('few', 'requestsPerSecond'))}/s`,
-        value: median(pairs.map((pair) => pair.many.requestsPerSecond / pair.few.requestsPerSecond)),
-        unit: 'x',
-        bar: { atLeast: 0.97 },
-      },
+      requestsRow('requests/s with 10,000 endpoints defined, against 10', quiet),
       {
         question: 'p50 latency with 10,000 endpoints defined, against 10',
-        measured: `${round(of('many', 'p50'))} ms against ${round(of('few', 'p50'))} ms`,
-        value: median(pairs.map((pair) => pair.many.p50 / pair.few.p50)),
+        measured: against(quiet, ({ p50 }) => p50, 'ms'),
+        value: ratioOf(quiet, 'many', 'few', ({ p50 }) => p50),
         unit: 'x',
         bar: { atMost: 1.1 },
       },
-      redeployed,
-      ...memory,
-      {
-        question: "a new endpoint visible at the gateway after the API's answer, with 10,000 defined",
-        measured: `median ${round(median(visible))} ms, slowest of ${NEW_ENDPOINTS} ${round(Math.max(...visible))} ms`,
-        value: Math.max(...visible),
-        unit: 'ms',
-        bar: { atMost: 100 },
-      },
+      requestsRow(
+        `requests/s with 10,000 endpoints, against 10, while ${REDEPLOYED_PER_SECOND} a second are redeployed`,
+        await inTurn(gateways, (each) => redeploying(each, () => measure(each))),
+      ),
+      ...(await latencyRows(gateways, medianOf(quiet, 'few', requestsPerSecond) / 2)),
+      await visibilityRow(many),
     ];
   });
 };
 
-function measure({ gatewayUrl }: Stack): Promise<LoadResult> {
-  return load({ url: `${gatewayUrl}/hello/ada`, seconds: 3, connections: 64 });
+async function gateway(stack: Stack, endpoints: number): Promise<Gateway> {
+  await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
+  const redeployed = await deployEndpoints(stack, FEW - 1);
+  await defineEndpoints(stack, endpoints - FEW);
+  return { stack, url: `${stack.gatewayUrl}/hello/ada`, redeployed };
 }
 
-/** p99 while ten running endpoints are deployed anew each second, against quiet. */
-async function whileRedeploying(stack: Stack): Promise<Row> {
-  const ids = await Promise.all(
-    Array.from({ length: REDEPLOYED }, (_none, at) =>
-      stack.deploy({ path: `/redeployed/${at}/{name}`, code: SMALL_JSON }),
-    ),
-  );
-  const pairs: { quiet: number; busy: number }[] = [];
-  for (let number = 0; number < ROUNDS; number++) {
-    const quiet = await measure(stack);
-    let isOver = false;
-    const redeploying = (async () => {
-      while (!isOver) {
-        const next = delay(1_000);
-        await Promise.all(ids.map((id) => must(stack.api.post(`/api/endpoints/${id}/stop`))));
-        await Promise.all(ids.map((id) => must(stack.api.post(`/api/endpoints/${id}/start`))));
-        await next;
-      }
-    })();
-    const busy = await measure(stack);
-    isOver = true;
-    await redeploying;
-    pairs.push({ quiet: quiet.p99, busy: busy.p99 });
-  }
-  const of = (key: 'quiet' | 'busy') => median(pairs.map((pair) => pair[key]));
+function inTurn<T>({ few, many }: Gateways, what: (gateway: Gateway) => Promise<T>) {
+  return measureInTurn<Sizes, T>(ROUNDS, { few: () => what(few), many: () => what(many) });
+}
+
+function measure({ url }: Gateway): Promise<LoadResult> {
+  return load({ url, seconds: SECONDS, connections: 64 });
+}
+
+function redeploying<T>({ stack, redeployed }: Gateway, what: () => Promise<T>): Promise<T> {
+  return whileRedeploying(stack, redeployed, REDEPLOYED_PER_SECOND, what);
+}
+
+function requestsRow(question: string, rounds: readonly Round<Sizes, LoadResult>[]): Row {
   return {
-    question: `p99 latency with 10,000 endpoints while ${REDEPLOYED} are stopped and started each second, against quiet`,
-    measured: `${round(of('busy'))} ms against ${round(of('quiet'))} ms`,
-    value: median(pairs.map(({ quiet, busy }) => busy / quiet)),
+    question,
+    measured: against(rounds, requestsPerSecond, '/s'),
+    value: ratioOf(rounds, 'many', 'few', requestsPerSecond),
+    unit: 'x',
+    bar: { atLeast: 0.97 },
+  };
+}
+
+/** At a fixed rate: at the highest one, latency only says how many connections wait. */
+async function latencyRows({ few, many }: Gateways, rate: number): Promise<Row[]> {
+  const p99 = async ({ url }: Gateway) => (await latenciesAt(rate, url, SECONDS)).p99;
+  const rounds = await measureInTurn(ROUNDS, {
+    few: () => redeploying(few, () => p99(few)),
+    many: () => redeploying(many, () => p99(many)),
+    quiet: () => p99(many),
+  });
+  const ms = (name: Sizes | 'quiet') => `${round(medianOf(rounds, name, (each) => each))} ms`;
+  const row = (question: string, name: Sizes | 'quiet') => ({
+    question,
+    measured: `${ms('many')} against ${ms(name)} at ${round(rate)}/s`,
+    value: ratioOf(rounds, 'many', name, (each) => each),
     unit: 'x',
     bar: { atMost: 1.3 },
-  };
+  });
+  return [
+    row('the same: p99 latency at a fixed rate, half of what it serves undisturbed', 'few'),
+    row('the same p99 latency with 10,000 endpoints, against that while none is redeployed', 'quiet'),
+  ];
 }
 
-/** With 1,000 connections that have had a request, and what each idle one takes. */
-async function frontMemory({ gatewayUrl, processes }: Stack): Promise<Row[]> {
-  const front = await frontPid(processes.get('gateway')?.pid ?? 0);
-  const { hostname, port } = new URL(gatewayUrl);
-  const sockets: Socket[] = [];
-  const open = async (count: number) => {
-    for (let at = 0; at < count; at++) {
-      const socket = connect(Number(port), hostname);
-      sockets.push(socket.on('error', () => undefined));
-      socket.write('GET /hello/ada HTTP/1.1\r\nHost: localhost\r\n\r\n');
-      await once(socket, 'data');
-    }
+async function visibilityRow(stack: Stack): Promise<Row> {
+  const visible = await visibility(stack);
+  return {
+    question: "a new endpoint visible at the gateway after the API's answer, with 10,000 defined",
+    measured: `median ${round(median(visible))} ms, slowest of ${NEW_ENDPOINTS} ${round(Math.max(...visible))} ms`,
+    value: Math.max(...visible),
+    unit: 'ms',
+    bar: { atMost: 100 },
   };
-  try {
-    await open(CONNECTED);
-    const megabytes = await residentMegabytes(front);
-    await open(IDLE);
-    const more = (await residentMegabytes(front)) - megabytes;
-    return [
-      {
-        question: 'memory of the front with 10,000 endpoints and 1,000 connections',
-        measured: 'resident',
-        value: megabytes,
-        unit: 'MB',
-        bar: { atMost: 40 },
-      },
-      {
-        question: 'memory of the front for each of 10,000 idle connections',
-        measured: `${round(more)} MB more`,
-        value: (more * 1_000) / IDLE,
-        unit: 'KB',
-        bar: { atMost: 15 },
-      },
-    ];
-  } finally {
-    for (const socket of sockets) socket.destroy();
-  }
-}
-
-/** One running endpoint, the rest only defined; routes as diverse as those of real APIs. */
-async function define({ api, deploy }: Stack, count: number): Promise<void> {
-  await deploy({ path: '/hello/{name}', code: SMALL_JSON });
-  for (let at = 1; at < count; at += 50) {
-    await Promise.all(
-      Array.from({ length: Math.min(50, count - at) }, (_none, offset) => {
-        const path = `/api/v${(at + offset) % 7}/resource${at + offset}/{id}`;
-        return must(api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }));
-      }),
-    );
-  }
 }
 
 /** Milliseconds from the API's answer until the gateway answers for the new endpoint (503: it does not run). */
@@ -166,6 +126,19 @@ async function visibility({ api, gateway }: Stack): Promise<number[]> {
     times.push(performance.now() - answered);
   }
   return times;
+}
+
+function against<T>(
+  rounds: readonly Round<Sizes, T>[],
+  figure: (result: T) => number,
+  unit: 'ms' | '/s',
+): string {
+  const [many, few] = (['many', 'few'] as const).map((name) => round(medianOf(rounds, name, figure)));
+  return unit === 'ms' ? `${many} ms against ${few} ms` : `${many}/s against ${few}/s`;
+}
+
+function requestsPerSecond(result: LoadResult): number {
+  return result.requestsPerSecond;
 }
 
 await runAlone(import.meta.url, manyEndpoints);

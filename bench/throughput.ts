@@ -9,7 +9,8 @@ import { ECHO, SMALL_JSON } from './support/handlers.js';
 import { type LoadResult, load } from './support/load.js';
 import { type Benchmark, runAlone } from './support/main.js';
 import { cpuSeconds, frontPid } from './support/process-figures.js';
-import { median, type Row, round } from './support/report.js';
+import { type Row, round } from './support/report.js';
+import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
 
 const ROUNDS = 7;
 const SECONDS = 3;
@@ -36,8 +37,7 @@ export const throughput: Benchmark = () =>
     const servers = { hyper: await hyperServer(), node: await nodeServer(), deno: await denoServer() };
     try {
       return [
-        ...(await againstAll(await oursAt(stack, id), servers)),
-        await atFixedRate(stack.gatewayUrl, servers.node.url),
+        ...(await smallJson(await oursAt(stack, id), servers)),
         await echoed(stack.gatewayUrl, servers.node.url),
       ];
     } finally {
@@ -52,32 +52,22 @@ async function oursAt({ api, gatewayUrl, processes }: Stack, id: string): Promis
   return { url: gatewayUrl, pids: [front, handler] };
 }
 
-/** Measures all in turn, and compares those of the same round: other load on the machine slows all of them. */
-async function againstAll(
-  ours: Target,
-  servers: Record<'hyper' | 'node' | 'deno', Baseline>,
-): Promise<Row[]> {
-  const target = ({ url, pid }: Baseline) => ({ url, pids: [pid] });
-  const rounds: Record<'ours' | 'hyper' | 'node' | 'deno', Measured>[] = [];
-  for (let number = 0; number <= ROUNDS; number++) {
-    const round = {
-      ours: await measure(ours),
-      hyper: await measure(target(servers.hyper)),
-      node: await measure(target(servers.node)),
-      deno: await measure(target(servers.deno)),
-    };
-    if (number > 0) rounds.push(round);
-  }
-  const rps = (of: 'ours' | 'node' | 'deno') => median(rounds.map((each) => each[of].requestsPerSecond));
-  const ratio = (of: 'node' | 'deno') =>
-    median(rounds.map((each) => each.ours.requestsPerSecond / each[of].requestsPerSecond));
-  const cpu = (of: 'ours' | 'hyper') => median(rounds.map((each) => each[of].cpu));
+async function smallJson(ours: Target, servers: Record<'hyper' | 'node' | 'deno', Baseline>): Promise<Row[]> {
+  const alone = ({ url, pid }: Baseline) => measure({ url, pids: [pid] });
+  const rounds = await measureInTurn(ROUNDS, {
+    ours: () => measure(ours),
+    hyper: () => alone(servers.hyper),
+    node: () => alone(servers.node),
+    deno: () => alone(servers.deno),
+  });
+  const rps = (of: 'ours' | 'node' | 'deno') => medianOf(rounds, of, requestsPerSecond);
+  const seconds = (of: 'ours' | 'hyper') => round(medianOf(rounds, of, ({ cpu }) => cpu));
   return [
     {
       question:
         'processor time of front and handler for a small JSON response, against hyper that answers itself',
-      measured: `${round(cpu('ours'))} s against ${round(cpu('hyper'))} s for 100,000 requests`,
-      value: median(rounds.map((each) => each.ours.cpu / each.hyper.cpu)),
+      measured: `${seconds('ours')} s against ${seconds('hyper')} s for 100,000 requests`,
+      value: ratioOf(rounds, 'ours', 'hyper', ({ cpu }) => cpu),
       unit: 'x',
       bar: { atMost: 2.2 },
     },
@@ -85,14 +75,15 @@ async function againstAll(
       question:
         'requests/s with one thread, small JSON handler, 64 connections, against a plain Node `http` server',
       measured: `${round(rps('ours'))}/s against ${round(rps('node'))}/s`,
-      value: ratio('node'),
+      value: ratioOf(rounds, 'ours', 'node', requestsPerSecond),
       unit: 'x',
       bar: { atLeast: 1.2 },
     },
+    await atFixedRate(Math.min(rps('ours'), rps('node')) / 2, ours.url, servers.node.url),
     {
-      question: 'the same against `Deno.serve`',
+      question: 'the same requests/s against `Deno.serve`',
       measured: `${round(rps('ours'))}/s against ${round(rps('deno'))}/s`,
-      value: ratio('deno'),
+      value: ratioOf(rounds, 'ours', 'deno', requestsPerSecond),
       unit: 'x',
       bar: { atLeast: 0.5 },
     },
@@ -103,51 +94,39 @@ async function measure({ url, pids }: Target): Promise<Measured> {
   const before = await cpuSeconds(pids);
   const result = await load({ url: url + PATH, seconds: SECONDS, connections: CONNECTIONS });
   const cpu = (await cpuSeconds(pids)) - before;
-  return { ...result, cpu: (cpu / (result.requestsPerSecond * SECONDS)) * 100_000 };
+  return { ...result, cpu: (cpu / result.requests) * 100_000 };
 }
 
-/** At half the rate that the plain server reaches. */
-async function atFixedRate(gatewayUrl: string, plainUrl: string): Promise<Row> {
-  const { requestsPerSecond } = await load({
-    url: plainUrl + PATH,
-    seconds: SECONDS,
-    connections: CONNECTIONS,
-  });
-  const rate = requestsPerSecond / 2;
-  const pairs: { ours: number; plain: number }[] = [];
-  for (let number = 0; number < ROUNDS; number++) {
-    const [ours, plain] = [
-      await latenciesAt(rate, gatewayUrl + PATH, SECONDS),
-      await latenciesAt(rate, plainUrl + PATH, SECONDS),
-    ];
-    pairs.push({ ours: ours.p99, plain: plain.p99 });
-  }
-  const of = (key: 'ours' | 'plain') => median(pairs.map((pair) => pair[key]));
+/** At a rate that both can serve: at their highest one, latency only says how many connections wait. */
+async function atFixedRate(rate: number, oursUrl: string, nodeUrl: string): Promise<Row> {
+  const at = (url: string) => () => latenciesAt(rate, url + PATH, SECONDS);
+  const rounds = await measureInTurn(ROUNDS, { ours: at(oursUrl), node: at(nodeUrl) });
+  const p99 = (of: 'ours' | 'node') => round(medianOf(rounds, of, (latencies) => latencies.p99));
   return {
-    question: `p99 latency at ${round(rate)} requests/s, half of what a plain Node server reaches, against it`,
-    measured: `${round(of('ours'))} ms against ${round(of('plain'))} ms`,
-    value: median(pairs.map(({ ours, plain }) => ours / plain)),
+    question: 'the same: p99 latency at a fixed rate, half of what the slower one serves',
+    measured: `${p99('ours')} ms against ${p99('node')} ms at ${round(rate)}/s`,
+    value: ratioOf(rounds, 'ours', 'node', (latencies) => latencies.p99),
     unit: 'x',
     bar: { atMost: 1.5 },
   };
 }
 
-async function echoed(gatewayUrl: string, plainUrl: string): Promise<Row> {
-  const run = (url: string) =>
+async function echoed(oursUrl: string, nodeUrl: string): Promise<Row> {
+  const echo = (url: string) => () =>
     load({ url: `${url}/echo`, seconds: SECONDS, connections: CONNECTIONS, body: POST_BODY });
-  const pairs: { ours: LoadResult; plain: LoadResult }[] = [];
-  for (let number = 0; number <= ROUNDS; number++) {
-    const pair = { ours: await run(gatewayUrl), plain: await run(plainUrl) };
-    if (number > 0) pairs.push(pair);
-  }
-  const of = (key: 'ours' | 'plain') => median(pairs.map((pair) => pair[key].requestsPerSecond));
+  const rounds = await measureInTurn(ROUNDS, { ours: echo(oursUrl), node: echo(nodeUrl) });
+  const rps = (of: 'ours' | 'node') => round(medianOf(rounds, of, requestsPerSecond));
   return {
     question: 'requests/s with one thread, 10 KB POST echoed, against a plain Node `http` server',
-    measured: `${round(of('ours'))}/s against ${round(of('plain'))}/s`,
-    value: median(pairs.map(({ ours, plain }) => ours.requestsPerSecond / plain.requestsPerSecond)),
+    measured: `${rps('ours')}/s against ${rps('node')}/s`,
+    value: ratioOf(rounds, 'ours', 'node', requestsPerSecond),
     unit: 'x',
     bar: { atLeast: 1.3 },
   };
+}
+
+function requestsPerSecond(result: LoadResult): number {
+  return result.requestsPerSecond;
 }
 
 await runAlone(import.meta.url, throughput);

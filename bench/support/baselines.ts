@@ -1,5 +1,6 @@
 /** Servers that answer by themselves what the gateway's handlers answer, each in a process of its own. */
-import { readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -14,7 +15,8 @@ export interface Baseline {
 /** Sources stand beside the compiled files: benchmarks are run in the checkout. */
 const BENCH = 'bench';
 const RUST = join(BENCH, 'rust');
-const DENO = 'deno@2.9.6';
+/** Other libraries of C have no package. */
+const DENO = { package: `@deno/linux-${process.arch}-glibc`, version: '2.9.6' };
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'edge-gateway/bench');
 
 /** Node's own server. */
@@ -27,17 +29,29 @@ export async function hyperServer(): Promise<Baseline> {
   return started(await rustProgram('hyper-server'), []);
 }
 
-/** `Deno.serve`, of the npm package. Installed when it is first needed. */
+/** `Deno.serve`. */
 export async function denoServer(): Promise<Baseline> {
-  await execa('npm', ['install', '--no-audit', '--no-fund', '--prefix', CACHE, DENO]);
-  // The program itself: the command that npm makes starts it as a child.
-  const folders = join(CACHE, 'node_modules/@deno');
-  const [platform = ''] = await readdir(folders);
-  return started(join(folders, platform, 'deno'), [
-    'run',
-    '--allow-net',
+  return started(await denoProgram(), [
+    ...['run', '--no-config', '--allow-net=127.0.0.1'],
     join(BENCH, 'support/deno-server.mjs'),
   ]);
+}
+
+/** Downloads Deno unless it is there: one file of a package, which is no dependency of this project. */
+async function denoProgram(): Promise<string> {
+  const program = join(CACHE, `deno-${DENO.version}`);
+  if (existsSync(program)) return program;
+  await mkdir(CACHE, { recursive: true });
+  const cwd = await mkdtemp(join(CACHE, 'download-'));
+  try {
+    const pack = ['pack', `${DENO.package}@${DENO.version}`, '--silent'];
+    await execa('npm', pack, { cwd, stderr: 'inherit' });
+    await execa('tar', ['-xzf', (await readdir(cwd))[0] ?? '', 'package/deno'], { cwd });
+    await rename(join(cwd, 'package/deno'), program);
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+  return program;
 }
 
 /** Latencies of GET requests that are due at a fixed rate, milliseconds. */

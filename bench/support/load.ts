@@ -6,6 +6,7 @@ import { tempDir } from '../../test/support/temp.js';
 
 /** The results of wrk. */
 export interface LoadResult {
+  readonly requests: number;
   readonly requestsPerSecond: number;
   /** Milliseconds. */
   readonly p50: number;
@@ -39,10 +40,11 @@ export async function load({
     await writeFile(file, script);
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', file, url];
     const { stdout } = await execa('wrk', args);
-    const failed = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout);
-    if (failed) throw new Error(`wrk saw failures at ${url}: ${failed[0]}`);
+    const failed = /^ +(?:Non-2xx or 3xx responses|Socket errors): .*/m.exec(stdout);
+    if (failed) throw new Error(`wrk saw failures at ${url}: ${failed[0].trim()}`);
     return {
-      requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
+      requests: Number(/^ +(\d+) requests in /m.exec(stdout)?.[1]),
+      requestsPerSecond: Number(/^Requests\/sec: +([\d.]+)/m.exec(stdout)?.[1]),
       p50: milliseconds(/^ +50% +(\S+)/m.exec(stdout)?.[1]),
       p99: milliseconds(/^ +99% +(\S+)/m.exec(stdout)?.[1]),
     };
