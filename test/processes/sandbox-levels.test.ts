@@ -14,6 +14,9 @@ import { numbered } from '../support/handler-sources.js';
 import { BUILD_CACHE, must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
+/** The SDK may have to be built, at a low priority, beside other tests. */
+const BUILD_LIMIT_MS = 600_000;
+
 /** What processes need of the PATH, but for bubblewrap. */
 const PROGRAMS = ['cargo', 'rustc', 'cc', 'sh', 'cp', 'chmod', 'rm', 'setpriv'];
 
@@ -61,7 +64,7 @@ describe('the level of the sandbox', () => {
     );
     await serves();
     await stop();
-  }).timeout(180_000);
+  }).timeout(BUILD_LIMIT_MS);
 
   const without: Record<string, readonly [env: () => Record<string, string>, warning: RegExp]> = {
     'where there is no bubblewrap': [
@@ -81,7 +84,7 @@ describe('the level of the sandbox', () => {
       );
       await serves();
       await stop();
-    }).timeout(180_000);
+    }).timeout(BUILD_LIMIT_MS);
   }
 
   it('assigns each handler and each build a separate user, as root without bubblewrap', async function () {
@@ -126,7 +129,7 @@ describe('the level of the sandbox', () => {
     expect(processesOfUser(user).length).to.be.at.least(2);
     await stop();
     expect(processesOfUser(user)).to.deep.equal([]);
-  }).timeout(180_000);
+  }).timeout(BUILD_LIMIT_MS);
 
   it('refuses to start when bubblewrap is required and missing', async () => {
     for (const name of ['worker', 'gateway'] as const satisfies readonly ProcessName[]) {
