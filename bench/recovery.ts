@@ -27,7 +27,7 @@ export const recovery: Benchmark = () =>
       await stack.deploy({ path: `/many/${at}`, code: numbered(at % 2) });
     return [
       await measured('a handler is killed', 250, () => handlerKilled(stack)),
-      await measured('a front is killed', 1_000, () => frontKilled(stack)),
+      await measured('a front is killed', 250, () => frontKilled(stack)),
       await measured(`a gateway with ${ENDPOINTS} endpoints is killed`, 2_000, () => gatewayKilled(stack)),
       await actorHostKilled(stack),
       ...(await databaseAway()),

@@ -34,8 +34,11 @@ export interface FrontOptions {
 /** A process is started, serves, and is retired when a later one serves. */
 type Stage = 'starting' | 'serving' | 'retired';
 
-/** After a process that lived shorter than this, the next one is started after a pause of this length. */
+/** One that ended sooner says that something is wrong with what it serves. */
 const SHORT_LIFE_MS = 1_000;
+/** After so many short lives in a row there is a pause before each restart: clients wait, but the machine can breathe. */
+const QUICK_RESTARTS = 10;
+const PAUSE_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
 
@@ -46,6 +49,7 @@ export class Front {
   /** All that run, in the order of their start. */
   readonly #processes = new Map<FrontProcess, Stage>();
   #socket: PublicSocket | undefined;
+  #shortLives = 0;
   #isStopping = false;
 
   constructor(options: FrontOptions) {
@@ -148,16 +152,22 @@ export class Front {
     // Whoever starts one is told when that fails.
     if (stage !== 'serving' || this.#isStopping) return;
     this.#options.log.error({ front: process.pid, code, signal }, 'front exited, starting another');
-    void this.#restart(performance.now() - process.startedAt);
+    const isShortLife = performance.now() - process.startedAt < SHORT_LIFE_MS;
+    this.#shortLives = isShortLife ? this.#shortLives + 1 : 0;
+    void this.#restart();
   }
 
-  /** Starts processes until one serves. @param livedMs how long the last one lived */
-  async #restart(livedMs: number): Promise<void> {
-    let lived = livedMs;
+  /** Starts processes until one serves. */
+  async #restart(): Promise<void> {
+    if (this.#shortLives > QUICK_RESTARTS) {
+      this.#options.log.warn(
+        { short_lives: this.#shortLives },
+        'fronts end at once, pausing before the next',
+      );
+      await delay(PAUSE_MS);
+    }
     for (;;) {
-      if (lived < SHORT_LIFE_MS) await delay(SHORT_LIFE_MS);
       if (this.#isStopping || !this.#socket) return;
-      const began = performance.now();
       try {
         await this.#startProcess(this.#socket);
         return;
@@ -165,7 +175,7 @@ export class Front {
         if (this.#isStopping) return;
         this.#options.log.error({ err: toError(thrown) }, 'front could not be started, trying again');
       }
-      lived = performance.now() - began;
+      await delay(PAUSE_MS);
     }
   }
 
