@@ -33,6 +33,7 @@ export class FrontProcess {
   readonly #unanswered = new Map<number, (answer: Done | undefined) => void>();
   #lastSeq = 0;
   #hasEnded = false;
+  #isStopping = false;
   /** The beginning of a message whose end has not arrived. */
   #partial = '';
 
@@ -75,6 +76,11 @@ export class FrontProcess {
     return this.#child.pid;
   }
 
+  /** Whether it was told to finish its requests. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
   /** @returns the answer, or undefined when the process has ended before it answered */
   request(request: FrontRequest): Promise<Done | undefined> {
     return new Promise((resolve) => {
@@ -90,6 +96,7 @@ export class FrontProcess {
 
   /** Lets it finish its requests; resolves when it has ended. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     const limit = setTimeout(() => this.kill(), STOP_LIMIT_MS);
     await this.request({ type: 'stop' });
     await this.ended;

@@ -3,6 +3,7 @@
  * replaces one by another without losing a request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
 import { toError } from '../errors.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
@@ -39,6 +40,9 @@ const SHORT_LIFE_MS = 1_000;
 /** After so many short lives in a row there is a pause before each restart: clients wait, but the machine can breathe. */
 const QUICK_RESTARTS = 10;
 const PAUSE_MS = 1_000;
+/** One that has not said for so long that all its threads are alive hangs: it is killed, and replaced. */
+const UNRESPONSIVE_MS = 10_000;
+const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
 
@@ -68,11 +72,16 @@ export class Front {
     return socket.url;
   }
 
-  /** Tells the front of changed endpoints; resolves when all requests go accordingly. */
+  /** Tells the front of changed endpoints; resolves when all new requests go accordingly. */
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
     for (const id of removals) this.#states.delete(id);
     for (const state of upserts) this.#states.set(state.id, state);
-    await this.#ask({ type: 'apply', upserts, removals });
+    const asked = [...this.#processes].map(([process, stage]) => {
+      const answer = process.request({ type: 'apply', upserts, removals });
+      // What has been replaced is told, but nobody waits for it.
+      return stage === 'retired' ? undefined : answer;
+    });
+    await Promise.all(asked);
   }
 
   /** Resolves when no request is in flight in a replaced instance. */
@@ -121,13 +130,14 @@ export class Front {
     }
     const answer = await process.request({ type: 'listen' });
     // A later one was faster.
-    if (this.#processes.get(process) === 'retired') return;
+    if (process.isStopping) return;
     if (!answer) throw new Error(`The front ended before it listened: ${describe(await process.ended)}`);
     if (answer.error !== undefined) {
       process.kill();
       throw cannotOpen(answer.error);
     }
     this.#processes.set(process, 'serving');
+    void this.#watch(process);
     log.info(
       { front: process.pid, ms: Math.round(performance.now() - process.startedAt) },
       'front listening',
@@ -135,6 +145,24 @@ export class Front {
     for (const older of this.#processes.keys()) {
       if (older === process) break;
       void this.#retire(older);
+    }
+  }
+
+  /** Kills a process that hangs. */
+  async #watch(process: FrontProcess): Promise<void> {
+    while (this.#processes.get(process) === 'serving' && !this.#isStopping) {
+      // All threads have to answer; there is nothing to do for them.
+      const ping = process.request({ type: 'apply', upserts: [], removals: [] });
+      const answers = await pTimeout(
+        ping.then(() => true),
+        { milliseconds: UNRESPONSIVE_MS, fallback: () => false },
+      );
+      if (!answers && this.#processes.get(process) === 'serving') {
+        this.#options.log.error({ front: process.pid }, 'front does not answer, killing it');
+        process.kill();
+        return;
+      }
+      await delay(PING_EVERY_MS, undefined, { ref: false });
     }
   }
 

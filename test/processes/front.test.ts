@@ -123,6 +123,14 @@ describe('the front of a gateway', () => {
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
   });
 
+  it('is killed and replaced when it hangs', async () => {
+    gateway().logged.expectErrors(/front does not answer|front exited, starting another/);
+    const hanging = front();
+    process.kill(hanging, 'SIGSTOP');
+    await eventually(() => expect(isRunning(hanging)).to.equal(false), 30_000);
+    expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
+  });
+
   it('ends with a supervisor that is killed, and leaves its port to the next one', async () => {
     const orphan = front();
     // No connection keeps it.
