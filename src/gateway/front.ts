@@ -37,7 +37,7 @@ type Stage = 'starting' | 'serving' | 'retired';
 
 /** One that ended sooner says that something is wrong with what it serves. */
 const SHORT_LIFE_MS = 1_000;
-/** After so many short lives in a row there is a pause before each restart: clients wait, but the machine can breathe. */
+/** After so many short lives in a row there is a pause before each restart, so that they do not take all cores. */
 const QUICK_RESTARTS = 10;
 const PAUSE_MS = 1_000;
 /** One that has not said for so long that all its threads are alive hangs: it is killed, and replaced. */
