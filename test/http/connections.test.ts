@@ -1,6 +1,7 @@
 /** What happens on one connection: several requests, bodies that stop or are too large, clients that leave. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -284,6 +285,20 @@ describe('connections', () => {
       headers: Record<string, string>;
     };
     expect(headers).to.include({ 'x-utf8': 'Grüße, 世界', 'x-latin1': 'café' });
+  });
+
+  it('may have an empty line before a request, also in two pieces', async () => {
+    const connection = await connectTo(stack.gatewayUrl);
+    connection.send('\r');
+    await delay(50);
+    connection.send(`\nGET /any HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
+    expect((await connection.ended()).map(({ status }) => status)).to.deep.equal([200]);
+  });
+
+  it('with a target of absolute form show its host to handlers, also without a Host', async () => {
+    const [answer] = await rawExchange(stack.gatewayUrl, 'GET http://seen.example/any HTTP/1.0\r\n\r\n');
+    const seen = JSON.parse(answer?.body ?? '') as { headers: Record<string, string> };
+    expect(seen.headers).to.include({ host: 'seen.example' });
   });
 
   it('with a target of absolute form show its host to handlers', async () => {

@@ -83,7 +83,8 @@ impl Acceptor {
                 () = acceptor.accept(&listener) => {}
             }
             // Those that the kernel has accepted for us. The next front, if there is one, may take them as well.
-            while let Ok((connection, peer)) = listener.get_ref().accept() {
+            for _ in 0..=BACKLOG {
+                let Ok((connection, peer)) = listener.get_ref().accept() else { break };
                 acceptor.serve(connection, peer.ip());
             }
         })
@@ -95,15 +96,19 @@ impl Acceptor {
 
     async fn accept(&self, listener: &AsyncFd<TcpListener>) {
         loop {
+            // Others have their turn, however many connections there are.
+            tokio::task::consume_budget().await;
             let Ok(mut ready) = listener.readable().await else { return };
             match listener.get_ref().accept() {
                 Ok((connection, peer)) => self.serve(connection, peer.ip()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    self.close_one(listener.get_ref(), &error).await;
+                    if !self.close_one(listener.get_ref(), &error).await {
+                        ready.clear_ready();
+                    }
                 }
-                // The client has left already.
-                Err(_) => {}
+                Err(error) if is_of_client(&error) => {}
+                Err(_) => tokio::time::sleep(RETRY).await,
             }
         }
     }
@@ -123,18 +128,38 @@ impl Acceptor {
         }
     }
 
-    async fn close_one(&self, listener: &TcpListener, error: &io::Error) {
+    /// Closes a connection that has no descriptor. Returns false when there is none: the kernel looks for a descriptor
+    /// first.
+    async fn close_one(&self, listener: &TcpListener, error: &io::Error) -> bool {
         let text = "out of file descriptors; new connections are closed. Raise the limit of open files (ulimit -n)";
         self.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
         self.spare.take();
         // Closed at once.
-        drop(listener.accept());
+        let is_closed = listener.accept().is_ok();
         *self.spare.borrow_mut() = spare().ok();
         tokio::task::yield_now().await;
         if self.spare.borrow().is_none() {
             tokio::time::sleep(RETRY).await;
         }
+        is_closed
     }
+}
+
+/// Whether the connection that was to be accepted has failed already: accept(2) passes its errors on.
+fn is_of_client(error: &io::Error) -> bool {
+    let errors = [
+        libc::ECONNABORTED,
+        libc::EPROTO,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::ENETDOWN,
+        libc::ENETUNREACH,
+        libc::EHOSTDOWN,
+        libc::EHOSTUNREACH,
+        libc::ENONET,
+        libc::EINTR,
+    ];
+    error.raw_os_error().is_some_and(|number| errors.contains(&number))
 }
 
 fn spare() -> io::Result<File> {

@@ -94,6 +94,9 @@ async fn next_message(lines: &mut BufReader<OwnedReadHalf>) -> io::Result<Option
     serde_json::from_slice(&line).map(Some).map_err(io::Error::other)
 }
 
+/// Bytes written at a time, if there are so many.
+const WRITE_BYTES: usize = 256 * 1024;
+
 /// Writes messages. Ends the process after the last one, when it is over.
 async fn write(mut messages: Messages, mut writer: OwnedWriteHalf, is_over: Rc<Cell<bool>>) {
     while let Some(message) = messages.next().await {
@@ -101,7 +104,7 @@ async fn write(mut messages: Messages, mut writer: OwnedWriteHalf, is_over: Rc<C
         let mut next = Some(message);
         while let Some(message) = next {
             append(&mut lines, &message);
-            next = messages.try_next();
+            next = if lines.len() < WRITE_BYTES { messages.try_next() } else { None };
         }
         let dropped = messages.take_dropped();
         if dropped > 0 {
@@ -110,7 +113,7 @@ async fn write(mut messages: Messages, mut writer: OwnedWriteHalf, is_over: Rc<C
         }
         // The end of the channel is noticed by the reader.
         let _ = writer.write_all(&lines).await;
-        if is_over.get() {
+        if is_over.get() && messages.is_empty() {
             std::process::exit(0);
         }
     }

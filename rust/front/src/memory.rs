@@ -50,18 +50,13 @@ impl Share {
         Self { whole, part, taken: 0 }
     }
 
-    /// The most that could be held.
-    pub fn limit(&self) -> usize {
-        self.whole.limit
-    }
-
-    /// Counts what is held against a second budget too. Returns false when that would be exceeded.
-    pub fn limit_by(&mut self, part: Arc<MemoryBudget>) -> bool {
-        let has_room = part.take(self.taken);
-        if has_room {
-            self.part = Some(part);
-        }
-        has_room
+    /// Whether so much is more than all, or than what others leave of the part. Otherwise others may give it back soon.
+    pub fn is_beyond_part(&self, bytes: usize) -> bool {
+        let exceeds = |part: &Arc<MemoryBudget>| {
+            let used_by_others = part.used.load(Ordering::Relaxed).saturating_sub(self.taken);
+            used_by_others.saturating_add(bytes) > part.limit
+        };
+        bytes > self.whole.limit || self.part.as_ref().is_some_and(exceeds)
     }
 
     /// What is held, for another owner. Nothing is held here any more.
@@ -122,12 +117,12 @@ mod tests {
     fn shares_are_handed_over_without_a_gap() {
         let whole = Arc::new(MemoryBudget::new(100));
         let part = Arc::new(whole.half());
-        let mut one = Share::new(whole.clone(), None);
-        assert!(one.set(60));
+        let mut one = Share::new(whole.clone(), Some(part));
+        assert!(one.is_beyond_part(51) && !one.is_beyond_part(50) && one.set(30));
         let mut other = one.hand_over();
-        assert!(!other.limit_by(part.clone()) && one.set(40) && !one.set(41));
-        assert!(other.set(50) && other.limit_by(part.clone()) && !part.take(1));
+        assert!(one.set(20) && !one.set(21) && one.is_beyond_part(21));
+        assert!(other.set(10) && one.set(40));
         drop(other);
-        assert!(part.take(50) && one.set(100));
+        assert!(one.set(50));
     }
 }

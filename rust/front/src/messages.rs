@@ -120,7 +120,18 @@ pub enum Serving {
     Asleep,
     Running {
         targets: Vec<Target>,
+        sticky: Option<Sticky>,
     },
+}
+
+/// What tells callers apart that keep their target. Others are shared out request by request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Sticky {
+    /// The value of this header.
+    Header(Box<str>),
+    /// The value of this cookie.
+    Cookie(Box<str>),
 }
 
 /// A handler process, and its share of the requests.

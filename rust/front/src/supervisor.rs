@@ -1,4 +1,5 @@
 //! What the threads tell the supervisor.
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,8 @@ pub struct Supervisor {
 struct Shared {
     lines: AtomicUsize,
     dropped: AtomicUsize,
-    warned: Mutex<Option<Instant>>,
+    /// When each warning that may come often was sent last.
+    warned: Mutex<HashMap<&'static str, Instant>>,
 }
 
 /// The messages, in the thread that writes them.
@@ -60,8 +62,8 @@ impl Supervisor {
     pub fn warn_rarely(&self, fields: Value, message: &'static str) {
         let now = Instant::now();
         let Ok(mut warned) = self.shared.warned.lock() else { return };
-        if warned.is_none_or(|last| now - last >= WARN_EVERY) {
-            *warned = Some(now);
+        if warned.get(message).is_none_or(|&last| now - last >= WARN_EVERY) {
+            warned.insert(message, now);
             self.log(Level::Warn, fields, message);
         }
     }
@@ -82,6 +84,10 @@ impl Messages {
             self.shared.lines.fetch_sub(1, Ordering::Relaxed);
         }
         Some(message)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.receiver.is_empty()
     }
 
     /// Log lines dropped since the last call.

@@ -81,6 +81,12 @@ fn serve(mut stream: UnixStream) -> std::io::Result<()> {
             "huge" => stream.write_all(&header(2, number, OK.len() as u32, 1 << 30))?,
             "4-gigabytes" => stream.write_all(&header(2, number, u32::MAX, u32::MAX))?,
             "large-head" => stream.write_all(&response(number, &format!("{}{}", OK, " ".repeat(1_000_000))))?,
+            "unasked-part" => {
+                stream.write_all(&header(2, number.wrapping_add(77), OK.len() as u32, 60 << 20))?;
+                stream.write_all(OK.as_bytes())?;
+                stream.write_all(&vec![0; 50 << 20])?;
+                thread::sleep(Duration::from_secs(60))
+            }
             "unfinished" => {
                 stream.write_all(&header(2, number, OK.len() as u32, 60 << 20))?;
                 stream.write_all(OK.as_bytes())?;

@@ -77,6 +77,7 @@ describe('handlers that violate the protocol', () => {
   const violations: [string, RegExp][] = [
     ['twice', /sent a response to no request, or a second one/],
     ['unasked', /sent a response to no request, or a second one/],
+    ['unasked-part', /sent a response to no request, or a second one/],
     ['flood', /sent a response to no request, or a second one/],
     ['request', /sent a request/],
     ['garbage', /Unknown protocol version 165/],

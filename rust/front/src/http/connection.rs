@@ -54,21 +54,25 @@ async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
     loop {
         if checked == 0 {
             skip_empty_lines(&mut stream.buffered);
+            if stream.watch().phase() == Phase::Idle && !stream.buffered.is_empty() {
+                stream.watch().begin(Phase::Head);
+            }
         }
-        if let Some(length) = end.find(&stream.buffered)? {
-            return Ok(length);
-        }
-        // Not each time when it comes byte by byte.
-        let arrived = stream.buffered.len();
-        if arrived > MAX_HEAD_BYTES || (arrived > 0 && (checked == 0 || stream.buffered[checked..].contains(&b'\n'))) {
-            check_beginning(&stream.buffered)?;
-            checked = arrived;
+        // It may be half of an empty line.
+        if checked > 0 || stream.buffered != b"\r" {
+            if let Some(length) = end.find(&stream.buffered)? {
+                return Ok(length);
+            }
+            // Not each time when it comes byte by byte.
+            let arrived = stream.buffered.len();
+            let has_line = || checked == 0 || stream.buffered[checked..].contains(&b'\n');
+            if arrived > MAX_HEAD_BYTES || (arrived > 0 && has_line()) {
+                check_beginning(&stream.buffered)?;
+                checked = arrived;
+            }
         }
         if stream.fill().await? == 0 {
             return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::no_http().into() });
-        }
-        if stream.watch().phase() == Phase::Idle {
-            stream.watch().begin(Phase::Head);
         }
     }
 }

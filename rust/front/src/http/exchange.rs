@@ -16,11 +16,12 @@ use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use super::target::host_name;
 use crate::memory::Share;
-use crate::messages::{EndpointState, Level};
+use crate::messages::{EndpointState, Level, Serving};
 use crate::routes::Lookup;
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
-use crate::upstream::{Answer, Reply};
+use crate::upstream::sticky::place_of;
+use crate::upstream::{Answer, Reply, RequestBody};
 
 /// Up to this size a body is written together with the head of the response.
 const SMALL_BODY_BYTES: usize = 16 * 1024;
@@ -52,6 +53,8 @@ struct Addressed {
     state: Arc<EndpointState>,
     /// The head as the handler gets it.
     head: Vec<u8>,
+    /// Of a caller that keeps its handler.
+    place: Option<u32>,
 }
 
 struct Logged {
@@ -97,8 +100,9 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
         Lookup::Found { target: endpoint, names, values } => {
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
+            let place = place(&state, head);
             let head = handler_head::write(head, params, client_ip, id, state.limits.timeout_ms);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head })
+            Ok(Addressed { endpoint: endpoint.clone(), state, head, place })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),
@@ -106,6 +110,11 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
         Lookup::Unknown => Err(Refusal::unknown()),
         Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
     }
+}
+
+fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
+    let Serving::Running { sticky: Some(sticky), .. } = &state.serving else { return None };
+    place_of(sticky, head.headers.iter().map(|header| (header.name, header.value)))
 }
 
 /// Whether the connection can take another request.
@@ -127,24 +136,26 @@ impl Exchange<'_> {
     ///
     /// # Errors
     /// When the connection cannot go on.
-    pub async fn answer(mut self, request: Request) -> Result<Next, Broken> {
+    pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
         let mut body = Body::new(request.framing);
-        let Addressed { endpoint, state, head } = match &request.to {
+        let Addressed { endpoint, state, head, place } = match &request.to {
             Ok(addressed) => addressed,
             Err(refusal) => return self.refuse(&request, body, refusal).await,
         };
         let mut share = None;
-        let bytes = match self.read_body(&request, endpoint, &mut body, &mut share).await? {
-            Ok(bytes) => Rc::new(bytes),
+        let sent = match self.read_body(&request, endpoint, &mut body, &mut share).await? {
+            Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
         let timeout_ms = state.limits.timeout_ms;
-        let deadline = Instant::now() + Duration::from_millis(timeout_ms);
-        let outcome = endpoint.request(head, &bytes, self.reply, deadline).await;
-        // A handler that ended may not have been sent all of it.
-        drop(bytes);
+        request.started = Instant::now();
+        let deadline = request.started + Duration::from_millis(timeout_ms);
+        self.stream.give_back();
+        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
+        // A handler that has answered needs no more of it than what is being written.
+        drop(sent);
         let refusal = match outcome {
-            Ok(answer) => match self.respond(&request, endpoint, answer, share).await? {
+            Ok(answer) => match self.respond(&request, endpoint, answer).await? {
                 Ok(next) => return Ok(next),
                 Err(refusal) => refusal,
             },
@@ -229,14 +240,11 @@ impl Exchange<'_> {
         request: &Request,
         endpoint: &Endpoint,
         answer: Answer,
-        request_share: Option<Share>,
     ) -> Result<Result<Next, Refusal>, Broken> {
-        // A handler that has answered needs no more of the request.
-        drop(request_share);
         let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
-        let is_counted = has_body && body.as_slice().len() > FREE_BYTES;
-        let share = is_counted.then(|| endpoint.share_for(&mut body, &self.thread.memory));
+        let held = head.lines.len() + if has_body { body.as_slice().len() } else { 0 };
+        let share = (held > FREE_BYTES).then(|| endpoint.share_for(&mut body, held, &self.thread.memory));
         if let Some(None) = share {
             return Ok(Err(Refusal::out_of_memory()));
         }
@@ -259,8 +267,11 @@ impl Exchange<'_> {
 
     /// Answers a request that no handler gets.
     async fn refuse(&mut self, request: &Request, mut body: Body, refusal: &Refusal) -> Result<Next, Broken> {
-        self.thread.refused(refusal.status);
         let is_complete = self.drop_at_once(request, &mut body).await?;
+        match request.to {
+            Ok(_) => self.finished(request, refusal.status),
+            Err(_) => self.thread.refused(refusal.status),
+        }
         let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
         if !is_complete {
             let buffered = std::mem::take(&mut self.stream.buffered);

@@ -63,8 +63,10 @@ impl Watch {
         self.phase.get()
     }
 
+    /// A verdict about the phase before counts no more: what was waited for has come after all.
     pub fn begin(&self, phase: Phase) {
         self.phase.set(phase);
+        self.verdict.set(None);
         self.waited.set(None);
         self.window.set((Duration::ZERO, 0));
         self.bytes.set(0);
@@ -185,6 +187,10 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -239,6 +245,27 @@ mod tests {
         assert_eq!(watched.watch.verdict(), None);
         after(&guard, 3);
         assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
+    }
+
+    #[test]
+    fn each_phase_has_a_verdict_of_its_own_that_wakes() {
+        struct Wakes(AtomicUsize);
+        impl Wake for Wakes {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+        let guard = guard();
+        let watched = guard.watch(wakes.clone().into());
+        watched.watch.begin(Phase::Head);
+        after(&guard, 3);
+        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowSender));
+        watched.watch.begin(Phase::Response);
+        assert_eq!(watched.watch.verdict(), None);
+        after(&guard, 2);
+        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
     }
 
     #[test]

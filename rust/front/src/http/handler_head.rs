@@ -31,6 +31,12 @@ pub fn write<'p>(
             json.text(&text_of(header.value));
         }
     }
+    if head.target.is_absolute && !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("host")) {
+        json.raw(if head.headers.is_empty() { "" } else { "," });
+        json.text("Host");
+        json.raw(",");
+        json.text(head.target.authority);
+    }
     json.raw("],\"params\":{");
     for (at, (name, value)) in params.enumerate() {
         json.raw(if at == 0 { "" } else { "," });

@@ -16,6 +16,10 @@ use crate::scratch;
 
 /// Written at a time, so that other connections have their turn in between.
 const WRITE_BYTES: usize = 128 * 1024;
+/// Read at a time while no body is awaited: a client may send more requests than it is allowed memory for.
+const FILL_BYTES: usize = 17 * 1024;
+/// Memory up to this size is kept from one request to the next.
+const KEPT_BYTES: usize = 4 * 1024;
 /// How long what a client still sends is read, and the longest pause in it. If the connection were closed at once, a
 /// client that is still sending would see a reset instead of the response.
 const LINGER: Duration = Duration::from_secs(30);
@@ -41,11 +45,13 @@ pub struct ClientStream {
     watched: Watched,
     /// What has arrived and is not part of a request taken before.
     pub buffered: Vec<u8>,
+    /// When what arrives is not read any more, once nothing of it is wanted.
+    latest: Option<Instant>,
 }
 
 impl ClientStream {
     pub fn new(tcp: TcpStream, watched: Watched) -> Self {
-        Self { tcp, watched, buffered: Vec::new() }
+        Self { tcp, watched, buffered: Vec::new(), latest: None }
     }
 
     pub fn watch(&self) -> &Rc<Watch> {
@@ -59,6 +65,13 @@ impl ClientStream {
             self.buffered = Vec::new();
         }
         poll_fn(|cx| self.poll_fill(cx)).await
+    }
+
+    /// Gives memory back that a large head or body has left.
+    pub fn give_back(&mut self) {
+        if self.buffered.capacity() > KEPT_BYTES {
+            self.buffered.shrink_to_fit();
+        }
     }
 
     /// Buffers what has arrived already. Returns how many bytes, 0 for nothing.
@@ -81,7 +94,7 @@ impl ClientStream {
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Broken>> {
         let read = scratch::with(|bytes| {
-            let mut buffer = ReadBuf::new(bytes);
+            let mut buffer = ReadBuf::new(&mut bytes[..FILL_BYTES]);
             ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer))?;
             self.buffered.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(buffer.filled().len()))
@@ -151,10 +164,10 @@ impl ClientStream {
         self.drop_arriving(|_| false).await;
     }
 
-    /// Reads and drops what arrives, until `is_over`, or for a while.
+    /// Reads and drops what arrives, until `is_over`, or for a while since it was first called.
     pub async fn drop_arriving(&mut self, mut is_over: impl FnMut(&[u8]) -> bool) {
         self.watch().begin(Phase::Unwatched);
-        let latest = Instant::now() + LINGER;
+        let latest = *self.latest.get_or_insert_with(|| Instant::now() + LINGER);
         while Instant::now() < latest {
             let read = poll_fn(|cx| {
                 scratch::with(|bytes| {

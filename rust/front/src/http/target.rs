@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::refusal::Refusal;
+use crate::routes::decode;
 
 /// Where a request goes.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,27 +116,6 @@ fn is_suspicious(target: &[u8]) -> bool {
         last = byte;
         is_suspicious
     })
-}
-
-/// Percent-decodes a path; `None` where `%` has no two digits behind it, and when the result is not UTF-8.
-fn decode(path: &str) -> Option<String> {
-    let mut decoded = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        if *byte == b'%' {
-            let [high, low, after @ ..] = rest else { return None };
-            decoded.push(digit(*high)? << 4 | digit(*low)?);
-            rest = after;
-        } else {
-            decoded.push(*byte);
-        }
-    }
-    String::from_utf8(decoded).ok()
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

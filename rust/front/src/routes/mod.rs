@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use node::{Leaf, Node};
 use search::Search;
 
-pub use pattern::RouteError;
+pub use pattern::{RouteError, decode};
 
 /// Clients look up what they like, but only operators insert, so no client can make keys collide. The seed is random
 /// nevertheless: routes may come from documents that others wrote.

@@ -64,7 +64,8 @@ impl<'a> Search<'a> {
                 return found;
             }
         }
-        self.with(self.decode(rest), node.catch_all.as_ref()?, None)
+        let catch_all = node.catch_all.as_ref()?;
+        self.with(self.decode(rest), catch_all, None)
     }
 
     /// What there is to say when nothing was found.

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, RequestBody};
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::response_head::ResponseHead;
 use super::socket;
@@ -44,10 +44,10 @@ pub struct HandlerConnection {
     has_outgoing: Notify,
     /// Consecutive answers mostly have the same head, which is parsed once.
     last_head: RefCell<Option<(Vec<u8>, Rc<ResponseHead>)>>,
-    /// Requests past their deadline that may still be answered.
-    expired: Cell<usize>,
     /// Reading waits for memory.
     is_paused: Cell<bool>,
+    /// Requests have exceeded their deadline: what is held may not be wanted any more.
+    has_expired: Notify,
     is_open: Cell<bool>,
     /// Another one has taken its place: it closes when nothing is in flight.
     is_retired: Cell<bool>,
@@ -75,8 +75,8 @@ impl HandlerConnection {
             outgoing: RefCell::default(),
             has_outgoing: Notify::new(),
             last_head: RefCell::default(),
-            expired: Cell::default(),
             is_paused: Cell::default(),
+            has_expired: Notify::new(),
             is_open: Cell::new(true),
             is_retired: Cell::default(),
             may_close: Notify::new(),
@@ -98,8 +98,11 @@ impl HandlerConnection {
         self.in_flight.borrow().len()
     }
 
-    /// Sends a request, whose outcome the reply gets. Returns false when too many are in flight.
-    pub fn send(&self, head: &[u8], body: &Rc<Vec<u8>>, reply: &Rc<Reply>, deadline: Instant) -> bool {
+    /// Sends a request, whose outcome the reply gets. Returns false when too many are in flight, or wait to be written.
+    pub fn send(&self, head: &[u8], body: &Rc<RequestBody>, reply: &Rc<Reply>, deadline: Instant) -> bool {
+        if self.outgoing.borrow().is_full() {
+            return false;
+        }
         let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline }) else {
             return false;
         };
@@ -113,11 +116,11 @@ impl HandlerConnection {
         if self.in_flight() == 0 {
             return;
         }
-        let late = self.in_flight.borrow_mut().take_if(|pending| pending.deadline <= now);
+        let late = self.in_flight.borrow_mut().expire(|pending| pending.deadline <= now);
         if late.is_empty() {
             return;
         }
-        self.expired.set(self.expired.get() + late.len());
+        self.has_expired.notify_one();
         for Pending { reply, .. } in late {
             reply.set(Outcome::Expired);
         }
@@ -160,7 +163,7 @@ impl HandlerConnection {
             let mut in_flight = self.in_flight.borrow_mut();
             self.outgoing.borrow().unsent.iter().filter_map(|&number| in_flight.take(number)).collect()
         };
-        let aborted = self.in_flight.borrow_mut().take_if(|_| true);
+        let aborted = self.in_flight.borrow_mut().expire(|_| true);
         let because: Rc<str> = reason.as_str().into();
         for Pending { reply, .. } in aborted {
             reply.set(Outcome::Aborted(because.clone()));
@@ -199,20 +202,30 @@ impl HandlerConnection {
                 Ok(_) => 0,
                 Err(error) => return violation(error),
             };
-            if !share.set(needed) {
-                self.is_paused.set(true);
-                match self.drop_unwanted(&mut incoming, needed > share.limit()) {
-                    Ok(true) => {}
-                    Ok(false) => tokio::time::sleep(MEMORY_RETRY).await,
+            if needed > 0 {
+                match self.drop_unwanted(&mut incoming, share.is_beyond_part(needed)) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.close_if_done();
+                        continue;
+                    }
                     Err(reason) => return reason,
                 }
+            }
+            if !share.set(needed) {
+                self.is_paused.set(true);
+                tokio::time::sleep(MEMORY_RETRY).await;
                 continue;
             }
             self.is_paused.set(false);
             let read = if held == 0 {
                 self.read_frames(reader, &mut incoming).await
             } else {
-                self.read_held(reader, &mut incoming, &mut share).await
+                tokio::select! {
+                    biased;
+                    read = self.read_held(reader, &mut incoming, &mut share) => read,
+                    () = self.has_expired.notified() => Ok(()),
+                }
             };
             if let Err(reason) = read {
                 return reason;
@@ -273,9 +286,11 @@ impl HandlerConnection {
         if kind != Kind::Response {
             return Err(violated("it sent a request"));
         }
-        let Some(Pending { reply, .. }) = self.in_flight.borrow_mut().take(number) else {
-            return self.answered_late();
+        let mut in_flight = self.in_flight.borrow_mut();
+        let Some(Pending { reply, .. }) = in_flight.take(number) else {
+            return answered_late(&mut in_flight, number);
         };
+        drop(in_flight);
         reply.set(match self.parse_head(head) {
             Ok(head) => Outcome::Answered(Answer { head, body: body() }),
             Err(reason) => Outcome::Aborted(reason.into()),
@@ -283,22 +298,13 @@ impl HandlerConnection {
         Ok(())
     }
 
-    /// A late answer to a request past its deadline. More of them than such requests are a violation.
-    fn answered_late(&self) -> Result<(), String> {
-        let Some(expired) = self.expired.get().checked_sub(1) else {
-            return Err(violated("it sent a response to no request, or a second one"));
-        };
-        self.expired.set(expired);
-        Ok(())
-    }
-
-    /// Drops the frame that is held if its request has exceeded its deadline, or if there can be no memory for it.
-    fn drop_unwanted(&self, incoming: &mut Incoming, is_too_large: bool) -> Result<bool, String> {
+    /// Drops the frame that is held if its request has exceeded its deadline, or its endpoint can have no memory for it.
+    fn drop_unwanted(&self, incoming: &mut Incoming, is_beyond_part: bool) -> Result<bool, String> {
         let Some(number) = incoming.number() else { return Ok(false) };
         let mut in_flight = self.in_flight.borrow_mut();
         if !in_flight.has(number) {
-            self.answered_late()?;
-        } else if is_too_large {
+            answered_late(&mut in_flight, number)?;
+        } else if is_beyond_part {
             if let Some(Pending { reply, .. }) = in_flight.take(number) {
                 reply.set(Outcome::TooLarge);
             }
@@ -322,6 +328,14 @@ impl HandlerConnection {
 }
 
 const GONE: &str = "it closed its connection to the gateway";
+
+/// An answer to a request past its deadline is late, any other to no request a violation.
+fn answered_late(in_flight: &mut InFlight, number: u32) -> Result<(), String> {
+    match in_flight.answered_late(number) {
+        true => Ok(()),
+        false => Err(violated("it sent a response to no request, or a second one")),
+    }
+}
 
 fn violation(error: edge_wire::FrameError) -> String {
     violated(&problem_of(error))

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
-use super::outgoing;
+use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::socket::is_out_of_descriptors;
@@ -28,17 +28,19 @@ const DESCRIPTORS_RETRY: Duration = Duration::from_millis(100);
 /// What the threads share of an endpoint.
 pub struct SharedEndpoint {
     pub id: Box<str>,
-    /// For bodies in memory.
-    memory: Arc<MemoryBudget>,
+    /// For bodies of requests, and for those of answers: neither waits for the other.
+    requests: Arc<MemoryBudget>,
+    answers: Arc<MemoryBudget>,
     /// Requests in a handler or waiting for one.
     active: AtomicU32,
     waiting: AtomicU32,
 }
 
 impl SharedEndpoint {
-    /// An endpoint may use half of the memory for bodies.
+    /// An endpoint may use half of the memory for bodies of requests, and half of it for those of answers.
     pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
-        Self { id, memory: Arc::new(memory.half()), active: AtomicU32::new(0), waiting: AtomicU32::new(0) }
+        let [requests, answers] = [memory.half(), memory.half()].map(Arc::new);
+        Self { id, requests, answers, active: AtomicU32::new(0), waiting: AtomicU32::new(0) }
     }
 }
 
@@ -57,6 +59,9 @@ pub enum Failure {
     /// There is no memory for the answer.
     OutOfMemory,
 }
+
+/// Of 2^32.
+const GOLDEN_RATIO: u32 = 0x9E37_79B9;
 
 /// A handler that serves, and its share of the requests.
 struct Upstream {
@@ -122,43 +127,38 @@ impl Endpoint {
 
     /// Memory for the body of a request.
     pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(self.shared.memory.clone()))
+        Share::new(memory.clone(), Some(self.shared.requests.clone()))
     }
 
-    /// Memory for the body of an answer; `None` when there is none.
-    pub fn share_for(&self, body: &mut AnswerBody, memory: &Arc<MemoryBudget>) -> Option<Share> {
-        let length = body.as_slice().len();
-        let (mut share, has_room) = match body.share.take() {
-            Some(mut share) => {
-                let has_room = share.set(length) && share.limit_by(self.shared.memory.clone());
-                (share, has_room)
-            }
-            None => (self.share(memory), true),
-        };
-        (has_room && share.set(length)).then_some(share)
+    /// Memory for an answer of so many bytes; `None` when there is none.
+    pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<Share> {
+        let new = || Share::new(memory.clone(), Some(self.shared.answers.clone()));
+        let mut share = body.share.take().unwrap_or_else(new);
+        share.set(bytes).then_some(share)
     }
 
     /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one
-    /// if its handler ends before it was sent.
+    /// if its handler ends before it was sent. `place` is that of a caller that keeps its handler, see `sticky.rs`.
     ///
     /// # Errors
     /// Why there is no answer.
     pub async fn request(
         &self,
         head: &[u8],
-        body: &Rc<Vec<u8>>,
+        body: &Rc<RequestBody>,
         reply: &Rc<Reply>,
         deadline: Instant,
+        place: Option<u32>,
     ) -> Result<Answer, Failure> {
-        if let Some(problem) = outgoing::problem(head, body) {
+        if let Some(problem) = outgoing::problem(head, &body.bytes) {
             return Err(Failure::TooLarge(problem));
         }
         let limit = self.state.borrow().limits.concurrent_requests;
         let Some(_active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
         loop {
-            let connection = match self.pick() {
+            let connection = match self.pick(place) {
                 Some(connection) => connection,
-                None => self.wait_for_handler(deadline).await?,
+                None => self.wait_for_handler(deadline, place).await?,
             };
             if !connection.send(head, body, reply, deadline) {
                 return Err(Failure::Unavailable);
@@ -174,12 +174,12 @@ impl Endpoint {
         }
     }
 
-    async fn wait_for_handler(&self, deadline: Instant) -> Result<Rc<HandlerConnection>, Failure> {
+    async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Rc<HandlerConnection>, Failure> {
         let until = deadline.min(Instant::now() + WAIT);
         let Some(_waiting) = Counted::add(&self.shared.waiting, MAX_WAITING) else { return Err(Failure::Unavailable) };
         loop {
             let changed = self.changed.notified();
-            if let Some(connection) = self.pick() {
+            if let Some(connection) = self.pick(place) {
                 return Ok(connection);
             }
             if self.is_removed.get() || matches!(self.state.borrow().serving, Serving::None) {
@@ -191,17 +191,20 @@ impl Endpoint {
         }
     }
 
-    /// The handler for the next request: in turns, as their weights say.
-    fn pick(&self) -> Option<Rc<HandlerConnection>> {
+    /// The handler for the next request, as their weights say. Shares hold for few requests, too: turns are spread
+    /// evenly, by the golden ratio (the additive recurrence of Knuth, TAOCP 3, 6.4).
+    fn pick(&self, place: Option<u32>) -> Option<Rc<HandlerConnection>> {
         let upstreams = self.upstreams.borrow();
         if let [only] = &upstreams[..] {
             return only.connection.is_open().then(|| only.connection.clone());
         }
         let open = || upstreams.iter().filter(|upstream| upstream.connection.is_open());
         let total: u32 = open().map(|upstream| upstream.weight).sum();
-        let turn = self.turn.get().wrapping_add(1);
-        self.turn.set(turn);
-        let mut at = turn.checked_rem(total)?;
+        let place = place.unwrap_or_else(|| {
+            self.turn.set(self.turn.get().wrapping_add(GOLDEN_RATIO));
+            self.turn.get()
+        });
+        let mut at = ((u64::from(place) * u64::from(total)) >> u32::BITS) as u32;
         for Upstream { weight, connection } in open() {
             match at.checked_sub(*weight) {
                 Some(rest) => at = rest,
@@ -222,11 +225,11 @@ impl Endpoint {
         let number = self.received.get() + 1;
         self.received.set(number);
         match &state.serving {
-            Serving::Running { targets } if !self.serves(targets) => {
+            Serving::Running { targets, .. } if !self.serves(targets) => {
                 let endpoint = self.itself.upgrade()?;
                 Some(async move { endpoint.connect(number, state).await })
             }
-            Serving::Running { targets } => {
+            Serving::Running { targets, .. } => {
                 for (upstream, target) in self.upstreams.borrow_mut().iter_mut().zip(targets) {
                     upstream.weight = target.weight;
                 }
@@ -259,7 +262,7 @@ impl Endpoint {
     }
 
     async fn connect(self: Rc<Self>, number: u64, state: Arc<EndpointState>) {
-        let Serving::Running { targets } = &state.serving else { return };
+        let Serving::Running { targets, .. } = &state.serving else { return };
         let mut upstreams = Vec::with_capacity(targets.len());
         for Target { weight, instance } in targets {
             let connection = match self.open_connection(instance.id) {
@@ -298,7 +301,8 @@ impl Endpoint {
         instance: &crate::messages::Instance,
     ) -> io::Result<Rc<HandlerConnection>> {
         loop {
-            match self.pool.connect(instance.id, &instance.socket, self.clone()).await {
+            let answers = self.shared.answers.clone();
+            match self.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
                 // The failure is this front's own, not the handler's. What serves now stays.
                 Err(error) if is_out_of_descriptors(&error) && self.received.get() == number => {
                     let text = "out of file descriptors for connections to handlers; trying again. \

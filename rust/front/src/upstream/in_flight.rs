@@ -18,7 +18,16 @@ pub struct Pending {
 struct Slot {
     /// How often it has been used, so that numbers repeat late.
     uses: u16,
-    pending: Option<Pending>,
+    state: State,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Free,
+    Pending(Pending),
+    /// Past its deadline. An answer may still come, and must not be taken for that of another request.
+    Expired,
 }
 
 /// A number has 32 bits: the uses of a slot, and the slot.
@@ -26,11 +35,13 @@ struct Slot {
 pub struct InFlight {
     slots: Vec<Slot>,
     free: Vec<u16>,
+    pending: usize,
 }
 
 impl InFlight {
+    /// Requests that are waited for.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.pending
     }
 
     /// Adds a request and returns its number; `None` when there are too many.
@@ -45,36 +56,59 @@ impl InFlight {
         };
         let slot = &mut self.slots[usize::from(at)];
         slot.uses = slot.uses.wrapping_add(1);
-        slot.pending = Some(pending);
+        slot.state = State::Pending(pending);
+        self.pending += 1;
         Some(u32::from(slot.uses) << SLOT_BITS | u32::from(at))
     }
 
     pub fn has(&self, number: u32) -> bool {
         let slot = self.slots.get(usize::from(number as u16));
-        slot.is_some_and(|slot| u32::from(slot.uses) == number >> SLOT_BITS && slot.pending.is_some())
+        slot.is_some_and(|slot| slot.has(number) && matches!(slot.state, State::Pending(_)))
     }
 
+    /// Takes a request that is waited for.
     pub fn take(&mut self, number: u32) -> Option<Pending> {
-        let at = number as u16;
-        let slot = self.slots.get_mut(usize::from(at))?;
-        if u32::from(slot.uses) != number >> SLOT_BITS {
-            return None;
-        }
-        let pending = slot.pending.take()?;
-        self.free.push(at);
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
+        let pending = slot.take_if(|_| true)?;
+        slot.state = State::Free;
+        self.free.push(number as u16);
+        self.pending -= 1;
         Some(pending)
     }
 
-    /// Takes all requests that meet a condition.
-    pub fn take_if(&mut self, condition: impl Fn(&Pending) -> bool) -> Vec<Pending> {
-        let mut taken = Vec::new();
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            if let Some(pending) = slot.pending.take_if(|pending| condition(pending)) {
-                self.free.push(at as u16);
-                taken.push(pending);
+    /// The answer to a request past its deadline has come. Returns false when there is none of this number.
+    pub fn answered_late(&mut self, number: u32) -> bool {
+        let slot = self.slots.get_mut(usize::from(number as u16));
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+            return false;
+        };
+        slot.state = State::Free;
+        self.free.push(number as u16);
+        true
+    }
+
+    /// Takes the requests that meet a condition. Their answers may still come.
+    pub fn expire(&mut self, condition: impl Fn(&Pending) -> bool) -> Vec<Pending> {
+        let taken: Vec<_> = self.slots.iter_mut().filter_map(|slot| slot.take_if(&condition)).collect();
+        self.pending -= taken.len();
+        taken
+    }
+}
+
+impl Slot {
+    fn has(&self, number: u32) -> bool {
+        u32::from(self.uses) == number >> SLOT_BITS
+    }
+
+    /// Its request, which has expired then.
+    fn take_if(&mut self, condition: impl Fn(&Pending) -> bool) -> Option<Pending> {
+        match std::mem::replace(&mut self.state, State::Expired) {
+            State::Pending(pending) if condition(&pending) => Some(pending),
+            other => {
+                self.state = other;
+                None
             }
         }
-        taken
     }
 }
 
@@ -103,14 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn those_past_their_deadline_are_taken() {
+    fn those_past_their_deadline_are_taken_and_their_numbers_kept() {
         let now = Instant::now();
         let mut in_flight = InFlight::default();
         let late = in_flight.add(pending(now)).unwrap();
         let early = in_flight.add(pending(now + Duration::from_secs(1))).unwrap();
-        assert_eq!(in_flight.take_if(|pending| pending.deadline <= now).len(), 1);
-        assert!(in_flight.take(late).is_none() && in_flight.take(early).is_some());
+        assert_eq!(in_flight.expire(|pending| pending.deadline <= now).len(), 1);
+        assert!(!in_flight.has(late) && in_flight.take(late).is_none());
+        assert!(in_flight.take(early).is_some() && !in_flight.answered_late(early));
         assert_eq!(in_flight.len(), 0);
+        // Its number is not used for another one before its answer has come, once.
+        let other = in_flight.add(pending(now)).unwrap();
+        assert_ne!(other as u16, late as u16);
+        assert!(in_flight.answered_late(late) && !in_flight.answered_late(late));
+        assert_eq!(in_flight.add(pending(now)).unwrap() as u16, late as u16);
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod pool;
 mod reply;
 mod response_head;
 mod socket;
+pub mod sticky;
 
+pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, Reply};

@@ -4,22 +4,40 @@ use std::rc::Rc;
 
 use edge_wire::{HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, header};
 
+use crate::memory::Share;
+
 /// A body above this is written from where it is instead of being copied.
 const COPIED_BODY_BYTES: usize = 16 * 1024;
 /// A buffer up to this size is kept for the next frames.
 const KEPT_BYTES: usize = 32 * 1024;
 
+/// Heads and small bodies that wait to be written: those of 1,000 large requests. A handler that takes no more does not
+/// read. Larger bodies have a share of the memory for bodies.
+const FULL_BYTES: usize = 16 * 1024 * 1024;
+
+/// The body of a request, with the memory that it takes: until it is written, also if nobody waits for it any more.
+pub struct RequestBody {
+    pub bytes: Vec<u8>,
+    _share: Option<Share>,
+}
+
+impl RequestBody {
+    pub fn new(bytes: Vec<u8>, share: Option<Share>) -> Self {
+        Self { bytes, _share: share }
+    }
+}
+
 /// Bytes to write.
 pub enum Piece {
     Buffer(Vec<u8>),
-    Body(Rc<Vec<u8>>),
+    Body(Rc<RequestBody>),
 }
 
 impl Piece {
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Self::Buffer(bytes) => bytes,
-            Self::Body(bytes) => bytes,
+            Self::Body(body) => &body.bytes,
         }
     }
 }
@@ -30,19 +48,30 @@ pub struct Outgoing {
     /// What comes after the pieces.
     buffer: Vec<u8>,
     spare: Vec<u8>,
+    /// Bytes of all that is not a body.
+    copied: usize,
     /// Numbers of the requests of which nothing has been written.
     pub unsent: Vec<u32>,
 }
 
 impl Outgoing {
+    /// Whether so much waits that nothing is to be added.
+    pub fn is_full(&self) -> bool {
+        self.copied >= FULL_BYTES
+    }
+
     /// Adds a request.
-    pub fn add(&mut self, number: u32, head: &[u8], body: &Rc<Vec<u8>>) {
+    pub fn add(&mut self, number: u32, head: &[u8], body: &Rc<RequestBody>) {
+        let before = self.buffer.len();
         self.buffer.reserve(HEADER_BYTES + head.len());
-        self.buffer.extend_from_slice(&header(Kind::Request, number, head.len(), body.len()));
+        self.buffer.extend_from_slice(&header(Kind::Request, number, head.len(), body.bytes.len()));
         self.buffer.extend_from_slice(head);
-        if body.len() <= COPIED_BODY_BYTES {
-            self.buffer.extend_from_slice(body);
-        } else {
+        let is_copied = body.bytes.len() <= COPIED_BODY_BYTES;
+        if is_copied {
+            self.buffer.extend_from_slice(&body.bytes);
+        }
+        self.copied += self.buffer.len() - before;
+        if !is_copied {
             self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
             self.pieces.push_back(Piece::Body(body.clone()));
         }
@@ -52,13 +81,15 @@ impl Outgoing {
     /// The next bytes to write.
     pub fn take(&mut self) -> Option<Piece> {
         self.unsent.clear();
-        if let Some(piece) = self.pieces.pop_front() {
-            return Some(piece);
+        let piece = match self.pieces.pop_front() {
+            Some(piece) => piece,
+            None if self.buffer.is_empty() => return None,
+            None => Piece::Buffer(std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare))),
+        };
+        if let Piece::Buffer(bytes) = &piece {
+            self.copied -= bytes.len();
         }
-        if self.buffer.is_empty() {
-            return None;
-        }
-        Some(Piece::Buffer(std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare))))
+        Some(piece)
     }
 
     /// Takes memory back that has been written.

@@ -21,7 +21,7 @@ impl HandlerPool {
         Rc::new(Self { memory, connections: RefCell::default() })
     }
 
-    /// Connects to a handler.
+    /// Connects to a handler. `answers` limits what its endpoint may take of the memory.
     ///
     /// # Errors
     /// Of the system.
@@ -29,9 +29,10 @@ impl HandlerPool {
         self: &Rc<Self>,
         instance_id: u64,
         socket: &Path,
+        answers: Arc<MemoryBudget>,
         events: Rc<dyn Events>,
     ) -> std::io::Result<Rc<HandlerConnection>> {
-        let share = Share::new(self.memory.clone(), None);
+        let share = Share::new(self.memory.clone(), Some(answers));
         let (connection, running) = HandlerConnection::open(instance_id, socket, share, events).await?;
         let key = self.connections.borrow_mut().insert(connection.clone());
         let pool = self.clone();

@@ -32,7 +32,7 @@ pub enum Outcome {
     Answered(Answer),
     /// The handler exited, or violated the protocol.
     Aborted(Rc<str>),
-    /// The answer is larger than the memory for all.
+    /// The answer is larger than the memory for all, or than what the endpoint may have of it.
     TooLarge,
     /// It exceeded its deadline.
     Expired,
