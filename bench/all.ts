@@ -16,6 +16,7 @@ import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
 import { machine, writeMainResults } from './support/results.js';
 import { throughput } from './throughput.js';
+import { versions } from './versions.js';
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   compile,
@@ -25,6 +26,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'front-memory': frontMemory,
   routes,
   start,
+  versions,
   creates,
   services,
   import: imports,

@@ -44,6 +44,7 @@ import { runHandler } from './handler.js';
 import { endImport } from './import.js';
 import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
+import { recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
 
 /**
@@ -140,8 +141,11 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const sweep = new ArtifactSweep(store, artifacts, log);
   const sweeping = new PeriodicTask(
     TIDY_EVERY_MS,
-    () => sweep.run(),
-    (error) => log.warn({ err: error }, 'unused artifacts could not be deleted'),
+    async () => {
+      await tidyHistory(store, config, log);
+      await sweep.run();
+    },
+    (error) => log.warn({ err: error }, 'old versions or unused artifacts could not be deleted'),
   );
   shutdown.add('sweeping', () => sweeping.stop());
   const slots = pLimit(config.WORKER_CONCURRENCY);
@@ -198,6 +202,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         await killAbandoned(runDir);
         await recoverBuilds(store, queues, log, context);
         await recoverImports(store, queues, log, context);
+        await recoverDeployments(lifecycle, log);
       },
       (error) => log.warn({ err: error }, 'looking for lost work failed'),
     );

@@ -43,7 +43,16 @@ const kinds = {
   endpoint_has_no_code: [409, 'The endpoint cannot be compiled: it has no code.'],
   endpoint_not_compiled: [409, 'The endpoint cannot be started: it has no successful build.'],
   endpoint_not_running: [409, 'The endpoint cannot be stopped: it is not running.'],
-  start_overtaken: [409, 'During the start, the endpoint was stopped or another start replaced this one.'],
+  nothing_to_roll_back_to: [409, 'No other version of the endpoint has served before the current one.'],
+  nothing_deployed: [409, 'A share of the requests needs another version that serves the rest; none does.'],
+  name_is_secret: [
+    409,
+    'A variable cannot have the name of a secret of the same domain, collection or endpoint.',
+  ],
+  start_overtaken: [
+    409,
+    'During the start, the endpoint was stopped or another deployment replaced this one.',
+  ],
   body_too_large: [413, 'The body is larger than the configured limit.'],
   unsupported_media_type: [
     415,

@@ -111,6 +111,13 @@ export const SETTING_GROUPS = {
     ),
   },
   Handlers: {
+    VERSIONS_KEPT: integer(
+      100,
+      20,
+      10_000,
+      'Newest versions of each endpoint that are kept; older ones are, too, while they are deployed.',
+    ),
+    DEPLOYMENTS_KEPT: integer(200, 1, 100_000, 'Newest deployments of each endpoint that are kept.'),
     START_TIMEOUT_MS: integer(
       10_000,
       100,

@@ -12,6 +12,7 @@ import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
 import { importRoutes } from './imports/routes.js';
 import { lifecycleRoutes } from './lifecycle/routes.js';
+import { versionRoutes } from './lifecycle/version-routes.js';
 import { metrics } from './metrics.js';
 import { accessLog } from './middleware/access-log.js';
 import { apiKey } from './middleware/api-key.js';
@@ -26,6 +27,7 @@ import type { Route } from './route.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
+import { variableRoutes } from './variables/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
 export const ROUTES: readonly Route[] = [
@@ -34,6 +36,8 @@ export const ROUTES: readonly Route[] = [
   ...collectionRoutes,
   ...endpointRoutes,
   ...lifecycleRoutes,
+  ...versionRoutes,
+  ...variableRoutes,
   ...buildRoutes,
   ...bindingRoutes,
   ...serviceRoutes,

@@ -51,17 +51,20 @@ function rejectWhenAborted({ req }: ApiContext): Promise<never> {
   });
 }
 
+export function hasBody({ request }: ApiContext): boolean {
+  // `is` returns null without a body.
+  return request.length !== 0 && request.is(JSON_TYPES) !== null;
+}
+
 /**
  * @param others media types that could also be sent, for the message
  * @throws AppError without a body, or with one of another type
  */
 export function requireJsonType(context: ApiContext, others: readonly string[] = []): void {
-  // `is` returns null without a body, false for another type.
-  const type = context.request.length === 0 ? null : context.request.is(JSON_TYPES);
-  if (type === null) {
+  if (!hasBody(context)) {
     throw new AppError('invalid_input', `body: is required, ${['a JSON object', ...others].join(' or ')}`);
   }
-  if (type === false) {
+  if (context.request.is(JSON_TYPES) === false) {
     throw new AppError(
       'unsupported_media_type',
       `The body must be sent as ${['application/json', ...others].join(' or ')}, not ${context.request.type || 'without a Content-Type'}`,

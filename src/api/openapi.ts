@@ -111,7 +111,7 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
     summary: route.summary,
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
-    ...(content && { requestBody: { required: true, content } }),
+    ...(content && { requestBody: { required: !route.isBodyOptional, content } }),
     responses: {
       [route.status ?? 200]: {
         description: 'Success',

@@ -12,7 +12,7 @@ import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
-import { readBody, requireJsonType } from './json-body.js';
+import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -91,6 +91,8 @@ interface Description {
   readonly status?: 200 | 201;
   /** The envelope of responses; `ok` unless given. */
   readonly envelope?: Envelope;
+  /** True when a request without a body is one with an empty object. */
+  readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
   readonly errors?: readonly ErrorCode[];
   /** Responses besides the default one, by status. */
@@ -223,7 +225,8 @@ export function defineRoute<
         await streamedBody.read(context, deps, answer);
       } else {
         const limit = deps.config.API_BODY_LIMIT_BYTES;
-        await answer(body ? await readBody(context, limit, definition.text) : {});
+        const isLeftOut = definition.isBodyOptional && !hasBody(context);
+        await answer(body && !isLeftOut ? await readBody(context, limit, definition.text) : {});
       }
     },
   };
@@ -244,10 +247,11 @@ function requireValid(
 }
 
 /**
- * Removes members that the schema does not have.
+ * Removes members that the schema does not have, unless it describes members of any name.
  * @returns their names
  */
 function dropUnknown(value: Record<string, unknown>, schema: TObject): string[] {
+  if (typeof schema.additionalProperties === 'object') return [];
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(schema.properties, key));
   for (const key of unknown) delete value[key];
   return unknown;

@@ -1,5 +1,6 @@
 /** Schemas shared by several resources. */
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../model/crates.js';
 
 /** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
 export function nullable<T extends TSchema>(schema: T) {
@@ -21,6 +22,38 @@ export const Name = Type.String({ format: 'line', maxLength: 255, description: '
 export const Description = nullable(Type.String({ format: 'text', maxLength: 65_536 }));
 export const Enabled = Type.Boolean({ default: true });
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+
+/** The source of a handler. */
+export const Code = nullable(Type.String({ format: 'text', description: 'Handler source code (Rust)' }));
+export const DraftDependencies = Type.Unsafe<Dependencies | null>({
+  ...DEPENDENCIES_SCHEMA,
+  type: ['object', 'null'],
+});
+
+/** A version that serves, and its share of the requests. */
+export const Target = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+    percent: Type.Integer({ minimum: 1, maximum: 100 }),
+  },
+  { title: 'Target' },
+);
+
+const TokenName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
+
+/** What tells callers apart that keep their version while two share the requests. */
+export const Sticky = Type.Unsafe<{ readonly header: string } | { readonly cookie: string }>(
+  Type.Object(
+    { header: Type.Optional(TokenName), cookie: Type.Optional(TokenName) },
+    {
+      title: 'Sticky',
+      description: 'The name of a header or of a cookie: callers with the same value keep their version',
+      minProperties: 1,
+      maxProperties: 1,
+      additionalProperties: false,
+    },
+  ),
+);
 
 /** The path parameter of most routes. */
 export const IdParams = Type.Object({ id: Id });

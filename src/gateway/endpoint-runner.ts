@@ -1,40 +1,48 @@
 /**
- * Keeps the handler of one endpoint in its desired state: starts it, replaces it without losing a request, restarts it
- * when it crashes, stops it. Changes are made one after the other; a newer desired state takes over between two steps.
+ * Keeps the handlers of one endpoint, one for each version of its deployment, in their desired state: starts them,
+ * replaces them without losing a request, restarts them when they crash, stops them. Changes are made one after the
+ * other; a newer desired state takes over between two steps.
  */
-
+import { isDeepStrictEqual } from 'node:util';
 import { toError } from '../errors.js';
 import type { LimitsInForce } from '../model/endpoint-limits.js';
 import type { Runner } from '../reconcile/reconciler.js';
+import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
 import type { Observation, ObservedState } from '../store/observations.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
-import type { ServingState } from './messages.js';
+import type { RunningState, ServingState } from './messages.js';
+
+/** What a process is started with: it is replaced when this changes. */
+export interface ProcessSettings {
+  readonly limits: LimitsInForce;
+  /** Digest of its variables and secrets; null when there are none. */
+  readonly environment: string | null;
+}
 
 /** The desired state of an endpoint. */
-export interface DesiredState {
-  /** null: nothing. */
-  readonly artifact: string | null;
-  readonly limits: LimitsInForce;
-  /** Version of the endpoint this is from. */
-  readonly version: number;
+export interface DesiredState extends ProcessSettings {
+  /** What should serve; null: nothing. */
+  readonly deployment: Deployed | null;
+  /** Revision of the endpoint this is from. */
+  readonly revision: number;
 }
 
 /** The part of the gateway that a runner uses. */
 export interface EndpointRunnerHost {
   /** Fetches the artifact and starts it. @throws when it does not become ready */
-  start(artifact: string, limits: LimitsInForce): Promise<HandlerProcess>;
+  start(artifact: string, settings: ProcessSettings): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all of them go there. */
   route(serving: ServingState): Promise<void>;
   /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
   drained(process: HandlerProcess): Promise<void>;
   /** @throws when it cannot be saved now */
   saveObservation(observation: Omit<Observation, 'node_id' | 'endpoint_id'>): Promise<void>;
-  /** The handler of this version of the endpoint keeps crashing. @throws when it cannot be saved now */
-  saveCrashLoop(artifact: string, version: number, error: string): Promise<void>;
+  /** A handler of this revision of the endpoint keeps crashing. @throws when it cannot be saved now */
+  saveCrashLoop(deployment: Deployed, revision: number, error: string): Promise<void>;
   /** The crash loop is over. @throws when it cannot be saved now */
-  saveRecovery(artifact: string): Promise<void>;
+  saveRecovery(deployment: Deployed): Promise<void>;
   restarted(reason: 'crash' | 'deadline'): void;
   readonly log: Logger;
 }
@@ -50,16 +58,22 @@ const MAX_BACKOFF_MS = 30_000;
 const CONNECTION_LOST_GRACE_MS = 200;
 
 interface Running {
+  readonly version: number;
   readonly artifact: string;
-  readonly limits: LimitsInForce;
+  readonly settings: ProcessSettings;
   readonly process: HandlerProcess;
+  /** A request in it ran over its deadline. */
+  mustReplace: boolean;
 }
 
 export class EndpointRunner implements Runner {
   readonly #host: EndpointRunnerHost;
   #desired: DesiredState;
-  #current: Running | undefined;
-  #observedVersion: number | undefined;
+  /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
+  #running: readonly Running[] = [];
+  /** Where requests go, as the front was told last. */
+  #routed: RunningState | undefined;
+  #observedRevision: number | undefined;
   readonly #observation: LatestWriter<Omit<Observation, 'node_id' | 'endpoint_id'>>;
   /** Saves that a crash loop began or ended. */
   readonly #crashReport: LatestWriter<() => Promise<void>>;
@@ -68,7 +82,6 @@ export class EndpointRunner implements Runner {
   #crashLoop: string | undefined;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
-  #mustReplace = false;
   #reconciling: Promise<void> | undefined;
   /** Replaced processes that still have requests. */
   readonly #retiring = new Set<Promise<void>>();
@@ -89,7 +102,8 @@ export class EndpointRunner implements Runner {
   }
 
   setDesired(desired: DesiredState): void {
-    const isNew = desired.artifact !== this.#desired.artifact || desired.version !== this.#desired.version;
+    const isNew =
+      desired.deployment?.id !== this.#desired.deployment?.id || desired.revision !== this.#desired.revision;
     // Setting the same state again does not restart a change in progress.
     if (isNew) {
       this.#desired = desired;
@@ -113,23 +127,27 @@ export class EndpointRunner implements Runner {
 
   /** Replaces the process because a request in it ran over its deadline. */
   replace(instanceId: number): void {
+    const running = this.#instance(instanceId);
     // A process that is being replaced may run over more deadlines.
-    if (this.#current?.process.instance.id !== instanceId || this.#mustReplace) return;
-    this.#mustReplace = true;
+    if (!running || running.mustReplace) return;
+    running.mustReplace = true;
     this.#host.restarted('deadline');
     this.#reconcile();
   }
 
   /** The connection to the process is lost: if it does not exit by itself, it is killed and counts as crashed. */
   connectionLost(instanceId: number, reason: string): void {
-    const process = this.#current?.process;
-    if (process?.instance.id !== instanceId) return;
-    setTimeout(() => process.fail(reason), CONNECTION_LOST_GRACE_MS).unref();
+    const running = this.#instance(instanceId);
+    if (!running) return;
+    setTimeout(() => {
+      // One that was replaced meanwhile finishes its requests.
+      if (this.#running.includes(running)) running.process.fail(reason);
+    }, CONNECTION_LOST_GRACE_MS).unref();
   }
 
   /** Stops all processes; resolves when they have ended. */
   async stop(): Promise<void> {
-    this.setDesired({ ...this.#desired, artifact: null });
+    this.setDesired({ ...this.#desired, deployment: null });
     while (this.#reconciling !== undefined) await this.#reconciling;
     await Promise.all(this.#retiring);
     await Promise.all([this.#observation.idle(), this.#crashReport.idle()]);
@@ -142,61 +160,105 @@ export class EndpointRunner implements Runner {
     });
   }
 
-  #isAsDesired(): boolean {
-    const { artifact, version } = this.#desired;
-    if (this.#retry) return true;
-    const runs = artifact === null ? !this.#current : this.#isCurrent(this.#desired);
-    return runs && !this.#mustReplace && this.#observedVersion === version;
+  #instance(id: number): Running | undefined {
+    return this.#running.find(({ process }) => process.instance.id === id);
   }
 
-  /** Whether what runs is what should. */
-  #isCurrent({ artifact, limits }: DesiredState): boolean {
-    return this.#current?.artifact === artifact && sameProcessLimits(this.#current.limits, limits);
+  #isAsDesired(): boolean {
+    if (this.#retry) return true;
+    return this.#isCurrent(this.#desired) && this.#observedRevision === this.#desired.revision;
+  }
+
+  /** Whether what should run does, nothing else does, and requests go there. */
+  #isCurrent(desired: DesiredState): boolean {
+    if (!desired.deployment) return this.#running.length === 0 && this.#routed === undefined;
+    const wanted = this.#routedTo(desired, desired.deployment);
+    return this.#running.length === wanted.targets.length && isDeepStrictEqual(wanted, this.#routed);
+  }
+
+  /** Where requests go in a desired state, as far as its processes run. */
+  #routedTo(desired: DesiredState, { targets, sticky }: Deployed): RunningState {
+    // In the order of versions: the more a newer one gets, the fewer callers change.
+    const inOrder = [...targets].sort((left, right) => left.version - right.version);
+    return {
+      kind: 'running',
+      targets: inOrder.flatMap((target) => {
+        const running = this.#runningOf(target, desired);
+        return running ? { weight: target.percent, instance: running.process.instance } : [];
+      }),
+      ...(sticky && { sticky }),
+    };
+  }
+
+  #runningOf(target: DeployedTarget, settings: ProcessSettings): Running | undefined {
+    return this.#running.find(
+      (running) =>
+        running.version === target.version &&
+        running.artifact === target.artifact &&
+        !running.mustReplace &&
+        isSameProcess(running.settings, settings),
+    );
   }
 
   async #makeChanges(): Promise<void> {
     while (!this.#isAsDesired()) {
       const desired = this.#desired;
+      const { deployment } = desired;
+      const missing = deployment?.targets.find((target) => !this.#runningOf(target, desired));
       try {
-        if (desired.artifact === null) await this.#stopCurrent(desired);
-        else if (this.#isCurrent(desired) && !this.#mustReplace) await this.#observeCurrent(desired);
-        else await this.#startNew(desired, desired.artifact);
+        if (!deployment) await this.#stopAll(desired);
+        else if (missing) await this.#startMissing(missing, desired);
+        else if (!this.#isCurrent(desired)) await this.#switchTo(desired, deployment);
+        else await this.#observeCurrent(desired);
       } catch (thrown) {
         await this.#startFailed(desired, toError(thrown));
       }
     }
   }
 
-  async #stopCurrent(desired: DesiredState): Promise<void> {
-    const old = this.#current;
-    this.#current = undefined;
-    this.#mustReplace = false;
+  async #stopAll(desired: DesiredState): Promise<void> {
+    const old = this.#running;
+    this.#running = [];
     clearTimeout(this.#stable);
-    await this.#host.route({ kind: 'none' });
-    if (old) {
-      await this.#host.drained(old.process);
-      await old.process.stop();
-    }
+    await this.#routeNowhere('none');
+    await Promise.all(
+      old.map(async ({ process }) => {
+        await this.#host.drained(process);
+        await process.stop();
+      }),
+    );
     await this.#observe(desired, 'stopped');
   }
 
-  async #startNew(desired: DesiredState, artifact: string): Promise<void> {
-    if (!this.#current) await this.#host.route({ kind: 'starting' });
-    const { limits } = desired;
-    const process = await this.#host.start(artifact, limits);
-    const old = this.#current;
-    this.#current = { artifact, limits, process };
-    this.#mustReplace = false;
+  async #startMissing({ version, artifact }: DeployedTarget, settings: ProcessSettings): Promise<void> {
+    if (this.#running.length === 0) await this.#routeNowhere('starting');
+    const process = await this.#host.start(artifact, settings);
+    this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
     clearTimeout(this.#stable);
-    this.#stable = setTimeout(() => void this.#becameStable(artifact), STABLE_MS);
-    await this.#host.route({ kind: 'running', targets: [{ weight: 1, instance: process.instance }] });
-    if (old) this.#retire(old.process);
-    if (this.#current?.process !== process) return; // crashed already
+    this.#stable = setTimeout(() => void this.#becameStable(), STABLE_MS);
+  }
+
+  /** Sends requests to the handlers of a deployment, which all run, and lets others finish. */
+  async #switchTo(desired: DesiredState, deployment: Deployed): Promise<void> {
+    const kept = deployment.targets.flatMap((target) => this.#runningOf(target, desired) ?? []);
+    const routed = this.#routedTo(desired, deployment);
+    await this.#host.route(routed);
+    this.#routed = routed;
+    // Those that were added or have crashed meanwhile are not among those that were replaced.
+    const old = this.#running.filter((running) => !kept.includes(running));
+    this.#running = this.#running.filter((running) => kept.includes(running));
+    for (const { process } of old) this.#retire(process);
+    if (!kept.every((running) => this.#running.includes(running))) return; // crashed already
     // After a crash loop it counts as running only once it is stable.
     if (this.#crashLoop === undefined) await this.#observe(desired, 'running');
-    else this.#observedVersion = desired.version;
+    else this.#observedRevision = desired.revision;
+  }
+
+  async #routeNowhere(kind: 'none' | 'starting'): Promise<void> {
+    await this.#host.route({ kind });
+    this.#routed = undefined;
   }
 
   /** Lets the old process finish its requests, in the background. */
@@ -212,10 +274,10 @@ export class EndpointRunner implements Runner {
   }
 
   #ended(process: HandlerProcess, reason: string): void {
-    if (this.#current?.process !== process) return;
+    if (!this.#running.some((running) => running.process === process)) return;
     clearTimeout(this.#stable);
-    this.#current = undefined;
-    this.#observedVersion = undefined;
+    this.#running = this.#running.filter((running) => running.process !== process);
+    this.#observedRevision = undefined;
     this.#crashes++;
     this.#host.restarted('crash');
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
@@ -227,10 +289,13 @@ export class EndpointRunner implements Runner {
   }
 
   async #startFailed(desired: DesiredState, error: Error): Promise<void> {
-    this.#host.log.warn({ err: error, artifact: desired.artifact }, 'handler could not be started');
+    this.#host.log.warn(
+      { err: error, deployment_id: desired.deployment?.id },
+      'handler could not be started',
+    );
     this.#crashes++;
-    // The previous handler keeps running; without one, requests need not wait.
-    if (!this.#current) await this.#host.route({ kind: 'none' });
+    // The previous handlers keep running; without one, requests need not wait.
+    if (this.#running.length === 0) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     this.#backOff();
     await this.#observeFailed(error.message);
@@ -239,29 +304,30 @@ export class EndpointRunner implements Runner {
 
   async #enterCrashLoop(error: string): Promise<void> {
     const desired = this.#desired;
-    const { artifact, version } = desired;
-    if (artifact === null) return;
+    const { deployment, revision } = desired;
+    if (!deployment) return;
     const isReported = this.#crashLoop !== undefined;
     // Set before anything is awaited: a process started meanwhile has to become stable first.
     this.#crashLoop = error;
-    if (!this.#current) await this.#host.route({ kind: 'none' });
+    if (this.#running.length === 0) await this.#routeNowhere('none');
     // A newer desired state has not crashed yet.
     if (this.#desired !== desired) return;
     await this.#observeFailed(error);
     // It may have recovered while that was saved.
     if (isReported || this.#desired !== desired || this.#crashLoop === undefined) return;
-    this.#host.log.warn({ artifact }, 'handler is in a crash loop');
-    await this.#crashReport.write(() => this.#host.saveCrashLoop(artifact, version, error));
+    this.#host.log.warn({ deployment_id: deployment.id }, 'handler is in a crash loop');
+    await this.#crashReport.write(() => this.#host.saveCrashLoop(deployment, revision, error));
   }
 
-  async #becameStable(artifact: string): Promise<void> {
-    // It may serve only because what is desired cannot be started.
-    if (!this.#isCurrent(this.#desired)) return;
+  async #becameStable(): Promise<void> {
+    const { deployment } = this.#desired;
+    // Others may serve only because what is desired cannot be started.
+    if (!deployment || !this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
     if (this.#crashLoop === undefined) return;
     this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
-    await this.#crashReport.write(() => this.#host.saveRecovery(artifact));
+    await this.#crashReport.write(() => this.#host.saveRecovery(deployment));
   }
 
   #backOff(): void {
@@ -279,27 +345,32 @@ export class EndpointRunner implements Runner {
     else await this.#observe(desired, 'failed', this.#crashLoop);
   }
 
-  /** When only a replacement failed, with other limits for example, the endpoint still runs. */
+  /** When only a replacement failed, with other limits for example, the deployment still runs. */
   async #observeFailed(error: string): Promise<void> {
-    const runs = this.#current !== undefined && this.#current.artifact === this.#desired.artifact;
+    const { deployment } = this.#desired;
+    const runs = deployment?.targets.every(({ version, artifact }) =>
+      this.#running.some((running) => running.version === version && running.artifact === artifact),
+    );
     await this.#observe(this.#desired, runs ? 'running' : 'failed', error);
   }
 
   async #observe(desired: DesiredState, state: ObservedState, error: string | null = null): Promise<void> {
-    const running = state === 'running' ? this.#current : undefined;
+    const targets = [...(this.#routed?.targets ?? [])].sort((left, right) => right.weight - left.weight);
+    const serving = targets.flatMap(({ instance }) => this.#instance(instance.id) ?? []);
     await this.#observation.write({
       state,
-      artifact: state === 'stopped' ? null : desired.artifact,
-      version: desired.version,
-      pid: running?.process.pid ?? null,
+      revision: desired.revision,
+      serving: serving.map(({ version, process }) => ({ version, pid: process.pid })),
       error,
     });
-    this.#observedVersion = desired.version;
+    this.#observedRevision = desired.revision;
   }
 }
 
 /** Whether a process started with one of them fits the other too; the remaining limits are enforced by the front. */
-function sameProcessLimits(left: LimitsInForce, right: LimitsInForce): boolean {
-  const names = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
-  return names.every((name) => left[name] === right[name]);
+function isSameProcess(left: ProcessSettings, right: ProcessSettings): boolean {
+  const limits = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
+  return (
+    left.environment === right.environment && limits.every((name) => left.limits[name] === right.limits[name])
+  );
 }

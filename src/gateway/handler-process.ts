@@ -49,6 +49,8 @@ export interface HandlerOptions {
   /** Folder for sockets of handlers without a sandbox. */
   readonly runDir: string;
   readonly endpointId: string;
+  /** Of its environment, secrets included. */
+  readonly variables: Readonly<Record<string, string>>;
   readonly services: ServiceAccess;
   readonly limits: LimitsInForce;
   readonly settings: HandlerSettings;
@@ -157,7 +159,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
 }
 
 function spawnHandler(
-  { endpointId, services, limits, settings }: HandlerOptions,
+  { endpointId, variables, services, limits, settings }: HandlerOptions,
   confinement: Confinement,
   { executable, socket }: HandlerFiles,
   token: string,
@@ -168,6 +170,7 @@ function spawnHandler(
     args: [],
     cwd: '/tmp',
     env: {
+      ...variables,
       EDGE_SOCKET: socket,
       EDGE_CONTROL_FD: String(CONTROL_FD),
       EDGE_MAX_THREADS: String(Math.min(settings.threads, limits.processes - OTHER_THREADS)),

@@ -18,6 +18,9 @@ export interface Target {
   readonly instance: InstanceRef;
 }
 
+/** The name of a header, or of a cookie. Callers without it are shared out request by request. */
+export type Sticky = { readonly header: string } | { readonly cookie: string };
+
 /** What serves an endpoint. */
 export type ServingState =
   /** Nothing should run: requests get 503. */
@@ -26,7 +29,14 @@ export type ServingState =
   | { readonly kind: 'starting' }
   /** A handler is started when a request comes, which waits for it. */
   | { readonly kind: 'asleep' }
-  | { readonly kind: 'running'; readonly targets: readonly Target[] };
+  | RunningState;
+
+export interface RunningState {
+  readonly kind: 'running';
+  readonly targets: readonly Target[];
+  /** What tells callers apart that keep their target. */
+  readonly sticky?: Sticky;
+}
 
 /** All that a front needs to know of an endpoint. */
 export interface EndpointState {

@@ -13,7 +13,7 @@ import type { Changes } from '../reconcile/changes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { Store } from '../store/database.js';
 import {
-  endpointVersions,
+  endpointChangeCounts,
   type RoutedEndpoint,
   reportCrashLoop,
   reportRecovery,
@@ -24,7 +24,8 @@ import { addRequests } from '../store/request-counters.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
-import { EndpointRunner, type EndpointRunnerHost } from './endpoint-runner.js';
+import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
+import type { Environments } from './environments.js';
 import type { Front } from './front.js';
 import {
   type HandlerProcess,
@@ -40,6 +41,7 @@ export interface SupervisorOptions {
   readonly changes: Changes;
   readonly front: Front;
   readonly artifacts: ArtifactCache;
+  readonly environments: Environments;
   readonly nodeId: string;
   /** Folder for the sockets of handlers. */
   readonly runDir: string;
@@ -81,7 +83,7 @@ export class Supervisor {
     this.#endpoints = new Reconciler<RoutedEndpoint, EndpointRunner>({
       changes,
       topic: 'endpoint',
-      readVersions: () => endpointVersions(store),
+      readVersions: () => endpointChangeCounts(store),
       readRows: (ids) => routedEndpoints(store, ids),
       apply: (changed) => this.#apply(changed),
       log,
@@ -136,19 +138,24 @@ export class Supervisor {
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
     for (const { id, after } of changes) {
       if (after) this.#run(after);
-      else void this.#endpoints.remove(id).then(() => this.#serving.delete(id));
+      else void this.#endpoints.remove(id).then(() => this.#forget(id));
     }
   }
 
+  #forget(id: string): void {
+    this.#serving.delete(id);
+    this.#options.environments.forget(id);
+  }
+
   #run(endpoint: RoutedEndpoint): void {
-    const { id, desired_artifact: artifact, version, stopped } = endpoint;
+    const { id, deployment, environment, version: revision, stopped } = endpoint;
     const { runners, isSynced } = this.#endpoints;
     const runner = runners.get(id);
-    const desired = { artifact, version, limits: this.#limitsOf(endpoint) };
+    const desired = { deployment, revision, environment, limits: this.#limitsOf(endpoint) };
     if (runner) runner.setDesired(desired);
     // The request that stopped it waits until this gateway observes, too, that nothing runs. Not for all endpoints that
     // were ever stopped when a gateway starts: a request that still waits then announces the endpoint again.
-    else if (artifact !== null || (stopped && isSynced))
+    else if (deployment !== null || (stopped && isSynced))
       runners.set(id, new EndpointRunner(this.#hostOf(id), desired));
   }
 
@@ -167,7 +174,7 @@ export class Supervisor {
     const { store, front, nodeId, limits } = this.#options;
     return {
       log: this.#options.log.child({ endpoint_id: endpointId }),
-      start: (artifact, limits) => this.#starts(() => this.#start(endpointId, artifact, limits)),
+      start: (artifact, settings) => this.#starts(() => this.#start(endpointId, artifact, settings)),
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
         const endpoint = this.#endpoints.rows.get(endpointId);
@@ -180,21 +187,26 @@ export class Supervisor {
         }),
       saveObservation: (observation) =>
         saveObservation(store, { node_id: nodeId, endpoint_id: endpointId, ...observation }),
-      saveCrashLoop: (artifact, version, error) =>
-        reportCrashLoop(store, endpointId, artifact, version, error),
-      saveRecovery: (artifact) => reportRecovery(store, endpointId, artifact),
+      saveCrashLoop: (deployment, revision, error) =>
+        reportCrashLoop(store, endpointId, deployment, revision, error),
+      saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),
       restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
     };
   }
 
-  async #start(endpointId: string, artifact: string, limits: LimitsInForce): Promise<HandlerProcess> {
-    const { artifacts, runDir, services, handlers: settings } = this.#options;
+  async #start(
+    endpointId: string,
+    artifact: string,
+    { limits, environment }: ProcessSettings,
+  ): Promise<HandlerProcess> {
+    const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);
+    const variables = await environments.of(endpointId, environment);
     const started = performance.now();
     const endpoint = this.#endpoints.rows.get(endpointId);
     const above = limitsAbove(endpoint?.limits ?? null, limits);
     // Its lines carry the id of the API call that asked for it.
-    const request_id = endpoint?.desired_by ?? undefined;
+    const request_id = endpoint?.deployment?.request_id;
     const handlerLog = this.#options.log.child({ request_id, endpoint_id: endpointId });
     if (above.length > 0)
       handlerLog.warn(
@@ -206,6 +218,7 @@ export class Supervisor {
       instanceId: this.#nextInstance++,
       runDir,
       endpointId,
+      variables,
       services,
       limits,
       settings,

@@ -35,23 +35,35 @@ export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
   requestId: string,
-  { toolchains, canBuild }: BuildCapacity,
+  capacity: BuildCapacity,
 ): Promise<RequestedBuild> {
-  const { store } = deps;
-  const endpoint = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
-  if (endpoint.code === null || endpoint.code.trim() === '') {
-    throw new AppError(
-      'endpoint_has_no_code',
-      'The endpoint has no code to compile: its source is empty. Give it the source of a handler.',
-    );
-  }
+  const endpoint = requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
   const request: BuildRequest = {
     endpointId,
     sourceKey: endpoint.source_key,
-    code: endpoint.code,
+    code: requireCode(endpoint.code),
     dependencies: endpoint.dependencies ?? {},
     requestId,
   };
+  return requestBuildOf(deps, request, capacity);
+}
+
+/** @throws AppError endpoint_has_no_code */
+export function requireCode(code: string | null): string {
+  if (code !== null && code.trim() !== '') return code;
+  throw new AppError(
+    'endpoint_has_no_code',
+    'The endpoint has no code to compile: its source is empty. Give it the source of a handler.',
+  );
+}
+
+/** Requests a build of a source, unless it was already compiled. */
+export async function requestBuildOf(
+  deps: LifecycleDependencies,
+  request: BuildRequest,
+  { toolchains, canBuild }: BuildCapacity,
+): Promise<RequestedBuild> {
+  const { store } = deps;
   const known = await knownArtifact(deps, toolchains, request.sourceKey);
   const cached = known && (await recordCachedBuild(store, request, known));
   if (cached !== undefined) return { id: cached, state: 'known', attempt: 1 };

@@ -1,50 +1,105 @@
-/** The operations start and stop: write the desired state, and wait until every gateway has reconciled it. */
-import { AppError, notFound } from '../errors.js';
+/** What should run: makes a deployment the desired state, and waits until every gateway has reconciled it. */
+import { AppError, notFound, requireFound } from '../errors.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import {
-  confirmRun,
-  observedRun,
-  type RequestedStart,
-  type RunObservation,
-  requestStart,
+  confirmDeployment,
+  type DeploymentRequest,
+  type RequestedDeployment,
+  requestDeployment,
   requestStop,
-  revertRun,
-} from '../store/endpoint-runs.js';
+  revertDeployment,
+} from '../store/deployments.js';
+import { observedRun, type RunObservation } from '../store/endpoint-runs.js';
 import { findEndpoint } from '../store/endpoints.js';
 import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
 const NOTICE_MS = 5_000;
 
+/** A deployment that runs on all gateways. */
+export interface RunningDeployment {
+  readonly id: string;
+  /** Process on the gateway that has been running longest, of the version with the greatest share. */
+  readonly pid: number;
+}
+
 /**
- * Runs the endpoint's artifact on all gateways.
+ * Runs the newest version on all gateways.
  * @param signal ends the wait; the start itself continues
- * @returns the process id on the gateway that has been running longest
  */
 export async function startEndpoint(
   deps: LifecycleDependencies,
-  id: string,
+  endpointId: string,
   requestId: string,
   signal?: AbortSignal,
-): Promise<number> {
-  const { store } = deps;
+): Promise<RunningDeployment> {
+  return runDeployment(deps, { endpointId, kind: 'start', targets: null, requestId }, signal);
+}
+
+/**
+ * Asks for a deployment, and waits until it runs on all gateways. When it does not, what ran before is desired again.
+ * @param signal ends the wait; the deployment itself continues
+ */
+export async function runDeployment(
+  deps: LifecycleDependencies,
+  request: DeploymentRequest,
+  signal?: AbortSignal,
+): Promise<RunningDeployment> {
   await requireGateways(deps);
-  const run = await requestStart(store, id, requestId);
-  if (!run) throw notFound('endpoint', id);
-  if (run.artifact === null) {
+  const deployment = await requestDeployment(deps.store, request);
+  return awaitDeployment(deps, request.endpointId, deployment, signal);
+}
+
+/** Waits until a requested deployment runs on all gateways, and settles it. */
+export async function awaitDeployment(
+  deps: LifecycleDependencies,
+  endpointId: string,
+  requested: RequestedDeployment | 'not_compiled' | undefined,
+  signal?: AbortSignal,
+): Promise<RunningDeployment> {
+  const deployment = requireFound(requested, 'endpoint', endpointId);
+  if (deployment === 'not_compiled') {
     throw new AppError('endpoint_not_compiled', 'The endpoint has no successful build; compile it first.');
   }
-  const isDone = (observation: RunObservation) => hasActedOn(observation, run);
-  const seen = await awaitGateways(deps, id, isDone, run.artifact, signal);
+  const isDone = (observation: RunObservation) => hasActedOn(observation, deployment);
+  const seen = await awaitGateways(deps, endpointId, isDone, deployment.id, signal);
   const failure = failureOf(seen);
   if (failure) {
-    await revertRun(store, id, run, failure.message);
+    await revertDeployment(deps.store, endpointId, deployment.id, failure.message);
     throw failure;
   }
-  await confirmRun(store, id, run);
-  const pid = seen?.[0]?.pid;
-  if (typeof pid !== 'number') throw new Error(`endpoint ${id} is observed as running without a process`);
-  return pid;
+  await confirmDeployment(deps.store, endpointId, deployment.id);
+  const pid = seen?.[0]?.serving[0]?.pid ?? seen?.[0]?.pid;
+  if (typeof pid !== 'number')
+    throw new Error(`endpoint ${endpointId} is observed as running without a process`);
+  return { id: deployment.id, pid };
+}
+
+/**
+ * Settles a deployment that nobody may be waiting for any more, if gateways have made their attempt, or have had the
+ * time for it.
+ * @param ageMs since it was asked for
+ * @returns whether it is settled
+ */
+export async function settleDeployment(
+  { store, config }: LifecycleDependencies,
+  endpointId: string,
+  deployment: RequestedDeployment,
+  ageMs: number,
+): Promise<boolean> {
+  const run = await observedRun(store, endpointId);
+  if (!run) return false;
+  const seen = run.observations.filter((observation) => observation !== undefined);
+  const haveActed =
+    seen.length === run.observations.length &&
+    seen.length > 0 &&
+    seen.every((observation) => hasActedOn(observation, deployment));
+  const isOver = ageMs > timeoutOf(config) + NOTICE_MS;
+  if (!haveActed && !isOver) return false;
+  const failure = failureOf(haveActed ? seen : undefined);
+  if (failure) await revertDeployment(store, endpointId, deployment.id, failure.message);
+  else await confirmDeployment(store, endpointId, deployment.id);
+  return true;
 }
 
 function failureOf(seen: readonly RunObservation[] | undefined): AppError | undefined {
@@ -64,14 +119,18 @@ function failureOf(seen: readonly RunObservation[] | undefined): AppError | unde
 }
 
 /** Stops the endpoint on all gateways. */
-export async function stopEndpoint(deps: LifecycleDependencies, id: string): Promise<void> {
+export async function stopEndpoint(
+  deps: LifecycleDependencies,
+  id: string,
+  requestId: string,
+): Promise<void> {
   const { store } = deps;
-  const version = await requestStop(store, id);
-  if (version === undefined) {
+  const revision = await requestStop(store, id, requestId);
+  if (revision === undefined) {
     if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');
   }
-  const seen = await awaitGateways(deps, id, (observation) => observation.version >= version, null);
+  const seen = await awaitGateways(deps, id, (observation) => observation.revision >= revision, null);
   if (!seen)
     throw new AppError(
       'wait_timeout',
@@ -79,11 +138,8 @@ export async function stopEndpoint(deps: LifecycleDependencies, id: string): Pro
     );
 }
 
-function hasActedOn(observation: RunObservation, { version, artifact }: RequestedStart): boolean {
-  if (observation.version < version) return false;
-  return (
-    observation.state === 'failed' || (observation.state === 'running' && observation.artifact === artifact)
-  );
+function hasActedOn({ revision, state }: RunObservation, deployment: RequestedDeployment): boolean {
+  return revision >= deployment.revision && state !== 'stopped';
 }
 
 /** @throws AppError no_gateway when none is alive */
@@ -100,10 +156,15 @@ function noGateway(): AppError {
   );
 }
 
+/** Requests in flight are waited for before a handler is ended. */
+function timeoutOf(config: LifecycleDependencies['config']): number {
+  return config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
+}
+
 /**
  * Waits until all live gateways have observed the desired state; undefined after the timeout.
- * @param wanted the desired artifact, null when none should run
- * @throws AppError when, meanwhile, the endpoint is deleted or the desired artifact of a start is replaced
+ * @param wanted the desired deployment, null when nothing should run
+ * @throws AppError when, meanwhile, the endpoint is deleted or another deployment is desired
  */
 function awaitGateways(
   { changes, store, config }: LifecycleDependencies,
@@ -112,21 +173,19 @@ function awaitGateways(
   wanted: string | null,
   signal?: AbortSignal,
 ): Promise<readonly RunObservation[] | undefined> {
-  // Requests in flight are waited for before a handler is ended.
-  const timeoutMs = config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
   let isRepeatedRead = false;
   const read = async () => {
     const run = await observedRun(store, endpointId);
     if (!run) throw notFound('endpoint', endpointId);
-    const { observations, desired_artifact } = run;
-    if (observations.every((observation) => observation !== undefined && isDone(observation))) {
-      return observations as RunObservation[];
-    }
-    if (wanted !== null && desired_artifact !== wanted) {
+    const { observations, deployment_id } = run;
+    if (wanted !== null && deployment_id !== wanted) {
       throw new AppError(
         'start_overtaken',
         'The endpoint was stopped, or something else was started, before it ran.',
       );
+    }
+    if (observations.every((observation) => observation !== undefined && isDone(observation))) {
+      return observations as RunObservation[];
     }
     // A gateway that joined after a stop, or missed the start before it, has nothing to report as stopped until the row
     // is announced again.
@@ -134,5 +193,5 @@ function awaitGateways(
     isRepeatedRead = true;
     return undefined;
   };
-  return changes.waitFor('observation', endpointId, timeoutMs, read, signal);
+  return changes.waitFor('observation', endpointId, timeoutOf(config), read, signal);
 }

@@ -7,6 +7,7 @@ import { handlerSocket, runDirectory, serviceFolder, tokenFolder } from '../boot
 import { startProcess } from '../bootstrap/start-process.js';
 import { type Config, searchPath, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
+import { Environments } from '../gateway/environments.js';
 import { Front } from '../gateway/front.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
 import type { FrontSettings } from '../gateway/messages.js';
@@ -98,6 +99,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     changes,
     front,
     artifacts,
+    environments: new Environments(store, (encrypted) => secrets.open(encrypted)),
     nodeId: node.id,
     runDir,
     services: {

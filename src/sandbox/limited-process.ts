@@ -62,12 +62,12 @@ export interface LimitedProcess {
 }
 
 // The shell sets the limits and replaces itself by the program, so there is no additional process. Shells use
-// different options for the number of processes.
+// different options for the number of processes. The name of the variable is none that an author can set.
 const LIMIT_SCRIPT = `
   umask 022
-  [ -n "$BASH_VERSION" ] && processes=-u || processes=-p
+  [ -n "$BASH_VERSION" ] && EDGE_OPTION=-u || EDGE_OPTION=-p
   ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && ulimit -t "$4" &&
-    { [ "$5" = unlimited ] || ulimit $processes "$5"; } && shift 5 && exec "$@"`;
+    { [ "$5" = unlimited ] || ulimit $EDGE_OPTION "$5"; } && shift 5 && exec "$@"`;
 const FILE_BLOCK_BYTES = 512;
 
 /**

@@ -1,6 +1,7 @@
 /** The table `artifacts`: the executable for each source and toolchain. */
 import type { Diagnostic } from '../model/diagnostic.js';
 import { type Store, transaction } from './database.js';
+import { PINNED_ARTIFACTS } from './versions.js';
 
 /** A row. */
 export interface Artifact {
@@ -45,13 +46,11 @@ export async function saveArtifact(
 
 const IS_UNUSED = `max(created_at) < clock_timestamp() - ? * interval '1 millisecond'
         AND NOT EXISTS (SELECT FROM builds WHERE builds.artifact = artifacts.digest)
-        AND NOT EXISTS (SELECT FROM endpoints
-                         WHERE artifacts.digest
-                            IN (endpoints.artifact, endpoints.desired_artifact, endpoints.confirmed_artifact))`;
+        AND artifacts.digest NOT IN (${PINNED_ARTIFACTS})`;
 
 /**
- * Artifacts that were last recorded longer ago than this, that no stored build produced, and that no endpoint runs, ran
- * or would run.
+ * Artifacts that were last recorded longer ago than this, that no stored build produced, and that no endpoint runs or
+ * may soon run again.
  */
 export async function unusedArtifacts(store: Store, olderThanMs: number): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { digest: string }[] }>(

@@ -5,6 +5,7 @@ import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
+import { addVersions } from './versions.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -39,12 +40,16 @@ export interface Build {
   readonly finished_at: Date | null;
 }
 
-/** A source to compile, and its endpoint. */
-export interface BuildRequest {
-  readonly endpointId: string;
+/** A source to compile. */
+export interface CompilableSource {
   readonly sourceKey: string;
   readonly code: string;
   readonly dependencies: Dependencies;
+}
+
+export interface BuildRequest extends CompilableSource {
+  /** The endpoint whose draft it is; null when the outcome is written to none. */
+  readonly endpointId: string | null;
   readonly requestId: string;
 }
 
@@ -72,7 +77,8 @@ export interface BuildAttempt {
 }
 
 /**
- * Joins the build in progress for the same source, or creates a new one, and makes it the latest of the endpoint.
+ * Joins the build in progress for the same source, or creates a new one, and makes it the latest of the endpoint whose
+ * draft it is.
  * @returns the build, and whether it is new and has to be put on the queue
  */
 export async function requestBuild(
@@ -108,11 +114,22 @@ export async function recordCachedBuild(
   request: BuildRequest,
   known: Artifact,
 ): Promise<string | undefined> {
-  const { status, last_error, artifact, artifact_source_key } = compiledEndpoint(
-    known.digest,
-    request.sourceKey,
-  );
-  const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
+  const { endpointId, ...source } = request;
+  return transaction(store, async (tx) => {
+    const id = await insertCachedBuild(tx, request, known);
+    if (id !== undefined && endpointId !== null)
+      await addVersions(tx, [endpointId], { ...source, artifact: known.digest });
+    return id;
+  });
+}
+
+/** Makes it the latest build of the endpoint, too. */
+async function insertCachedBuild(
+  tx: Store,
+  request: BuildRequest,
+  known: Artifact,
+): Promise<string | undefined> {
+  const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
     `WITH known AS (
        SELECT digest FROM artifacts WHERE source_key = ? AND toolchain = ? AND digest = ? FOR KEY SHARE),
      build AS (
@@ -121,14 +138,14 @@ export async function recordCachedBuild(
        SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
          FROM known RETURNING id),
      latest AS (
-       UPDATE endpoints SET build_id = build.id, status = ?, last_error = ?, artifact = ?, artifact_source_key = ?
+       UPDATE endpoints SET build_id = build.id, status = 'compiled', last_error = NULL
          FROM build WHERE endpoints.id = ?)
      SELECT id FROM build`,
     [
       ...[known.source_key, known.toolchain, known.digest],
       ...[request.sourceKey, request.code, JSON.stringify(request.dependencies)],
       ...[request.requestId, JSON.stringify(known.diagnostics)],
-      ...[status, last_error, artifact, artifact_source_key, request.endpointId],
+      request.endpointId,
     ] as never[],
   );
   return rows[0]?.id;
@@ -186,14 +203,22 @@ export async function finishBuild(
           ? { artifact: result.artifact, cached: result.cached }
           : { error_code: result.errorCode, error: result.error }),
       })
-      .returning<{ source_key: string }[]>('source_key');
+      .returning<Pick<Build, 'source_key' | 'code' | 'dependencies'>[]>([
+        'source_key',
+        'code',
+        'dependencies',
+      ]);
     if (!build) return false;
     // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
-    const outcome = outcomeForEndpoints(result, build.source_key);
-    if (outcome) {
-      // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
-      const locked = tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().select('id');
+    const outcome = outcomeForEndpoints(result);
+    // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
+    const locked = outcome ? await lockEndpointsOfBuild(tx, id) : [];
+    if (outcome && locked.length > 0) {
       await tx.knex('endpoints').whereIn('id', locked).update(outcome);
+      if (result.state === 'succeeded') {
+        const { source_key: sourceKey, code, dependencies } = build;
+        await addVersions(tx, locked, { sourceKey, code, dependencies, artifact: result.artifact });
+      }
     }
     tx.announce('build', id);
     return true;
@@ -249,13 +274,13 @@ export async function pruneBuilds(store: Store, olderThanMs: number): Promise<nu
     .delete();
 }
 
-/** A failure of the service says nothing about an endpoint: its status stays. */
-function outcomeForEndpoints(result: BuildResult, sourceKey: string) {
-  if (result.state === 'succeeded') return compiledEndpoint(result.artifact, sourceKey);
-  const isTheHandlers = result.errorCode === 'compile_failed' || result.errorCode === 'compile_timeout';
-  return isTheHandlers ? { status: 'error', last_error: result.error } : undefined;
+async function lockEndpointsOfBuild(tx: Store, id: string): Promise<string[]> {
+  return tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().pluck('id');
 }
 
-function compiledEndpoint(artifact: string, sourceKey: string) {
-  return { status: 'compiled', last_error: null, artifact, artifact_source_key: sourceKey };
+/** A failure of the service says nothing about an endpoint: its status stays. */
+function outcomeForEndpoints(result: BuildResult) {
+  if (result.state === 'succeeded') return { status: 'compiled', last_error: null };
+  const isTheHandlers = result.errorCode === 'compile_failed' || result.errorCode === 'compile_timeout';
+  return isTheHandlers ? { status: 'error', last_error: result.error } : undefined;
 }

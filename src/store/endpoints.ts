@@ -7,9 +7,23 @@ import type { EndpointMethod } from '../model/endpoint-method.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
 import { sourceKey } from '../model/source-key.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
+import type { ServingKind } from './deployments.js';
+import type { StickyBy } from './endpoint-runs.js';
 import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
+import type { ServingVersion } from './observations.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
+
+/** A deployment as an endpoint shows it. */
+export interface DeploymentInForce {
+  readonly id: string;
+  readonly kind: ServingKind;
+  readonly targets: readonly { readonly version: number; readonly percent: number }[];
+  readonly sticky: StickyBy | null;
+  readonly message: string | null;
+  /** ISO 8601. */
+  readonly created_at: string;
+}
 
 export type EndpointStatus = 'created' | 'compiled' | 'running' | 'stopped' | 'error';
 
@@ -37,10 +51,14 @@ export interface Endpoint {
   readonly build_id: string | null;
   readonly artifact: string | null;
   readonly artifact_source_key: string | null;
+  /** The newest version, which `artifact` was made of; null before the first compile. */
+  readonly latest_version: number | null;
   readonly created_at: Date;
   readonly updated_at: Date;
-  /** The processes that serve it on live gateways, the longest-lived gateway first. */
-  readonly running_pids: readonly (number | null)[];
+  /** The processes that serve it on each live gateway, the longest-lived gateway and the greatest share first. */
+  readonly serving: readonly (readonly ServingVersion[])[];
+  /** The last one that ran everywhere; null when nothing should run. */
+  readonly deployment: DeploymentInForce | null;
 }
 
 /** The columns that a user sets. */
@@ -53,6 +71,7 @@ const DERIVED_COLUMNS = ['route', 'route_key', 'source_key'] as const;
 /** Columns that the database sets. */
 const GENERATED_COLUMNS = [
   ...(['id', 'status', 'last_error', 'build_id', 'artifact', 'artifact_source_key'] as const),
+  ...(['latest_version'] as const),
   ...(['created_at', 'updated_at'] as const),
 ] as const;
 
@@ -73,25 +92,30 @@ export interface EndpointFilter {
   readonly enabled?: boolean;
 }
 
-const RUNNING_PIDS = `ARRAY(
-  SELECT observations.pid FROM observations JOIN nodes ON nodes.id = observations.node_id
+/** Columns that are read from other tables. */
+const SERVING = `(
+  SELECT coalesce(jsonb_agg(observations.serving ORDER BY nodes.started_at, nodes.id), '[]')
+    FROM observations JOIN nodes ON nodes.id = observations.node_id
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
-     AND ${IS_LIVE_NODE}
-   ORDER BY nodes.started_at, nodes.id) AS running_pids`;
+     AND ${IS_LIVE_NODE}) AS serving`;
+const DEPLOYMENT = `(
+  SELECT jsonb_build_object('id', deployments.id, 'kind', kind, 'targets', targets, 'sticky', sticky,
+                            'message', message, 'created_at', created_at)
+    FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
 export async function listEndpoints(store: Store, filter: EndpointFilter = {}): Promise<Endpoint[]> {
   return store
     .knex('endpoints')
     .where(filter)
     .orderBy(['created_at', 'id'])
-    .select<Endpoint[]>('endpoints.*', store.knex.raw(RUNNING_PIDS));
+    .select<Endpoint[]>('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
 }
 
 export async function findEndpoint(store: Store, id: string): Promise<Endpoint | undefined> {
   return store
     .knex('endpoints')
     .where({ id })
-    .first<Endpoint | undefined>('endpoints.*', store.knex.raw(RUNNING_PIDS));
+    .first<Endpoint | undefined>('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
 }
 
 /** @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input */
@@ -104,7 +128,7 @@ export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promi
     const row = { ...endpoint, ...routes, source_key };
     const generated = await insertEndpoint(tx, row);
     tx.announce('endpoint', generated.id);
-    return { ...row, ...generated, running_pids: [] };
+    return { ...row, ...generated, serving: [], deployment: null };
   };
   return namingRouteOwner(store, { claims: () => claims }, () =>
     // Without a collection there is nothing to lock, so one statement suffices.
@@ -178,7 +202,7 @@ async function lockEndpoint(
       .first<Endpoint | undefined>('endpoints.*');
     if (!locked) return undefined;
     // Moved to another collection before it was locked: retry.
-    if (locked.collection_id === seen.collection_id) return { ...locked, running_pids: [] };
+    if (locked.collection_id === seen.collection_id) return { ...locked, serving: [], deployment: null };
   }
 }
 

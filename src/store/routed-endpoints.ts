@@ -28,7 +28,7 @@ export async function lockEndpointsOfCollection(tx: Store, id: string): Promise<
   return tx.knex('endpoints').where({ collection_id: id }).orderBy('id').forUpdate().pluck<string[]>('id');
 }
 
-/** Increments the versions of endpoints whose routing has changed with their domain or collection. */
+/** Increments the revisions of endpoints whose routing has changed with their domain or collection. */
 export async function touchEndpoints(tx: Store, ids: readonly string[]): Promise<void> {
   await tx
     .knex('endpoints')

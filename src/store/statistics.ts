@@ -13,7 +13,7 @@ export async function readStatistics(store: Store): Promise<Statistics> {
     `SELECT
        (SELECT count(*) FROM endpoints) AS endpoints_total,
        (SELECT count(*) FROM endpoints
-         WHERE desired_artifact IS NOT NULL AND EXISTS (
+         WHERE desired_deployment_id IS NOT NULL AND EXISTS (
            SELECT FROM observations JOIN nodes ON nodes.id = observations.node_id
             WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
               AND ${IS_LIVE_NODE})) AS endpoints_running,

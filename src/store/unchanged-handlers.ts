@@ -22,9 +22,13 @@ export async function unchangedHandlers(store: Store, importId: string): Promise
   const { rows } = await store.knex.raw<{ rows: UnchangedHandler[] }>(
     `SELECT endpoints.id AS "endpointId", endpoints.artifact, build_id AS "buildId"
        FROM endpoints
-      WHERE id IN (SELECT endpoint_id FROM import_handlers WHERE import_id = ? AND state = 'queued')
+      WHERE endpoints.id IN (SELECT endpoint_id FROM import_handlers WHERE import_id = ? AND state = 'queued')
         AND status = 'running' AND artifact_source_key = source_key
-        AND desired_artifact = artifact AND confirmed_artifact = artifact
+        AND confirmed_deployment_id = desired_deployment_id
+        AND EXISTS (
+          SELECT FROM deployments
+           WHERE deployments.id = desired_deployment_id AND jsonb_array_length(targets) = 1
+             AND targets->0->>'artifact' = endpoints.artifact)
         AND EXISTS (
           SELECT 1 FROM artifacts JOIN nodes ON kind = 'worker' AND ${IS_LIVE_NODE} AND info->>'toolchain' = toolchain
            WHERE artifacts.source_key = endpoints.source_key AND artifacts.digest = endpoints.artifact)
@@ -32,8 +36,7 @@ export async function unchangedHandlers(store: Store, importId: string): Promise
         AND NOT EXISTS (
           SELECT 1 FROM nodes LEFT JOIN observations ON node_id = nodes.id AND endpoint_id = endpoints.id
            WHERE kind = 'gateway' AND ${IS_LIVE_NODE}
-             AND (state = 'running' AND observations.artifact = endpoints.artifact
-                  AND observations.version >= endpoints.version) IS NOT TRUE)`,
+             AND (state = 'running' AND observations.version >= endpoints.version) IS NOT TRUE)`,
     [importId],
   );
   return rows;

@@ -44,6 +44,10 @@ const FINE: Readonly<Record<string, unknown>> = {
   service_type: 'redis',
   config: { host: 'h' },
   pool_id: 'p',
+  message: 'm',
+  percent: 50,
+  version: 1,
+  targets: [{ version: 1, percent: 100 }],
 };
 
 describe('arbitrary input', () => {
@@ -81,7 +85,8 @@ describe('arbitrary input', () => {
       await fc.assert(
         fc.asyncProperty(wrong, async (fields) => {
           const { status } = await api.send(route.method, path, { body: { ...fine, ...fields } });
-          expect(status).to.be.below(500);
+          // There is no gateway that could deploy.
+          if (status !== 503) expect(status).to.be.below(500);
         }),
         { numRuns: 100 },
       );

@@ -257,22 +257,22 @@ describe('endpoints', () => {
       });
     });
 
-    it('the version for gateways only when the change affects them', async () => {
+    it('the revision for gateways only when the change affects them', async () => {
       const { id } = await create();
-      const versionAfter = async (changes: object) => {
+      const revisionAfter = async (changes: object) => {
         expectData(await api.put(`/api/endpoints/${id}`, changes));
         return (await rowOf(id)).version;
       };
-      expect(await versionAfter({ name: 'B', code: 'c', description: 'd' })).to.equal(1);
-      expect(await versionAfter({ enabled: false })).to.equal(2);
-      expect(await versionAfter({ enabled: false })).to.equal(2);
-      expect(await versionAfter({ path: '/versioned' })).to.equal(3);
-      expect(await versionAfter({ method: 'POST' })).to.equal(4);
-      expect(await versionAfter({ domain: 'shop.example' })).to.equal(5);
-      expect(await versionAfter({ collection_id: collectionId })).to.equal(6);
-      expect(await versionAfter({ limits: { processes: 20, open_files: 50 } })).to.equal(7);
-      expect(await versionAfter({ limits: { open_files: 50, processes: 20 } })).to.equal(7);
-      expect(await versionAfter({ limits: null })).to.equal(8);
+      expect(await revisionAfter({ name: 'B', code: 'c', description: 'd' })).to.equal(1);
+      expect(await revisionAfter({ enabled: false })).to.equal(2);
+      expect(await revisionAfter({ enabled: false })).to.equal(2);
+      expect(await revisionAfter({ path: '/versioned' })).to.equal(3);
+      expect(await revisionAfter({ method: 'POST' })).to.equal(4);
+      expect(await revisionAfter({ domain: 'shop.example' })).to.equal(5);
+      expect(await revisionAfter({ collection_id: collectionId })).to.equal(6);
+      expect(await revisionAfter({ limits: { processes: 20, open_files: 50 } })).to.equal(7);
+      expect(await revisionAfter({ limits: { open_files: 50, processes: 20 } })).to.equal(7);
+      expect(await revisionAfter({ limits: null })).to.equal(8);
     });
 
     it('not members that the service sets', async () => {
@@ -306,7 +306,10 @@ describe('endpoints', () => {
         heartbeat_at: knex.raw('now() - make_interval(secs => ?)', [ageSeconds]),
       });
     const observe = (nodeId: string, state: string, pid: number | null) =>
-      knex('observations').insert({ node_id: nodeId, endpoint_id: id, state, pid, version: 1 });
+      knex('observations').insert({
+        ...{ node_id: nodeId, endpoint_id: id, state, version: 1 },
+        serving: JSON.stringify(pid === null ? [] : [{ version: pid, pid }]),
+      });
     const [dead, failing, first, second] = [1, 2, 3, 4].map((digit) => NO_ID.replace(/0$/, String(digit)));
     if (!dead || !failing || !first || !second) throw new Error('four ids');
     await addNode(dead, 3600);
@@ -320,7 +323,7 @@ describe('endpoints', () => {
     await observe(second, 'running', 44);
     expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({ running: true, pid: 33 });
     const [listed] = expectData<Endpoint[]>(await api.get('/api/endpoints')).filter((one) => one.id === id);
-    expect(listed).to.include({ running: true, pid: 33 });
+    expect(listed).to.include({ running: true, pid: 33, running_version: 33 });
     await knex('nodes').delete();
   });
 

@@ -37,30 +37,41 @@ describe('start and stop with several gateways', () => {
       code: 'x',
     });
     const { id } = expectData<{ id: string }>(answer, 201);
-    await api.store.knex('endpoints').where({ id }).update({ artifact, status: 'compiled' });
+    await api.store
+      .knex('endpoints')
+      .where({ id })
+      .update({ artifact, latest_version: 1, status: 'compiled' });
     return id;
   };
   const row = async (id: string) =>
-    (await api.store.knex('endpoints').where({ id }).first()) as {
-      desired_artifact: string | null;
-      version: number;
+    (await api.store
+      .knex('endpoints')
+      .leftJoin('deployments', 'deployments.id', 'desired_deployment_id')
+      .where({ 'endpoints.id': id })
+      .first(
+        'status',
+        'last_error',
+        'endpoints.version as revision',
+        api.store.knex.raw("targets->0->>'artifact' AS desired"),
+      )) as {
+      desired: string | null;
+      revision: number;
       status: string;
       last_error: string | null;
     };
-  /** Waits until it should run (or not), and returns the version to observe. */
+  /** Waits until it should run (or not), and returns the revision to observe. */
   const desired = (id: string, artifact: string | null) =>
     eventually(async () => {
-      const { desired_artifact, version } = await row(id);
-      expect(desired_artifact).to.equal(artifact);
-      return version;
+      const { desired, revision } = await row(id);
+      expect(desired).to.equal(artifact);
+      return revision;
     });
-  const observe = (node_id: string, endpoint_id: string, seen: Partial<Observation> & { version: number }) =>
+  const observe = (node_id: string, endpoint_id: string, seen: Partial<Observation> & { revision: number }) =>
     saveObservation(api.store, {
       node_id,
       endpoint_id,
       state: 'running',
-      artifact: 'a',
-      pid: 42,
+      serving: [{ version: 1, pid: 42 }],
       error: null,
       ...seen,
     });
@@ -71,9 +82,9 @@ describe('start and stop with several gateways', () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const answer = start(id);
-    const version = await desired(id, 'a');
-    await observe(second, id, { version, pid: 2 });
-    await observe(first, id, { version, pid: 1 });
+    const revision = await desired(id, 'a');
+    await observe(second, id, { revision, serving: [{ version: 1, pid: 2 }] });
+    await observe(first, id, { revision, serving: [{ version: 1, pid: 1 }] });
     expect(expectData(await answer)).to.deep.equal({ status: 'running', pid: 1 });
     expect((await row(id)).status).to.equal('running');
   });
@@ -81,17 +92,16 @@ describe('start and stop with several gateways', () => {
   it('ignores earlier observations', async () => {
     const node = await join();
     const id = await create();
-    const { version: before } = await row(id);
+    const { revision: before } = await row(id);
     await observe(node, id, {
-      version: before,
+      revision: before,
       state: 'failed',
       error: 'an old failure',
-      artifact: 'old',
-      pid: null,
+      serving: [],
     });
     const answer = start(id);
-    const version = await desired(id, 'a');
-    await observe(node, id, { version, pid: 3 });
+    const revision = await desired(id, 'a');
+    await observe(node, id, { revision, serving: [{ version: 1, pid: 3 }] });
     expect(expectData(await answer)).to.deep.equal({ status: 'running', pid: 3 });
   });
 
@@ -99,24 +109,23 @@ describe('start and stop with several gateways', () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const running = start(id);
-    const version = await desired(id, 'a');
-    for (const node of [first, second]) await observe(node, id, { version });
+    const revision = await desired(id, 'a');
+    for (const node of [first, second]) await observe(node, id, { revision });
     expectData(await running);
 
-    await api.store.knex('endpoints').where({ id }).update({ artifact: 'b' });
+    await api.store.knex('endpoints').where({ id }).update({ artifact: 'b', latest_version: 2 });
     const answer = start(id);
     const next = await desired(id, 'b');
-    await observe(first, id, { version: next, artifact: 'b' });
+    await observe(first, id, { revision: next, serving: [{ version: 2, pid: 43 }] });
     await observe(second, id, {
-      version: next,
-      artifact: 'b',
+      revision: next,
       state: 'failed',
-      pid: null,
+      serving: [],
       error: 'no such file',
     });
     expectFailure(await answer, 'handler_start_failed', /no such file/);
     const last_error = 'On the machine h: no such file';
-    expect(await row(id)).to.include({ desired_artifact: 'a', status: 'error', last_error });
+    expect(await row(id)).to.include({ desired: 'a', status: 'error', last_error });
   });
 
   it('fails when the last gateway exits while it waits', async () => {
@@ -126,20 +135,20 @@ describe('start and stop with several gateways', () => {
     await desired(id, 'a');
     await removeNode(api.store, node);
     expectFailure(await answer, 'no_gateway');
-    expect(await row(id)).to.include({ desired_artifact: null, status: 'error' });
+    expect(await row(id)).to.include({ desired: null, status: 'error' });
   });
 
   it('stops when all gateways have stopped it, or have left', async () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const starting = start(id);
-    const version = await desired(id, 'a');
-    for (const node of [first, second]) await observe(node, id, { version });
+    const revision = await desired(id, 'a');
+    for (const node of [first, second]) await observe(node, id, { revision });
     expectData(await starting);
 
     const answer = stop(id);
     const next = await desired(id, null);
-    await observe(first, id, { version: next, state: 'stopped', artifact: null, pid: null });
+    await observe(first, id, { revision: next, state: 'stopped', serving: [] });
     await removeNode(api.store, second);
     expect(expectData(await answer)).to.deep.equal({ status: 'stopped' });
     expectFailure(await stop(id), 'endpoint_not_running');

@@ -117,9 +117,15 @@ describe('health and statistics', () => {
       { ...node, id: second, heartbeat_at: heartbeat_at(0) },
       { ...node, id: dead, heartbeat_at: heartbeat_at(3600) },
     ]);
-    await knex('endpoints')
-      .whereIn('id', [running, failing, onDead].map(String))
-      .update({ desired_artifact: 'x' });
+    for (const id of [running, failing, onDead]) {
+      const [deployment] = await knex('deployments')
+        .insert({
+          ...{ endpoint_id: id, kind: 'start', targets: '[]', request_id: 'r' },
+          ...{ outcome: 'succeeded', revision: 1 },
+        })
+        .returning<{ id: string }[]>('id');
+      await knex('endpoints').where({ id }).update({ desired_deployment_id: deployment?.id });
+    }
     await knex('observations').insert([
       { node_id: live, endpoint_id: running, state: 'running', version: 1 },
       { node_id: second, endpoint_id: running, state: 'running', version: 1 },

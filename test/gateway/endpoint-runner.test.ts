@@ -25,6 +25,28 @@ const LIMITS: LimitsInForce = {
   concurrent_requests: 10,
 };
 
+/** All requests to the version of one artifact; null: nothing. */
+function desired(artifact: string | null, revision: number, limits = LIMITS): DesiredState {
+  return artifact === null
+    ? { deployment: null, limits, environment: null, revision }
+    : shared({ [artifact]: 100 }, revision, limits);
+}
+
+/** Percentages by artifact. The version of `a` is 1, that of `b` 2, and so on. */
+function shared(
+  percentages: Readonly<Record<string, number>>,
+  revision: number,
+  limits = LIMITS,
+): DesiredState {
+  const targets = Object.entries(percentages).map(([artifact, percent]) => ({
+    version: artifact.charCodeAt(0) - 96,
+    percent,
+    artifact,
+  }));
+  const deployment = { id: JSON.stringify(targets), targets, sticky: null, request_id: 'r' };
+  return { deployment, limits, environment: null, revision };
+}
+
 describe('endpoint runner', () => {
   let notes: string[];
   let started: FakeProcess[];
@@ -75,17 +97,21 @@ describe('endpoint runner', () => {
     route: async (serving) => {
       await routing;
       const targets = serving.kind === 'running' ? serving.targets : [];
-      notes.push(['route', serving.kind, ...targets.map(({ instance }) => instance.id)].join(' '));
+      const shares = targets.map(({ weight, instance }) =>
+        weight === 100 ? instance.id : `${instance.id}:${weight}`,
+      );
+      notes.push(['route', serving.kind, ...shares].join(' '));
     },
     drained: async (process) => {
       notes.push(`drained ${process.instance.id}`);
     },
-    saveObservation: async ({ state, pid }) => {
+    saveObservation: async ({ state, serving }) => {
       if (state === 'failed') await savingFailure;
-      notes.push(`observe ${state} ${pid}`);
+      const pids = serving.map(({ pid }) => pid);
+      notes.push(`observe ${state} ${state === 'running' ? pids : null}`);
     },
-    saveCrashLoop: async (artifact, version, error) => {
-      notes.push(`crash loop of ${artifact}, version ${version}: ${error}`);
+    saveCrashLoop: async ({ targets }, revision, error) => {
+      notes.push(`crash loop of ${targets.map(({ artifact }) => artifact)}, revision ${revision}: ${error}`);
     },
     saveRecovery: async () => {
       notes.push('recovered');
@@ -123,7 +149,7 @@ describe('endpoint runner', () => {
   /** Causes a crash loop whose observation is not saved yet. */
   const crashFiveTimes = async () => {
     const [repair, saved] = [crashHandlers(), blockFailures()];
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     while (started.length < 5) await pass(0.1);
     return { runner, repair, saved };
   };
@@ -140,38 +166,37 @@ describe('endpoint runner', () => {
   };
 
   it('starts, swaps without a gap, and stops', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     expect(notes.splice(0)).to.deep.equal(['route starting', 'route running 1', 'observe running 1001']);
-    runner.setDesired({ artifact: 'b', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('b', 2));
     await settle();
     expectSwap(1, 2);
-    runner.setDesired({ artifact: null, limits: LIMITS, version: 3 });
+    runner.setDesired(desired(null, 3));
     await settle();
     expect(notes).to.deep.equal(['route none', 'drained 2', 'stop 2', 'observe stopped null']);
   });
 
-  it('observes a newer version of what already runs without touching it', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+  it('observes a newer revision of what already runs without touching it', async () => {
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
-    runner.setDesired({ artifact: 'a', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('a', 2));
     await settle();
     expect(notes).to.deep.equal(['observe running 1001']);
     expect(started).to.have.length(1);
   });
 
   it('applies the latest of several desired states', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
-    for (const [at, artifact] of ['b', 'c', 'd'].entries())
-      runner.setDesired({ artifact, limits: LIMITS, version: at + 2 });
+    const runner = run(desired('a', 1));
+    for (const [at, artifact] of ['b', 'c', 'd'].entries()) runner.setDesired(desired(artifact, at + 2));
     await settle();
     expect(started.map(({ artifact }) => artifact)).to.deep.equal(['a', 'd']);
     expect(notes.at(-1)).to.be.oneOf(['observe running 1002', 'stop 1']);
   });
 
   it('restarts at once after a first crash', async () => {
-    run({ artifact: 'a', limits: LIMITS, version: 1 });
+    run(desired('a', 1));
     await settle();
     notes = [];
     started[0]?.crash();
@@ -187,11 +212,11 @@ describe('endpoint runner', () => {
 
   it('reports a crash loop once, retries with backoff, and reports the recovery', async () => {
     const repair = crashHandlers();
-    run({ artifact: 'a', limits: LIMITS, version: 1 });
+    run(desired('a', 1));
     await pass(5);
     const loops = notes.filter((note) => note.startsWith('crash loop'));
     expect(loops).to.deep.equal([
-      'crash loop of a, version 1: The handler crashed: it ended with exit code 1.\nIts last output:\nlast line',
+      'crash loop of a, revision 1: The handler crashed: it ended with exit code 1.\nIts last output:\nlast line',
     ]);
     expect(started.length).to.be.within(5, 10);
     await pass(60);
@@ -210,7 +235,7 @@ describe('endpoint runner', () => {
       reached = resolve;
     });
     onStart = (process) => queueMicrotask(() => process.crash());
-    run({ artifact: 'a', limits: LIMITS, version: 1 });
+    run(desired('a', 1));
     await settle();
     reached();
     await pass(65);
@@ -240,7 +265,7 @@ describe('endpoint runner', () => {
     await settle();
     expect(started).to.have.length(6);
     expect(notes.filter(isObservation)).to.deep.equal(['observe failed null']);
-    expect(notes.at(-1)).to.match(/^crash loop of a, version 1: /);
+    expect(notes.at(-1)).to.match(/^crash loop of a, revision 1: /);
   });
 
   it('does not observe a new desired state as failed because of an earlier crash loop', async () => {
@@ -255,10 +280,10 @@ describe('endpoint runner', () => {
         });
       });
     };
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     while (started.length < 5) await pass(0.1);
     onStart = () => undefined;
-    runner.setDesired({ artifact: 'b', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('b', 2));
     await settle();
     routing = Promise.resolve();
     reached();
@@ -267,12 +292,12 @@ describe('endpoint runner', () => {
   });
 
   it('does not report recovery while an outdated process keeps serving', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     onStart = () => {
       throw new Error('not with so little memory');
     };
-    runner.setDesired({ artifact: 'a', limits: { ...LIMITS, memory_mb: 16 }, version: 2 });
+    runner.setDesired(desired('a', 2, { ...LIMITS, memory_mb: 16 }));
     await pass(15);
     expect(notes.filter((note) => note.startsWith('crash loop'))).to.have.length(1);
     expect(notes).not.to.include('recovered');
@@ -281,7 +306,7 @@ describe('endpoint runner', () => {
   it('does not report a crash loop for a new desired state', async () => {
     const { runner, repair, saved } = await crashFiveTimes();
     repair();
-    runner.setDesired({ artifact: 'b', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('b', 2));
     await settle();
     saved();
     await settle();
@@ -290,7 +315,7 @@ describe('endpoint runner', () => {
   });
 
   it('replaces a process once when several requests exceed their deadlines', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
     for (let i = 0; i < 3; i++) runner.replace(1);
@@ -302,31 +327,40 @@ describe('endpoint runner', () => {
   });
 
   it('replaces the process only when limits of the process change', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
     const fewer = { ...LIMITS, concurrent_requests: 5, timeout_ms: 500 };
-    runner.setDesired({ artifact: 'a', limits: fewer, version: 2 });
+    runner.setDesired(desired('a', 2, fewer));
     await settle();
     expect(notes.splice(0)).to.deep.equal(['observe running 1001']);
-    runner.setDesired({ artifact: 'a', limits: { ...fewer, memory_mb: 50 }, version: 3 });
+    runner.setDesired(desired('a', 3, { ...fewer, memory_mb: 50 }));
+    await settle();
+    expectSwap(1, 2);
+  });
+
+  it('replaces the process when its environment changes', async () => {
+    const runner = run(desired('a', 1));
+    await settle();
+    notes = [];
+    runner.setDesired({ ...desired('a', 2), environment: 'other' });
     await settle();
     expectSwap(1, 2);
   });
 
   it('keeps the running process when a start with other limits fails, and reports it', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
     onStart = () => {
       throw new Error('not with so little memory');
     };
-    runner.setDesired({ artifact: 'a', limits: { ...LIMITS, memory_mb: 16 }, version: 2 });
+    runner.setDesired(desired('a', 2, { ...LIMITS, memory_mb: 16 }));
     await pass(5);
     expect(new Set(notes)).to.deep.equal(
-      new Set(['observe running 1001', 'crash loop of a, version 2: not with so little memory']),
+      new Set(['observe running 1001', 'crash loop of a, revision 2: not with so little memory']),
     );
-    runner.setDesired({ artifact: 'a', limits: LIMITS, version: 3 });
+    runner.setDesired(desired('a', 3));
     await settle();
     expect(notes.at(-1)).to.equal('observe running 1001');
     expect(started.at(-1)?.pid).not.to.equal(undefined);
@@ -334,7 +368,7 @@ describe('endpoint runner', () => {
   });
 
   it('treats a lost connection as a crash, unless the process is being stopped', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
     runner.connectionLost(7, 'of another instance');
@@ -349,7 +383,7 @@ describe('endpoint runner', () => {
   });
 
   it('retries the replacement of a process past its deadline when the first start fails', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     onStart = () => {
       onStart = () => undefined;
@@ -362,16 +396,16 @@ describe('endpoint runner', () => {
   });
 
   it('keeps the running process when the next one does not start, and returns to it on request', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
     notes = [];
     onStart = () => {
       throw new Error('it does not start');
     };
-    runner.setDesired({ artifact: 'b', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('b', 2));
     await settle();
     expect(notes.splice(0)).to.deep.equal(['observe failed null']);
-    runner.setDesired({ artifact: 'a', limits: LIMITS, version: 3 });
+    runner.setDesired(desired('a', 3));
     await settle();
     expect(notes).to.deep.equal(['observe running 1001']);
   });
@@ -381,9 +415,9 @@ describe('endpoint runner', () => {
     routing = new Promise((_resolve, reject) => {
       fail = reject;
     });
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
-    runner.setDesired({ artifact: 'a', limits: LIMITS, version: 1 });
+    runner.setDesired(desired('a', 1));
     routing = Promise.resolve();
     fail(new Error('it does not start'));
     await settle();
@@ -391,10 +425,72 @@ describe('endpoint runner', () => {
   });
 
   it('stops all processes that it has started', async () => {
-    const runner = run({ artifact: 'a', limits: LIMITS, version: 1 });
+    const runner = run(desired('a', 1));
     await settle();
-    runner.setDesired({ artifact: 'b', limits: LIMITS, version: 2 });
+    runner.setDesired(desired('b', 2));
     await runner.stop();
     expect(notes.filter((note) => note.startsWith('stop')).length).to.equal(started.length);
+  });
+
+  describe('with two versions', () => {
+    it('starts the second before any request goes there, and lets the first finish at the end', async () => {
+      const runner = run(desired('a', 1));
+      await settle();
+      notes = [];
+      runner.setDesired(shared({ a: 90, b: 10 }, 2));
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(['route running 1:90 2:10', 'observe running 1001,1002']);
+      runner.setDesired(shared({ b: 60, a: 40 }, 3));
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(['route running 1:40 2:60', 'observe running 1002,1001']);
+      runner.setDesired(desired('b', 4));
+      await settle();
+      expect(notes.filter((note) => !isObservation(note))).to.deep.equal([
+        'route running 2',
+        'drained 1',
+        'stop 1',
+      ]);
+      expect(started).to.have.length(2);
+    });
+
+    it('restarts the one that crashes without touching the other', async () => {
+      run(shared({ a: 90, b: 10 }, 1));
+      await settle();
+      notes = [];
+      started[1]?.crash();
+      await settle();
+      expect(notes).to.deep.equal([
+        'restarted crash',
+        'stop 2',
+        'route running 1:90 3:10',
+        'observe running 1001,1003',
+      ]);
+    });
+
+    it('keeps what serves when the second does not start, and ends nothing', async () => {
+      const runner = run(desired('a', 1));
+      await settle();
+      notes = [];
+      onStart = () => {
+        throw new Error('it does not start');
+      };
+      runner.setDesired(shared({ a: 90, b: 10 }, 2));
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(['observe failed null']);
+      runner.setDesired(desired('a', 3));
+      await settle();
+      expect(notes).to.deep.equal(['observe running 1001']);
+    });
+
+    it('stops both', async () => {
+      const runner = run(shared({ a: 50, b: 50 }, 1));
+      await settle();
+      notes = [];
+      runner.setDesired(desired(null, 2));
+      await settle();
+      expect(notes[0]).to.equal('route none');
+      expect(notes).to.include.members(['drained 1', 'drained 2', 'stop 1', 'stop 2']);
+      expect(notes.at(-1)).to.equal('observe stopped null');
+    });
   });
 });

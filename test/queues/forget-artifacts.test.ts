@@ -11,6 +11,7 @@ import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artif
 import { type BuildRequest, recordCachedBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
+import { addVersions } from '../../src/store/versions.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { openTestStore, type TestStore } from '../support/store.js';
@@ -93,6 +94,31 @@ describe('artifacts', () => {
     return id;
   }
 
+  const sourceOf = ({ digest, sourceKey }: { digest: string; sourceKey: string }) => ({
+    sourceKey,
+    code: '',
+    dependencies: {},
+    artifact: digest,
+  });
+
+  async function deploy(endpointId: string, column: string, digest: string): Promise<void> {
+    const [deployment] = await store
+      .knex('deployments')
+      .insert({
+        endpoint_id: endpointId,
+        kind: 'start',
+        targets: JSON.stringify([{ version: 1, percent: 100, artifact: digest }]),
+        request_id: 'r',
+        outcome: 'succeeded',
+        revision: 1,
+      })
+      .returning<{ id: string }[]>('id');
+    await store
+      .knex('endpoints')
+      .where({ id: endpointId })
+      .update({ [column]: deployment?.id });
+  }
+
   it('that were unreferenced for a month are deleted by the second run', async () => {
     const { digest, sourceKey } = await artifact(31);
     const young = await artifact(29);
@@ -107,14 +133,14 @@ describe('artifacts', () => {
 
   it('of endpoints and builds are kept however old they are, and so are those of a newer source', async () => {
     const kept: string[] = [];
-    for (const column of ['artifact', 'desired_artifact', 'confirmed_artifact']) {
+    for (const column of ['desired_deployment_id', 'confirmed_deployment_id']) {
       const { digest } = await artifact(100);
-      await store
-        .knex('endpoints')
-        .where({ id: await endpoint() })
-        .update({ [column]: digest });
+      await deploy(await endpoint(), column, digest);
       kept.push(digest);
     }
+    const compiled = await artifact(100);
+    await addVersions(store, [await endpoint()], sourceOf(compiled));
+    kept.push(compiled.digest);
     const { digest: twice } = await artifact(100);
     await madeFrom(twice, 1);
     const { digest: built, sourceKey } = await artifact(100);
@@ -125,6 +151,21 @@ describe('artifacts', () => {
     const sweep = newSweep();
     for (let look = 0; look < 3; look++) await sweep.run();
     for (const digest of [...kept, twice, built]) expect(await files.has(digest), digest).to.equal(true);
+  });
+
+  it('of the newest 20 versions are kept, and of older ones only those that are deployed', async () => {
+    const id = await endpoint();
+    const versions: string[] = [];
+    for (let number = 1; number <= 22; number++) {
+      const made = await artifact(100);
+      await addVersions(store, [id], sourceOf(made));
+      versions.push(made.digest);
+    }
+    await deploy(id, 'confirmed_deployment_id', String(versions[0]));
+    const sweep = newSweep();
+    for (let look = 0; look < 3; look++) await sweep.run();
+    const kept = await Promise.all(versions.map((digest) => files.has(digest)));
+    expect(kept).to.deep.equal(versions.map((_digest, at) => at !== 1));
   });
 
   it('that are used while others are being deleted are kept', async () => {
@@ -178,9 +219,9 @@ describe('artifacts', () => {
     const sweep = newSweep();
     await sweep.run();
     const id = await endpoint();
-    await store.knex('endpoints').where({ id }).update({ artifact: digest });
+    await deploy(id, 'desired_deployment_id', digest);
     await sweep.run();
-    await store.knex('endpoints').where({ id }).update({ artifact: null });
+    await store.knex('endpoints').where({ id }).update({ desired_deployment_id: null });
     await sweep.run();
     expect(await files.has(digest), 'unused anew: the count begins anew').to.equal(true);
     await sweep.run();

@@ -7,12 +7,19 @@ import { EndpointSummary, EndpointView } from './schema.js';
 const present = presenter(EndpointView);
 
 export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
-  const { artifact, artifact_source_key, source_key, running_pids } = endpoint;
+  const { artifact, artifact_source_key, source_key, serving, deployment } = endpoint;
+  const [first] = serving.flat();
   return present({
     ...endpoint,
     needs_compile: artifact !== null && artifact_source_key !== source_key,
-    running: running_pids.length > 0,
-    pid: running_pids[0] ?? null,
+    running: first !== undefined,
+    pid: first?.pid ?? null,
+    running_version: first?.version ?? null,
+    deployment: deployment && {
+      ...deployment,
+      targets: deployment.targets.map(({ version, percent }) => ({ version, percent })),
+      created_at: new Date(deployment.created_at).toISOString(),
+    },
   });
 }
 

@@ -1,9 +1,21 @@
 /** Endpoints as the contract shows them, and what else is worth knowing of one. */
 import { Type } from '@sinclair/typebox';
-import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import { type EndpointLimits, LIMITS_SCHEMA } from '../../model/endpoint-limits.js';
 import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
-import { Description, Enabled, Id, Name, nullable, oneOf, optional, Timestamp } from '../schemas.js';
+import {
+  Code,
+  Description,
+  DraftDependencies,
+  Enabled,
+  Id,
+  Name,
+  nullable,
+  oneOf,
+  optional,
+  Sticky,
+  Target,
+  Timestamp,
+} from '../schemas.js';
 
 const Path = Type.String({
   format: 'route-path',
@@ -15,11 +27,6 @@ const DomainName = Type.String({
   description: 'Hostname, or "*" for all domains',
 });
 const CollectionId = nullable(Id);
-const Code = nullable(Type.String({ format: 'text', description: 'Handler source code (Rust)' }));
-const DependenciesField = Type.Unsafe<Dependencies | null>({
-  ...DEPENDENCIES_SCHEMA,
-  type: ['object', 'null'],
-});
 const LimitsField = Type.Unsafe<EndpointLimits | null>({ ...LIMITS_SCHEMA, type: ['object', 'null'] });
 
 /** What a user says of an endpoint. */
@@ -28,7 +35,7 @@ const OPTIONAL = {
   collection_id: CollectionId,
   description: Description,
   code: Code,
-  dependencies: DependenciesField,
+  dependencies: DraftDependencies,
   limits: LimitsField,
 };
 /** What is stored of an optional member that is not given. */
@@ -52,6 +59,23 @@ export const EndpointView = Type.Object(
     needs_compile: Type.Boolean({ description: 'The source changed since the last successful build' }),
     running: Type.Boolean({ description: 'A process on a live gateway serves it now' }),
     pid: nullable(Type.Integer({ description: 'That process' })),
+    running_version: nullable(Type.Integer({ description: 'The version that it serves' })),
+    latest_version: nullable(
+      Type.Integer({ description: 'The newest version: the last source that was compiled; `start` runs it' }),
+    ),
+    deployment: nullable(
+      Type.Object(
+        {
+          id: Id,
+          kind: oneOf(['start', 'deploy', 'rollback', 'canary']),
+          targets: Type.Array(Target),
+          sticky: nullable(Sticky),
+          message: nullable(Type.String()),
+          created_at: Timestamp,
+        },
+        { title: 'DeploymentInForce', description: 'Which versions serve, as was asked for last' },
+      ),
+    ),
     build_id: nullable(Type.String({ format: 'uuid', description: 'The latest build' })),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -1,11 +1,17 @@
-/** Compiling on request: puts a new build on the queue. */
-import { requestCompile } from '../../lifecycle/compile.js';
+/** Compiling on request: puts new builds on the queue. */
+import {
+  awaitBuild,
+  type BuildCapacity,
+  type RequestedBuild,
+  requestBuildOf,
+  requestCompile,
+} from '../../lifecycle/compile.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
-import { finishBuild } from '../../store/builds.js';
+import { type Build, type CompilableSource, finishBuild } from '../../store/builds.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
 /**
- * Requests a build of an endpoint's code, unless the same code was already compiled.
+ * Requests a build of an endpoint's draft, unless the same code was already compiled.
  * @param isAwaited whether the caller will wait, which fails without a worker; otherwise the build may be queued for a
  *   worker that starts later
  * @returns the id of the build, which may have ended already
@@ -16,13 +22,38 @@ export async function startCompile(
   requestId: string,
   isAwaited: boolean,
 ): Promise<string> {
-  const workers = await awaitLiveNodes(deps.store, 'worker');
-  const build = await requestCompile(deps, endpointId, requestId, {
+  const capacity = await buildCapacity(deps, isAwaited);
+  return enqueued(deps, await requestCompile(deps, endpointId, requestId, capacity), requestId);
+}
+
+/** Builds a source whose outcome is written to no endpoint, and waits for it. @throws AppError when that fails */
+export async function buildSource(
+  deps: ApiDependencies,
+  source: CompilableSource,
+  endpointId: string,
+  requestId: string,
+): Promise<Build & { readonly artifact: string }> {
+  const capacity = await buildCapacity(deps, true);
+  const requested = await requestBuildOf(deps, { ...source, endpointId: null, requestId }, capacity);
+  const id = await enqueued(deps, requested, requestId);
+  const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
+  const { artifact } = build;
+  if (artifact === null) throw new Error(`build ${id} has succeeded without an executable`);
+  return { ...build, artifact };
+}
+
+async function buildCapacity({ store }: ApiDependencies, isAwaited: boolean): Promise<BuildCapacity> {
+  const workers = await awaitLiveNodes(store, 'worker');
+  return {
     toolchains: workers.flatMap(({ info: { toolchain } }) =>
       typeof toolchain === 'string' ? toolchain : [],
     ),
     canBuild: !isAwaited || workers.length > 0,
-  });
+  };
+}
+
+/** Puts a new build on the queue. @returns its id */
+async function enqueued(deps: ApiDependencies, build: RequestedBuild, requestId: string): Promise<string> {
   if (build.state !== 'new') return build.id;
   try {
     await deps.queues.enqueueCompile(build, requestId);

@@ -79,15 +79,15 @@ export const lifecycleRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/start',
-    summary: 'Run the latest build on all gateways; a running one is replaced without losing a request',
+    summary: 'Run the newest version on all gateways; a running one is replaced without losing a request',
     tag,
     params: IdParams,
     data: Type.Object({ status: Type.Literal('running'), pid: Type.Integer() }, { title: 'Started' }),
     errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway', 'start_overtaken'],
-    handle: async ({ params, id: requestId }, deps) => ({
-      status: 'running' as const,
-      pid: await startEndpoint(deps, params.id, requestId),
-    }),
+    handle: async ({ params, id: requestId }, deps) => {
+      const { pid } = await startEndpoint(deps, params.id, requestId);
+      return { status: 'running' as const, pid };
+    },
   }),
 
   defineRoute({
@@ -98,8 +98,8 @@ export const lifecycleRoutes = [
     params: IdParams,
     data: Type.Object({ status: Type.Literal('stopped') }, { title: 'Stopped' }),
     errors: ['endpoint_not_running', 'wait_timeout'],
-    handle: async ({ params }, deps) => {
-      await stopEndpoint(deps, params.id);
+    handle: async ({ params, id: requestId }, deps) => {
+      await stopEndpoint(deps, params.id, requestId);
       return { status: 'stopped' as const };
     },
   }),

@@ -51,6 +51,24 @@ describe('two machines', function () {
     });
   }
 
+  it('share requests between two versions, and go back, on both', async () => {
+    const id = await machines.a.deploy({ path: '/shared', method: 'POST', code: numbered(7101) });
+    const answers = async (machine: Machine) => {
+      const answered = Array.from({ length: 20 }, () =>
+        call(`${machine.gatewayUrl}/shared`, { method: 'POST' }),
+      );
+      return new Set((await Promise.all(answered)).map(({ text }) => text.trim()));
+    };
+    const deployed = await must(
+      machines.b.api.post(`/api/endpoints/${id}/deploy`, { code: numbered(7102), percent: 50 }),
+    );
+    expect(deployed).to.include({ version: 2 });
+    for (const machine of both) expect(await answers(machine)).to.deep.equal(new Set(['7101', '7102']));
+    await must(machines.a.api.post(`/api/endpoints/${id}/rollback`));
+    for (const machine of both) expect(await answers(machine)).to.deep.equal(new Set(['7101']));
+    await must(machines.a.api.delete(`/api/endpoints/${id}`));
+  });
+
   it('either one compiles for both, which fetch the executable from the store', async () => {
     const [{ a, b }, source] = [machines, { method: 'GET', domain: '*' }];
     for (const [asked, worker, number] of [

@@ -298,7 +298,7 @@ impl HandlerConnection {
         Ok(())
     }
 
-    /// Drops the frame that is held if its request has exceeded its deadline, or its endpoint can have no memory for it.
+    /// Drops the frame that is held if its request is past its deadline, or its endpoint can have no memory for it.
     fn drop_unwanted(&self, incoming: &mut Incoming, is_beyond_part: bool) -> Result<bool, String> {
         let Some(number) = incoming.number() else { return Ok(false) };
         let mut in_flight = self.in_flight.borrow_mut();

@@ -1,0 +1,34 @@
+/** Settles deployments whose request was lost with its web process, and forgets the oldest. */
+import type { Config } from '../src/config.js';
+import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependencies.js';
+import { settleDeployment } from '../src/lifecycle/run.js';
+import type { Store } from '../src/store/database.js';
+import { pendingDeployments, pruneDeployments } from '../src/store/deployments.js';
+import { pruneVersions } from '../src/store/versions.js';
+import type { Logger } from '../src/util/log.js';
+
+/** Whoever waits for a deployment settles it as soon as it can be; nobody may wait for older ones. */
+const UNSETTLED_MS = 2_000;
+
+/**
+ * One run: deployments that gateways have acted on are confirmed or reverted, as by the request that asked for them.
+ */
+export async function recoverDeployments(lifecycle: LifecycleDependencies, log: Logger): Promise<void> {
+  for (const deployment of await pendingDeployments(lifecycle.store)) {
+    const { id, endpoint_id, age_ms } = deployment;
+    if (age_ms < UNSETTLED_MS) continue;
+    if (await settleDeployment(lifecycle, endpoint_id, deployment, age_ms))
+      log.warn({ endpoint_id, deployment_id: id }, 'deployment was settled that nobody waited for');
+  }
+}
+
+/** Deletes the oldest versions and deployments of endpoints that have more than the settings say. */
+export async function tidyHistory(
+  store: Store,
+  { VERSIONS_KEPT, DEPLOYMENTS_KEPT }: Pick<Config, 'VERSIONS_KEPT' | 'DEPLOYMENTS_KEPT'>,
+  log: Logger,
+): Promise<void> {
+  const versions = await pruneVersions(store, VERSIONS_KEPT);
+  const deployments = await pruneDeployments(store, DEPLOYMENTS_KEPT);
+  if (versions + deployments > 0) log.info({ versions, deployments }, 'old versions and deployments deleted');
+}

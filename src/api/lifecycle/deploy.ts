@@ -1,0 +1,139 @@
+/** Deploying from the API: makes sure that versions are compiled, and runs them. */
+import { AppError, notFound, requireFound } from '../../errors.js';
+import { requireCode } from '../../lifecycle/compile.js';
+import { awaitDeployment, requireGateways, runDeployment } from '../../lifecycle/run.js';
+import type { Dependencies } from '../../model/crates.js';
+import { sourceKey } from '../../model/source-key.js';
+import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
+import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
+import { findEndpoint } from '../../store/endpoints.js';
+import { findVersion, replaceArtifact } from '../../store/versions.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { buildSource } from './compile.js';
+import { versionToRollBackTo } from './rollback-target.js';
+
+/** What to deploy. Members that are left out are those of the draft. */
+export interface DeployRequest {
+  readonly code?: string | null;
+  readonly dependencies?: Dependencies | null;
+  readonly message?: string | null;
+  readonly percent?: number;
+}
+
+/** Saves, compiles and starts in one. When one of these fails, the endpoint is as it was before. */
+export async function deploySource(
+  deps: ApiDependencies,
+  endpointId: string,
+  request: DeployRequest,
+  requestId: string,
+) {
+  const { store } = deps;
+  const draft = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  await requireGateways(deps);
+  const code = requireCode(request.code === undefined ? draft.code : request.code);
+  const dependencies = (request.dependencies === undefined ? draft.dependencies : request.dependencies) ?? {};
+  const source = { code, dependencies, sourceKey: sourceKey(code, dependencies) };
+  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, requestId);
+  const { percent = 100, message = null } = request;
+  const deployment = await requestSourceDeployment(store, {
+    endpointId,
+    source: { ...source, artifact },
+    buildId,
+    percent,
+    message,
+    requestId,
+  });
+  const running = await awaitDeployment(deps, endpointId, deployment);
+  const { version } = requireFound(deployment, 'endpoint', endpointId);
+  return { version, build_id: buildId, cached, ...asRunning(running) };
+}
+
+/** Runs a version that has served before: the given one, or the one before the current one. */
+export async function rollBack(
+  deps: ApiDependencies,
+  endpointId: string,
+  request: { readonly version?: number; readonly message?: string | null },
+  requestId: string,
+) {
+  const { store } = deps;
+  requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  const version = request.version ?? versionToRollBackTo(await listDeployments(store, endpointId));
+  if (version === undefined) {
+    throw new AppError(
+      'nothing_to_roll_back_to',
+      'No other version has served before; name one of GET /api/endpoints/{id}/versions.',
+    );
+  }
+  const target = await availableTarget(deps, endpointId, { version, percent: 100 }, requestId);
+  const running = await runDeployment(deps, {
+    endpointId,
+    kind: 'rollback',
+    targets: [target],
+    message: request.message ?? null,
+    requestId,
+  });
+  return { version, ...asRunning(running) };
+}
+
+/** Runs one version, or two that share the requests. */
+export async function setDeployment(
+  deps: ApiDependencies,
+  endpointId: string,
+  request: {
+    readonly targets: readonly { readonly version: number; readonly percent: number }[];
+    readonly sticky?: StickyBy | null;
+    readonly message?: string | null;
+  },
+  requestId: string,
+) {
+  requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
+  requireWhole(request.targets);
+  const targets: DeployedTarget[] = [];
+  for (const target of request.targets)
+    targets.push(await availableTarget(deps, endpointId, target, requestId));
+  targets.sort((left, right) => right.percent - left.percent);
+  const running = await runDeployment(deps, {
+    endpointId,
+    kind: targets.length > 1 ? 'canary' : 'deploy',
+    targets,
+    sticky: request.sticky ?? null,
+    message: request.message ?? null,
+    requestId,
+  });
+  return {
+    targets: targets.map(({ version, percent }) => ({ version, percent })),
+    ...asRunning(running),
+  };
+}
+
+function asRunning({ id, pid }: { readonly id: string; readonly pid: number }) {
+  return { deployment_id: id, pid, status: 'running' as const };
+}
+
+/** @throws AppError invalid_input */
+function requireWhole(targets: readonly { readonly version: number; readonly percent: number }[]): void {
+  const sum = targets.reduce((total, { percent }) => total + percent, 0);
+  if (sum !== 100) {
+    throw new AppError('invalid_input', `body.targets: the percentages must add up to 100, not ${sum}`);
+  }
+  if (new Set(targets.map(({ version }) => version)).size < targets.length) {
+    throw new AppError('invalid_input', 'body.targets: the two versions must differ');
+  }
+}
+
+/** A version with its executable, which is made again when it was deleted. @throws AppError not_found */
+async function availableTarget(
+  deps: ApiDependencies,
+  endpointId: string,
+  { version, percent }: { readonly version: number; readonly percent: number },
+  requestId: string,
+): Promise<DeployedTarget> {
+  const { store, artifacts } = deps;
+  const found = await findVersion(store, endpointId, version);
+  if (!found) throw notFound('version', String(version));
+  if (await artifacts.has(found.artifact)) return { version, percent, artifact: found.artifact };
+  const source = { sourceKey: found.source_key, code: found.code, dependencies: found.dependencies };
+  const { artifact } = await buildSource(deps, source, endpointId, requestId);
+  await replaceArtifact(store, found, artifact);
+  return { version, percent, artifact };
+}

@@ -1,0 +1,192 @@
+/** Versions of an endpoint, which of them serve, and the way back. */
+import { Type } from '@sinclair/typebox';
+import { createTwoFilesPatch } from 'diff';
+import { AppError, notFound, requireFound } from '../../errors.js';
+import type { Store } from '../../store/database.js';
+import { listDeployments } from '../../store/deployments.js';
+import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
+import { type EndpointVersion, findVersion, listVersions } from '../../store/versions.js';
+import { presenter } from '../present.js';
+import { defineRoute } from '../route.js';
+import { IdParams } from '../schemas.js';
+import { deploySource, rollBack, setDeployment } from './deploy.js';
+import {
+  Deploy,
+  Deployed,
+  DeploymentSet,
+  DeploymentView,
+  DiffQuery,
+  Rollback,
+  RolledBack,
+  SetDeployment,
+  VersionDiff,
+  VersionParams,
+  VersionSummary,
+  VersionView,
+} from './version-schema.js';
+
+const tag = 'Versions';
+/** Sources that differ so much that their diff takes longer than this are not compared, milliseconds. */
+const DIFF_TIMEOUT_MS = 1_000;
+const deployErrors = [
+  'no_gateway',
+  'handler_start_failed',
+  'start_overtaken',
+  'compile_failed',
+  'compile_timeout',
+  'no_disk_space',
+  'queue_unavailable',
+  'artifact_store_unavailable',
+  'no_worker',
+  'wait_timeout',
+] as const;
+
+const presentSummary = presenter(VersionSummary);
+const presentVersion = presenter(VersionView);
+const presentDeployment = presenter(DeploymentView);
+
+export const versionRoutes = [
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/deploy',
+    summary: 'Save, compile and start in one; when something fails, the endpoint is as it was before',
+    tag,
+    params: IdParams,
+    body: Deploy,
+    isBodyOptional: true,
+    bodyErrors: { dependencies: 'invalid_dependency' },
+    data: Deployed,
+    errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
+    handle: ({ params, body, id: requestId }, deps) => deploySource(deps, params.id, body, requestId),
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/endpoints/{id}/rollback',
+    summary: 'Run an earlier version: the given one, or the one that served before the current one',
+    tag,
+    params: IdParams,
+    body: Rollback,
+    isBodyOptional: true,
+    data: RolledBack,
+    errors: [...deployErrors, 'nothing_to_roll_back_to'],
+    handle: ({ params, body, id: requestId }, deps) => rollBack(deps, params.id, body, requestId),
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path: '/api/endpoints/{id}/deployment',
+    summary: 'Say which versions serve: one, or two that share the requests',
+    tag,
+    params: IdParams,
+    body: SetDeployment,
+    data: DeploymentSet,
+    errors: deployErrors,
+    handle: ({ params, body, id: requestId }, deps) => setDeployment(deps, params.id, body, requestId),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/deployments',
+    summary: 'List the deployments of an endpoint, the newest first',
+    tag,
+    params: IdParams,
+    data: Type.Array(DeploymentView),
+    handle: async ({ params: { id } }, { store }) => {
+      requireFound(await findEndpoint(store, id), 'endpoint', id);
+      const deployments = await listDeployments(store, id);
+      return deployments.map((deployment) =>
+        presentDeployment({
+          ...deployment,
+          targets: deployment.targets.map(({ version, percent }) => ({ version, percent })),
+          actor: deployment.actor && { ...deployment.actor },
+        }),
+      );
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/versions',
+    summary: 'List the versions of an endpoint, the newest first',
+    tag,
+    params: IdParams,
+    data: Type.Array(VersionSummary),
+    handle: async ({ params: { id } }, { store }) => {
+      const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
+      const versions = await listVersions(store, id);
+      return versions.map((version) => presentSummary(withShare(version, endpoint)));
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/versions/{version}',
+    summary: 'Show a version with its code',
+    tag,
+    params: VersionParams,
+    data: VersionView,
+    handle: async ({ params: { id, version } }, { store }) => {
+      const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
+      return presentVersion(withShare(await requireVersion(store, id, version), endpoint));
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/versions/{version}/diff',
+    summary: 'Compare the code and the dependencies of two versions',
+    tag,
+    params: VersionParams,
+    query: DiffQuery,
+    data: VersionDiff,
+    handle: async ({ params: { id, version }, query }, { store }) => {
+      requireFound(await findEndpoint(store, id), 'endpoint', id);
+      const from = await requireVersion(store, id, version);
+      const to = await requireVersion(store, id, query.to);
+      return { from: from.version, to: to.version, diff: diffOf(from, to) };
+    },
+  }),
+];
+
+/** @throws AppError not_found */
+async function requireVersion(store: Store, id: string, version: string): Promise<EndpointVersion> {
+  const found = await findVersion(store, id, Number(version));
+  if (!found) throw notFound('version', version);
+  return found;
+}
+
+function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
+  version: V,
+  { deployment }: Endpoint,
+) {
+  const target = deployment?.targets.find((one) => one.version === version.version);
+  return {
+    ...version,
+    actor: version.actor && { ...version.actor },
+    deployed_percent: target?.percent ?? 0,
+  };
+}
+
+/** Of the code, and of the dependencies as JSON. Empty where nothing differs. */
+function diffOf(from: EndpointVersion, to: EndpointVersion): string {
+  const json = ({ dependencies }: EndpointVersion) => `${JSON.stringify(dependencies, null, 2)}\n`;
+  return (
+    unified('handler.rs', from.code, to.code, from.version, to.version) +
+    unified('dependencies.json', json(from), json(to), from.version, to.version)
+  );
+}
+
+function unified(file: string, before: string, after: string, from: number, to: number): string {
+  if (before === after) return '';
+  const patch = createTwoFilesPatch(file, file, before, after, `version ${from}`, `version ${to}`, {
+    timeout: DIFF_TIMEOUT_MS,
+  });
+  if (patch === undefined) {
+    throw new AppError(
+      'invalid_input',
+      `The versions ${from} and ${to} differ too much to be compared; read the code of both.`,
+    );
+  }
+  return patch;
+}

@@ -1,0 +1,151 @@
+/** Variables and secrets of domains, collections and endpoints, which handlers find in their environment. */
+import { Type } from '@sinclair/typebox';
+import { AppError, notFound, requireFound } from '../../errors.js';
+import { problemOfVariableName } from '../../model/variable-names.js';
+import { findEndpoint } from '../../store/endpoints.js';
+import {
+  deleteSecret,
+  listSecrets,
+  plainVariables,
+  putSecret,
+  replaceVariables,
+  type VariableOwner,
+  variablesInForce,
+} from '../../store/variables.js';
+import { presenter } from '../present.js';
+import { defineRoute } from '../route.js';
+import { IdParams } from '../schemas.js';
+import {
+  EnvironmentEntry,
+  SecretDeleted,
+  SecretParams,
+  SecretSet,
+  SecretView,
+  SetSecret,
+  SetVariables,
+  Variables,
+} from './schema.js';
+
+const tag = 'Variables';
+const MAX_VALUE_BYTES = 64 * 1024;
+const MAX_BYTES = 256 * 1024;
+
+const presentSecret = presenter(SecretView);
+const presentEntry = presenter(EnvironmentEntry);
+
+const SCOPES = [
+  ['domain', 'domains'],
+  ['collection', 'collections'],
+  ['endpoint', 'endpoints'],
+] as const;
+
+export const variableRoutes = [
+  ...SCOPES.flatMap(([scope, resource]) => {
+    const owner = (id: string): VariableOwner => ({ scope, id });
+    const at = `/api/${resource}/{id}`;
+    return [
+      defineRoute({
+        method: 'GET',
+        path: `${at}/variables`,
+        summary: `Show the plain variables of the ${scope}`,
+        tag,
+        params: IdParams,
+        data: Variables,
+        handle: async ({ params: { id } }, { store }) =>
+          requireFound(await plainVariables(store, owner(id)), scope, id),
+      }),
+
+      defineRoute({
+        method: 'PUT',
+        path: `${at}/variables`,
+        summary: `Replace the plain variables of the ${scope}; running handlers are replaced`,
+        tag,
+        params: IdParams,
+        body: SetVariables,
+        data: Variables,
+        errors: ['name_is_secret'],
+        handle: async ({ params: { id }, body }, { store }) => {
+          const variables = body as Readonly<Record<string, string>>;
+          for (const [name, value] of Object.entries(variables)) requireAccepted(name, value, `body.${name}`);
+          const bytes = Object.entries(variables).reduce((sum, pair) => sum + bytesOf(pair.join('=')), 0);
+          if (bytes > MAX_BYTES)
+            throw new AppError(
+              'invalid_input',
+              `body: the variables have ${bytes} bytes; at most ${MAX_BYTES} together`,
+            );
+          if (!(await replaceVariables(store, owner(id), variables))) throw notFound(scope, id);
+          return requireFound(await plainVariables(store, owner(id)), scope, id);
+        },
+      }),
+
+      defineRoute({
+        method: 'GET',
+        path: `${at}/secrets`,
+        summary: `List the secrets of the ${scope}, without their values`,
+        tag,
+        params: IdParams,
+        data: Type.Array(SecretView),
+        handle: async ({ params: { id } }, { store }) =>
+          requireFound(await listSecrets(store, owner(id)), scope, id).map((secret) =>
+            presentSecret({ ...secret, actor: secret.actor && { ...secret.actor } }),
+          ),
+      }),
+
+      defineRoute({
+        method: 'PUT',
+        path: `${at}/secrets/{name}`,
+        summary: `Set a secret of the ${scope}; running handlers are replaced`,
+        tag,
+        params: SecretParams,
+        body: SetSecret,
+        data: SecretSet,
+        handle: async ({ params: { id, name }, body: { value } }, { store, secrets }) => {
+          requireAccepted(name, value, 'body.value');
+          if (!(await putSecret(store, owner(id), name, secrets.seal(value)))) throw notFound(scope, id);
+          return { name };
+        },
+      }),
+
+      defineRoute({
+        method: 'DELETE',
+        path: `${at}/secrets/{name}`,
+        summary: `Delete a secret of the ${scope}; running handlers are replaced`,
+        tag,
+        params: SecretParams,
+        data: SecretDeleted,
+        handle: async ({ params: { id, name } }, { store }) => {
+          if (!requireFound(await deleteSecret(store, owner(id), name), scope, id))
+            throw notFound('secret', name);
+          return { name, deleted: true as const };
+        },
+      }),
+    ];
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/environment',
+    summary: 'Show the names of the variables and secrets in force, and where each is set',
+    tag,
+    params: IdParams,
+    data: Type.Array(EnvironmentEntry),
+    handle: async ({ params: { id } }, { store }) => {
+      requireFound(await findEndpoint(store, id), 'endpoint', id);
+      const variables = await variablesInForce(store, id);
+      return variables.map((variable) => presentEntry({ ...variable, secret: variable.value === null }));
+    },
+  }),
+];
+
+/** @throws AppError invalid_input */
+function requireAccepted(name: string, value: string, where: string): void {
+  const problem = problemOfVariableName(name);
+  if (problem !== undefined) throw new AppError('invalid_input', `The variable name "${name}" ${problem}`);
+  const bytes = bytesOf(value);
+  if (bytes > MAX_VALUE_BYTES)
+    throw new AppError('invalid_input', `${where}: has ${bytes} bytes; at most ${MAX_VALUE_BYTES}`);
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text, 'utf8');
+}

@@ -1,0 +1,348 @@
+/**
+ * The table `deployments`: which versions of an endpoint should serve, and how each such wish ended. Rows are added,
+ * and settled once.
+ */
+import { AppError } from '../errors.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
+import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
+import { addVersions, type CompiledSource, removeNewestVersion } from './versions.js';
+
+/** The kinds after which versions serve. */
+export type ServingKind = 'start' | 'deploy' | 'rollback' | 'canary';
+export type DeploymentKind = ServingKind | 'stop' | 'crash';
+
+/** `overtaken`: another one was asked for before it ran everywhere. */
+export type DeploymentOutcome = 'pending' | 'succeeded' | 'failed' | 'overtaken';
+
+/** A row. */
+export interface Deployment {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly kind: DeploymentKind;
+  /** Empty: nothing should serve. */
+  readonly targets: readonly DeployedTarget[];
+  readonly sticky: StickyBy | null;
+  readonly message: string | null;
+  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly request_id: string;
+  readonly outcome: DeploymentOutcome;
+  /** Why it failed. */
+  readonly error: string | null;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+/** What is asked for. */
+export interface DeploymentRequest {
+  readonly endpointId: string;
+  readonly kind: ServingKind;
+  /** Null: all requests to the newest version. */
+  readonly targets: readonly DeployedTarget[] | null;
+  readonly sticky?: StickyBy | null;
+  readonly message?: string | null;
+  readonly requestId: string;
+  readonly draft?: DeployedDraft;
+}
+
+/** A version whose source becomes the draft when it serves, unless the draft was changed meanwhile. */
+export interface DeployedDraft {
+  readonly version: number;
+  /** Whether it was made for this deployment. */
+  readonly isNew: boolean;
+  readonly buildId: string;
+  /** Source of the draft when the deployment was asked for. */
+  readonly draftSourceKey: string;
+}
+
+/** A source that was compiled to be deployed. */
+export interface SourceDeployment {
+  readonly endpointId: string;
+  readonly source: CompiledSource;
+  readonly buildId: string;
+  /** Share of the requests; what serves now keeps the rest. */
+  readonly percent: number;
+  readonly message: string | null;
+  readonly requestId: string;
+}
+
+/**
+ * Makes a source the newest version, and its deployment the desired one.
+ * @returns undefined when there is no endpoint
+ * @throws AppError nothing_deployed when no other version serves the rest
+ */
+export async function requestSourceDeployment(
+  store: Store,
+  { endpointId, source, buildId, percent, message, requestId }: SourceDeployment,
+): Promise<(RequestedDeployment & { readonly version: number }) | undefined> {
+  return transaction(store, async (tx) => {
+    const endpoint = await tx
+      .knex('endpoints')
+      .where({ id: endpointId })
+      .forUpdate()
+      .first<DraftRow | undefined>('source_key', 'confirmed_deployment_id');
+    if (!endpoint) return undefined;
+    const [added] = await addVersions(tx, [endpointId], { ...source, message });
+    if (!added) throw new Error(`no version was added to the endpoint ${endpointId}`);
+    const { version, isNew } = added;
+    const targets = [{ version, percent, artifact: source.artifact }];
+    if (percent < 100) {
+      const rest = await targetForTheRest(tx, endpoint.confirmed_deployment_id, version);
+      targets.push({ ...rest, percent: 100 - percent });
+      targets.sort((left, right) => right.percent - left.percent);
+    }
+    const requested = await requestDeployment(tx, {
+      endpointId,
+      kind: percent < 100 ? 'canary' : 'deploy',
+      targets,
+      message,
+      requestId,
+      draft: { version, isNew, buildId, draftSourceKey: endpoint.source_key },
+    });
+    return typeof requested === 'object' ? { ...requested, version } : undefined;
+  });
+}
+
+interface DraftRow {
+  readonly source_key: string;
+  readonly confirmed_deployment_id: string | null;
+}
+
+/** The version with the greatest share now, besides a new one. @throws AppError nothing_deployed */
+async function targetForTheRest(
+  tx: Store,
+  deploymentId: string | null,
+  version: number,
+): Promise<DeployedTarget> {
+  const deployment =
+    deploymentId === null
+      ? undefined
+      : await tx.knex<Deployment>('deployments').where({ id: deploymentId }).first('targets');
+  const others = (deployment?.targets ?? []).filter((target) => target.version !== version);
+  const [rest] = others.sort((left, right) => right.percent - left.percent);
+  if (rest) return rest;
+  throw new AppError(
+    'nothing_deployed',
+    deployment
+      ? `Version ${version} serves already, and no other one that could keep a share of the requests.`
+      : 'No version serves that could keep a share of the requests; deploy without "percent" first.',
+  );
+}
+
+/** A deployment that gateways were asked for. */
+export interface RequestedDeployment {
+  readonly id: string;
+  readonly targets: readonly DeployedTarget[];
+  /** Gateways that have reconciled this revision of the endpoint, or a later one, know of it. */
+  readonly revision: number;
+}
+
+/**
+ * Makes a deployment the desired one. Nothing changes when a start asks for what is desired already, unless the
+ * endpoint is in error: then the gateways try again.
+ * @returns undefined when there is no endpoint; `not_compiled` when it has no version
+ */
+export async function requestDeployment(
+  store: Store,
+  { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
+): Promise<RequestedDeployment | 'not_compiled' | undefined> {
+  const { rows } = await store.knex.raw<{ rows: RequestRow[] }>(
+    `WITH endpoint AS (
+       SELECT endpoints.id, endpoints.version AS revision, status, desired_deployment_id, deployments.targets AS desired,
+              coalesce(?::jsonb, CASE WHEN artifact IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
+                'version', latest_version, 'percent', 100, 'artifact', artifact)) END) AS wanted
+         FROM endpoints LEFT JOIN deployments ON deployments.id = desired_deployment_id
+        WHERE endpoints.id = ? FOR UPDATE OF endpoints),
+     added AS (
+       INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, outcome, revision,
+                                deployed_version, is_new_version, build_id, draft_source_key)
+       SELECT id, ?, wanted, ?::jsonb, ?, ?, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
+        WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error')
+       RETURNING id, targets, revision),
+     overtaken AS (
+       UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp()
+        WHERE endpoint_id = ? AND outcome = 'pending' AND EXISTS (SELECT FROM added)),
+     changed AS (
+       UPDATE endpoints SET desired_deployment_id = added.id, version = added.revision,
+              -- For gateways from before there were versions, which run until they are upgraded, too.
+              desired_artifact = added.targets->0->>'artifact'
+         FROM added WHERE endpoints.id = ?)
+     SELECT endpoint.wanted, added.id IS NOT NULL AS is_new, coalesce(added.id, desired_deployment_id) AS id,
+            coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision
+       FROM endpoint LEFT JOIN added ON true`,
+    [
+      ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
+      ...[message, requestId],
+      ...[
+        draft?.version ?? null,
+        draft?.isNew ?? false,
+        draft?.buildId ?? null,
+        draft?.draftSourceKey ?? null,
+      ],
+      ...[kind, endpointId, endpointId],
+    ] as never[],
+  );
+  const row = rows[0];
+  if (!row) return undefined;
+  if (row.wanted === null) return 'not_compiled';
+  if (row.is_new) store.announce('endpoint', endpointId);
+  const { id, targets: deployed, revision } = row;
+  return { id, targets: deployed, revision };
+}
+
+interface RequestRow extends RequestedDeployment {
+  readonly wanted: readonly DeployedTarget[] | null;
+  readonly is_new: boolean;
+}
+
+/**
+ * Makes nothing the desired state.
+ * @returns the revision to wait for; undefined when nothing was desired
+ */
+export async function requestStop(
+  store: Store,
+  endpointId: string,
+  requestId: string,
+): Promise<number | undefined> {
+  const { rows } = await store.knex.raw<{ rows: { revision: number }[] }>(
+    `WITH stopped AS (
+       UPDATE endpoints SET desired_deployment_id = NULL, confirmed_deployment_id = NULL, desired_artifact = NULL,
+                            status = 'stopped', last_error = NULL, version = version + 1
+        WHERE id = ? AND desired_deployment_id IS NOT NULL RETURNING id, version AS revision),
+     overtaken AS (
+       UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp() FROM stopped
+        WHERE endpoint_id = stopped.id AND outcome = 'pending'),
+     added AS (
+       INSERT INTO deployments (endpoint_id, kind, targets, request_id, outcome, revision, finished_at)
+       SELECT id, 'stop', '[]', ?, 'succeeded', revision, clock_timestamp() FROM stopped)
+     SELECT revision FROM stopped`,
+    [endpointId, requestId],
+  );
+  const stopped = rows[0];
+  if (stopped) store.announce('endpoint', endpointId);
+  return stopped?.revision;
+}
+
+/** Records that a deployment runs on all gateways. Does nothing when another one is desired now. */
+export async function confirmDeployment(store: Store, endpointId: string, id: string): Promise<void> {
+  await transaction(store, async (tx) => {
+    const confirmed = await tx
+      .knex('endpoints')
+      .where({ id: endpointId, desired_deployment_id: id })
+      .update({ status: 'running', last_error: null, confirmed_deployment_id: id });
+    if (confirmed === 0) return;
+    const [settled] = await tx
+      .knex('deployments')
+      .where({ id, outcome: 'pending' })
+      .update({ outcome: 'succeeded', finished_at: tx.knex.raw('clock_timestamp()') })
+      .returning<{ deployed_version: number | null }[]>('deployed_version');
+    if (settled && settled.deployed_version !== null) await takeDraft(tx, id);
+  });
+}
+
+/** The draft becomes the source of the deployed version, unless it was changed since the deployment was asked for. */
+async function takeDraft(tx: Store, deploymentId: string): Promise<void> {
+  await tx.knex.raw(
+    `UPDATE endpoints
+        SET code = endpoint_versions.code, dependencies = endpoint_versions.dependencies,
+            source_key = endpoint_versions.source_key, build_id = builds.id, updated_at = ?
+       FROM deployments
+       JOIN endpoint_versions ON endpoint_versions.endpoint_id = deployments.endpoint_id
+                             AND endpoint_versions.version = deployed_version
+       LEFT JOIN builds ON builds.id = deployments.build_id
+      WHERE deployments.id = ? AND endpoints.id = deployments.endpoint_id
+        AND endpoints.source_key = draft_source_key`,
+    [nextUpdatedAt(tx), deploymentId] as never[],
+  );
+}
+
+/**
+ * Records that a deployment failed: the one that was seen running last is desired again. What a start could not start
+ * is the error of the endpoint; other deployments leave the endpoint as it was, without the version they would have
+ * brought. Does nothing when another one is desired now.
+ */
+export async function revertDeployment(
+  store: Store,
+  endpointId: string,
+  id: string,
+  error: string,
+): Promise<void> {
+  await transaction(store, async (tx) => {
+    const endpoint = await tx
+      .knex('endpoints')
+      .where({ id: endpointId, desired_deployment_id: id })
+      .forUpdate()
+      .first<{ id: string } | undefined>('id');
+    if (!endpoint) return;
+    const [failed] = await tx
+      .knex('deployments')
+      .where({ id, outcome: 'pending' })
+      .update({ outcome: 'failed', error, finished_at: tx.knex.raw('clock_timestamp()') })
+      .returning<FailedRow[]>(['kind', 'deployed_version', 'is_new_version']);
+    const inError = { status: 'error', last_error: error };
+    if (!failed) {
+      // It ran before: there is nothing to go back to.
+      await tx.knex('endpoints').where({ id: endpointId }).update(inError);
+      return;
+    }
+    await tx
+      .knex('endpoints')
+      .where({ id: endpointId })
+      .update({
+        desired_deployment_id: tx.knex.ref('confirmed_deployment_id'),
+        desired_artifact: tx
+          .knex('deployments')
+          .whereRaw('id = confirmed_deployment_id')
+          .select(tx.knex.raw("targets->0->>'artifact'")),
+        // Other changes meanwhile, such as one of the route, must not keep a version that does not start.
+        version: tx.knex.raw('version + 1'),
+        ...(failed.kind === 'start' && inError),
+      });
+    if (failed.is_new_version && failed.deployed_version !== null)
+      await removeNewestVersion(tx, endpointId, failed.deployed_version);
+    tx.announce('endpoint', endpointId);
+  });
+}
+
+interface FailedRow {
+  readonly kind: DeploymentKind;
+  readonly deployed_version: number | null;
+  readonly is_new_version: boolean;
+}
+
+/** The newest first. */
+export async function listDeployments(store: Store, endpointId: string): Promise<Deployment[]> {
+  return store.knex<Deployment>('deployments').where({ endpoint_id: endpointId }).orderBy('position', 'desc');
+}
+
+/** A deployment that nobody may be waiting for any more. */
+export interface PendingDeployment extends RequestedDeployment {
+  readonly endpoint_id: string;
+  /** Milliseconds since it was asked for. */
+  readonly age_ms: number;
+}
+
+export async function pendingDeployments(store: Store): Promise<PendingDeployment[]> {
+  return store
+    .knex('deployments')
+    .where({ outcome: 'pending' })
+    .orderBy('created_at')
+    .select<PendingDeployment[]>(
+      'id',
+      'endpoint_id',
+      'targets',
+      'revision',
+      store.knex.raw('extract(epoch FROM clock_timestamp() - created_at)::double precision * 1000 AS age_ms'),
+    );
+}
+
+/** Deletes all but the newest deployments of each endpoint, and those that are in force. @returns how many */
+export async function pruneDeployments(store: Store, kept: number): Promise<number> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `DELETE FROM deployments USING (
+       SELECT id, row_number() OVER (PARTITION BY endpoint_id ORDER BY position DESC) AS age FROM deployments) aged
+      WHERE deployments.id = aged.id AND age > ? AND outcome <> 'pending'
+        AND NOT EXISTS (SELECT FROM endpoints WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id))`,
+    [kept],
+  );
+  return rowCount;
+}

@@ -1,0 +1,131 @@
+/** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
+import type { Dependencies } from '../model/crates.js';
+import type { CompilableSource } from './builds.js';
+import type { Store } from './database.js';
+
+/** Executables of so many versions of each endpoint are kept, and of those that are deployed. */
+const PINNED_VERSIONS = 20;
+
+/** A row. */
+export interface EndpointVersion {
+  readonly endpoint_id: string;
+  /** 1 for the first of the endpoint. */
+  readonly version: number;
+  readonly source_key: string;
+  readonly code: string;
+  readonly dependencies: Dependencies;
+  /** Digest of the executable that was made last. It may have been deleted. */
+  readonly artifact: string;
+  readonly message: string | null;
+  /** Who made it; null: not known. */
+  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly created_at: Date;
+}
+
+/** A source that was compiled. */
+export interface CompiledSource extends CompilableSource {
+  readonly artifact: string;
+  readonly message?: string | null;
+}
+
+export interface AddedVersion {
+  readonly endpointId: string;
+  readonly version: number;
+  /** False when the newest version had the same source. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Makes a compiled source the newest version of endpoints, unless their newest version is of the same source: then its
+ * executable is replaced.
+ */
+export async function addVersions(
+  tx: Store,
+  endpointIds: readonly string[],
+  { sourceKey, code, dependencies, artifact, message = null }: CompiledSource,
+): Promise<AddedVersion[]> {
+  const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
+    `WITH before AS (
+       SELECT id, latest_version, artifact_source_key FROM endpoints WHERE id = ANY(?) ORDER BY id FOR UPDATE),
+     numbered AS (
+       UPDATE endpoints SET artifact = ?, artifact_source_key = ?,
+              latest_version = coalesce(before.latest_version, 0)
+                + CASE WHEN before.artifact_source_key IS NOT DISTINCT FROM ? THEN 0 ELSE 1 END
+         FROM before WHERE endpoints.id = before.id
+       RETURNING endpoints.id, endpoints.latest_version)
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message)
+     SELECT id, latest_version, ?, ?, ?, ?, ? FROM numbered
+     ON CONFLICT (endpoint_id, version) DO UPDATE SET artifact = excluded.artifact
+     RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
+    [
+      ...[[...endpointIds], artifact, sourceKey, sourceKey],
+      ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+    ] as never[],
+  );
+  return rows;
+}
+
+/** The newest first, without their sources: those of all may be large. */
+export async function listVersions(
+  store: Store,
+  endpointId: string,
+): Promise<Omit<EndpointVersion, 'code' | 'dependencies'>[]> {
+  return store
+    .knex('endpoint_versions')
+    .where({ endpoint_id: endpointId })
+    .orderBy('version', 'desc')
+    .select('endpoint_id', 'version', 'source_key', 'artifact', 'message', 'actor', 'created_at');
+}
+
+export async function findVersion(
+  store: Store,
+  endpointId: string,
+  version: number,
+): Promise<EndpointVersion | undefined> {
+  return store.knex<EndpointVersion>('endpoint_versions').where({ endpoint_id: endpointId, version }).first();
+}
+
+/** Deletes the newest version, which was never deployed. The one before it is the newest again. */
+export async function removeNewestVersion(tx: Store, endpointId: string, version: number): Promise<void> {
+  const removed = await tx.knex('endpoint_versions').where({ endpoint_id: endpointId, version }).delete();
+  if (removed === 0) return;
+  await tx.knex.raw(
+    `UPDATE endpoints SET (latest_version, artifact, artifact_source_key) =
+            (SELECT version, artifact, source_key FROM endpoint_versions
+              WHERE endpoint_id = endpoints.id ORDER BY version DESC LIMIT 1)
+      WHERE id = ? AND latest_version = ?`,
+    [endpointId, version],
+  );
+}
+
+/** Records the executable that was made of a version again. */
+export async function replaceArtifact(
+  store: Store,
+  { endpoint_id, version }: EndpointVersion,
+  artifact: string,
+): Promise<void> {
+  await store.knex('endpoint_versions').where({ endpoint_id, version }).update({ artifact });
+}
+
+/** SQL: the digests of executables that versions and deployments need, to be looked for with `IN`. */
+export const PINNED_ARTIFACTS = `
+  SELECT endpoint_versions.artifact FROM endpoint_versions JOIN endpoints ON endpoints.id = endpoint_id
+   WHERE endpoint_versions.version > latest_version - ${PINNED_VERSIONS}
+   UNION ALL
+  SELECT target->>'artifact' FROM endpoints
+    JOIN deployments ON deployments.id IN (desired_deployment_id, confirmed_deployment_id),
+         jsonb_array_elements(targets) AS target`;
+
+/** Deletes all but the newest versions of each endpoint, and those that are deployed. @returns how many */
+export async function pruneVersions(store: Store, kept: number): Promise<number> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `DELETE FROM endpoint_versions USING endpoints
+      WHERE endpoints.id = endpoint_id AND endpoint_versions.version <= latest_version - ?
+        AND NOT EXISTS (
+          SELECT FROM deployments, jsonb_array_elements(targets) AS target
+           WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id)
+             AND (target->>'version')::integer = endpoint_versions.version)`,
+    [kept],
+  );
+  return rowCount;
+}

@@ -1,0 +1,248 @@
+/** Variables and secrets over HTTP, with real processes: what handlers find in their environment. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { openDatabase } from '../../src/store/database.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID, TIMESTAMP } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { outcomes, startLoad } from '../support/load.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+
+const HOST = 'variables.example';
+const READS = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    let name = req.query_param("name").cloned().unwrap_or_default();
+    match name.as_str() {
+        "*" => Response::json(200, json!(std::env::vars().map(|(name, _)| name).collect::<Vec<_>>())),
+        name => Response::text(200, std::env::var(name).unwrap_or_else(|_| "unset".into())),
+    }
+}
+handler_loop!(handle);
+`;
+
+describe('variables and secrets', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let domain: string;
+  let collection: string;
+  let endpoint: string;
+  before(async () => {
+    stack = await startStack();
+    const create = async (path: string, body: object) =>
+      expectData<{ id: string }>(await stack.api.post(path, body), 201).id;
+    domain = `/api/domains/${await create('/api/domains', { name: 'D', host: HOST })}`;
+    const collectionId = await create('/api/collections', { name: 'C', domain_id: domain.split('/').pop() });
+    collection = `/api/collections/${collectionId}`;
+    endpoint = `/api/endpoints/${await stack.deploy({
+      ...{ path: '/read', code: READS, domain: HOST },
+      collection_id: collectionId,
+    })}`;
+  });
+  after(() => stack?.close());
+
+  const put = (path: string, body: object) => stack.api.put(path, body);
+  const read = async (name: string) => {
+    const url = `${stack.gatewayUrl}/read?name=${encodeURIComponent(name)}`;
+    const { status, text } = await call(url, { headers: { host: HOST } });
+    expect(status, text).to.equal(200);
+    return text;
+  };
+  /** Handlers are replaced after the answer. */
+  const reads = (name: string, value: string) =>
+    eventually(async () => expect(await read(name)).to.equal(value));
+
+  it('reach the handler from its endpoint, collection and domain; the nearest counts', async () => {
+    expect(await read('WHERE')).to.equal('unset');
+    expect(expectData(await put(`${domain}/variables`, { WHERE: 'domain', D: 'ä "$x"\n2' }))).to.deep.equal({
+      D: 'ä "$x"\n2',
+      WHERE: 'domain',
+    });
+    await reads('WHERE', 'domain');
+    expect(await read('D')).to.equal('ä "$x"\n2');
+    expectData(await put(`${collection}/variables`, { WHERE: 'collection' }));
+    await reads('WHERE', 'collection');
+    expectData(await put(`${endpoint}/secrets/WHERE`, { value: 'a secret of the endpoint' }));
+    await reads('WHERE', 'a secret of the endpoint');
+
+    const environment = expectData<{ name: string; updated_at: string }[]>(
+      await stack.api.get(`${endpoint}/environment`),
+    );
+    for (const { updated_at } of environment) expect(updated_at).to.match(TIMESTAMP);
+    expect(environment.map(({ updated_at: _, ...entry }) => entry)).to.deep.equal([
+      { name: 'D', secret: false, scope: 'domain', owner_id: domain.split('/').pop() },
+      { name: 'WHERE', secret: true, scope: 'endpoint', owner_id: endpoint.split('/').pop() },
+    ]);
+    const secrets = expectData<object[]>(await stack.api.get(`${endpoint}/secrets`));
+    expect(secrets).to.have.length(1);
+    expect(secrets[0]).to.include({ name: 'WHERE', actor: null }).and.not.have.property('value');
+    expect(expectData(await stack.api.get(`${endpoint}/variables`))).to.deep.equal({});
+
+    expectData(await stack.api.delete(`${endpoint}/secrets/WHERE`));
+    await reads('WHERE', 'collection');
+    expectData(await put(`${collection}/variables`, {}));
+    await reads('WHERE', 'domain');
+    expectData(await put(`${domain}/variables`, {}));
+    await reads('WHERE', 'unset');
+  });
+
+  it('do not hide what the gateway sets, and nothing of the gateway is among them', async () => {
+    // Names in small letters are those of the script that sets its limits, too.
+    expectData(await put(`${endpoint}/variables`, { MINE: '1', processes: 'mine' }));
+    await reads('MINE', '1');
+    expect(await read('processes')).to.equal('mine');
+    const names = (JSON.parse(await read('*')) as string[]).filter((name) => !name.startsWith('EDGE_'));
+    expect(names).to.include.members(['MINE']);
+    for (const name of names) expect(name).not.to.match(/DATABASE|SECRET|API_KEY|REDIS/);
+  });
+
+  it('reach running handlers without a failed request, and not at all when nothing has changed', async () => {
+    const load = await startLoad({
+      targets: [stack.gatewayUrl],
+      clients: 4,
+      request: () => ({ path: '/read?name=TURN', headers: { host: HOST }, text: /^(unset|\d+)$/ }),
+    });
+    for (let turn = 0; turn < 10; turn++) {
+      expectData(await put(`${endpoint}/variables`, { TURN: String(turn) }));
+      await reads('TURN', String(turn));
+    }
+    expect(outcomes(await load.stop())).to.deep.equal({});
+    const pid = async () => ((await must(stack.api.get(endpoint))) as { pid: number }).pid;
+    const before = await pid();
+    expectData(await put(`${endpoint}/variables`, { TURN: '9' }));
+    expectData(await put(`${collection}/variables`, { OTHER: '1' }));
+    await reads('OTHER', '1');
+    const after = await pid();
+    expect(after).not.to.equal(before);
+    expectData(await put(`${endpoint}/variables`, { TURN: '9' }));
+    expectData(await put(`${domain}/variables`, { LAST: '1' }));
+    await reads('LAST', '1');
+    expect(await read('TURN')).to.equal('9');
+  });
+
+  it('are those of now after a rollback', async () => {
+    expectData(await put(`${endpoint}/secrets/KEY`, { value: 'old key' }));
+    await reads('KEY', 'old key');
+    expectData(await stack.api.post(`${endpoint}/deploy`, { code: `${READS}// second\n` }));
+    expectData(await put(`${endpoint}/secrets/KEY`, { value: 'rotated key' }));
+    await reads('KEY', 'rotated key');
+    expect(expectData(await stack.api.post(`${endpoint}/rollback`))).to.include({ version: 1 });
+    expect(await read('KEY')).to.equal('rotated key');
+  });
+
+  it('that are secret stand in no answer, table, queue, log or argument', async () => {
+    const value = 'xK7-very-secret-91';
+    for (const owner of [endpoint, collection, domain]) {
+      const answer = await put(`${owner}/secrets/HIDDEN`, { value });
+      expect(expectData(answer)).to.deep.equal({ name: 'HIDDEN' });
+    }
+    await reads('HIDDEN', value);
+    expectData(await stack.api.post(`${endpoint}/compile`));
+    expectData(await stack.api.post(`${endpoint}/deploy`, { message: 'with a secret' }));
+    for (const path of [
+      ...[endpoint, `${endpoint}/secrets`, `${endpoint}/environment`, `${endpoint}/versions`],
+      ...[`${endpoint}/deployments`, `${endpoint}/variables`, `${collection}/secrets`, domain],
+    ]) {
+      expect(JSON.stringify((await stack.api.get(path)).body), path).not.to.include(value);
+    }
+    const database = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      const tables = await database
+        .knex('information_schema.tables')
+        .whereNotIn('table_schema', ['pg_catalog', 'information_schema'])
+        .where({ table_type: 'BASE TABLE' })
+        .select<{ table_schema: string; table_name: string }[]>('table_schema', 'table_name');
+      expect(tables.length).to.be.greaterThan(10);
+      for (const { table_schema, table_name } of tables) {
+        const rows = (await database.knex(`${table_schema}.${table_name}`)) as unknown[];
+        expect(JSON.stringify(rows), table_name).not.to.include(value);
+      }
+    } finally {
+      await database.close();
+    }
+    for (const [name, { logged }] of stack.processes)
+      expect(JSON.stringify(logged.lines), `log of ${name}`).not.to.include(value);
+    for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      expect(argumentsOf(pid), pid).not.to.include(value);
+    }
+  });
+
+  it('that cannot be are refused, and nothing changes', async () => {
+    expectData(await put(`${endpoint}/variables`, { KEPT: '1' }));
+    expectData(await put(`${endpoint}/secrets/IS_SECRET`, { value: 's' }));
+    const state = async () => [
+      expectData(await stack.api.get(`${endpoint}/variables`)),
+      expectData(await stack.api.get(`${endpoint}/secrets`)),
+    ];
+    const before = await state();
+    for (const name of [
+      ...['', '1A', 'A=B', 'A B', 'A-B', 'Ä', 'A\n', 'x'.repeat(129)],
+      ...[
+        'LD_PRELOAD',
+        'EDGE_SOCKET',
+        'PATH',
+        'HOME',
+        'TMPDIR',
+        'MALLOC_ARENA_MAX',
+        'IFS',
+        'BASH_ENV',
+        'PS4',
+        'PPID',
+        '_',
+      ],
+    ]) {
+      expectFailure(
+        await put(`${endpoint}/variables`, { KEPT: '2', [name]: 'x' }),
+        'invalid_input',
+        /variable name/,
+      );
+      if (name === '') continue;
+      const path = `${endpoint}/secrets/${encodeURIComponent(name)}`;
+      expectFailure(await put(path, { value: 'x' }), 'invalid_input', /variable name/);
+    }
+    const large = 'x'.repeat(64 * 1024);
+    expectData(await put(`${collection}/variables`, { LARGE: large }));
+    await reads('LARGE', large);
+    expectData(await put(`${collection}/variables`, {}));
+    expectFailure(await put(`${endpoint}/variables`, { LARGE: `${large}x` }), 'invalid_input', /65537 bytes/);
+    const many = Object.fromEntries(
+      Array.from({ length: 5 }, (_, at) => [`MANY_${at}`, large.slice(0, 60_000)]),
+    );
+    expectFailure(await put(`${endpoint}/variables`, many), 'invalid_input', /at most 262144 together/);
+    expectFailure(await put(`${endpoint}/variables`, { A: 1 }), 'invalid_input', /A/);
+    expectFailure(await put(`${endpoint}/variables`, { A: 'a\u0000b' }), 'invalid_input');
+    expectFailure(await put(`${endpoint}/variables`, ['A']), 'invalid_input');
+    expectFailure(await put(`${endpoint}/variables`, { IS_SECRET: 'x' }), 'name_is_secret', /IS_SECRET/);
+    expectFailure(await put(`${endpoint}/secrets/A`, {}), 'invalid_input', /value/);
+    expectFailure(await stack.api.delete(`${endpoint}/secrets/NONE`), 'not_found', /secret/);
+    for (const resource of ['domains', 'collections', 'endpoints']) {
+      const path = `/api/${resource}/${NO_ID}`;
+      expectFailure(await stack.api.get(`${path}/variables`), 'not_found');
+      expectFailure(await put(`${path}/variables`, {}), 'not_found');
+      expectFailure(await stack.api.get(`${path}/secrets`), 'not_found');
+      expectFailure(await put(`${path}/secrets/A`, { value: 'x' }), 'not_found');
+      expectFailure(await stack.api.delete(`${path}/secrets/A`), 'not_found');
+    }
+    expectFailure(await stack.api.get(`/api/endpoints/${NO_ID}/environment`), 'not_found');
+    expect(await state()).to.deep.equal(before);
+  });
+
+  it('are in force again after a crash of the handler, and a restart of the gateway', async () => {
+    expectData(await put(`${endpoint}/secrets/STAYS`, { value: 'here' }));
+    await reads('STAYS', 'here');
+    const { pid } = (await must(stack.api.get(endpoint))) as { pid: number };
+    process.kill(pid, 'SIGKILL');
+    await reads('STAYS', 'here');
+    await stack.processes.get('gateway')?.end();
+    await stack.start('gateway');
+    await reads('STAYS', 'here');
+  });
+});
+
+function argumentsOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return ''; // it has ended
+  }
+}

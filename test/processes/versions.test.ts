@@ -1,0 +1,366 @@
+/** Versions and deployments over HTTP, with real processes: deploy, break, roll back, share, compare. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, TIMESTAMP, UUID } from '../support/expect.js';
+import { numbered } from '../support/handler-sources.js';
+import { call } from '../support/http.js';
+import { outcomes, startLoad } from '../support/load.js';
+import { type Stack, startStack } from '../support/processes.js';
+
+interface Version {
+  readonly version: number;
+  readonly message: string | null;
+  readonly deployed_percent: number;
+}
+interface Deployment {
+  readonly kind: string;
+  readonly outcome: string;
+  readonly message: string | null;
+  readonly error: string | null;
+  readonly targets: readonly { readonly version: number; readonly percent: number }[];
+}
+interface Endpoint {
+  readonly status: string;
+  readonly code: string;
+  readonly running_version: number | null;
+  readonly latest_version: number | null;
+  readonly needs_compile: boolean;
+  readonly deployment: { readonly id: string; readonly targets: readonly object[] } | null;
+}
+
+const DOES_NOT_COMPILE = 'fn handle() { this is not Rust }';
+const DOES_NOT_START = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_req: Request) -> Response { Response::no_content() }
+#[allow(unused)] fn unused() { handler_loop!(handle); }
+fn main() { eprintln!("no configuration"); std::process::exit(7) }
+`;
+const BROKEN = numbered(99).replace('Response::text(200', 'Response::text(500');
+
+describe('versions and deployments', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let count = 0;
+  before(async () => {
+    stack = await startStack();
+  });
+  after(() => stack?.close());
+
+  const create = async (code: string | null = null) => {
+    const path = `/v${++count}`;
+    const body = { name: path, path, method: 'POST', domain: '*', code };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    const at = `/api/endpoints/${id}`;
+    return {
+      path,
+      deploy: (request: object) => stack.api.post(`${at}/deploy`, request),
+      rollBack: (request?: object) => stack.api.post(`${at}/rollback`, request),
+      share: (targets: readonly object[], sticky?: unknown) =>
+        stack.api.put(`${at}/deployment`, { targets, ...(sticky !== undefined && { sticky }) }),
+      post: (step: string) => stack.api.post(`${at}/${step}`),
+      put: (changes: object) => stack.api.put(at, changes),
+      get: (suffix: string) => stack.api.get(`${at}/${suffix}`),
+      endpoint: async () => expectData<Endpoint>(await stack.api.get(at)),
+      versions: async () => expectData<Version[]>(await stack.api.get(`${at}/versions`)),
+      deployments: async () => expectData<Deployment[]>(await stack.api.get(`${at}/deployments`)),
+      answer: async () => (await call(`${stack.gatewayUrl}${path}`, { method: 'POST' })).text.trim(),
+    };
+  };
+
+  it('deploys in one call, and rolls back to and fro', async () => {
+    const one = await create();
+    const first = expectData<Record<string, unknown>>(
+      await one.deploy({ code: numbered(1), message: 'the first' }),
+    );
+    expect(first).to.include({ version: 1, status: 'running' });
+    expect(first.deployment_id).to.match(UUID);
+    expect(first.build_id).to.match(UUID);
+    expect(first.pid).to.be.a('number');
+    expect(await one.answer()).to.equal('1');
+
+    expect(expectData(await one.deploy({ code: BROKEN, message: 'better' }))).to.include({ version: 2 });
+    expect((await call(`${stack.gatewayUrl}${one.path}`, { method: 'POST' })).status).to.equal(500);
+    expect(await one.endpoint()).to.include({
+      ...{ status: 'running', code: BROKEN, running_version: 2, latest_version: 2 },
+      needs_compile: false,
+    });
+
+    expect(expectData(await one.rollBack({ message: 'worse' }))).to.include({
+      version: 1,
+      status: 'running',
+    });
+    expect(await one.answer()).to.equal('1');
+    expect(await one.endpoint()).to.include({ code: BROKEN, running_version: 1, latest_version: 2 });
+    expect(expectData(await one.rollBack())).to.include({ version: 2 });
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+
+    expect(
+      (await one.versions()).map(({ version, message, deployed_percent }) => [
+        version,
+        message,
+        deployed_percent,
+      ]),
+    ).to.deep.equal([
+      [2, 'better', 0],
+      [1, 'the first', 100],
+    ]);
+    expect(
+      (await one.deployments()).map(({ kind, message, targets, outcome }) => [
+        kind,
+        message,
+        targets.map(({ version }) => version),
+        outcome,
+      ]),
+    ).to.deep.equal([
+      ['rollback', null, [1], 'succeeded'],
+      ['rollback', null, [2], 'succeeded'],
+      ['rollback', 'worse', [1], 'succeeded'],
+      ['deploy', 'better', [2], 'succeeded'],
+      ['deploy', 'the first', [1], 'succeeded'],
+    ]);
+  });
+
+  it('makes a version of each compiled source that differs from the newest, and start runs the newest', async () => {
+    const one = await create(numbered(1));
+    expect(await one.versions()).to.deep.equal([]);
+    expectFailure(await one.rollBack(), 'nothing_to_roll_back_to');
+    expectData(await one.post('compile'));
+    expectData(await one.post('compile'));
+    expect((await one.versions()).map(({ version }) => version)).to.deep.equal([1]);
+    expectData(await one.post('start'));
+    expectData(await one.put({ code: numbered(2) }));
+    expect((await one.versions()).length).to.equal(1);
+    expectData(await one.post('compile'));
+    expect(await one.endpoint()).to.include({ status: 'compiled', running_version: 1, latest_version: 2 });
+    expect(await one.answer()).to.equal('1');
+    expectData(await one.post('start'));
+    expect(await one.answer()).to.equal('2');
+    expectData(await one.put({ code: numbered(1) }));
+    expectData(await one.post('compile'));
+    expect((await one.versions()).map(({ version }) => version)).to.deep.equal([3, 2, 1]);
+
+    expectData(await one.post('stop'));
+    expect(await one.endpoint()).to.deep.include({ running_version: null, deployment: null });
+    expect((await one.deployments()).map(({ kind }) => kind)).to.deep.equal(['stop', 'start', 'start']);
+    // The version before the one that served last.
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(await one.answer()).to.equal('1');
+  });
+
+  it('shows the code of a version, and how two differ', async () => {
+    const one = await create();
+    for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
+    const version = expectData<Record<string, unknown>>(await one.get('versions/1'));
+    expect(version).to.include({ version: 1, code: numbered(1), deployed_percent: 0, actor: null });
+    expect(version.created_at).to.match(TIMESTAMP);
+    const { from, to, diff } = expectData<{ from: number; to: number; diff: string }>(
+      await one.get('versions/1/diff?to=2'),
+    );
+    expect([from, to]).to.deep.equal([1, 2]);
+    expect(diff).to.include('--- handler.rs\tversion 1\n+++ handler.rs\tversion 2\n');
+    expect(diff).to.include('\n-    Response::text(200, format!("1 {}"');
+    expect(diff).to.include('\n+    Response::text(200, format!("2 {}"');
+    expect(expectData(await one.get('versions/2/diff?to=2'))).to.deep.equal({ from: 2, to: 2, diff: '' });
+  });
+
+  describe('leaves all as it was when', () => {
+    const unchangedBy = async (
+      code: string,
+      expected: 'compile_failed' | 'handler_start_failed',
+      reason: RegExp,
+    ) => {
+      const one = await create();
+      expectData(await one.deploy({ code: numbered(1) }));
+      const [endpoint, versions] = [await one.endpoint(), await one.versions()];
+      expectFailure(await one.deploy({ code, message: 'bad' }), expected, reason);
+      await eventually(async () => expect(await one.endpoint()).to.deep.equal(endpoint));
+      expect(await one.versions()).to.deep.equal(versions);
+      expect(await one.answer()).to.equal('1');
+      return one;
+    };
+
+    it('the new code does not compile', async () => {
+      const one = await unchangedBy(DOES_NOT_COMPILE, 'compile_failed', /expected one of/);
+      expect((await one.deployments()).length).to.equal(1);
+    });
+
+    it('the new handler does not start', async () => {
+      const one = await unchangedBy(DOES_NOT_START, 'handler_start_failed', /no configuration/);
+      const [failed] = await one.deployments();
+      expect(failed).to.deep.include({
+        ...{ kind: 'deploy', outcome: 'failed', message: 'bad' },
+        targets: [{ version: 2, percent: 100 }],
+      });
+      expect(failed?.error).to.match(/no configuration/);
+      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 2 });
+    });
+
+    it('nothing served before', async () => {
+      const one = await create();
+      expectFailure(await one.deploy({ code: DOES_NOT_START }), 'handler_start_failed');
+      expect(await one.endpoint()).to.deep.include({
+        ...{ status: 'created', code: null, latest_version: null, deployment: null },
+      });
+      expectFailure(await one.post('start'), 'endpoint_not_compiled');
+    });
+  });
+
+  it('shares requests between two versions exactly, and goes back to the one that served alone', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    expect(expectData(await one.deploy({ code: numbered(2), percent: 1 }))).to.include({ version: 2 });
+    expect(await one.endpoint()).to.deep.include({ running_version: 1, code: numbered(2) });
+    expect((await one.versions()).map(({ deployed_percent }) => deployed_percent)).to.deep.equal([1, 99]);
+    const load = await startLoad({
+      targets: [stack.gatewayUrl],
+      clients: 8,
+      pauseMs: 0,
+      request: () => ({ path: one.path, method: 'POST', text: '1 ' }),
+    });
+    await eventually(() => expect(load.served() + load.failures().length).to.be.greaterThan(10_000), 60_000);
+    const others = await load.stop();
+    const total = load.served() + others.length;
+    expect(
+      others.every(({ what }) => /2 /.test(what)),
+      JSON.stringify(outcomes(others)),
+    ).to.equal(true);
+    expect((others.length / total) * 10_000).to.be.within(60, 140);
+
+    const shared = expectData<{ targets: object[] }>(
+      await one.share([
+        { version: 2, percent: 60 },
+        { version: 1, percent: 40 },
+      ]),
+    );
+    expect(shared).to.deep.include({
+      targets: [
+        { version: 2, percent: 60 },
+        { version: 1, percent: 40 },
+      ],
+      status: 'running',
+    });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => one.answer()));
+    expect(answers.filter((answer) => answer === '2').length).to.be.within(50, 70);
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(await one.answer()).to.equal('1');
+    expectData(await one.share([{ version: 2, percent: 100 }]));
+    expect((await one.deployments()).map(({ kind }) => kind)).to.deep.equal([
+      'deploy',
+      'rollback',
+      'canary',
+      'canary',
+      'deploy',
+    ]);
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+  });
+
+  for (const [by, headers] of [
+    [{ header: 'X-User' }, (user: number) => ({ 'x-user': `user-${user}` })],
+    [{ cookie: 'sid' }, (user: number) => ({ cookie: `a=b; sid=user-${user}` })],
+  ] as const) {
+    it(`keeps the version of a caller that is known by its ${Object.keys(by)[0]}, while the share holds`, async () => {
+      const one = await create();
+      for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
+      const ask = async (user: number) => {
+        const options = { method: 'POST', headers: headers(user) };
+        return (await call(`${stack.gatewayUrl}${one.path}`, options)).text.trim();
+      };
+      const shared = async (percent: number) => {
+        const targets = [
+          { version: 1, percent: 100 - percent },
+          { version: 2, percent },
+        ];
+        expectData(await one.share(targets, by));
+        const versions: string[] = [];
+        for (let user = 0; user < 60; user++) {
+          const answers = new Set(await Promise.all(Array.from({ length: 4 }, () => ask(user))));
+          expect(answers.size, `answers of user ${user}`).to.equal(1);
+          versions.push([...answers].join());
+        }
+        return versions;
+      };
+      const half = await shared(50);
+      expect(half.filter((version) => version === '2').length).to.be.within(15, 45);
+      const most = await shared(90);
+      expect(most.filter((version) => version === '2').length).to.be.within(45, 60);
+      // Nobody goes back.
+      for (const [user, version] of half.entries()) if (version === '2') expect(most[user]).to.equal('2');
+      expect((await one.endpoint()).deployment).to.deep.include({ sticky: by });
+    });
+  }
+
+  it('50 times rolls back under load without a failed request', async () => {
+    const one = await create();
+    for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
+    const load = await startLoad({
+      targets: [stack.gatewayUrl],
+      clients: 6,
+      request: (client, number) => {
+        const body = `${client}/${number}`;
+        return { path: one.path, method: 'POST', body, text: new RegExp(`^[12] ${body}$`) };
+      },
+    });
+    for (let round = 0; round < 50; round++) {
+      expect(expectData(await one.rollBack())).to.include({ version: round % 2 === 0 ? 1 : 2 });
+    }
+    expect(outcomes(await load.stop())).to.deep.equal({});
+    expect(load.served()).to.be.greaterThan(100);
+  });
+
+  it('refuses what cannot be, and changes nothing', async () => {
+    const one = await create();
+    expectFailure(await one.deploy({}), 'endpoint_has_no_code');
+    expectFailure(await one.deploy({ code: numbered(1), percent: 50 }), 'nothing_deployed');
+    expect(await one.endpoint()).to.deep.include({ latest_version: null, code: null });
+    expectData(await one.deploy({ code: numbered(1) }));
+    expectFailure(await one.deploy({ percent: 50 }), 'nothing_deployed', /Version 1 serves already/);
+    expectData(await one.deploy({ code: numbered(2) }));
+    const before = [await one.endpoint(), await one.versions(), await one.deployments()];
+    const version = (number: number, percent = 100) => ({ version: number, percent });
+    for (const [answer, code, reason] of [
+      [await one.rollBack({ version: 7 }), 'not_found', /version/],
+      [await one.rollBack({ version: 0 }), 'invalid_input', /version/],
+      [await one.rollBack({ version: 'x' }), 'invalid_input', /version/],
+      [await one.share([version(1, 50), version(2, 49)]), 'invalid_input', /add up to 100, not 99/],
+      [await one.share([version(1, 50), version(1, 50)]), 'invalid_input', /must differ/],
+      [await one.share([version(1, 30), version(2, 30), version(3, 40)]), 'invalid_input', /targets/],
+      [await one.share([]), 'invalid_input', /targets/],
+      [await one.share([version(1)], {}), 'invalid_input', /sticky/],
+      [await one.share([version(1)], { header: 'a', cookie: 'b' }), 'invalid_input', /sticky/],
+      [await one.share([version(1)], { header: 'a b' }), 'invalid_input', /sticky/],
+      [await one.share([version(1)], { query: 'a' }), 'invalid_input', /sticky/],
+      [await one.share([version(1)], 'x-user'), 'invalid_input', /sticky/],
+      [await one.share([version(1, 0), version(2)]), 'invalid_input', /percent/],
+      [await one.share([version(9)]), 'not_found', /version/],
+      [await one.deploy({ percent: 0 }), 'invalid_input', /percent/],
+      [await one.deploy({ percent: 101 }), 'invalid_input', /percent/],
+      [await one.deploy({ dependencies: { 'no crate': '1' } }), 'invalid_dependency', /crate/],
+      [await one.deploy({ message: 'x'.repeat(1_001) }), 'invalid_input', /message/],
+      [await one.get('versions/3'), 'not_found', /version/],
+      [await one.get('versions/x'), 'invalid_input', /version/],
+      [await one.get('versions/1/diff'), 'invalid_input', /to/],
+      [await one.get('versions/1/diff?to=4'), 'not_found', /version/],
+    ] as const) {
+      expectFailure(answer, code, reason);
+    }
+    expect([await one.endpoint(), await one.versions(), await one.deployments()]).to.deep.equal(before);
+  });
+
+  it('finishes a deployment whose web process was killed', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    const slowToStart = numbered(3).replace(
+      'handler_loop!(handle);',
+      `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
+       fn main() { std::thread::sleep(std::time::Duration::from_secs(3)); served::serve() }`,
+    );
+    const dying = one.deploy({ code: slowToStart }).catch(() => 'cut');
+    await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('pending'), 60_000);
+    await stack.processes.get('web')?.end('SIGKILL');
+    await dying;
+    await stack.start('web');
+    await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('succeeded'), 60_000);
+    expect(await one.endpoint()).to.include({ running_version: 2, code: slowToStart, status: 'running' });
+    expect(await one.answer()).to.equal('3');
+  });
+});
