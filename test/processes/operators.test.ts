@@ -5,6 +5,7 @@ import { ANYTHING } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
+import { rawExchange } from '../support/raw-http.js';
 
 const KEY = 'the-key-of-the-operators';
 
@@ -195,19 +196,23 @@ describe('operating', () => {
       for (let i = 0; i < 3; i++) await call(`${stack.gatewayUrl}/op/hush-${i}`);
       await call(`${stack.gatewayUrl}/op/hush?do=status&code=404`);
       await call(`${stack.gatewayUrl}/op/hush?do=panic`);
+      // Refused before a handler gets it, but known.
+      const large = `GET /op/hush HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${2 ** 40}\r\n\r\n`;
+      expect((await rawExchange(stack.gatewayUrl, large)).map(({ status }) => status)).to.deep.equal([413]);
       await call(`${stack.gatewayUrl}/no-such/hush`);
       await call(`${stack.gatewayUrl}/op/hush`, { method: 'POST' });
       const labels = { endpoint, domain: '*', method: 'GET', route: '/op/{secret}' };
       const all = await series();
       expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '2xx' })).to.equal(3);
-      expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '4xx' })).to.equal(1);
+      expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '4xx' })).to.equal(2);
       expect(value(all, 'edge_gateway_requests_total', { ...labels, status: '5xx' })).to.equal(1);
-      expect(value(all, 'edge_gateway_request_duration_seconds_count', labels)).to.equal(5);
+      expect(value(all, 'edge_gateway_request_duration_seconds_count', labels)).to.equal(6);
       expect(value(all, 'edge_gateway_request_duration_seconds_bucket', { ...labels, le: '+Inf' })).to.equal(
-        5,
+        6,
       );
       expect(value(all, 'edge_gateway_refused_total', { status: '404' })).to.equal(1);
       expect(value(all, 'edge_gateway_refused_total', { status: '405' })).to.equal(1);
+      expect(find(all, 'edge_gateway_refused_total', { status: '413' })).to.deep.equal([]);
       for (const { labels: own } of all) expect(JSON.stringify(own)).not.to.match(/hush|no-such/);
     });
 

@@ -103,7 +103,9 @@ impl Acceptor {
                 Ok((connection, peer)) => self.serve(connection, peer.ip()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    if !self.close_one(listener.get_ref(), &error).await {
+                    let closed = self.close_one(listener.get_ref(), &error).await;
+                    // Only then none is left: without a descriptor even for one, they still wait.
+                    if closed.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                         ready.clear_ready();
                     }
                 }
@@ -128,20 +130,20 @@ impl Acceptor {
         }
     }
 
-    /// Closes a connection that has no descriptor. Returns false when there is none: the kernel looks for a descriptor
-    /// first.
-    async fn close_one(&self, listener: &TcpListener, error: &io::Error) -> bool {
+    /// Closes a connection that has no descriptor. An accept without a descriptor does not tell whether there is one:
+    /// the kernel looks for the descriptor first.
+    async fn close_one(&self, listener: &TcpListener, error: &io::Error) -> io::Result<()> {
         let text = "out of file descriptors; new connections are closed. Raise the limit of open files (ulimit -n)";
         self.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
         self.spare.take();
         // Closed at once.
-        let is_closed = listener.accept().is_ok();
+        let closed = listener.accept().map(drop);
         *self.spare.borrow_mut() = spare().ok();
         tokio::task::yield_now().await;
         if self.spare.borrow().is_none() {
             tokio::time::sleep(RETRY).await;
         }
-        is_closed
+        closed
     }
 }
 
@@ -173,4 +175,36 @@ fn descriptors_for_connections() -> usize {
         return usize::MAX;
     }
     (limit.rlim_cur as f64 * SHARE_OF_DESCRIPTORS) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    fn close_one(listener: &TcpListener) -> io::Result<()> {
+        let acceptor = Acceptor::new(Rc::new([]), 1, crate::supervisor::channel().0)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(acceptor.close_one(listener, &io::Error::from_raw_os_error(libc::EMFILE)))
+    }
+
+    #[test]
+    fn a_connection_without_a_descriptor_is_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(close_one(&listener).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        close_one(&listener).unwrap();
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_failure_to_close_one_is_not_the_end_of_the_queue() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let does_not_listen = TcpListener::from(OwnedFd::from(socket));
+        assert_ne!(close_one(&does_not_listen).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
 }

@@ -95,3 +95,23 @@ impl Messages {
         self.shared.dropped.swap(0, Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rare_warnings_do_not_hide_others() {
+        let (supervisor, mut messages) = channel();
+        for message in ["one", "other", "one"] {
+            supervisor.warn_rarely(json!({}), message);
+        }
+        let mut next = || match messages.try_next() {
+            Some(FromFront::Log { message, .. }) => Some(message),
+            _ => None,
+        };
+        assert_eq!([next(), next(), next()], [Some("one"), Some("other"), None]);
+    }
+}

@@ -54,12 +54,12 @@ async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
     loop {
         if checked == 0 {
             skip_empty_lines(&mut stream.buffered);
-            if stream.watch().phase() == Phase::Idle && !stream.buffered.is_empty() {
-                stream.watch().begin(Phase::Head);
-            }
         }
         // It may be half of an empty line.
         if checked > 0 || stream.buffered != b"\r" {
+            if stream.watch().phase() == Phase::Idle && !stream.buffered.is_empty() {
+                stream.watch().begin(Phase::Head);
+            }
             if let Some(length) = end.find(&stream.buffered)? {
                 return Ok(length);
             }

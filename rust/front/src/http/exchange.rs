@@ -143,12 +143,13 @@ impl Exchange<'_> {
             Err(refusal) => return self.refuse(&request, body, refusal).await,
         };
         let mut share = None;
-        let sent = match self.read_body(&request, endpoint, &mut body, &mut share).await? {
+        let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
+        request.started = Instant::now();
+        let sent = match read {
             Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
         let timeout_ms = state.limits.timeout_ms;
-        request.started = Instant::now();
         let deadline = request.started + Duration::from_millis(timeout_ms);
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
@@ -243,7 +244,8 @@ impl Exchange<'_> {
     ) -> Result<Result<Next, Refusal>, Broken> {
         let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
-        let held = head.lines.len() + if has_body { body.as_slice().len() } else { 0 };
+        // All of it is in memory until it is written, also what a status without a body does not send.
+        let held = head.lines.len() + body.as_slice().len();
         let share = (held > FREE_BYTES).then(|| endpoint.share_for(&mut body, held, &self.thread.memory));
         if let Some(None) = share {
             return Ok(Err(Refusal::out_of_memory()));

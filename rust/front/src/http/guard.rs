@@ -186,7 +186,7 @@ impl Guard {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
@@ -195,7 +195,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn guard() -> Rc<Guard> {
+    pub fn guard() -> Rc<Guard> {
         Guard::new(&Settings {
             threads: 1,
             body_limit: 0,

@@ -185,3 +185,33 @@ impl ClientStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{self, TcpListener};
+    use std::task::Waker;
+
+    use tokio::runtime::Builder;
+
+    use super::super::guard::tests::guard;
+    use super::*;
+
+    #[test]
+    fn what_clients_send_ahead_takes_little_memory() {
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (server, _) = listener.accept().unwrap();
+            server.set_nonblocking(true).unwrap();
+            let tcp = TcpStream::from_std(server).unwrap();
+            let mut stream = ClientStream::new(tcp, guard().watch(Waker::noop().clone()));
+            client.write_all(&[b'x'; 60_000]).unwrap();
+            assert!(stream.fill().await.unwrap() <= FILL_BYTES);
+            assert!(stream.buffered.capacity() <= 2 * FILL_BYTES);
+            stream.buffered.clear();
+            stream.give_back();
+            assert_eq!(stream.buffered.capacity(), 0);
+        });
+    }
+}

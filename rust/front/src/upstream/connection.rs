@@ -159,10 +159,13 @@ impl HandlerConnection {
             () = self.may_close.notified() => GONE.to_owned(),
         };
         self.is_open.set(false);
+        // The endpoint may keep the connection for a while, but not what waited to be written.
+        let outgoing = self.outgoing.take();
         let unsent: Vec<_> = {
             let mut in_flight = self.in_flight.borrow_mut();
-            self.outgoing.borrow().unsent.iter().filter_map(|&number| in_flight.take(number)).collect()
+            outgoing.unsent.iter().filter_map(|&number| in_flight.take(number)).collect()
         };
+        drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
         let because: Rc<str> = reason.as_str().into();
         for Pending { reply, .. } in aborted {

@@ -13,3 +13,6 @@ pub mod sticky;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, Reply};
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,43 @@ pub fn problem(head: &[u8], body: &[u8]) -> Option<String> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::memory::MemoryBudget;
+
+    #[test]
+    fn a_body_has_its_memory_until_it_is_written() {
+        let memory = Arc::new(MemoryBudget::new(100_000));
+        let is_free = || Share::new(memory.clone(), None).set(100_000);
+        let mut share = Share::new(memory.clone(), None);
+        assert!(share.set(100_000));
+        let mut outgoing = Outgoing::default();
+        outgoing.add(1, b"{}", &Rc::new(RequestBody::new(vec![7; 100_000], Some(share))));
+        assert!(!is_free());
+        while let Some(piece) = outgoing.take() {
+            outgoing.recycle(piece);
+        }
+        assert!(is_free());
+    }
+
+    #[test]
+    fn no_more_than_a_limit_waits_besides_bodies() {
+        let body = |bytes| Rc::new(RequestBody::new(vec![7; bytes], None));
+        let mut outgoing = Outgoing::default();
+        outgoing.add(0, b"{}", &body(FULL_BYTES));
+        assert!(!outgoing.is_full());
+        let limit = FULL_BYTES / COPIED_BODY_BYTES;
+        let added = (1..=limit as u32).take_while(|&number| {
+            outgoing.add(number, b"{}", &body(COPIED_BODY_BYTES));
+            !outgoing.is_full()
+        });
+        assert!(added.count() < limit);
+        assert!(outgoing.is_full());
+        while outgoing.take().is_some() {}
+        assert!(!outgoing.is_full());
+    }
+}

@@ -166,9 +166,8 @@ impl<'a> Scanner<'a> {
             None => next,
         };
         self.highest = self.highest.max(number);
-        // What has too many is refused, whatever its text; one with a number stays as it is.
-        let has_number = name.len() > 1 && name.starts_with('?');
-        if self.highest <= Value::MAX as f64 && !has_number {
+        // What has too many is refused, whatever its text.
+        if self.highest <= Value::MAX as f64 {
             self.numbered.push_str(&self.source.text[self.copied..start]);
             self.numbered.push('?');
             self.numbered.push_str(itoa::Buffer::new().format(number as u32));
