@@ -5,6 +5,7 @@
 
 import { isAscii } from '../util/text.js';
 import { basePathProblem, routePathProblem } from './route-pattern.js';
+import { problemOfVariableName, VARIABLE_NAME, VARIABLE_NAME_LENGTH } from './variable-names.js';
 
 type Format = (text: string) => string | undefined;
 
@@ -21,6 +22,7 @@ const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 const RESERVED_CRATES = ['std', 'core', 'alloc', 'test', 'proc_macro', 'rust_edge_gateway_sdk'];
 
 export const FORMATS: Readonly<Record<string, Format>> = {
+  'variable-name': problemOfVariableName,
   uuid: (text) => (UUID.test(text) ? undefined : 'must be a UUID'),
   /** One line of text that is not blank. */
   line: (text) => {
@@ -119,6 +121,7 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
     maxLength: 200,
   },
   feature: { pattern: FEATURE.source, maxLength: 128 },
+  'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },
 };
 
 /** Why PostgreSQL cannot store a text unchanged; undefined when it can. */

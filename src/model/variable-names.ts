@@ -17,6 +17,10 @@ const NAMES = new Set([
   ...['PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID', 'OPTIND', 'LINENO', '_'],
 ]);
 
+/** The same as a regular expression, for the description of the API. */
+export const VARIABLE_NAME = `^(?!${PREFIXES.join('|')})(?!(${[...NAMES].join('|')})$)[A-Za-z_][A-Za-z0-9_]*$`;
+export const VARIABLE_NAME_LENGTH = MAX_LENGTH;
+
 /** Why a name is not accepted; undefined when it is. */
 export function problemOfVariableName(name: string): string | undefined {
   if (!PATTERN.test(name))

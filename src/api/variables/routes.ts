@@ -1,7 +1,6 @@
 /** Variables and secrets of domains, collections and endpoints, which handlers find in their environment. */
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
-import { problemOfVariableName } from '../../model/variable-names.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import {
   deleteSecret,
@@ -66,7 +65,7 @@ export const variableRoutes = [
         errors: ['name_is_secret'],
         handle: async ({ params: { id }, body }, { store }) => {
           const variables = body as Readonly<Record<string, string>>;
-          for (const [name, value] of Object.entries(variables)) requireAccepted(name, value, `body.${name}`);
+          for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
           const bytes = Object.entries(variables).reduce((sum, pair) => sum + bytesOf(pair.join('=')), 0);
           if (bytes > MAX_BYTES)
             throw new AppError(
@@ -100,7 +99,7 @@ export const variableRoutes = [
         body: SetSecret,
         data: SecretSet,
         handle: async ({ params: { id, name }, body: { value } }, { store, secrets }) => {
-          requireAccepted(name, value, 'body.value');
+          requireAccepted(value, 'body.value');
           if (!(await putSecret(store, owner(id), name, secrets.seal(value)))) throw notFound(scope, id);
           return { name };
         },
@@ -138,9 +137,7 @@ export const variableRoutes = [
 ];
 
 /** @throws AppError invalid_input */
-function requireAccepted(name: string, value: string, where: string): void {
-  const problem = problemOfVariableName(name);
-  if (problem !== undefined) throw new AppError('invalid_input', `The variable name "${name}" ${problem}`);
+function requireAccepted(value: string, where: string): void {
   const bytes = bytesOf(value);
   if (bytes > MAX_VALUE_BYTES)
     throw new AppError('invalid_input', `${where}: has ${bytes} bytes; at most ${MAX_VALUE_BYTES}`);

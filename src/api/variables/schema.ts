@@ -9,10 +9,17 @@ export const Variables = Type.Record(Type.String(), Type.String({ format: 'text'
 
 export const SetVariables = Type.Object(
   {},
-  { additionalProperties: Type.String({ format: 'text' }), description: 'Values by name' },
+  {
+    propertyNames: { type: 'string', format: 'variable-name' },
+    additionalProperties: Type.String({ format: 'text' }),
+    description: 'Values by name',
+  },
 );
 
-export const SecretParams = Type.Object({ id: Id, name: Type.String({ description: 'Name of the secret' }) });
+export const SecretParams = Type.Object({
+  id: Id,
+  name: Type.String({ format: 'variable-name', description: 'Name of the secret' }),
+});
 
 export const SetSecret = Type.Object({
   value: Type.String({ format: 'text', description: 'It is never shown again' }),
