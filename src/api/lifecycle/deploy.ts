@@ -87,6 +87,9 @@ export async function setDeployment(
   requestId: string,
 ) {
   requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
+  for (const { version } of request.targets) {
+    if (!(await findVersion(deps.store, endpointId, version))) throw notFound('version', String(version));
+  }
   requireWhole(request.targets);
   const targets: DeployedTarget[] = [];
   for (const target of request.targets)
