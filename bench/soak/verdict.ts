@@ -38,8 +38,8 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
   });
 }
 
-/** Tables whose rows are kept for a time by design: builds and imports. */
-const HISTORY = ['builds', 'artifacts', 'imports', 'import_handlers'];
+/** Tables whose rows are kept for a time, or up to a number for each endpoint, by design. */
+const HISTORY = ['builds', 'artifacts', 'imports', 'import_handlers', 'endpoint_versions', 'deployments'];
 /** Executables of all builds, and those that ran on the machine: also kept for a time. */
 const KEPT_FILES = ['artifacts', 'handlers'];
 /**

@@ -141,7 +141,8 @@ describe('/api/openapi.json', () => {
       const problem = FORMATS[format];
       expect(problem, format).to.be.a('function');
       // It cannot generate texts for a lookahead.
-      const generated = fc.stringMatching(new RegExp(pattern.replace(NO_NAME_TWICE, ''), 'u'));
+      const withoutLookaheads = pattern.replace(NO_NAME_TWICE, '').replaceAll(/\(\?!(?:[^()]|\([^()]*\))*\)/g, '');
+      const generated = fc.stringMatching(new RegExp(withoutLookaheads, 'u'));
       fc.assert(
         fc.property(generated, (text) => {
           fc.pre(text.length <= Math.min(maxLength, 150) && new RegExp(pattern, 'u').test(text));

@@ -19,8 +19,8 @@ pub trait Backend: Sized + 'static {
 
     /// The config of the service, as the contract has it.
     type Config: DeserializeOwned;
-    /// A statement of a handler that was checked.
-    type Statement;
+    /// A statement of a handler that was checked. Large ones are read by another thread.
+    type Statement: Send + 'static;
     type Connection: Connection<Statement = Self::Statement>;
     type Transaction: Transaction<Statement = Self::Statement>;
 

@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Sends a statement, and receives its answer. When that is dropped before its end, the connection remains busy.
-    pub async fn run(&mut self, sql: &Rc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
+    pub async fn run(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
         if self.is_busy || self.is_broken {
             return Err(Failure::Closed);
         }

@@ -1,5 +1,6 @@
 //! A connection of the pool, leased to a call or a transaction.
 use std::rc::Rc;
+use std::sync::Arc;
 
 use edge_service::backend::Answer;
 
@@ -56,7 +57,7 @@ impl Lease {
         Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
 
-    async fn send(&mut self, sql: &Rc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
+    async fn send(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
         match &mut self.connection {
             Some(connection) => connection.run(sql, params, sink).await,
             None => Err(Failure::Closed),

@@ -1,6 +1,7 @@
 //! The prepared statements of a connection.
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::messages;
 use super::rows::Columns;
@@ -12,16 +13,16 @@ const MAX_SQL_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
 pub struct PreparedStatements {
-    by_sql: HashMap<Rc<str>, Prepared>,
+    by_sql: HashMap<Arc<str>, Prepared>,
     /// The oldest first.
-    order: VecDeque<Rc<str>>,
+    order: VecDeque<Arc<str>>,
     /// Names to close together with the next statement.
-    obsolete: Vec<Rc<str>>,
+    obsolete: Vec<Arc<str>>,
     names: u64,
 }
 
 struct Prepared {
-    name: Rc<str>,
+    name: Arc<str>,
     /// `None` for a statement without rows.
     columns: Option<Rc<Columns>>,
 }
@@ -29,7 +30,7 @@ struct Prepared {
 /// How a statement is sent.
 pub struct Use {
     /// Empty when it is not kept.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// Whether it must be prepared.
     pub is_new: bool,
     /// Of a statement that has been prepared.
@@ -38,7 +39,7 @@ pub struct Use {
 
 impl PreparedStatements {
     /// Closes those that are obsolete, and finds the statement or a name for it.
-    pub fn begin(&mut self, sql: &Rc<str>, out: &mut Vec<u8>) -> Use {
+    pub fn begin(&mut self, sql: &Arc<str>, out: &mut Vec<u8>) -> Use {
         for name in self.obsolete.drain(..) {
             messages::close(out, &name);
         }
@@ -53,7 +54,7 @@ impl PreparedStatements {
     }
 
     /// After a new statement was answered.
-    pub fn add(&mut self, sql: &Rc<str>, name: Rc<str>, columns: Option<Rc<Columns>>) {
+    pub fn add(&mut self, sql: &Arc<str>, name: Arc<str>, columns: Option<Rc<Columns>>) {
         if name.is_empty() {
             return;
         }
@@ -71,7 +72,7 @@ impl PreparedStatements {
     }
 
     /// After a statement has failed. A new one may or may not have been prepared.
-    pub fn failed(&mut self, sql: &Rc<str>, name: Rc<str>, is_new: bool, is_stale: bool) {
+    pub fn failed(&mut self, sql: &Arc<str>, name: Arc<str>, is_new: bool, is_stale: bool) {
         if is_new && !name.is_empty() {
             self.obsolete.push(name);
         } else if is_stale {
@@ -80,7 +81,7 @@ impl PreparedStatements {
         }
     }
 
-    fn forget(&mut self, sql: &Rc<str>) {
+    fn forget(&mut self, sql: &Arc<str>) {
         if let Some(prepared) = self.by_sql.remove(sql) {
             self.obsolete.push(prepared.name);
         }
@@ -96,7 +97,7 @@ mod tests {
         let mut statements = PreparedStatements::default();
         let mut out = Vec::new();
         for number in 0..=PREPARED {
-            let sql: Rc<str> = format!("SELECT {number}").into();
+            let sql: Arc<str> = format!("SELECT {number}").into();
             let used = statements.begin(&sql, &mut out);
             assert!(used.is_new);
             statements.add(&sql, used.name, None);

@@ -4,7 +4,7 @@ mod golden;
 mod refuse;
 mod scan;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use edge_service::error::CallError;
 use edge_service::sql::{self, Params, number};
@@ -15,8 +15,8 @@ const MAX_PARAMS: usize = 65_535;
 /// A statement that may be sent to the server.
 #[derive(Debug)]
 pub struct Statement {
-    /// With `$n` as placeholders. The same text is the same `Rc` as long as it is cached.
-    pub sql: Rc<str>,
+    /// With `$n` as placeholders. The same text is the same `Arc` as long as it is cached.
+    pub sql: Arc<str>,
     pub params: Vec<Param>,
 }
 
@@ -71,7 +71,7 @@ pub fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallErro
 }
 
 /// Returns the statement as it is sent, or why it is refused.
-fn check(sql: &str, params: usize, in_transaction: bool) -> Result<Rc<str>, String> {
+fn check(sql: &str, params: usize, in_transaction: bool) -> Result<Arc<str>, String> {
     let scanned = scan::scan(sql);
     let refused = if in_transaction { scanned.refused_in_transaction } else { scanned.refused };
     if let Some(refusal) = refused {

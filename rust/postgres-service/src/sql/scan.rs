@@ -1,7 +1,7 @@
 //! Finds the placeholders and the first words of a statement as PostgreSQL reads SQL: outside of strings, quoted names
 //! and comments. It does not validate the statement; the server does.
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use edge_service::sql::Cache;
 use edge_service::sql::source::{Source, is_name_part, is_name_start, is_space};
@@ -12,7 +12,7 @@ use super::refuse::{Refusal, WORDS, refusals};
 /// A scanned statement, as it is sent to the server.
 #[derive(Clone, Debug)]
 pub struct Scanned {
-    pub sql: Rc<str>,
+    pub sql: Arc<str>,
     /// Number of parameters. Not an integer, because a statement may say `$99999999999999999999`.
     pub placeholders: f64,
     /// Whether placeholders have numbers (`$2`), which may be used more than once.
@@ -23,7 +23,7 @@ pub struct Scanned {
 }
 
 thread_local! {
-    static CACHE: RefCell<Cache<Rc<str>, Scanned>> = RefCell::default();
+    static CACHE: RefCell<Cache<Arc<str>, Scanned>> = RefCell::default();
 }
 
 /// Scans a statement; results are cached.
@@ -67,18 +67,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// Returns the text of the statement, and what is known about it.
-    fn scan(mut self) -> (Rc<str>, Scanned) {
+    fn scan(mut self) -> (Arc<str>, Scanned) {
         let mut at = 0;
         while at < self.source.bytes.len() {
             at = self.token_end(at);
         }
-        let text: Rc<str> = Rc::from(self.source.text);
+        let text: Arc<str> = Arc::from(self.source.text);
         let numbered = self.style == Style::Native;
         let sql = if numbered || self.copied == 0 {
-            Rc::clone(&text)
+            Arc::clone(&text)
         } else {
             self.sent.push_str(&self.source.text[self.copied..]);
-            Rc::from(self.sent)
+            Arc::from(self.sent)
         };
         let placeholders = if numbered { self.highest } else { self.questions as f64 };
         let (refused, refused_in_transaction) = refusals(&self.words);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use super::Listener;
@@ -19,6 +20,9 @@ use crate::log::{Level, Log};
 
 /// A backend that has answered, or was checked, within this time is not checked again.
 const VERIFY_PAUSE: Duration = Duration::from_secs(5);
+/// Payloads from this size on, in bytes, are read by another thread: reading one of the longest can take seconds, for
+/// which all other calls, and the actor host that asks whether this process lives, would wait.
+const LARGE_PAYLOAD: usize = 1024 * 1024;
 
 /// The operations with a statement, for which handlers get an answer of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +60,20 @@ impl Operation {
     pub fn wants_rows(self) -> bool {
         self == Self::Query
     }
+}
+
+/// Reads a payload, and checks its statement.
+///
+/// # Errors
+///
+/// Those of [`Backend::parse`].
+pub async fn parse<B: Backend>(payload: Vec<u8>, in_transaction: bool) -> Result<B::Statement, CallError> {
+    if payload.len() < LARGE_PAYLOAD {
+        return B::parse(&payload, in_transaction);
+    }
+    let read = spawn_blocking(move || B::parse(&payload, in_transaction)).await;
+    // A panic ends the process.
+    read.unwrap_or_else(|error| Err(CallError::new(Kind::Unavailable, format!("the payload was not read: {error}"))))
 }
 
 pub struct Actor<B: Backend> {
@@ -132,7 +150,7 @@ impl<B: Backend> Actor<B> {
         self.condition.figures.take(self.pool_use())
     }
 
-    /// Begins a call at once where that is possible: then the payload is read here, and need not be copied.
+    /// Begins a call at once where that is possible: then its payload, unless it is large, is read here and not copied.
     pub fn call(
         self: &Rc<Self>,
         operation: Operation,
@@ -140,7 +158,9 @@ impl<B: Backend> Actor<B> {
         limit: Duration,
     ) -> impl Future<Output = Result<Answer, CallError>> + use<B> {
         let since = Instant::now();
-        let begun = self.admit_now(limit).map(|admission| (admission, B::parse(payload, false)));
+        let is_small = payload.len() < LARGE_PAYLOAD;
+        let admitted = if is_small { self.admit_now(limit) } else { None };
+        let begun = admitted.map(|admission| (admission, B::parse(payload, false)));
         let waiting = if begun.is_some() { Vec::new() } else { payload.to_vec() };
         let actor = self.clone();
         async move {
@@ -149,7 +169,7 @@ impl<B: Backend> Actor<B> {
                     Some(begun) => begun,
                     None => {
                         let admission = actor.admit(limit).await?;
-                        (admission, B::parse(&waiting, false))
+                        (admission, parse::<B>(waiting, false).await)
                     }
                 };
                 let statement = statement?;

@@ -129,7 +129,7 @@ impl<B: Backend> Calls<B> {
                 let transaction = self.transaction_of(head)?;
                 let (operation, problem, payload) = (operation.to_owned(), head.problem_of_args(), payload.to_vec());
                 Ok(Box::pin(async move {
-                    Ok(transaction.call(&operation, problem, &payload, limit).await.map(Success::from)?)
+                    Ok(transaction.call(&operation, problem, payload, limit).await.map(Success::from)?)
                 }))
             }
             operation => {

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, Notify};
 use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 
-use super::actor::{Actor, Admission, Operation};
+use super::actor::{Actor, Admission, Operation, parse};
 use crate::backend::{Answer, Backend, Transaction};
 use crate::error::{CallError, Kind};
 
@@ -64,7 +64,7 @@ impl<B: Backend> ActorTransaction<B> {
         &self,
         operation: &str,
         args_problem: Option<String>,
-        payload: &[u8],
+        payload: Vec<u8>,
         limit: Duration,
     ) -> Result<Answer, CallError> {
         let _turn = self.turn.lock().await;
@@ -74,7 +74,7 @@ impl<B: Backend> ActorTransaction<B> {
             return Err(CallError::new(Kind::Invalid, problem));
         }
         self.bounded(operation.name(), limit, async {
-            let statement = B::parse(payload, true)?;
+            let statement = parse::<B>(payload, true).await?;
             self.transaction.run(statement, operation.wants_rows()).await
         })
         .await
