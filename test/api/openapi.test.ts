@@ -141,7 +141,9 @@ describe('/api/openapi.json', () => {
       const problem = FORMATS[format];
       expect(problem, format).to.be.a('function');
       // It cannot generate texts for a lookahead.
-      const withoutLookaheads = pattern.replace(NO_NAME_TWICE, '').replaceAll(/\(\?!(?:[^()]|\([^()]*\))*\)/g, '');
+      const withoutLookaheads = pattern
+        .replace(NO_NAME_TWICE, '')
+        .replaceAll(/\(\?!(?:[^()]|\([^()]*\))*\)/g, '');
       const generated = fc.stringMatching(new RegExp(withoutLookaheads, 'u'));
       fc.assert(
         fc.property(generated, (text) => {
