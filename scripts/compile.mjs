@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { buildNative } from './native.mjs';
 import { fail, ROOT, run, step } from './prepare.mjs';
 
-/** Compiles the product. @param ready what TypeScript waits for, such as packages */
-export async function build(ready = async () => undefined) {
-  await Promise.all([ready().then(() => compile('tsconfig.product.json')), buildNative()]);
+/**
+ * Compiles the product.
+ * @param ready what TypeScript waits for, such as packages
+ * @param native groups of native programs; all unless they are named
+ */
+export async function build(ready = async () => undefined, native = undefined) {
+  await Promise.all([ready().then(() => compile('tsconfig.product.json')), buildNative(native)]);
 }
 
 /** Compiles the product, its tests and benchmarks. */

@@ -17,47 +17,54 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 
-/** Their names here, and as crates. */
-const PROGRAMS = {
-  'gateway-front': 'edge-front',
-  'postgres-service': 'edge-postgres-service',
-  'sqlite-service': 'edge-sqlite-service',
+/** What is built together: names of programs here, and as crates; and everything that they are made of. */
+const GROUPS = {
+  front: {
+    title: "the gateway's front",
+    programs: { 'gateway-front': 'edge-front' },
+    sources: ['rust/wire', 'rust/front'],
+  },
+  services: {
+    title: 'the programs of postgres and sqlite services',
+    programs: { 'postgres-service': 'edge-postgres-service', 'sqlite-service': 'edge-sqlite-service' },
+    sources: ['rust/wire', 'rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
+  },
 };
-/** Everything that they are made of. */
-const SOURCES = [
-  ...['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'sdk/core/src/wire'],
-  ...['rust/wire', 'rust/front', 'rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
-];
+const COMMON_SOURCES = ['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'sdk/core/src/wire'];
 
-/** Where they run from, with the key of what they are made of; `front-process.ts` and `programs.ts` know it. */
+/** Where they run from, with the keys of what they are made of; `front-process.ts` and `programs.ts` know it. */
 const NATIVE = join(ROOT, 'dist/native');
-const KEY_FILE = join(NATIVE, 'sources');
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'edge-gateway/native');
 
-/** Builds what is not there yet. A dist/ that was made elsewhere has it. */
-export async function buildNative() {
-  const sources = keyOfSources();
-  if (allIn(NATIVE) && existsSync(KEY_FILE) && readFileSync(KEY_FILE, 'utf8') === sources) return;
-  const cached = join(CACHE, `${sources}-${machine()}`);
-  if (!allIn(cached)) {
-    const built = await compile();
-    for (const [name, crate] of Object.entries(PROGRAMS)) {
-      place(join(built, crate), join(NATIVE, name));
-      keep(join(built, crate), join(cached, name));
+/**
+ * Builds what is not there yet. A dist/ that was made elsewhere has it.
+ * @param names of groups
+ */
+export async function buildNative(names = Object.keys(GROUPS)) {
+  const groups = names
+    .map((name) => ({ ...GROUPS[name], keyFile: join(NATIVE, `${name}.sources`), key: keyOf(GROUPS[name]) }))
+    .filter(({ programs, keyFile, key }) => {
+      return !hasAll(NATIVE, programs) || !existsSync(keyFile) || readFileSync(keyFile, 'utf8') !== key;
+    });
+  const cacheOf = ({ key }) => join(CACHE, `${key}-${machine()}`);
+  const missing = groups.filter((group) => !hasAll(cacheOf(group), group.programs));
+  const built = missing.length === 0 ? undefined : await compile(missing);
+  for (const group of groups) {
+    for (const [name, crate] of Object.entries(group.programs)) {
+      if (missing.includes(group)) keep(join(built, crate), join(cacheOf(group), name));
+      place(missing.includes(group) ? join(built, crate) : join(cacheOf(group), name), join(NATIVE, name));
     }
-  } else {
-    for (const name of Object.keys(PROGRAMS)) place(join(cached, name), join(NATIVE, name));
+    writeFileSync(group.keyFile, group.key);
   }
-  writeFileSync(KEY_FILE, sources);
 }
 
-function allIn(folder) {
-  return Object.keys(PROGRAMS).every((name) => existsSync(join(folder, name)));
+function hasAll(folder, programs) {
+  return Object.keys(programs).every((name) => existsSync(join(folder, name)));
 }
 
-function keyOfSources() {
+function keyOf({ sources }) {
   const hash = createHash('sha256');
-  for (const file of SOURCES.flatMap(filesOf))
+  for (const file of [...COMMON_SOURCES, ...sources].flatMap(filesOf))
     hash.update(`${file}\0`).update(readFileSync(join(ROOT, file)));
   return hash.digest('hex').slice(0, 32);
 }
@@ -77,17 +84,18 @@ function machine() {
 }
 
 /** Resolves with the folder of the programs: in this checkout, because cargo in another one would replace them. */
-async function compile() {
+async function compile(groups) {
   await requireRust();
-  step('Building the native programs, once for this version: about a minute');
+  const what = groups.map(({ title }) => title).join(' and ');
+  step(`Building ${what}, once for this version: about a minute`);
   const began = performance.now();
   const target = join(ROOT, 'rust/target');
   // Quiet: other steps print their progress meanwhile.
-  const code = await run('cargo', ['build', '--release', '--locked', '--quiet', '--target-dir', target], {
-    cwd: join(ROOT, 'rust'),
-  });
-  if (code !== 0) fail('The native programs could not be built; cargo printed the reason above.');
-  step(`The native programs are built (${Math.round((performance.now() - began) / 1000)} s)`);
+  const crates = groups.flatMap(({ programs }) => Object.values(programs)).flatMap((crate) => ['-p', crate]);
+  const args = ['build', '--release', '--locked', '--quiet', '--target-dir', target, ...crates];
+  const code = await run('cargo', args, { cwd: join(ROOT, 'rust') });
+  if (code !== 0) fail(`Building ${what} has failed; cargo printed the reason above.`);
+  step(`Built ${what} (${Math.round((performance.now() - began) / 1000)} s)`);
   return join(target, 'release');
 }
 

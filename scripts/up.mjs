@@ -16,7 +16,8 @@ if (wantsHelp()) {
   process.stdout.write(`${USAGE}\n${settings()}`);
 } else {
   await requireRust();
-  await build(ensurePackages);
+  // The other native programs are built when the first request can be answered.
+  await build(ensurePackages, ['front']);
   process.stdout.off('error', endQuietly); // from now on there are processes to stop
   await import('../dist/src/processes/up.js');
 }

@@ -72,15 +72,15 @@ async function up(config: Config): Promise<void> {
     DATABASE_URL: config.DATABASE_URL ?? (await ownDatabase(config)),
   };
   await terminal.step('Migrating the database', () =>
-    runToEnd('release', 'src/processes/release', env, terminal.log),
+    runToEnd('release', 'src/processes/release.js', env, terminal.log),
   );
 
   await terminal.step('Starting worker, web, gateway, actor-host', () =>
     Promise.all([
-      start('worker', 'jobs/worker', env),
-      start('web', 'src/processes/web', env),
-      start('gateway', 'src/processes/gateway', env),
-      start('actor-host', 'src/processes/actor-host', env),
+      start('worker', 'jobs/worker.js', env),
+      start('web', 'src/processes/web.js', env),
+      start('gateway', 'src/processes/gateway.js', env),
+      start('actor-host', 'src/processes/actor-host.js', env),
     ]),
   );
 
@@ -88,6 +88,29 @@ async function up(config: Config): Promise<void> {
   await offerSample(api);
   showUrls(config, await samplePath(api), await sandboxInForce(api));
   terminal.started();
+  await buildServicePrograms();
+}
+
+/** Builds what no answer so far has needed. Services that need it wait, and everything else is usable. */
+async function buildServicePrograms(): Promise<void> {
+  const build = startChild(
+    'build-services',
+    '../scripts/build-services.mjs',
+    childEnvironment(),
+    terminal.log,
+  );
+  children.push(build);
+  try {
+    await build.ready;
+  } catch {
+    // Its output says why.
+    if (!isEnding())
+      terminal.say(
+        'Services of the types postgres and sqlite cannot run; the next `npm run up` tries it again.',
+      );
+  } finally {
+    forget(build);
+  }
 }
 
 /** Deploys the sample endpoint into an empty database. Without it everything else is usable. */
@@ -112,7 +135,7 @@ async function ownDatabase(config: Config): Promise<string> {
     ? 'Starting PostgreSQL'
     : 'Starting PostgreSQL (makes its data folder, once)';
   return terminal.step(title, async () => {
-    const { url } = await start(POSTGRES, 'src/processes/postgres', childEnvironment());
+    const { url } = await start(POSTGRES, 'src/processes/postgres.js', childEnvironment());
     return String(url);
   });
 }

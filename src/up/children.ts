@@ -21,7 +21,8 @@ export interface Child {
 const STOP_LIMIT_MS = 50_000;
 
 /**
- * Starts the entry `dist/<entry>.js`.
+ * Starts a program in Node.
+ * @param entry its file, relative to dist/
  * @param onLine called with each line of its log
  */
 export function startChild(
@@ -82,7 +83,7 @@ function launch(
   onLine: (line: string) => void,
   detached: boolean,
 ): { child: ChildProcess; ended: Promise<string> } {
-  const child = fork(fileURLToPath(new URL(`../../${entry}.js`, import.meta.url)), {
+  const child = fork(fileURLToPath(new URL(`../../${entry}`, import.meta.url)), {
     env,
     detached,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

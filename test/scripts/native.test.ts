@@ -67,21 +67,25 @@ describe('a machine without cargo', () => {
   });
 
   it('builds with the programs of a cache that was copied', async () => {
-    const sources = await readFile(at('dist/native/sources'), 'utf8');
+    const groups = ['front', 'services'];
+    const keys = await Promise.all(groups.map((name) => readFile(at(`dist/native/${name}.sources`), 'utf8')));
     const { glibcVersionRuntime = 'musl' } = (
       process.report.getReport() as { header: Record<string, string> }
     ).header;
-    const cached = `cache/edge-gateway/native/${sources}-${process.arch}-${glibcVersionRuntime}`;
-    await cp(at('dist/native'), join(copy.path, cached), { recursive: true });
+    for (const key of keys) {
+      const cached = `cache/edge-gateway/native/${key}-${process.arch}-${glibcVersionRuntime}`;
+      await cp(at('dist/native'), join(copy.path, cached), { recursive: true });
+    }
     await rm(at('dist/native'), { recursive: true });
     const { status, output } = build();
     expect(status, output).to.equal(0);
-    expect(await readFile(at('dist/native/sources'), 'utf8')).to.equal(sources);
+    for (const [index, name] of groups.entries())
+      expect(await readFile(at(`dist/native/${name}.sources`), 'utf8')).to.equal(keys[index]);
     await rm(join(copy.path, 'cache'), { recursive: true });
   });
 
   it('is told what is missing when the programs are those of other sources', async () => {
-    await writeFile(at('dist/native/sources'), 'of another version');
+    await writeFile(at('dist/native/front.sources'), 'of another version');
     const { status, output } = build();
     expect(status, output).to.equal(1);
     expect(output).to.match(/no `rustc` on the PATH/);

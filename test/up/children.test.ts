@@ -6,7 +6,7 @@ import { isRunning } from '../support/process-state.js';
 
 describe('a process of `npm run up`', () => {
   it('that does not exit on SIGTERM is killed with its descendants', async () => {
-    const child = startChild('test', 'test/support/ignores-sigterm', process.env, () => undefined);
+    const child = startChild('test', 'test/support/ignores-sigterm.js', process.env, () => undefined);
     const { pid } = await child.ready;
     await child.stop(0);
     await eventually(() => expect(isRunning(Number(pid))).to.equal(false));

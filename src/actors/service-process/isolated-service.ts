@@ -18,11 +18,13 @@ import type { RunningService } from '../service-runner.js';
 import { Moved, type RemoteActor, type ServiceAddress } from '../session-host.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
+import { missingProgram } from './programs.js';
 import { type IsolationSettings, ServiceRun } from './service-run.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
 const PAUSES_MS = [100, 500, 2_000, 5_000];
+const LOOK_FOR_PROGRAM_MS = 500;
 /** A process that has lived for so long proves that it can. */
 const LONG_LIFE_MS = 60_000;
 /** Calls that may wait until it can be reached; its own limit applies after that. */
@@ -174,6 +176,12 @@ export class IsolatedService implements RemoteActor, RunningService {
     await starting(async () => {
       if (this.#ending.signal.aborted) return;
       const { service, config, settings } = this.#options;
+      const missing = missingProgram(service.type);
+      if (missing !== undefined) {
+        if (this.#state.kind === 'connecting') this.#setState({ kind: 'unreachable', reason: missing });
+        this.#startAfter(LOOK_FOR_PROGRAM_MS);
+        return;
+      }
       const run = new ServiceRun({ service, config, bindings: this.#bindings }, settings, {
         onMessage: (message) => this.#onMessage(message),
         onEnd: (reason) => this.#onEnd(run, reason),
@@ -222,7 +230,11 @@ export class IsolatedService implements RemoteActor, RunningService {
     }
     log.warn({ reason, ends: this.#ends }, 'the process of the service has ended; starting another');
     this.#setState({ kind: 'unreachable', reason: `its process has ended and is started again: ${reason}` });
-    delay(pause, undefined, { signal: this.#ending.signal }).then(
+    this.#startAfter(pause);
+  }
+
+  #startAfter(pauseMs: number): void {
+    delay(pauseMs, undefined, { signal: this.#ending.signal }).then(
       () => {
         this.#started = this.#start();
       },

@@ -30,6 +30,13 @@ export function memoryOf(type: ServiceType, memoryMb: number): number {
   return type === 'sqlite' ? SQLITE_MEMORY_MB : memoryMb;
 }
 
+/** Why services of a type cannot run yet; undefined when they can. `npm run up` builds their programs after its start. */
+export function missingProgram(type: ServiceType): string | undefined {
+  const native = NATIVE_PROGRAMS[type];
+  if (native === undefined || existsSync(native)) return undefined;
+  return `the program of ${type} services is not built yet: after a first start that takes a minute or two; otherwise \`npm run build\` makes it`;
+}
+
 /**
  * @param id of the service, for the list of processes
  * @param memoryMb its limit
@@ -39,7 +46,8 @@ export function programOf(type: ServiceType, id: string, memoryMb: number): Prog
   const native = NATIVE_PROGRAMS[type];
   if (native === undefined)
     return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
-  if (!existsSync(native)) throw new Error(`there is no ${native}: run \`npm run build\``);
+  const missing = missingProgram(type);
+  if (missing !== undefined) throw new Error(missing);
   const isSqlite = type === 'sqlite';
   return {
     command: [native, id],
