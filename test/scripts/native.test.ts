@@ -1,9 +1,12 @@
 /** A machine without Rust: it gets the native programs from another one of its kind. */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { cp, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { expectData } from '../support/expect.js';
 import { freePort } from '../support/ports.js';
 import { createDatabase } from '../support/postgres.js';
 import { frontOf } from '../support/process-state.js';
@@ -62,6 +65,41 @@ describe('a machine without cargo', () => {
       expect((await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/`)).status).to.equal(404);
     } finally {
       await ended(gateway);
+      await database.drop();
+    }
+  });
+
+  it('has services that wait for their program until it is built', async () => {
+    const program = at('dist/native/sqlite-service');
+    await rename(program, `${program}.later`);
+    const [database, port] = [await createDatabase(), await freePort()];
+    const env = {
+      ...environment,
+      DATABASE_URL: database.url,
+      DATA_DIR: join(copy.path, 'data'),
+      PORT: String(port),
+    };
+    const processes = ['web', 'actor-host'].map((name) =>
+      fork(at(`dist/src/processes/${name}.js`), { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }),
+    );
+    try {
+      await Promise.all(processes.map(ready));
+      const api = createClient(`http://127.0.0.1:${port}`);
+      const service = { name: 'db', service_type: 'sqlite', config: { path: 'a.db' } };
+      const { id } = expectData<{ id: string }>(await api.post('/api/services', service), 201);
+      const url = `/api/services/${id}`;
+      const what = 'the program of sqlite services is not built yet';
+      const activated = (await api.post(`${url}/activate`)).body;
+      expect(JSON.stringify(activated)).to.include(what);
+      const tested = expectData<{ connected: boolean; error: string }>(await api.post(`${url}/test`));
+      expect(tested.connected).to.equal(false);
+      expect(tested.error).to.include(what);
+      await rename(`${program}.later`, program);
+      await eventually(async () =>
+        expect(expectData<{ state: string }>(await api.get(url)).state).to.equal('connected'),
+      );
+    } finally {
+      await Promise.all(processes.map(ended));
       await database.drop();
     }
   });

@@ -6,7 +6,7 @@ import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
 import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
-import { memoryOf } from './programs.js';
+import { memoryOf, missingProgram } from './programs.js';
 import { ServiceProcess } from './service-process.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. */
@@ -29,6 +29,8 @@ export async function testInProcess(request: Omit<TestRequest, 'type'>, log: Log
 }
 
 async function run(given: TestRequest, log: Log): Promise<ConnectionTest> {
+  const missing = missingProgram(given.service.type);
+  if (missing !== undefined) return failed(missing);
   const request = { ...given, memoryMb: memoryOf(given.service.type, given.memoryMb) };
   const { timeoutMs, service, memoryMb } = request;
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>

@@ -34,7 +34,8 @@ export function memoryOf(type: ServiceType, memoryMb: number): number {
 export function missingProgram(type: ServiceType): string | undefined {
   const native = NATIVE_PROGRAMS[type];
   if (native === undefined || existsSync(native)) return undefined;
-  return `the program of ${type} services is not built yet: after a first start that takes a minute or two; otherwise \`npm run build\` makes it`;
+  const builders = '`npm run up` builds it in the minutes after its first start, and `npm run build` at once';
+  return `the program of ${type} services is not built yet: ${builders}`;
 }
 
 /**
