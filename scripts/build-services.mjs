@@ -1,4 +1,4 @@
-/** Builds the native programs of services, at a low priority: `npm run up` starts this when the gateway runs already. */
+/** Builds the native programs of services, at a low priority: `npm run up` starts this when all else runs already. */
 import { setPriority } from 'node:os';
 import { buildNative } from './native.mjs';
 

@@ -30,7 +30,7 @@ export function memoryOf(type: ServiceType, memoryMb: number): number {
   return type === 'sqlite' ? SQLITE_MEMORY_MB : memoryMb;
 }
 
-/** Why services of a type cannot run yet; undefined when they can. `npm run up` builds their programs after its start. */
+/** Why services of a type cannot run yet; undefined when they can. `npm run up` builds their programs last. */
 export function missingProgram(type: ServiceType): string | undefined {
   const native = NATIVE_PROGRAMS[type];
   if (native === undefined || existsSync(native)) return undefined;
