@@ -22,25 +22,26 @@ const MAY_IMPORT = {
   store: ['src', 'util', 'model'],
   queues: ['src', 'util', 'store'],
   reconcile: ['src', 'util', 'store'],
+  internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
   lifecycle: ['src', 'util', 'model', 'store', 'reconcile', 'artifacts'],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'import', 'lifecycle'],
+    ...['reconcile', 'internal', 'import', 'lifecycle'],
   ],
-  gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
-  actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile'],
+  gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
+  actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile', 'internal'],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'build', 'lifecycle'],
+    ...['reconcile', 'internal', 'build', 'lifecycle'],
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'import', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
+    ...['reconcile', 'internal', 'import', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
   ],
 };
 /** SQL, and so these packages, belong in `src/store`. */

@@ -34,6 +34,11 @@ export const SETTING_GROUPS = {
     HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
     PORT: integer(8081, 0, 65535, 'Port of the management API.'),
     GATEWAY_PORT: integer(8080, 0, 65535, 'Port of the gateway: the public HTTP traffic.'),
+    GATEWAY_INTERNAL_PORT: optionalInteger(
+      1,
+      65535,
+      'When set, the gateway also takes requests of web and worker processes of other machines on this port of `HOST`, such as trials of versions and queued requests.',
+    ),
     DATA_DIR: textWithDefault('./data', 'Folder for all state of this machine.'),
     LOG_LEVEL: oneOf(LOG_LEVELS, 'info', 'Lowest level that is logged.'),
     METRICS_PORT: optionalInteger(

@@ -11,6 +11,11 @@ export interface ProcessFigures {
   readonly processes: number;
   /** Proportional set size, bytes: shared pages are divided among processes. */
   readonly pss: number;
+  /**
+   * Anonymous pages, bytes: what they have allocated. Unlike the proportional set size it does not change when other
+   * programs that share the same files start or end.
+   */
+  readonly anonymous: number;
   readonly fds: number;
 }
 
@@ -40,14 +45,17 @@ export async function takeFigures(landscape: Landscape): Promise<Figures> {
 /** Memory, file descriptors and number of the processes of a stack. */
 export function processFigures({ stack }: Pick<Landscape, 'stack'>): Figures['byKind'] {
   const byKind = Object.fromEntries(
-    PROCESS_KINDS.map((kind) => [kind, { processes: 0, pss: 0, fds: 0 }]),
-  ) as Record<ProcessKind, { processes: number; pss: number; fds: number }>;
+    PROCESS_KINDS.map((kind) => [kind, { processes: 0, pss: 0, anonymous: 0, fds: 0 }]),
+  ) as Record<ProcessKind, { processes: number; pss: number; anonymous: number; fds: number }>;
   const add = (kind: ProcessKind, pid: number) => {
-    const pss = /^Pss: +(\d+) kB/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1];
+    const rollup = read(`/proc/${pid}/smaps_rollup`);
+    const kilobytes = (name: string) => new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(rollup)?.[1];
+    const [pss, anonymous] = [kilobytes('Pss'), kilobytes('Anonymous')];
     if (pss === undefined) return; // it has just ended
     const figures = byKind[kind];
     figures.processes++;
     figures.pss += Number(pss) * 1024;
+    figures.anonymous += Number(anonymous) * 1024;
     figures.fds += entries(`/proc/${pid}/fd`);
   };
   for (const { name, pid } of stack.processes.values()) {

@@ -22,11 +22,11 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
     ['| traffic | as documented | errors |', '|---|---|---|', ...kinds].join('\n'),
     ...(outcomes.errors.length > 0 ? [list('Errors', outcomes.errors)] : []),
     [
-      '| processes | how many | PSS, first quarter | second | third | last | slope of an hour | |',
+      '| processes | how many | own memory, first quarter | second | third | last | slope of an hour | |',
       '|---|---|---|---|---|---|---|---|',
       ...memory,
     ].join('\n'),
-    `Flat: the median of the last quarter of 40 samples is no more than ${rule.share * 100} % and ${mib(rule.bytes)} above that of the first quarter.`,
+    `Own memory: anonymous pages. Flat: the median of the last quarter of 40 samples is no more than ${rule.share * 100} % and ${mib(rule.bytes)} above that of the first quarter.`,
     `File descriptors before / after, without traffic: ${fds}.`,
     leaks.length > 0
       ? list('Left behind', leaks)

@@ -27,7 +27,7 @@ export interface Sample {
 /** Judges samples under traffic, after warm-up. */
 export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): MemoryTrend[] {
   return PROCESS_KINDS.map((kind) => {
-    const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].pss }));
+    const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].anonymous }));
     const quarter = (number: number) => {
       const at = (part: number) => Math.round((points.length * part) / 4);
       return middle(points.slice(at(number - 1), at(number)).map(({ y }) => y));

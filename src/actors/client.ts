@@ -1,13 +1,11 @@
 /** The client of the process `web` for the actor hosts: it finds a live one and sends it requests (`web-server.ts`). */
-import { access } from 'node:fs/promises';
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
+import { type Address, addressesOf } from '../internal/addresses.js';
 import type { ConnectionTest } from '../model/connection-test.js';
-import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
 import type { ForwardAddress } from './forward-request.js';
@@ -20,9 +18,6 @@ export interface ActorHostClientOptions {
   readonly token: string;
   readonly log: Logger;
 }
-
-/** The address of an actor host. */
-type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
 
 /** Who is asked, and the token it knows. */
 interface Server {
@@ -129,7 +124,7 @@ export class ActorHostClient {
 
   /** The response of the first live host that can be reached. */
   async #request(exchange: Exchange): Promise<Answer> {
-    const addresses = await this.#addresses();
+    const addresses = await addressesOf(this.#options.store, 'actor-host');
     for (const address of addresses) {
       let answer: Answer;
       try {
@@ -154,22 +149,6 @@ export class ActorHostClient {
         ? 'No actor host is alive; start the `actor-host` process.'
         : 'No actor host can be reached at the moment; try again';
     throw new AppError('no_actor_host', message);
-  }
-
-  /** Hosts on this machine first: their sockets need no network. */
-  async #addresses(): Promise<Address[]> {
-    const local: Address[] = [];
-    const remote: Address[] = [];
-    for (const node of await awaitLiveNodes(this.#options.store, 'actor-host')) {
-      const { socket, url } = node.info;
-      if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket))) {
-        local.push({ socketPath: socket });
-      } else if (typeof url === 'string') {
-        const { hostname: host, port } = new URL(url);
-        remote.push({ hostname: host.replace(/^\[|\]$/g, ''), port });
-      }
-    }
-    return [...local, ...remote];
   }
 
   /** Asks an actor host, or, for files, the process of this machine that it names: they need not go through both. */
@@ -294,11 +273,4 @@ function failureWithoutBody(status: number): AppError {
   if (status === 404) return new AppError('not_found', 'There is no such object');
   if (status === 503) return new AppError('no_object_storage', 'No object storage is active');
   return new AppError('backend_failed', `The actor host answered with status ${status}`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -3,12 +3,12 @@ import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
+import { listenOnSocket } from '../internal/listen.js';
 import type { Log } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
 import { HandlerSession } from './handler-session.js';
-import { listenOnSocket } from './listen.js';
 import type { SessionHost, SessionLimits, SessionServer } from './session-host.js';
 
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */

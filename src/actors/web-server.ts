@@ -2,10 +2,10 @@
  * The internal server of the actor host for the process `web`: connection tests and files of object storages. Its
  * clients are `client.ts`, and, for files that the process of a service serves, the actor host.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { toError } from '../errors.js';
+import { bearerCheck } from '../internal/serve.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { Log } from '../util/log.js';
 import type { ObjectFiles } from './driver.js';
@@ -60,7 +60,7 @@ export function createWebServer(
   host: ActorHostView,
   { log, token, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
 ): Server {
-  const isAllowed = tokenCheck(token);
+  const isAllowed = bearerCheck(token);
   const handlerOf = routesOf(host, idleLimitMs);
   const server = createServer(
     {
@@ -218,14 +218,4 @@ function answerJson(response: ServerResponse, status: number, value: object): vo
     'content-length': Buffer.byteLength(body),
   });
   response.end(body);
-}
-
-function tokenCheck(token: string): (request: IncomingMessage) => boolean {
-  const expected = digest(`Bearer ${token}`);
-  // Digests have equal length, as the constant-time comparison requires.
-  return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { ArtifactStore } from '../artifacts/artifact-store.js';
 import type { Config } from '../config.js';
 import type { ImportReader } from '../import/reader.js';
+import type { Gateways } from '../internal/gateways.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { Queues } from '../queues/queues.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -61,6 +62,7 @@ export interface ApiDependencies {
   /** Folder of the Unix sockets on which the processes of this machine serve their metrics. */
   readonly runDir: string;
   readonly actorHosts: ActorHosts;
+  readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle'>;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;

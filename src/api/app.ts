@@ -11,6 +11,7 @@ import { dashboard } from './dashboard.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
 import { importRoutes } from './imports/routes.js';
+import { invokeRoutes } from './lifecycle/invoke.js';
 import { lifecycleRoutes } from './lifecycle/routes.js';
 import { versionRoutes } from './lifecycle/version-routes.js';
 import { metrics } from './metrics.js';
@@ -24,6 +25,7 @@ import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
 import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
+import { routingRoutes } from './routing/routes.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
@@ -37,6 +39,8 @@ export const ROUTES: readonly Route[] = [
   ...endpointRoutes,
   ...lifecycleRoutes,
   ...versionRoutes,
+  ...invokeRoutes,
+  ...routingRoutes,
   ...variableRoutes,
   ...buildRoutes,
   ...bindingRoutes,

@@ -78,6 +78,13 @@ export async function tokenFolder(runDir: string): Promise<string> {
   return folder;
 }
 
+/** The folder of the sockets on which gateways serve other processes of this product. */
+export async function gatewayFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'gateways');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
 /** The socket of the actor host for the management API on this machine. */
 export function actorHostSocket(runDir: string): string {
   return join(runDir, 'actors.sock');

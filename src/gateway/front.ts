@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
-import { toError } from '../errors.js';
+import { AppError, toError } from '../errors.js';
+import type { HandlerResponse, Routed, RouteQuery } from '../internal/gateway-requests.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
 import { frontMetrics } from './front-metrics.js';
@@ -87,6 +88,31 @@ export class Front {
   /** Resolves when no request is in flight in a replaced instance. */
   async drained(endpointId: string, instanceId: number): Promise<void> {
     await this.#ask({ type: 'drain', endpointId, instanceId });
+  }
+
+  /**
+   * Sends a request of the gateway itself to an endpoint, whatever its host, and whether it is enabled.
+   * @param head the request line and the headers, as HTTP/1.1
+   * @param attempt how often it was sent, if it is sent again when it fails
+   * @throws AppError no_gateway when no process serves, or the one that was asked ends before it answers
+   */
+  async request(
+    endpointId: string,
+    head: string,
+    bodyBase64: string,
+    attempt?: number,
+  ): Promise<HandlerResponse> {
+    const answer = await this.#askOne({ type: 'request', endpointId, head, body: bodyBase64, attempt });
+    if (!answer.response) throw notServed();
+    const { body, ...response } = answer.response;
+    return { ...response, bodyBase64: body };
+  }
+
+  /** Where a request of a client would go. @throws AppError no_gateway as above */
+  async route(query: RouteQuery): Promise<Routed> {
+    const { routed } = await this.#askOne({ type: 'route', ...query });
+    if (!routed) throw notServed();
+    return routed;
   }
 
   /** The metrics of each process: more than one while one replaces another. */
@@ -216,10 +242,22 @@ export class Front {
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }
 
+  /** Asks the process that serves. */
+  async #askOne(request: FrontRequest): Promise<Done> {
+    const [serving] = [...this.#processes].find(([, stage]) => stage === 'serving') ?? [];
+    const answer = await serving?.request(request);
+    if (!answer) throw notServed();
+    return answer;
+  }
+
   /** Asks all processes. */
   #ask(request: FrontRequest): Promise<(Done | undefined)[]> {
     return Promise.all([...this.#processes.keys()].map((process) => process.request(request)));
   }
+}
+
+function notServed(): AppError {
+  return new AppError('no_gateway', 'The front of the gateway has ended; another one is started. Try again.');
 }
 
 function describe({ code, signal, error }: FrontEnd): string {

@@ -21,8 +21,13 @@ export interface HandlerOutput {
   readonly ended: Promise<unknown>;
 }
 
-/** Captures both output streams of a process. */
-export function captureOutput(stdout: Readable | null, stderr: Readable | null, log: Logger): HandlerOutput {
+/** Captures both output streams of a process. @param onLine called with each line */
+export function captureOutput(
+  stdout: Readable | null,
+  stderr: Readable | null,
+  log: Logger,
+  onLine?: (line: string) => void,
+): HandlerOutput {
   const kept: string[] = [];
   const limiter = new LogRateLimiter(MAX_LINES_PER_SECOND, (dropped) =>
     log.warn(
@@ -34,6 +39,7 @@ export function captureOutput(stdout: Readable | null, stderr: Readable | null, 
   const capture = async (stream: Readable | null, name: 'stdout' | 'stderr') => {
     if (!stream) return;
     for await (const line of lines(stream, throttle)) {
+      onLine?.(line);
       if (kept.push(line) > KEPT_LINES) kept.shift();
       if (limiter.take()) log.info({ stream: name }, line);
     }

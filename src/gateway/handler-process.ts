@@ -56,6 +56,8 @@ export interface HandlerOptions {
   readonly settings: HandlerSettings;
   /** For the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
+  /** Called with each line that it prints. */
+  readonly onLine?: ((line: string) => void) | undefined;
 }
 
 /** The handler did not become ready. The message has the last lines it printed. */
@@ -70,6 +72,8 @@ export interface HandlerProcess {
   readonly startedAt: number;
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<string>;
+  /** Resolves when all that it has printed was read: after its end. */
+  readonly outputEnded: Promise<unknown>;
   /** Its last lines of output. */
   lastLines(): string;
   /** Kills it and reports it as crashed for this reason. */
@@ -93,7 +97,7 @@ const OTHER_THREADS = 6;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { executable, endpointId, services, instanceId, runDir, limits, settings, log } = options;
+  const { executable, endpointId, services, instanceId, runDir, limits, settings, log, onLine } = options;
   const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
   const confinement = settings.sandbox.confine(view);
   const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, log);
@@ -110,7 +114,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   }
   const { revoke } = access;
   const pid = await child.pid;
-  const output = captureOutput(child.stdout, child.stderr, log.child({ handler_pid: pid }));
+  const output = captureOutput(child.stdout, child.stderr, log.child({ handler_pid: pid }), onLine);
 
   let failure: string | undefined;
   const ended = child.ended.then(
@@ -153,9 +157,10 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
-  const { lastLines } = output;
+  const { lastLines, ended: outputEnded } = output;
   const instance = { id: instanceId, socket: files.socketOutside(pid) };
-  return { pid, instance, startedAt: performance.now(), ended, lastLines, fail, stop: () => stop() };
+  const startedAt = performance.now();
+  return { pid, instance, startedAt, ended, outputEnded, lastLines, fail, stop: () => stop() };
 }
 
 function spawnHandler(

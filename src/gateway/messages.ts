@@ -3,6 +3,7 @@
  * `rust/front/src/messages.rs`. The supervisor sends whole states of endpoints, never differences: applying one twice
  * is harmless, and a new front gets all of them.
  */
+import type { HandlerResponse, Routed } from '../internal/gateway-requests.js';
 
 /** One handler process, as the front knows it. */
 export interface InstanceRef {
@@ -95,6 +96,19 @@ export type FrontRequest =
   /** Answered when no request is in flight in a replaced instance. */
   | { readonly type: 'drain'; readonly endpointId: string; readonly instanceId: number }
   | { readonly type: 'metrics' }
+  /** A request of the gateway itself to an endpoint, whatever its host, and whether it is enabled. */
+  | {
+      readonly type: 'request';
+      readonly endpointId: string;
+      /** The request line and the headers, as HTTP/1.1, with the empty line behind them. */
+      readonly head: string;
+      /** In base64. */
+      readonly body: string;
+      /** How often the handler was asked, this time included. */
+      readonly attempt?: number | undefined;
+    }
+  /** Where a request of a client would go. */
+  | { readonly type: 'route'; readonly host: string; readonly method: string; readonly path: string }
   /** Finish what is in flight, accept nothing new, and exit. */
   | { readonly type: 'stop' };
 
@@ -104,6 +118,14 @@ export interface Done {
   readonly seq: number;
   readonly error?: string;
   readonly metrics?: FrontFigures;
+  readonly response?: Response;
+  readonly routed?: Routed;
+}
+
+/** The response to a request of the gateway itself. */
+interface Response extends Omit<HandlerResponse, 'bodyBase64'> {
+  /** In base64. */
+  readonly body: string;
 }
 
 /** What a front reports unasked. */

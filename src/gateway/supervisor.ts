@@ -132,7 +132,7 @@ export class Supervisor {
     const changed: EndpointState[] = [];
     const removed: string[] = [];
     for (const { id, before, after } of changes) {
-      if (after && !(before && sameRouting(before, after))) changed.push(this.#stateOf(after));
+      if (after && !(before && sameRouting(before, after))) changed.push(this.stateOf(after));
       if (before && !after) removed.push(id);
     }
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
@@ -159,7 +159,18 @@ export class Supervisor {
       runners.set(id, new EndpointRunner(this.#hostOf(id), desired));
   }
 
-  #stateOf(endpoint: RoutedEndpoint): EndpointState {
+  /** Starts a handler beside those that serve. @param onLine called with each line that it prints */
+  startBeside(
+    endpoint: RoutedEndpoint,
+    artifact: string,
+    onLine: (line: string) => void,
+  ): Promise<HandlerProcess> {
+    const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
+    return this.#starts(() => this.#start(endpoint.id, artifact, settings, endpoint, onLine));
+  }
+
+  /** An endpoint as the front knows it. */
+  stateOf(endpoint: RoutedEndpoint): EndpointState {
     const { id, domain, method, route, routed } = endpoint;
     const { timeout_ms: timeoutMs, concurrent_requests: concurrentRequests } = this.#limitsOf(endpoint);
     const serving = this.#serving.get(id) ?? { kind: 'none' };
@@ -178,7 +189,7 @@ export class Supervisor {
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
         const endpoint = this.#endpoints.rows.get(endpointId);
-        if (endpoint) await front.apply([this.#stateOf(endpoint)]);
+        if (endpoint) await front.apply([this.stateOf(endpoint)]);
       },
       drained: ({ instance }) =>
         pTimeout(front.drained(endpointId, instance.id), {
@@ -198,12 +209,13 @@ export class Supervisor {
     endpointId: string,
     artifact: string,
     { limits, environment }: ProcessSettings,
+    endpoint = this.#endpoints.rows.get(endpointId),
+    onLine?: (line: string) => void,
   ): Promise<HandlerProcess> {
     const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);
     const variables = await environments.of(endpointId, environment);
     const started = performance.now();
-    const endpoint = this.#endpoints.rows.get(endpointId);
     const above = limitsAbove(endpoint?.limits ?? null, limits);
     // Its lines carry the id of the API call that asked for it.
     const request_id = endpoint?.deployment?.request_id;
@@ -223,6 +235,7 @@ export class Supervisor {
       limits,
       settings,
       log: handlerLog,
+      onLine,
     });
     const ms = Math.round(performance.now() - started);
     handlerLog.info({ handler_pid: handler.pid, artifact, ms }, 'handler ready');

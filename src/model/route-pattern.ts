@@ -242,3 +242,43 @@ function textOf(segment: Segment): string {
 function tooLong(): RouteSyntaxError {
   return new RouteSyntaxError(`must have at most ${MAX_ROUTE_LENGTH} characters`);
 }
+
+/**
+ * Whether a path, without its query, matches a route. The front decides where requests go
+ * (`rust/front/src/routes/search.rs`); this is for those that name their endpoint.
+ */
+export function matchesRoute(route: string, path: string): boolean {
+  let at = 0;
+  const given = splitSegments(path).map(decodeOrNothing);
+  for (const segment of parseRoute(route).segments) {
+    if (segment.kind === 'catch-all') return at < given.length && given[at] !== '';
+    const text = given[at++];
+    if (text === undefined || text === '' || !matchesSegment(segment, text)) return false;
+  }
+  return at === given.length;
+}
+
+/** Undefined, which matches nothing, when it is not valid percent-encoding. */
+function decodeOrNothing(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function matchesSegment(segment: Exclude<Segment, { kind: 'catch-all' }>, text: string): boolean {
+  if (segment.kind === 'param') return true;
+  if (segment.kind === 'static') return text === segment.value;
+  const [first = '', ...rest] = segment.texts;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  // Each parameter but the last takes as little as possible, and at least one character.
+  for (const [index, literal] of rest.entries()) {
+    const isLast = index === rest.length - 1;
+    const end = isLast ? text.length - literal.length : text.indexOf(literal, at + 1);
+    if (end <= at || (isLast && !text.endsWith(literal))) return false;
+    at = end + literal.length;
+  }
+  return true;
+}

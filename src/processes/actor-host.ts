@@ -6,9 +6,8 @@ import { Registry } from 'prom-client';
 import { connectionMaximums } from '../actors/connection-limits.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
-import { refuseSecond, removeUnserved } from '../actors/listen.js';
-import { serveWeb, urlForOthers } from '../actors/serve-web.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
+import { createWebServer } from '../actors/web-server.js';
 import {
   actorHostSocket,
   handlerSocket,
@@ -18,6 +17,8 @@ import {
   tokenFolder,
 } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
+import { refuseSecond, removeUnserved } from '../internal/listen.js';
+import { reachableAt, serveInternally } from '../internal/serve.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
@@ -47,8 +48,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     POOL_SIZE,
   );
   shutdown.add('database', () => store.close());
-  const info = { socket: actorHostSocket(runDir), url: urlForOthers(config) };
-  const node = await joinNodes(store, 'actor-host', info, log, () => host.saveAgain());
+  const address = { socket: actorHostSocket(runDir), host: config.HOST, port: config.ACTOR_HOST_PORT };
+  const node = await joinNodes(store, 'actor-host', reachableAt(address), log, () => host.saveAgain());
   shutdown.add('node', () => node.leave());
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
   shutdown.add('changes', () => changes.stop());
@@ -86,11 +87,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   await host.start();
   const connections = connectionMaximums(config.HANDLER_THREADS);
   handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
-  const closeWeb = await serveWeb(host, config, {
-    socket: actorHostSocket(runDir),
-    token: actorHostToken(secrets),
-    log,
-  });
+  const token = actorHostToken(secrets);
+  const closeWeb = await serveInternally(() => createWebServer(host, { log, token }), address);
   shutdown.add('management API', closeWeb);
   const own = registrySource(registry);
   const metrics = async () => {

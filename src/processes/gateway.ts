@@ -3,16 +3,26 @@ import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
 import { secretPaths } from '../bootstrap/data-directory.js';
-import { handlerSocket, runDirectory, serviceFolder, tokenFolder } from '../bootstrap/run-directory.js';
+import {
+  gatewayFolder,
+  handlerSocket,
+  runDirectory,
+  serviceFolder,
+  tokenFolder,
+} from '../bootstrap/run-directory.js';
 import { startProcess } from '../bootstrap/start-process.js';
 import { type Config, searchPath, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Environments } from '../gateway/environments.js';
 import { Front } from '../gateway/front.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
+import { createInternalServer } from '../gateway/internal-server.js';
+import { Invocations } from '../gateway/invocations.js';
 import type { FrontSettings } from '../gateway/messages.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
+import { removeUnserved } from '../internal/listen.js';
+import { reachableAt, serveInternally } from '../internal/serve.js';
 import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
@@ -20,11 +30,12 @@ import { removeAbandoned } from '../sandbox/abandoned.js';
 import { killAbandoned } from '../sandbox/run-user.js';
 import { openSandbox } from '../sandbox/sandbox.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { issueServiceToken, NONCE_FILE } from '../secrets/service-token.js';
+import { gatewayToken, issueServiceToken, NONCE_FILE } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 import { foldRequestCounters } from '../store/request-counters.js';
 import { PeriodicTask } from '../util/periodic-task.js';
+import { THIS_PROCESS } from '../util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 
 /** Interval for deleting unused executables and adding up the counts of deleted gateways. */
@@ -89,9 +100,15 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
         log.error({ err: error }, 'front could not be replaced, the old one serves on'),
       );
   });
-  const node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () =>
-    supervisor?.saveAgain(),
-  );
+  const sockets = await gatewayFolder(runDir);
+  await removeUnserved(sockets);
+  const address = {
+    socket: join(sockets, `${THIS_PROCESS}.sock`),
+    host: config.HOST,
+    port: config.GATEWAY_INTERNAL_PORT,
+  };
+  const info = { sandbox: sandbox.level, ...reachableAt(address) };
+  const node = await joinNodes(store, 'gateway', info, log, () => supervisor?.saveAgain());
   shutdown.add('node', () => node.leave());
 
   supervisor = new Supervisor({
@@ -125,6 +142,15 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   // Routes are loaded before the port is opened, so that no request gets a premature 404.
   await supervisor.start();
   const url = await front.start();
+  const invocations = new Invocations({
+    store,
+    front,
+    stateOf: (endpoint) => running.stateOf(endpoint),
+    start: (...given) => running.startBeside(...given),
+  });
+  const token = gatewayToken(secrets);
+  const close = await serveInternally(() => createInternalServer(invocations, token, log), address);
+  shutdown.add('internal requests', close);
 
   const metrics = async (): Promise<MetricSnapshot> => {
     const snapshots = [await registrySource(registry)(), ...(await front.metrics())];

@@ -6,11 +6,12 @@ import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { ImportReader } from '../import/reader.js';
+import { Gateways } from '../internal/gateways.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { actorHostToken } from '../secrets/service-token.js';
+import { actorHostToken, gatewayToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { removeStaleUploads } from '../util/uploads.js';
 
@@ -38,6 +39,13 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });
   shutdown.add('actor hosts', async () => actorHosts.close());
 
+  const gateways = new Gateways({
+    store,
+    token: gatewayToken(secrets),
+    log,
+    startTimeoutMs: config.START_TIMEOUT_MS,
+    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+  });
   const importReader = new ImportReader(config);
   shutdown.add('import reader', () => importReader.close());
 
@@ -52,6 +60,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     artifacts,
     runDir,
     actorHosts,
+    gateways,
     importReader,
     stopping: stop.signal,
     waitsEnd: waitsEnd.signal,

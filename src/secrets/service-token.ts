@@ -73,6 +73,11 @@ export async function validNonces(folder: string): Promise<ReadonlySet<string>> 
   return new Set(await readdir(folder));
 }
 
+/** The token with which other processes of this product reach gateways. */
+export function gatewayToken(secrets: Signer): string {
+  return secrets.sign('internal requests to gateways', '');
+}
+
 /** The token with which the management API reaches actor hosts of other machines. */
 export function actorHostToken(secrets: Signer): string {
   return secrets.sign('management API to actor hosts', '');

@@ -80,6 +80,7 @@ describe('endpoint runner', () => {
         instance: { id, socket: '' },
         startedAt: 0,
         ended,
+        outputEnded: ended,
         crash: () => crash('it ended with exit code 1'),
         lastLines: () => 'last line',
         fail: (reason) => {

@@ -7,10 +7,11 @@ import { openArtifactStore } from '../../src/artifacts/open.js';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { ImportReader } from '../../src/import/reader.js';
+import { Gateways } from '../../src/internal/gateways.js';
 import { openQueues } from '../../src/queues/queues.js';
 import { Changes } from '../../src/reconcile/changes.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
-import { actorHostToken } from '../../src/secrets/service-token.js';
+import { actorHostToken, gatewayToken } from '../../src/secrets/service-token.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createClient, type HttpClient } from './client.js';
 import { assertDescribed } from './contract.js';
@@ -44,6 +45,10 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));
   const secrets = createSecretBox('a key for the tests');
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log: logged.log });
+  const gateways = new Gateways({
+    ...{ store, token: gatewayToken(secrets), log: logged.log },
+    ...{ startTimeoutMs: config.START_TIMEOUT_MS, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
+  });
   const importReader = new ImportReader(config);
   const stop = new AbortController();
   const deps: ApiDependencies = {
@@ -52,6 +57,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     log: logged.log,
     secrets,
     actorHosts,
+    gateways,
     importReader,
     stopping: stop.signal,
     waitsEnd: stop.signal,

@@ -20,8 +20,9 @@ use tokio::task::{JoinHandle, spawn_local};
 use crate::accept::Acceptor;
 use crate::client_ip::TrustedProxies;
 use crate::figures::{self, ThreadFigures};
+use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{EndpointState, FromFront, Level, Settings, ToFront};
+use crate::messages::{Done, EndpointState, FromFront, Level, Settings, ToFront};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
 use crate::upstream::endpoint::SharedEndpoint;
@@ -186,10 +187,14 @@ impl Control {
             ToFront::Apply { seq, upserts, removals } => self.apply(seq, upserts, removals),
             ToFront::Listen { seq } => {
                 let error = self.listen().err().map(|error| error.to_string());
-                self.supervisor.send(FromFront::Done { seq, error, metrics: None });
+                self.supervisor.done(Done { seq, error, ..Done::default() });
             }
             ToFront::Drain { seq, instance_id } => self.when_all(seq, |done| Command::Drain(instance_id, done)),
             ToFront::Metrics { seq } => self.metrics(seq),
+            ToFront::Request { seq, endpoint_id, head, body, attempt } => {
+                self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
+            }
+            ToFront::Route { seq, host, method, path } => self.route(seq, RouteQuery { host, method, path }),
             ToFront::Stop { seq } => self.stop(seq),
         }
     }
@@ -219,7 +224,7 @@ impl Control {
         let supervisor = self.supervisor.clone();
         spawn_local(async move {
             done.all().await;
-            supervisor.send(FromFront::Done { seq, error: None, metrics: None });
+            supervisor.done(Done { seq, ..Done::default() });
         });
     }
 
@@ -230,7 +235,27 @@ impl Control {
             let mut threads = figures.all().await;
             threads.push(ThreadFigures { refused: acceptor.refused(), ..ThreadFigures::default() });
             let metrics = Some(figures::sum(threads, acceptor.connections()));
-            supervisor.send(FromFront::Done { seq, error: None, metrics });
+            supervisor.done(Done { seq, metrics, ..Done::default() });
+        });
+    }
+
+    fn request(&self, seq: u64, request: InternalRequest) {
+        let Some(thread) = self.threads.iter().min_by_key(|thread| thread.connections()) else { return };
+        let response = thread.request(request);
+        let supervisor = self.supervisor.clone();
+        spawn_local(async move {
+            supervisor.done(Done { seq, response: response.await.ok(), ..Done::default() });
+        });
+    }
+
+    /// All threads have the same routes.
+    fn route(&self, seq: u64, query: RouteQuery) {
+        let Some(thread) = self.threads.first() else { return };
+        let (sender, routed) = oneshot::channel();
+        thread.send(Command::Route(query, sender));
+        let supervisor = self.supervisor.clone();
+        spawn_local(async move {
+            supervisor.done(Done { seq, routed: routed.await.ok(), ..Done::default() });
         });
     }
 
@@ -248,7 +273,7 @@ impl Control {
             ask(&threads, Command::Stop).all().await;
             report_count(&supervisor, &handled);
             is_over.set(true);
-            supervisor.send(FromFront::Done { seq, error: None, metrics: None });
+            supervisor.done(Done { seq, ..Done::default() });
         });
     }
 }

@@ -5,6 +5,7 @@ mod client_ip;
 mod control;
 mod figures;
 mod http;
+mod internal;
 mod memory;
 mod messages;
 pub mod routes;

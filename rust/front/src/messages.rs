@@ -33,6 +33,25 @@ pub enum ToFront {
     Metrics {
         seq: u64,
     },
+    /// A request of the gateway itself to an endpoint, whatever its host, and whether it is enabled.
+    #[serde(rename_all = "camelCase")]
+    Request {
+        seq: u64,
+        endpoint_id: Box<str>,
+        /// The request line and the headers, as HTTP/1.1, with the empty line behind them.
+        head: String,
+        /// In base64.
+        body: String,
+        /// How often the handler was asked, this time included.
+        attempt: Option<u32>,
+    },
+    /// Where a request of a client would go.
+    Route {
+        seq: u64,
+        host: String,
+        method: String,
+        path: String,
+    },
     /// Finish what is in flight, take nothing new, and exit.
     Stop {
         seq: u64,
@@ -153,13 +172,7 @@ pub struct Instance {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum FromFront {
-    Done {
-        seq: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        metrics: Option<Metrics>,
-    },
+    Done(Box<Done>),
     /// A request to this instance exceeded its deadline.
     #[serde(rename_all = "camelCase")]
     DeadlineExceeded {
@@ -182,6 +195,60 @@ pub enum FromFront {
         fields: Value,
         message: &'static str,
     },
+}
+
+/// The answer to a message of the supervisor.
+#[derive(Debug, Default, Serialize)]
+pub struct Done {
+    pub seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Response>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routed: Option<Routed>,
+}
+
+/// The response to a request of the gateway itself.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    /// In base64.
+    pub body: String,
+    pub request_id: String,
+    pub duration_ms: f64,
+    /// Why the front answers instead of a handler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Where a request would go.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Routed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<Match>,
+    /// What it would hit without that endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Match>,
+    /// Without an endpoint: one that would match if it were not disabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<Match>,
+    /// Without an endpoint: the methods that the path has.
+    pub allow: Vec<&'static str>,
+    /// The path is not valid.
+    pub is_malformed: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Match {
+    pub endpoint_id: String,
+    pub params: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

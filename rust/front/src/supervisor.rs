@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use crate::messages::{FromFront, Level};
+use crate::messages::{Done, FromFront, Level};
 
 /// Log lines that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
@@ -46,6 +46,11 @@ impl Supervisor {
     pub fn send(&self, message: FromFront) {
         // The front exits when nobody receives any more.
         let _ = self.sender.send(message);
+    }
+
+    /// Answers a message.
+    pub fn done(&self, done: Done) {
+        self.send(FromFront::Done(Box::new(done)));
     }
 
     /// Sends a log line; `fields` is an object.

@@ -16,8 +16,9 @@ use tokio::task::spawn_local;
 use crate::client_ip::TrustedProxies;
 use crate::figures::ThreadFigures;
 use crate::http::{Dates, Guard, RequestIds, serve};
+use crate::internal::{self, InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{EndpointState, Settings};
+use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
 use crate::upstream::HandlerPool;
@@ -53,6 +54,8 @@ pub enum Command {
     /// When no request is in flight in a replaced instance.
     Drain(u64, oneshot::Sender<()>),
     Figures(oneshot::Sender<ThreadFigures>),
+    Request(InternalRequest, OpenConnection, oneshot::Sender<Response>),
+    Route(RouteQuery, oneshot::Sender<Routed>),
     /// When all connections are closed.
     Stop(oneshot::Sender<()>),
 }
@@ -98,6 +101,14 @@ impl ThreadHandle {
     pub fn serve(&self, connection: TcpStream, peer: IpAddr) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.send(Command::Serve(connection, peer, OpenConnection(self.connections.clone())));
+    }
+
+    /// Sends a request of the gateway itself; the thread does not stop before it is answered.
+    pub fn request(&self, request: InternalRequest) -> oneshot::Receiver<Response> {
+        let (sender, response) = oneshot::channel();
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.send(Command::Request(request, OpenConnection(self.connections.clone()), sender));
+        response
     }
 
     pub fn send(&self, command: Command) {
@@ -146,6 +157,14 @@ impl Thread {
         })
     }
 
+    pub fn endpoint(&self, id: &str) -> Option<Rc<Endpoint>> {
+        self.endpoints.borrow().get(id).cloned()
+    }
+
+    pub fn endpoints(&self) -> Vec<Rc<Endpoint>> {
+        self.endpoints.borrow().values().cloned().collect()
+    }
+
     /// Counts a request that belongs to no endpoint.
     pub fn refused(&self, status: u16) {
         *self.refused.borrow_mut().entry(status).or_default() += 1;
@@ -166,6 +185,16 @@ impl Thread {
                 }
                 Command::Figures(done) => {
                     let _ = done.send(self.figures());
+                }
+                Command::Request(request, open, done) => {
+                    let thread = self.clone();
+                    spawn_local(async move {
+                        let _ = done.send(internal::answer(&thread, request).await);
+                        drop(open);
+                    });
+                }
+                Command::Route(query, done) => {
+                    let _ = done.send(internal::route(&self, &query));
                 }
                 Command::Stop(done) => {
                     spawn_local(self.clone().drain(done));

@@ -133,6 +133,12 @@ impl Request {
         Values::new(Place::PathParameter, name, self.path_param(name).map(String::as_str).into_iter().collect())
     }
 
+    /// How often this request was sent, this time included: 1 unless it was queued (`enqueue`, schedules) and an
+    /// earlier attempt failed, or its outcome was lost.
+    pub fn attempt(&self) -> u32 {
+        self.received.attempt.unwrap_or(1)
+    }
+
     /// A header, by its name in any case.
     pub fn header(&self, key: &str) -> Option<&String> {
         // Names arrive in lower case; a handler's own test may have built the map otherwise.
@@ -293,6 +299,8 @@ pub struct Received {
     pub(crate) raw_query: String,
     /// The values of headers that came several times, by their names in lower case.
     pub(crate) repeated_headers: HashMap<String, Vec<String>>,
+    /// How often the request was sent, if it is sent again when it fails.
+    pub(crate) attempt: Option<u32>,
 }
 
 impl Default for Request {

@@ -3,6 +3,7 @@
  */
 
 import type { Server } from 'node:http';
+import { listenOnSocket } from '../../internal/listen.js';
 import { readServiceToken, validNonces } from '../../secrets/service-token.js';
 import type { Log } from '../../util/log.js';
 import { MemoryBudget } from '../../util/memory-budget.js';
@@ -12,7 +13,6 @@ import { BindingTable } from '../binding-table.js';
 import { connectionMaximums } from '../connection-limits.js';
 import type { Driver } from '../driver.js';
 import { type HandlerServer, serveHandlers } from '../handler-server.js';
-import { listenOnSocket } from '../listen.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { Moved, type SessionHost } from '../session-host.js';
 import { FigureCollector, type Figures } from './figures.js';

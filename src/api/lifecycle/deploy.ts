@@ -7,7 +7,7 @@ import { sourceKey } from '../../model/source-key.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
 import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { findVersion, replaceArtifact } from '../../store/versions.js';
+import { type EndpointVersion, findVersion, replaceArtifact } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { buildSource } from './compile.js';
 import { versionToRollBackTo } from './rollback-target.js';
@@ -131,12 +131,20 @@ async function availableTarget(
   { version, percent }: { readonly version: number; readonly percent: number },
   requestId: string,
 ): Promise<DeployedTarget> {
-  const { store, artifacts } = deps;
-  const found = await findVersion(store, endpointId, version);
+  const found = await findVersion(deps.store, endpointId, version);
   if (!found) throw notFound('version', String(version));
-  if (await artifacts.has(found.artifact)) return { version, percent, artifact: found.artifact };
-  const source = { sourceKey: found.source_key, code: found.code, dependencies: found.dependencies };
-  const { artifact } = await buildSource(deps, source, endpointId, requestId);
-  await replaceArtifact(store, found, artifact);
-  return { version, percent, artifact };
+  return { version, percent, artifact: await executableOf(deps, found, requestId) };
+}
+
+/** The artifact of a version. It is compiled again when that was deleted. */
+export async function executableOf(
+  deps: ApiDependencies,
+  version: EndpointVersion,
+  requestId: string,
+): Promise<string> {
+  if (await deps.artifacts.has(version.artifact)) return version.artifact;
+  const source = { sourceKey: version.source_key, code: version.code, dependencies: version.dependencies };
+  const { artifact } = await buildSource(deps, source, version.endpoint_id, requestId);
+  await replaceArtifact(deps.store, version, artifact);
+  return artifact;
 }

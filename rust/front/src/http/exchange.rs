@@ -101,7 +101,7 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
-            let head = handler_head::write(head, params, client_ip, id, state.limits.timeout_ms);
+            let head = handler_head::write(head, params, client_ip, id, state.limits.timeout_ms, None);
             Ok(Addressed { endpoint: endpoint.clone(), state, head, place })
         }
         // OPTIONS of the server as a whole.
@@ -115,6 +115,33 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
 fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
     let Serving::Running { sticky: Some(sticky), .. } = &state.serving else { return None };
     place_of(sticky, head.headers.iter().map(|header| (header.name, header.value)))
+}
+
+/// What a client gets instead of the answer of a handler.
+pub fn refusal_of(
+    failure: Failure,
+    thread: &Thread,
+    endpoint: &Endpoint,
+    state: &EndpointState,
+    request_id: &str,
+) -> Refusal {
+    let endpoint_id = &*endpoint.shared.id;
+    match failure {
+        Failure::Aborted(reason) => {
+            let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id, "reason": &*reason });
+            thread.supervisor.log(Level::Warn, fields, "handler aborted a request");
+            Refusal::aborted()
+        }
+        Failure::Expired => {
+            let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id });
+            thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
+            Refusal::expired(state.limits.timeout_ms)
+        }
+        Failure::Unavailable => Refusal::unavailable(),
+        Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
+        Failure::TooLarge(problem) => Refusal::large_request(problem),
+        Failure::OutOfMemory => Refusal::out_of_memory(),
+    }
 }
 
 /// Whether the connection can take another request.
@@ -149,8 +176,7 @@ impl Exchange<'_> {
             Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
-        let timeout_ms = state.limits.timeout_ms;
-        let deadline = request.started + Duration::from_millis(timeout_ms);
+        let deadline = request.started + Duration::from_millis(state.limits.timeout_ms);
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.
@@ -160,21 +186,7 @@ impl Exchange<'_> {
                 Ok(next) => return Ok(next),
                 Err(refusal) => refusal,
             },
-            Err(Failure::Aborted(reason)) => {
-                let fields =
-                    json!({ "request_id": request.id, "endpoint_id": &*endpoint.shared.id, "reason": &*reason });
-                self.thread.supervisor.log(Level::Warn, fields, "handler aborted a request");
-                Refusal::aborted()
-            }
-            Err(Failure::Expired) => {
-                let fields = json!({ "request_id": request.id, "endpoint_id": &*endpoint.shared.id });
-                self.thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
-                Refusal::expired(timeout_ms)
-            }
-            Err(Failure::Unavailable) => Refusal::unavailable(),
-            Err(Failure::Overloaded) => Refusal::overloaded(state.limits.concurrent_requests),
-            Err(Failure::TooLarge(problem)) => Refusal::large_request(problem),
-            Err(Failure::OutOfMemory) => Refusal::out_of_memory(),
+            Err(failure) => refusal_of(failure, self.thread, endpoint, state, &request.id),
         };
         self.finished(&request, refusal.status);
         self.write_refusal(&request, &refusal, request.keep_alive).await

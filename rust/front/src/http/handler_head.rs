@@ -6,13 +6,15 @@ use serde::Serialize;
 
 use super::head::Head;
 
-/// Writes the head of a request. `params` are names and values.
+/// Writes the head of a request. `params` are names and values. `attempt`: how often it was sent, if it is sent again
+/// when it fails.
 pub fn write<'p>(
     head: &Head<'_, '_>,
     params: impl Iterator<Item = (&'p str, &'p str)>,
     client_ip: impl Display,
     request_id: &str,
     deadline_ms: u64,
+    attempt: Option<u32>,
 ) -> Vec<u8> {
     let mut json = Json(Vec::with_capacity(1024));
     json.raw("{\"method\":");
@@ -50,6 +52,10 @@ pub fn write<'p>(
     json.raw(request_id);
     json.raw("\",\"deadline_ms\":");
     json.raw(itoa::Buffer::new().format(deadline_ms));
+    if let Some(attempt) = attempt {
+        json.raw(",\"attempt\":");
+        json.raw(itoa::Buffer::new().format(attempt));
+    }
     json.raw("}");
     json.0
 }
@@ -98,7 +104,8 @@ mod tests {
         let mut space = [const { MaybeUninit::uninit() }; 100];
         let head = head::read(bytes, &mut space).unwrap();
         let params = [("id", "a\"b"), ("rest", "x")];
-        let json: Value = serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", 30_000)).unwrap();
+        let json: Value =
+            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", 30_000, Some(2))).unwrap();
         let expected = json!({
             "method": "GET",
             "target": "/a?b=\"c",
@@ -107,6 +114,7 @@ mod tests {
             "client_ip": "::1",
             "request_id": "some-id",
             "deadline_ms": 30_000,
+            "attempt": 2,
         });
         assert_eq!(json, expected);
     }

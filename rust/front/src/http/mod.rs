@@ -14,7 +14,11 @@ mod stream;
 mod target;
 
 pub use connection::serve;
+pub use exchange::refusal_of;
 pub use guard::Guard;
-pub use refusal::refuse_connection;
+pub use handler_head::write as handler_head;
+pub use head::{Head, MAX_HEADERS, read as read_head};
+pub use refusal::{Refusal, refuse_connection};
 pub use request_id::RequestIds;
 pub use response::Dates;
+pub use target::host_name;

@@ -58,6 +58,11 @@ impl Refusal {
         Self::new(404, Cow::Borrowed("There is no endpoint at this address."))
     }
 
+    /// A request of the gateway itself, which names its endpoint.
+    pub fn other_route() -> Self {
+        Self::new(404, Cow::Borrowed("The path does not match the route of the endpoint."))
+    }
+
     pub fn wrong_method(method: &str, allow: &[impl AsRef<str>]) -> Self {
         let allow: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
         let lines = format!("Allow: {}\r\n", allow.join(", ")).into();

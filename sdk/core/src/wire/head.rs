@@ -25,6 +25,9 @@ struct RequestHead<'a> {
     client_ip: Option<String>,
     #[serde(default)]
     request_id: String,
+    /// Only of requests that are sent again when they fail.
+    #[serde(default)]
+    attempt: Option<u32>,
 }
 
 /// Reads a request frame.
@@ -48,6 +51,7 @@ pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
         client_ip: head.client_ip,
         request_id: head.request_id,
         received: Received {
+            attempt: head.attempt,
             binary_body: Vec::new(),
             raw_query: query.to_owned(),
             repeated_headers: head.headers.repeated,

@@ -30,7 +30,7 @@ export async function removeUnserved(folder: string): Promise<void> {
 /** @throws Error when a living process serves the socket */
 export async function refuseSecond(path: string): Promise<void> {
   if (!(await isServed(path))) return;
-  throw new Error(`Another actor host serves ${path}: one DATA_DIR has one actor host. End the other first.`);
+  throw new Error(`Another process serves ${path}: one DATA_DIR has one actor host. End the other first.`);
 }
 
 function isServed(path: string): Promise<boolean> {

@@ -1,0 +1,175 @@
+//! Requests of the gateway itself. They come from the supervisor, and go to an endpoint by its id, whatever its host
+//! and whether it is enabled. They count like those of clients.
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::http::{self, Head, Refusal};
+use crate::messages::{Match, Response, Routed};
+use crate::routes::{Lookup, Params, RouteTable};
+use crate::thread::Thread;
+use crate::upstream::endpoint::Endpoint;
+use crate::upstream::{Answer, Reply, RequestBody};
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// See [`crate::messages::ToFront::Request`].
+pub struct InternalRequest {
+    pub endpoint_id: Box<str>,
+    pub head: String,
+    pub body: String,
+    pub attempt: Option<u32>,
+}
+
+/// A request of a client that could come.
+pub struct RouteQuery {
+    pub host: String,
+    pub method: String,
+    pub path: String,
+}
+
+/// Sends a request to its endpoint.
+pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
+    let started = Instant::now();
+    let mut space = [const { MaybeUninit::uninit() }; http::MAX_HEADERS];
+    let head = match http::read_head(request.head.as_bytes(), &mut space) {
+        Ok(head) => head,
+        Err(refusal) => return refused(&refusal, String::new(), started),
+    };
+    let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
+    let Some(endpoint) = thread.endpoint(&request.endpoint_id) else {
+        return refused(&Refusal::unknown(), id, started);
+    };
+    let answered = ask(thread, &endpoint, &head, &id, &request).await;
+    let response = match answered {
+        Ok(answer) => {
+            thread.handled.set(thread.handled.get() + 1);
+            response(&answer, id, started)
+        }
+        Err(refusal) => refused(&refusal, id, started),
+    };
+    endpoint.finished(response.status, started.elapsed());
+    response
+}
+
+async fn ask(
+    thread: &Thread,
+    endpoint: &Rc<Endpoint>,
+    head: &Head<'_, '_>,
+    id: &str,
+    request: &InternalRequest,
+) -> Result<Answer, Refusal> {
+    let body = STANDARD.decode(&request.body).map_err(|_| Refusal::malformed("The body is not base64."))?;
+    let limit = thread.settings.body_limit;
+    if body.len() > limit {
+        return Err(Refusal::large_body(limit));
+    }
+    let mut share = endpoint.share(&thread.memory);
+    if !share.set(body.len()) {
+        return Err(Refusal::out_of_memory());
+    }
+    let state = endpoint.state();
+    let params = params_of(&state.address.method, &state.address.route, head)?;
+    let params = params.iter().map(|(name, value)| (&**name, &**value));
+    let timeout_ms = state.limits.timeout_ms;
+    let bytes = http::handler_head(head, params, CLIENT, id, timeout_ms, request.attempt);
+    let sent = Rc::new(RequestBody::new(body, Some(share)));
+    let deadline = Instant::now() + Duration::from_millis(timeout_ms);
+    let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
+    let outcome = endpoint.request(&bytes, &sent, &reply, deadline, None).await;
+    outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id))
+}
+
+/// The parameters of the endpoint's own route.
+fn params_of(method: &str, route: &str, head: &Head<'_, '_>) -> Result<BTreeMap<Box<str>, String>, Refusal> {
+    let mut routes = RouteTable::new();
+    // Otherwise nothing is found.
+    let _ = routes.add("*", method, route, ());
+    match routes.find("", head.method, head.target.path()) {
+        Lookup::Found { names, values, .. } => Ok(named(names, values)),
+        Lookup::WrongMethod { allow } => Err(Refusal::wrong_method(head.method, &allow)),
+        Lookup::Unknown => Err(Refusal::other_route()),
+        Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
+    }
+}
+
+fn named<N: From<Box<str>> + Ord>(names: &[Box<str>], values: Params<'_>) -> BTreeMap<N, String> {
+    names.iter().cloned().map(N::from).zip(values.into_iter().map(|value| value.into_owned())).collect()
+}
+
+fn response(answer: &Answer, request_id: String, started: Instant) -> Response {
+    Response {
+        status: answer.head.status,
+        headers: answer.head.lines.split(|&byte| byte == b'\n').filter_map(header_of).collect(),
+        body: STANDARD.encode(answer.body.as_slice()),
+        request_id,
+        duration_ms: started.elapsed().as_secs_f64() * 1e3,
+        error: None,
+    }
+}
+
+fn header_of(line: &[u8]) -> Option<(String, String)> {
+    let line = String::from_utf8_lossy(line);
+    let (name, value) = line.trim_end_matches('\r').split_once(": ")?;
+    Some((name.to_ascii_lowercase(), value.to_owned()))
+}
+
+fn refused(refusal: &Refusal, request_id: String, started: Instant) -> Response {
+    Response {
+        status: refusal.status,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: STANDARD.encode(refusal.body()),
+        request_id,
+        duration_ms: started.elapsed().as_secs_f64() * 1e3,
+        error: Some(refusal.message.to_string()),
+    }
+}
+
+/// Where a request would go.
+pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) -> Routed {
+    let host = http::host_name(host);
+    let mut routes = thread.routes.borrow_mut();
+    let (endpoint, found) = match routes.find(&host, method, path) {
+        Lookup::Found { target, names, values } => (target.clone(), matched(target, names, values)),
+        Lookup::WrongMethod { allow } => return Routed { allow, ..Routed::default() },
+        Lookup::Malformed => return Routed { is_malformed: true, ..Routed::default() },
+        Lookup::Unknown => return Routed { disabled: disabled(thread, &host, method, path), ..Routed::default() },
+    };
+    // What stands behind it is found when it is away; no request comes meanwhile.
+    let state = endpoint.state();
+    let address = &state.address;
+    routes.remove(&address.domain, &address.method, &address.route, |target| Rc::ptr_eq(target, &endpoint));
+    let next = match routes.find(&host, method, path) {
+        Lookup::Found { target, names, values } => Some(matched(target, names, values)),
+        _ => None,
+    };
+    // It was there.
+    let _ = routes.add(&address.domain, &address.method, &address.route, endpoint);
+    Routed { found: Some(found), next, ..Routed::default() }
+}
+
+fn disabled(thread: &Thread, host: &str, method: &str, path: &str) -> Option<Match> {
+    let mut routes = RouteTable::new();
+    for endpoint in thread.endpoints() {
+        let state = endpoint.state();
+        let address = &state.address;
+        if !address.routed && (*address.domain == *host || &*address.domain == "*") {
+            let _ = routes.add(&address.domain, &address.method, &address.route, endpoint);
+        }
+    }
+    match routes.find(host, method, path) {
+        Lookup::Found { target, names, values } => Some(matched(target, names, values)),
+        _ => None,
+    }
+}
+
+fn matched(endpoint: &Rc<Endpoint>, names: &[Box<str>], values: Params<'_>) -> Match {
+    Match { endpoint_id: endpoint.shared.id.to_string(), params: named(names, values) }
+}

@@ -1,0 +1,125 @@
+/** Requests of this product itself to handlers: to a version that is tried, and to what serves. */
+import pLimit from 'p-limit';
+import pTimeout from 'p-timeout';
+import { AppError, requireFound } from '../errors.js';
+import type {
+  Delivery,
+  HandlerResponse,
+  Invocation,
+  Invoked,
+  Routed,
+  RouteQuery,
+  SentRequest,
+} from '../internal/gateway-requests.js';
+import { headOf } from '../model/handler-request.js';
+import type { Store } from '../store/database.js';
+import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
+import type { Front } from './front.js';
+import { type HandlerProcess, HandlerStartError } from './handler-process.js';
+import type { EndpointState } from './messages.js';
+
+export interface InvocationsOptions {
+  readonly store: Store;
+  readonly front: Pick<Front, 'apply' | 'request' | 'route'>;
+  /** The endpoint as the front knows it. */
+  readonly stateOf: (endpoint: RoutedEndpoint) => EndpointState;
+  /** Starts a handler beside those that serve. @param onLine called with each line that it prints */
+  readonly start: (
+    endpoint: RoutedEndpoint,
+    artifact: string,
+    onLine: (line: string) => void,
+  ) => Promise<HandlerProcess>;
+}
+
+/** Handlers that run for one request, at a time: each takes as much memory as one that serves. */
+const AT_A_TIME = 4;
+const MAX_WAITING = 32;
+const MAX_LINES = 1_000;
+const MAX_LINE_CHARACTERS = 256 * 1024;
+/** For what a handler has printed last, after its end. */
+const OUTPUT_MS = 1_000;
+
+export class Invocations {
+  readonly #options: InvocationsOptions;
+  readonly #slots = pLimit(AT_A_TIME);
+
+  constructor(options: InvocationsOptions) {
+    this.#options = options;
+  }
+
+  /** Starts a version for one request, and ends it. @throws AppError */
+  async invoke(invocation: Invocation): Promise<Invoked> {
+    if (this.#slots.pendingCount >= MAX_WAITING)
+      throw new AppError('gateway_busy', 'Many versions are being tried at the moment; try again later.');
+    return this.#slots(() => this.#invoke(invocation));
+  }
+
+  /** Sends a request to what serves an endpoint. @throws AppError */
+  async deliver({ attempt, ...request }: Delivery): Promise<HandlerResponse> {
+    const endpoint = await this.#endpoint(request.endpointId);
+    return this.#send(endpoint, request.endpointId, request, attempt);
+  }
+
+  /** Where a request would go. @throws AppError */
+  async route(query: RouteQuery): Promise<Routed> {
+    return this.#options.front.route(query);
+  }
+
+  async #invoke(invocation: Invocation): Promise<Invoked> {
+    const { front, stateOf, start } = this.#options;
+    const endpoint = await this.#endpoint(invocation.endpointId);
+    const logs = new Lines();
+    const process = await start(endpoint, invocation.artifact, (line) => logs.add(line)).catch(
+      (thrown: unknown) => {
+        if (thrown instanceof HandlerStartError) throw new AppError('handler_start_failed', thrown.message);
+        throw thrown;
+      },
+    );
+    // Nothing else routes there: no client can name it.
+    const id = `invocation-${process.instance.id}`;
+    const { instance } = process;
+    let response: HandlerResponse;
+    try {
+      const serving = { kind: 'running', targets: [{ weight: 1, instance }] } as const;
+      await front.apply([{ ...stateOf(endpoint), id, routed: false, serving }]);
+      response = await this.#send(endpoint, id, invocation);
+    } finally {
+      await front.apply([], [id]);
+      await process.stop();
+      await pTimeout(process.outputEnded, { milliseconds: OUTPUT_MS, fallback: () => undefined });
+    }
+    return { ...response, logs: logs.all };
+  }
+
+  /** As it is now: nobody waits for gateways when an endpoint changes that does not run. */
+  async #endpoint(id: string): Promise<RoutedEndpoint> {
+    const [endpoint] = await routedEndpoints(this.#options.store, [id]);
+    return requireFound(endpoint, 'endpoint', id);
+  }
+
+  async #send(
+    { domain }: RoutedEndpoint,
+    id: string,
+    { method, path, headers, bodyBase64, requestId }: SentRequest,
+    attempt?: number,
+  ): Promise<HandlerResponse> {
+    const body = Buffer.from(bodyBase64, 'base64');
+    const host = domain === '*' ? 'localhost' : domain;
+    const head = headOf({ method, path, headers, body }, host, requestId);
+    return this.#options.front.request(id, head, bodyBase64, attempt);
+  }
+}
+
+/** The lines of a handler, up to a limit. */
+class Lines {
+  readonly all: string[] = [];
+  #characters = 0;
+  #isFull = false;
+
+  add(line: string): void {
+    if (this.#isFull) return;
+    this.#characters += line.length;
+    this.#isFull = this.all.length === MAX_LINES || this.#characters > MAX_LINE_CHARACTERS;
+    this.all.push(this.#isFull ? '... the rest is in the log of the gateway' : line);
+  }
+}

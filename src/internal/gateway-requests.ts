@@ -1,0 +1,69 @@
+/** What other processes ask of gateways: the client is `gateways.ts`, the server `src/gateway/internal-server.ts`. */
+import type { HandlerRequest } from '../model/handler-request.js';
+
+/** A request to a handler, as JSON. */
+export interface SentRequest extends Omit<HandlerRequest, 'body'> {
+  readonly endpointId: string;
+  readonly bodyBase64: string;
+  /** For logs, and for the handler. */
+  readonly requestId: string;
+}
+
+/** Sends a request to a process of its own that runs a version. */
+export interface Invocation extends SentRequest {
+  readonly artifact: string;
+}
+
+/** Sends a request to what serves an endpoint. */
+export interface Delivery extends SentRequest {
+  /** How often it was sent, this time included. */
+  readonly attempt: number;
+}
+
+/** A request of a client that could come. */
+export interface RouteQuery {
+  readonly host: string;
+  readonly method: string;
+  /** Without a query. */
+  readonly path: string;
+}
+
+/** The response of a handler. */
+export interface HandlerResponse {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly bodyBase64: string;
+  readonly requestId: string;
+  readonly durationMs: number;
+  /** Why the gateway answers instead of the handler. */
+  readonly error?: string;
+}
+
+/** What a version has answered and printed. */
+export interface Invoked extends HandlerResponse {
+  readonly logs: readonly string[];
+}
+
+/** An endpoint that a request would hit. */
+export interface RouteMatch {
+  readonly endpointId: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Where a request would go. */
+export interface Routed {
+  readonly found?: RouteMatch;
+  /** What it would hit without that endpoint. */
+  readonly next?: RouteMatch;
+  /** One that would match if it were not disabled. */
+  readonly disabled?: RouteMatch;
+  /** The methods that the path has, when it has not the one that was asked for. */
+  readonly allow: readonly string[];
+  readonly isMalformed: boolean;
+}
+
+/** The body of an error response. */
+export interface Failure {
+  readonly code: string;
+  readonly error: string;
+}

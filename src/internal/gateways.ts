@@ -1,0 +1,128 @@
+/** The client of other processes for the gateways (`gateway-requests.ts`). */
+import { request as httpRequest } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { AppError, ERROR_CATALOGUE, type ErrorCode, toError } from '../errors.js';
+import type { Store } from '../store/database.js';
+import type { Log } from '../util/log.js';
+import { type Address, addressesOf } from './addresses.js';
+import type {
+  Delivery,
+  Failure,
+  HandlerResponse,
+  Invocation,
+  Invoked,
+  Routed,
+  RouteQuery,
+} from './gateway-requests.js';
+
+export interface GatewaysOptions {
+  readonly store: Store;
+  /** Authenticates this process. */
+  readonly token: string;
+  readonly log: Log;
+  /** Of the configuration: how long handlers may take. */
+  readonly startTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+/** What a gateway needs besides. */
+const SLACK_MS = 10_000;
+
+/** Every method rejects with an AppError: no_gateway when none can be reached, or what the gateway says. */
+export class Gateways {
+  readonly #options: GatewaysOptions;
+
+  constructor(options: GatewaysOptions) {
+    this.#options = options;
+  }
+
+  /** Starts a version, sends it a request, and ends it. */
+  invoke(invocation: Invocation): Promise<Invoked> {
+    const { startTimeoutMs, requestTimeoutMs } = this.#options;
+    return this.#ask('/invoke', invocation, startTimeoutMs + requestTimeoutMs + SLACK_MS);
+  }
+
+  /** Sends a request to what serves an endpoint. */
+  deliver(delivery: Delivery): Promise<HandlerResponse> {
+    return this.#ask('/deliver', delivery, this.#options.requestTimeoutMs + SLACK_MS);
+  }
+
+  /** Where a request would go. */
+  route(query: RouteQuery): Promise<Routed> {
+    return this.#ask('/route', query, SLACK_MS);
+  }
+
+  /** Asks the first gateway that can be reached. Both sides have the same version, so the shapes are known. */
+  async #ask<T>(path: string, body: object, timeoutMs: number): Promise<T> {
+    const { store, token, log } = this.#options;
+    const addresses = await addressesOf(store, 'gateway');
+    for (const address of addresses) {
+      try {
+        return (await post(address, path, token, JSON.stringify(body), timeoutMs)) as T;
+      } catch (thrown) {
+        if (!(thrown instanceof NotConnected)) throw thrown;
+        log.warn({ err: toError(thrown.cause) }, 'a gateway cannot be reached');
+      }
+    }
+    throw new AppError(
+      'no_gateway',
+      addresses.length === 0
+        ? 'No gateway is alive that this machine can reach; start the `gateway` process, or set GATEWAY_INTERNAL_PORT.'
+        : 'No gateway can be reached at the moment; try again.',
+    );
+  }
+}
+
+/** Another gateway can be asked: this one has not got the request. */
+class NotConnected extends Error {
+  override readonly name = 'NotConnected';
+}
+
+async function post(
+  address: Address,
+  path: string,
+  token: string,
+  body: string,
+  timeoutMs: number,
+): Promise<unknown> {
+  const answer = await new Promise<{ status: number; value: unknown }>((resolve, reject) => {
+    let isConnected = false;
+    const outgoing = httpRequest({
+      ...address,
+      method: 'POST',
+      path,
+      // A connection that is kept may be closed by the other side just when it is used again.
+      agent: false,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    outgoing.on('socket', (socket) =>
+      socket.once('connect', () => {
+        isConnected = true;
+      }),
+    );
+    outgoing.on('error', (cause) => {
+      if (!isConnected) reject(new NotConnected('not connected', { cause }));
+      else
+        reject(
+          new AppError(
+            'no_gateway',
+            `The gateway has not answered (${cause.message}); try again.`,
+            {},
+            { cause },
+          ),
+        );
+    });
+    outgoing.on('response', (response) => {
+      json(response).then((value) => resolve({ status: response.statusCode ?? 500, value }), reject);
+    });
+    outgoing.end(body);
+  });
+  if (answer.status === 200) return answer.value;
+  const { code, error } = answer.value as Failure;
+  throw new AppError(code in ERROR_CATALOGUE ? (code as ErrorCode) : 'internal_error', error);
+}
