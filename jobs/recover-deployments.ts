@@ -4,6 +4,7 @@ import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependenc
 import { settleDeployment } from '../src/lifecycle/run.js';
 import type { Store } from '../src/store/database.js';
 import { pendingDeployments, pruneDeployments } from '../src/store/deployments.js';
+import { pruneJobs } from '../src/store/jobs.js';
 import { pruneVersions } from '../src/store/versions.js';
 import type { Logger } from '../src/util/log.js';
 
@@ -22,13 +23,19 @@ export async function recoverDeployments(lifecycle: LifecycleDependencies, log: 
   }
 }
 
-/** Deletes the oldest versions and deployments of endpoints that have more than the settings say. */
+/**
+ * Deletes the oldest versions and deployments of endpoints that have more than the settings say, and queued requests
+ * that ended long ago.
+ */
 export async function tidyHistory(
   store: Store,
-  { VERSIONS_KEPT, DEPLOYMENTS_KEPT }: Pick<Config, 'VERSIONS_KEPT' | 'DEPLOYMENTS_KEPT'>,
+  config: Pick<Config, 'VERSIONS_KEPT' | 'DEPLOYMENTS_KEPT' | 'JOBS_KEPT_HOURS'>,
   log: Logger,
 ): Promise<void> {
-  const versions = await pruneVersions(store, VERSIONS_KEPT);
-  const deployments = await pruneDeployments(store, DEPLOYMENTS_KEPT);
-  if (versions + deployments > 0) log.info({ versions, deployments }, 'old versions and deployments deleted');
+  const deleted = {
+    versions: await pruneVersions(store, config.VERSIONS_KEPT),
+    deployments: await pruneDeployments(store, config.DEPLOYMENTS_KEPT),
+    jobs: await pruneJobs(store, config.JOBS_KEPT_HOURS),
+  };
+  if (Object.values(deleted).some((count) => count > 0)) log.info(deleted, 'old history deleted');
 }

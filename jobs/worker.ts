@@ -15,6 +15,7 @@ import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
 import { searchPath, toolEnvironment } from '../src/config.js';
 import { toError } from '../src/errors.js';
+import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
 import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
@@ -24,6 +25,10 @@ import {
   type HandlerJob,
   IMPORT_QUEUE,
   type ImportJob,
+  INVOKE_QUEUE,
+  type InvokeJob,
+  SCHEDULE_QUEUE,
+  type ScheduleJob,
 } from '../src/queues/jobs.js';
 import { consume, openQueues } from '../src/queues/queues.js';
 import { Changes } from '../src/reconcile/changes.js';
@@ -32,6 +37,8 @@ import { removeAbandoned } from '../src/sandbox/abandoned.js';
 import { removeTree } from '../src/sandbox/remove-tree.js';
 import { killAbandoned } from '../src/sandbox/run-user.js';
 import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
+import { loadSecretBox } from '../src/secrets/secret-box.js';
+import { gatewayToken } from '../src/secrets/service-token.js';
 import { openDatabase } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
@@ -39,6 +46,7 @@ import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { ActiveJobs } from './active-jobs.js';
 import { compile } from './compile.js';
+import { deliver } from './deliver.js';
 import { ArtifactSweep } from './forget-artifacts.js';
 import { runHandler } from './handler.js';
 import { endImport } from './import.js';
@@ -46,6 +54,8 @@ import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
 import { recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
+import { recoverJobs } from './recover-jobs.js';
+import { restoreSchedules, startOverdueRuns, startRun } from './schedule.js';
 
 /**
  * While some builds compile, others access the database or wait for their crates to be built, which can take minutes,
@@ -56,7 +66,10 @@ const JOBS_PER_COMPILER = 16;
 const HANDLERS_PER_COMPILER = 4;
 /** These jobs only check whether their handlers have ended. */
 const IMPORTS_AT_A_TIME = 4;
+/** These jobs wait for handlers. */
+const REQUESTS_AT_A_TIME = 32;
 const RECOVER_EVERY_MS = 5_000;
+const RESTORE_SCHEDULES_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
@@ -163,6 +176,33 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     durations,
   };
   const lifecycle = { store, changes, artifacts, config };
+  const delivery = {
+    ...{ store, queues, log, workerId: node.id, activeJobs: context.activeJobs },
+    gateways: new Gateways({
+      store,
+      token: gatewayToken(await loadSecretBox(config)),
+      log,
+      startTimeoutMs: config.START_TIMEOUT_MS,
+      requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    }),
+  };
+  // These need no compiler.
+  const deliveries = [
+    consume<InvokeJob>(config, INVOKE_QUEUE, (job) => deliver(job.data, delivery), REQUESTS_AT_A_TIME, log),
+    consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
+  ];
+  shutdown.add('deliveries', async () => {
+    await Promise.all(deliveries.map((consumer) => consumer.close()));
+  });
+  const periodic = (title: string, everyMs: number, run: () => Promise<void>) => {
+    const task = new PeriodicTask(everyMs, run, (error) => log.warn({ err: error }, `${title} failed`));
+    shutdown.add(title, () => task.stop());
+  };
+  periodic('recovery of queued requests', RECOVER_EVERY_MS, async () => {
+    await recoverJobs(delivery);
+    await startOverdueRuns(delivery);
+  });
+  periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
   const takeJobs = () => {
     const consumers = [

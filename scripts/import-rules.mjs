@@ -36,7 +36,7 @@ const MAY_IMPORT = {
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
-    ...['src', 'util', 'model', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
+    ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
     ...['reconcile', 'internal', 'build', 'lifecycle'],
   ],
   processes: [

@@ -123,6 +123,13 @@ export const SETTING_GROUPS = {
       'Newest versions of each endpoint that are kept; older ones are, too, while they are deployed.',
     ),
     DEPLOYMENTS_KEPT: integer(200, 1, 100_000, 'Newest deployments of each endpoint that are kept.'),
+    JOBS_QUEUED_LIMIT: integer(
+      10_000,
+      1,
+      10_000_000,
+      'Queued requests of one endpoint that have not ended. More are refused.',
+    ),
+    JOBS_KEPT_HOURS: integer(168, 1, 87_600, 'How long queued requests are kept after their end, hours.'),
     START_TIMEOUT_MS: integer(
       10_000,
       100,

@@ -11,6 +11,8 @@ import { dashboard } from './dashboard.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
 import { importRoutes } from './imports/routes.js';
+import { jobRoutes } from './jobs/routes.js';
+import { scheduleRoutes } from './jobs/schedule-routes.js';
 import { invokeRoutes } from './lifecycle/invoke.js';
 import { lifecycleRoutes } from './lifecycle/routes.js';
 import { versionRoutes } from './lifecycle/version-routes.js';
@@ -40,6 +42,8 @@ export const ROUTES: readonly Route[] = [
   ...lifecycleRoutes,
   ...versionRoutes,
   ...invokeRoutes,
+  ...jobRoutes,
+  ...scheduleRoutes,
   ...routingRoutes,
   ...variableRoutes,
   ...buildRoutes,

@@ -1,6 +1,7 @@
 /** The queues and their jobs. Jobs contain ids only; their input and outcome are in tables. */
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
+import type { QueuedJob } from '../store/jobs.js';
 
 /** The queue of builds. */
 export const COMPILE_QUEUE = 'compile';
@@ -8,6 +9,10 @@ export const COMPILE_QUEUE = 'compile';
 export const HANDLER_QUEUE = 'handler';
 /** The queue of imports: each is the parent of the jobs of its handlers. */
 export const IMPORT_QUEUE = 'import';
+/** The queue of requests that are sent to handlers. */
+export const INVOKE_QUEUE = 'invoke';
+/** The queue of schedules: a job for each time that a run of one is due. */
+export const SCHEDULE_QUEUE = 'schedule';
 
 /** A job of the compile queue. */
 export interface CompileJob {
@@ -26,6 +31,18 @@ export interface HandlerJob extends HandlerAttempt {
 export interface ImportJob {
   readonly importId: string;
   readonly requestId: string;
+}
+
+/** A job of the invoke queue. */
+export type InvokeJob = QueuedJob;
+
+/** A job of the schedule queue. */
+export interface ScheduleJob {
+  readonly scheduleId: string;
+}
+
+export function invokeJobId({ id, generation }: QueuedJob): string {
+  return `${id}-${generation}`;
 }
 
 // BullMQ rejects job ids that contain ":" or are numbers.

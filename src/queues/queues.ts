@@ -4,6 +4,7 @@ import pTimeout from 'p-timeout';
 import { AppError, toError } from '../errors.js';
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
+import type { QueuedJob } from '../store/jobs.js';
 import { openQueuePool } from '../store/queue-pool.js';
 import type { Logger } from '../util/log.js';
 import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
@@ -16,6 +17,11 @@ import {
   handlerJobId,
   IMPORT_QUEUE,
   type ImportJob,
+  INVOKE_QUEUE,
+  type InvokeJob,
+  invokeJobId,
+  SCHEDULE_QUEUE,
+  type ScheduleJob,
 } from './jobs.js';
 
 export type { QueueConfig } from './backend.js';
@@ -25,6 +31,12 @@ export interface QueueDepth {
   readonly queue: string;
   readonly state: string;
   readonly jobs: number;
+}
+
+/** When the runs of a schedule begin. */
+export interface ScheduleTimes {
+  readonly cron: string;
+  readonly timezone: string;
 }
 
 /** The queues as producers see them. */
@@ -50,6 +62,20 @@ export interface Queues {
   enqueueHandler(handler: HandlerAttempt, requestId: string): Promise<void>;
   /** True while the queue knows a job for this attempt that is not finished. */
   hasHandlerJob(handler: HandlerAttempt): Promise<boolean>;
+  /**
+   * Puts a request for a handler on the queue. Idempotent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  enqueueInvoke(job: QueuedJob, delayMs: number): Promise<void>;
+  /** True while the queue knows a job for this request that is not finished. */
+  hasInvokeJob(job: QueuedJob): Promise<boolean>;
+  /**
+   * Has a job made whenever a run of a schedule is due; null: never again. Idempotent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  setSchedule(id: string, when: ScheduleTimes | null): Promise<void>;
+  /** The schedules that the queue knows, with their times. */
+  schedules(): Promise<ReadonlyMap<string, ScheduleTimes>>;
   /** How many jobs there are; undefined (and logged) while the queue cannot be reached. */
   depths(): Promise<readonly QueueDepth[] | undefined>;
   close(): Promise<void>;
@@ -66,7 +92,9 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   };
   const compiling = open(COMPILE_QUEUE);
   const handlers = open(HANDLER_QUEUE);
-  const all = [compiling, open(IMPORT_QUEUE), handlers];
+  const invoking = open(INVOKE_QUEUE);
+  const scheduling = open(SCHEDULE_QUEUE);
+  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling];
   const flows = backend.flowProducer();
   flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
@@ -95,6 +123,30 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
       await reaching(handlers.add('handler', job, { ...JOB_RETENTION, jobId: handlerJobId(handler) }));
     },
     hasHandlerJob: (handler) => hasJob(handlers, handlerJobId(handler)),
+    enqueueInvoke: async ({ id, generation }, delayMs) => {
+      const job: InvokeJob = { id, generation };
+      const opts = { ...JOB_RETENTION, jobId: invokeJobId(job), delay: delayMs };
+      await reaching(invoking.add('invoke', job, opts));
+    },
+    hasInvokeJob: (job) => hasJob(invoking, invokeJobId(job)),
+    setSchedule: async (id, when) => {
+      const job: ScheduleJob = { scheduleId: id };
+      await reaching(
+        when === null
+          ? scheduling.removeJobScheduler(id)
+          : scheduling.upsertJobScheduler(
+              id,
+              { pattern: when.cron, tz: when.timezone },
+              { name: 'schedule', data: job, opts: JOB_RETENTION },
+            ),
+      );
+    },
+    schedules: async () => {
+      const known = await scheduling.getJobSchedulers();
+      return new Map(
+        known.map(({ key, pattern = '', tz = '' }) => [key, { cron: pattern, timezone: tz }] as const),
+      );
+    },
     depths: async () => {
       try {
         return (await Promise.all(all.map(depthsOf))).flat();

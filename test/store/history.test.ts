@@ -5,6 +5,7 @@ import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import type { Database } from '../../src/store/database.js';
 import { confirmDeployment, listDeployments, requestDeployment } from '../../src/store/deployments.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
+import { claimJob, finishJob, insertJob, latestJobs } from '../../src/store/jobs.js';
 import { addVersions, listVersions } from '../../src/store/versions.js';
 import { createTestLog } from '../support/log.js';
 import { useTestStore } from '../support/store.js';
@@ -40,7 +41,7 @@ describe('the history of an endpoint', () => {
 
     const { log } = createTestLog();
     for (let round = 0; round < 2; round++) {
-      await tidyHistory(store, { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 10 }, log);
+      await tidyHistory(store, { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 10, JOBS_KEPT_HOURS: 1 }, log);
       const versions = (await listVersions(store, id)).map(({ version }) => version);
       expect(versions).to.deep.equal([...Array.from({ length: 20 }, (_, at) => 25 - at), 2]);
       const deployments = await listDeployments(store, id);
@@ -48,5 +49,29 @@ describe('the history of an endpoint', () => {
       expect(deployments.at(-1)?.id).to.equal(serving);
       expect(deployments.at(0)?.outcome).to.equal('pending');
     }
+  });
+
+  it('has queued requests that have not ended, and those that ended a short time ago', async () => {
+    const endpoint = { name: 'E', path: '/jobs', method: 'GET', domain: '*' } as const;
+    const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
+    const queue = async () => {
+      const request = { method: 'GET', path: '/jobs', headers: {}, body: Buffer.alloc(0) };
+      const settings = { maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null, requestId: 'r' };
+      const job = await insertJob(store, { endpointId: id, request, ...settings }, 10);
+      return typeof job === 'object' ? job : expect.fail('not queued');
+    };
+    const [waiting, recent, old] = [await queue(), await queue(), await queue()];
+    for (const job of [recent, old]) {
+      await claimJob(store, job, id);
+      await finishJob(store, job, 'succeeded', { status: 200, error: null });
+    }
+    await store.knex.raw(`UPDATE jobs SET finished_at = finished_at - interval '2 hours' WHERE id = ?`, [
+      old.id,
+    ]);
+
+    const { log } = createTestLog();
+    await tidyHistory(store, { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 10, JOBS_KEPT_HOURS: 1 }, log);
+    const kept = (await latestJobs(store, { endpoint_id: id }, 10)).map((job) => job.id);
+    expect(new Set(kept)).to.deep.equal(new Set([waiting.id, recent.id]));
   });
 });

@@ -1,0 +1,96 @@
+/** The job `invoke`: sends a request that was queued to its handler, and decides what becomes of it. */
+import { AppError, toError } from '../src/errors.js';
+import type { Delivery, HandlerResponse } from '../src/internal/gateway-requests.js';
+import { type InvokeJob, invokeJobId } from '../src/queues/jobs.js';
+import type { Queues } from '../src/queues/queues.js';
+import type { Store } from '../src/store/database.js';
+import {
+  type AttemptResult,
+  claimJob,
+  finishJob,
+  type Job,
+  type QueuedJob,
+  requeueJob,
+} from '../src/store/jobs.js';
+import type { Logger } from '../src/util/log.js';
+import type { ThisWorker } from './active-jobs.js';
+
+/** What the delivery of requests needs. */
+export interface DeliveryContext extends ThisWorker {
+  readonly store: Store;
+  readonly queues: Queues;
+  readonly gateways: { deliver(delivery: Delivery): Promise<HandlerResponse> };
+  readonly log: Logger;
+}
+
+/** Longest pause before another attempt. */
+const MAX_BACKOFF_MS = 3600_000;
+
+/** What becomes of a job after an attempt. */
+type Verdict = 'succeeded' | 'failed' | 'again';
+
+/**
+ * Makes an attempt. Running it twice for one generation is harmless: the second run finds nothing to claim. When the
+ * service itself fails, the row stays without an active job, and recovery queues it again.
+ */
+export function deliver(queued: InvokeJob, context: DeliveryContext): Promise<void> {
+  return context.activeJobs.run(invokeJobId(queued), () => attempt(queued, context));
+}
+
+async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<void> {
+  const { store, workerId } = context;
+  const job = await claimJob(store, queued, workerId);
+  if (!job) return;
+  const log = context.log.child({ request_id: job.request_id, endpoint_id: job.endpoint_id, job_id: job.id });
+  const { verdict, ...result } = await send(job, context);
+  const { attempts, max_attempts } = job;
+  if (verdict === 'again' && attempts < max_attempts) {
+    const delayMs = backoffOf(job);
+    log.info({ ...result, attempts, delay_ms: delayMs }, 'queued request has failed and is sent again');
+    await sendAgain(job, delayMs, result, context);
+    return;
+  }
+  const state = verdict === 'succeeded' ? 'succeeded' : 'failed';
+  await finishJob(store, job, state, result);
+  log.info({ ...result, attempts, state }, 'queued request has ended');
+}
+
+/** Queues a job again. */
+export async function sendAgain(
+  job: QueuedJob,
+  delayMs: number,
+  result: AttemptResult,
+  { store, queues, log }: Pick<DeliveryContext, 'store' | 'queues' | 'log'>,
+): Promise<void> {
+  const next = await requeueJob(store, job, delayMs, result);
+  if (!next) return;
+  await queues.enqueueInvoke(next, delayMs).catch((thrown: unknown) => {
+    // Recovery finds it when its time has come.
+    log.warn({ err: toError(thrown), job_id: job.id }, 'a request could not be put on the queue');
+  });
+}
+
+async function send(job: Job, { gateways }: DeliveryContext): Promise<AttemptResult & { verdict: Verdict }> {
+  const { endpoint_id: endpointId, method, path, headers, body, request_id: requestId, attempts } = job;
+  const bodyBase64 = body?.toString('base64') ?? '';
+  try {
+    const sent = { endpointId, method, path, headers, bodyBase64, requestId, attempt: attempts };
+    const { status, error } = await gateways.deliver(sent);
+    return { verdict: verdictOn(status), status, error: error ?? null };
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    // The gateway could not send it, or was lost before it could tell what came of it.
+    return { verdict: 'again', status: null, error: thrown.message };
+  }
+}
+
+/** Others would be refused again. */
+function verdictOn(status: number): Verdict {
+  if (status >= 500 || status === 429) return 'again';
+  return status < 400 ? 'succeeded' : 'failed';
+}
+
+/** Doubled with each attempt. */
+function backoffOf({ attempts, backoff_ms }: Job): number {
+  return Math.min(backoff_ms * 2 ** Math.min(attempts - 1, 30), MAX_BACKOFF_MS);
+}

@@ -1,0 +1,201 @@
+/**
+ * The table `jobs`: requests that workers send to handlers. Rows are the truth; what the queue has of them only says
+ * when to look. A row that is queued again has a new generation, and what is in the queue for an older one does nothing.
+ */
+import type { HandlerRequest } from '../model/handler-request.js';
+import type { Store } from './database.js';
+
+export type JobState = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** A row. */
+export interface Job {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly schedule_id: string | null;
+  /** Of a run of a schedule: when it should begin. */
+  readonly planned_at: Date | null;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  readonly state: JobState;
+  readonly generation: number;
+  /** How often it was sent. */
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly backoff_ms: number;
+  /** When it is sent, while it is queued. */
+  readonly run_at: Date;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly request_id: string;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+/** What was put on the queue once; its job refers to it. */
+export type QueuedJob = Pick<Job, 'id' | 'generation'>;
+
+export interface NewJob {
+  readonly endpointId: string;
+  readonly request: HandlerRequest;
+  readonly maxAttempts: number;
+  readonly backoffMs: number;
+  readonly delayMs: number;
+  readonly deduplicationId: string | null;
+  readonly requestId: string;
+}
+
+/** The outcome of an attempt. */
+export interface AttemptResult {
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+/**
+ * Queues a request.
+ * @param limit of unfinished jobs of the endpoint
+ * @returns the job, or the unfinished one with the same deduplication id; 'full' beyond the limit
+ */
+export async function insertJob(
+  store: Store,
+  job: NewJob,
+  limit: number,
+): Promise<(QueuedJob & { readonly isNew: boolean }) | 'full'> {
+  const { endpointId, request, deduplicationId } = job;
+  for (;;) {
+    const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
+      `INSERT INTO jobs (endpoint_id, method, path, headers, body, state, max_attempts, backoff_ms, run_at,
+                         deduplication_id, request_id)
+       SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?
+        WHERE (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE endpoint_id = ? AND state IN ('queued', 'running')
+                                      LIMIT ?) AS unfinished) < ?
+       ON CONFLICT (endpoint_id, deduplication_id)
+         WHERE state IN ('queued', 'running') AND deduplication_id IS NOT NULL DO NOTHING
+       RETURNING id, generation`,
+      [
+        ...[endpointId, request.method, request.path, JSON.stringify(request.headers), request.body],
+        ...[job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
+        ...[endpointId, limit, limit],
+      ] as never[],
+    );
+    if (rows[0]) return { ...rows[0], isNew: true };
+    if (deduplicationId === null) return 'full';
+    const same = await store
+      .knex('jobs')
+      .where({ endpoint_id: endpointId, deduplication_id: deduplicationId })
+      .whereIn('state', ['queued', 'running'])
+      .first<QueuedJob | undefined>('id', 'generation');
+    if (same) return { ...same, isNew: false };
+    const [{ count } = { count: 0 }] = await store
+      .knex('jobs')
+      .where({ endpoint_id: endpointId })
+      .whereIn('state', ['queued', 'running'])
+      .count<{ count: number }[]>({ count: '*' });
+    if (Number(count) >= limit) return 'full';
+    // The one with the same id has just ended.
+  }
+}
+
+export async function findJob(store: Store, id: string): Promise<Job | undefined> {
+  return store.knex<Job>('jobs').where({ id }).first();
+}
+
+/** Those of an endpoint or of a schedule, the newest first. */
+export async function latestJobs(
+  store: Store,
+  of: { readonly endpoint_id: string } | { readonly schedule_id: string },
+  limit: number,
+): Promise<Job[]> {
+  return store
+    .knex<Job>('jobs')
+    .where(of)
+    .orderBy('endpoint_id' in of ? 'created_at' : 'planned_at', 'desc')
+    .orderBy('id')
+    .limit(limit);
+}
+
+/** Takes a queued job for an attempt; undefined when it is not this generation any more, or another worker has it. */
+export async function claimJob(
+  store: Store,
+  { id, generation }: QueuedJob,
+  workerId: string,
+): Promise<Job | undefined> {
+  const [job] = await store
+    .knex<Job>('jobs')
+    .where({ id, generation, state: 'queued' })
+    .update({
+      state: 'running',
+      attempts: store.knex.raw('attempts + 1'),
+      worker_id: workerId,
+    } as never)
+    .returning('*');
+  return job as Job | undefined;
+}
+
+/** Ends a job after an attempt. */
+export async function finishJob(
+  store: Store,
+  { id, generation }: QueuedJob,
+  state: 'succeeded' | 'failed',
+  { status, error }: AttemptResult,
+): Promise<void> {
+  await store.knex.raw(
+    `UPDATE jobs SET state = ?, last_status = ?, last_error = ?, finished_at = clock_timestamp(), body = NULL
+      WHERE id = ? AND generation = ? AND state = 'running'`,
+    [state, status, error, id, generation] as never[],
+  );
+}
+
+/**
+ * Queues a running job again.
+ * @returns what to put on the queue; undefined when it is not this generation any more
+ */
+export async function requeueJob(
+  store: Store,
+  { id, generation }: QueuedJob,
+  delayMs: number,
+  { status, error }: AttemptResult,
+): Promise<QueuedJob | undefined> {
+  const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
+    `UPDATE jobs SET state = 'queued', generation = generation + 1, last_status = ?, last_error = ?, worker_id = NULL,
+            run_at = clock_timestamp() + ? * interval '1 ms'
+      WHERE id = ? AND generation = ? AND state IN ('queued', 'running') RETURNING id, generation`,
+    [status, error, delayMs, id, generation] as never[],
+  );
+  return rows[0];
+}
+
+/** Running jobs of workers that are not among these, and those of one of them. */
+export async function runningJobs(
+  store: Store,
+  liveWorkers: readonly string[],
+  own: string,
+): Promise<{ abandoned: Job[]; own: Job[] }> {
+  const running = await store
+    .knex<Job & { worker_id: string }>('jobs')
+    .where({ state: 'running' })
+    .where((query) => query.where({ worker_id: own }).orWhereNotIn('worker_id', [...liveWorkers, own]));
+  return {
+    abandoned: running.filter(({ worker_id }) => worker_id !== own),
+    own: running.filter(({ worker_id }) => worker_id === own),
+  };
+}
+
+/** Queued jobs that should have begun so long ago, the oldest first. */
+export async function overdueJobs(store: Store, sinceMs: number, limit: number): Promise<Job[]> {
+  return store
+    .knex<Job>('jobs')
+    .where({ state: 'queued' })
+    .whereRaw(`run_at < clock_timestamp() - ? * interval '1 ms'`, [sinceMs])
+    .orderBy('run_at')
+    .limit(limit);
+}
+
+/** Deletes jobs that have ended so long ago. @returns how many */
+export async function pruneJobs(store: Store, keptHours: number): Promise<number> {
+  return store
+    .knex('jobs')
+    .whereRaw(`finished_at < clock_timestamp() - ? * interval '1 hour'`, [keptHours])
+    .delete();
+}

@@ -1,0 +1,197 @@
+/** The table `schedules`: requests that are sent to a handler again and again. Each run is a job (`jobs.ts`). */
+import type { HandlerRequest } from '../model/handler-request.js';
+import { type Store, transaction } from './database.js';
+import type { QueuedJob } from './jobs.js';
+
+/** A row. */
+export interface Schedule {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly cron: string;
+  /** A name of the IANA database. */
+  readonly timezone: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  readonly enabled: boolean;
+  /** Null while it is disabled. */
+  readonly next_run_at: Date | null;
+  readonly last_run_at: Date | null;
+  /** Runs since it was made that had no job, because no worker was running. */
+  readonly missed_runs: number;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** What a user sets. */
+export interface ScheduleSettings {
+  readonly cron: string;
+  readonly timezone: string;
+  readonly request: HandlerRequest;
+  readonly enabled: boolean;
+  /** Null while it is disabled. */
+  readonly nextRunAt: Date | null;
+}
+
+/** How runs of all schedules are sent. */
+export interface RunSettings {
+  readonly maxAttempts: number;
+  readonly backoffMs: number;
+}
+
+/** When the first run after a moment begins; undefined when there is none. */
+export type NextRun = (cron: string, timezone: string, after: Date) => Date | undefined;
+
+/** @returns 'full' when the endpoint has so many already */
+export async function insertSchedule(
+  store: Store,
+  endpointId: string,
+  settings: ScheduleSettings,
+  limit: number,
+): Promise<Schedule | 'full'> {
+  return transaction(store, async (tx) => {
+    // Two at a time are counted one after the other.
+    await tx.knex('endpoints').where({ id: endpointId }).forUpdate().first('id');
+    const [{ count } = { count: 0 }] = await tx
+      .knex('schedules')
+      .where({ endpoint_id: endpointId })
+      .count<{ count: number }[]>({ count: '*' });
+    if (Number(count) >= limit) return 'full';
+    const row = { endpoint_id: endpointId, ...columnsOf(settings) };
+    const [inserted] = await tx
+      .knex<Schedule>('schedules')
+      .insert(row as never)
+      .returning('*');
+    return inserted as Schedule;
+  });
+}
+
+/** @returns undefined when there is no such schedule of the endpoint */
+export async function updateSchedule(
+  store: Store,
+  endpointId: string,
+  id: string,
+  settings: ScheduleSettings,
+): Promise<Schedule | undefined> {
+  const [updated] = await store
+    .knex<Schedule>('schedules')
+    .where({ id, endpoint_id: endpointId })
+    .update({ ...columnsOf(settings), updated_at: store.knex.raw('clock_timestamp()') } as never)
+    .returning('*');
+  return updated as Schedule | undefined;
+}
+
+export async function findSchedule(
+  store: Store,
+  endpointId: string,
+  id: string,
+): Promise<Schedule | undefined> {
+  return store.knex<Schedule>('schedules').where({ id, endpoint_id: endpointId }).first();
+}
+
+/** Those of an endpoint, the oldest first. */
+export async function schedulesOf(store: Store, endpointId: string): Promise<Schedule[]> {
+  return store
+    .knex<Schedule>('schedules')
+    .where({ endpoint_id: endpointId })
+    .orderBy('created_at')
+    .orderBy('id');
+}
+
+/** Its runs are kept. @returns whether there was one */
+export async function deleteSchedule(store: Store, endpointId: string, id: string): Promise<boolean> {
+  return (await store.knex('schedules').where({ id, endpoint_id: endpointId }).delete()) > 0;
+}
+
+/** All that are enabled. */
+export async function enabledSchedules(store: Store): Promise<Pick<Schedule, 'id' | 'cron' | 'timezone'>[]> {
+  return store.knex('schedules').whereNotNull('next_run_at').select('id', 'cron', 'timezone');
+}
+
+/** Those whose run should have begun so long ago. */
+export async function overdueSchedules(store: Store, sinceMs: number): Promise<string[]> {
+  return store
+    .knex('schedules')
+    .whereRaw(`next_run_at < clock_timestamp() - ? * interval '1 ms'`, [sinceMs])
+    .orderBy('next_run_at')
+    .limit(500)
+    .pluck('id');
+}
+
+/** Clocks of machines may differ from that of the database by so much. */
+const EARLY_MS = 1_000;
+/** Missed runs that are counted one by one. */
+const MAX_COUNTED = 10_000;
+
+/**
+ * Makes the job of the run that is due. Each run has one job, however many workers ask: they find that the next run is
+ * not due yet. Of several runs that are due the last one has a job; the others are missed, and said to be.
+ * @returns the job; undefined when none is due
+ */
+export async function runSchedule(
+  store: Store,
+  id: string,
+  nextRun: NextRun,
+  { maxAttempts, backoffMs }: RunSettings,
+): Promise<QueuedJob | undefined> {
+  return transaction(store, async (tx) => {
+    const schedule = await tx
+      .knex<Schedule & { now: Date }>('schedules')
+      .where({ id })
+      .forUpdate()
+      .first('*', tx.knex.raw('clock_timestamp() AS now'));
+    if (!schedule?.next_run_at) return undefined;
+    const { cron, timezone, next_run_at: first, now } = schedule as Schedule & { now: Date };
+    const latest = now.getTime() + EARLY_MS;
+    if (first === null || first.getTime() > latest) return undefined;
+
+    let [planned, next, missed] = [first, nextRun(cron, timezone, first), 0];
+    while (next && next.getTime() <= latest && missed < MAX_COUNTED) {
+      [planned, next, missed] = [next, nextRun(cron, timezone, next), missed + 1];
+    }
+    if (next && next.getTime() <= latest) next = nextRun(cron, timezone, now);
+    await tx
+      .knex('schedules')
+      .where({ id })
+      .update({
+        next_run_at: next ?? null,
+        last_run_at: planned,
+        missed_runs: schedule.missed_runs + missed,
+      });
+    if (missed > 0) await sayMissed(tx, schedule, missed, first);
+    const { rows } = await tx.knex.raw<{ rows: QueuedJob[] }>(
+      `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, body, state, max_attempts,
+                         backoff_ms, run_at, request_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp(), gen_random_uuid())
+       ON CONFLICT (schedule_id, planned_at) DO NOTHING RETURNING id, generation`,
+      [...columnsOfRun(schedule, planned), schedule.body, maxAttempts, backoffMs] as never[],
+    );
+    return rows[0];
+  });
+}
+
+/** One row for all of them: a schedule of seconds misses thousands in an hour. */
+async function sayMissed(tx: Store, schedule: Schedule, missed: number, first: Date): Promise<void> {
+  const which = missed === 1 ? 'This run was' : `${missed} runs from this one on were`;
+  await tx.knex.raw(
+    `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, state, max_attempts, backoff_ms,
+                       run_at, request_id, last_error, finished_at)
+     VALUES (?, ?, ?, ?, ?, ?, 'failed', 0, 0, clock_timestamp(), gen_random_uuid(), ?, clock_timestamp())
+     ON CONFLICT (schedule_id, planned_at) DO NOTHING`,
+    [...columnsOfRun(schedule, first), `${which} missed: no worker was running.`] as never[],
+  );
+}
+
+function columnsOfRun({ endpoint_id, id, method, path, headers }: Schedule, planned: Date): unknown[] {
+  return [endpoint_id, id, planned, method, path, JSON.stringify(headers)];
+}
+
+function columnsOf({ cron, timezone, request, enabled, nextRunAt }: ScheduleSettings) {
+  const { method, path, headers, body } = request;
+  return {
+    ...{ cron, timezone, method, path, enabled, body },
+    headers: JSON.stringify(headers),
+    next_run_at: nextRunAt,
+  };
+}

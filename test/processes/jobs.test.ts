@@ -1,0 +1,345 @@
+/** Work for later, over HTTP with real processes: queued requests and schedules, on PostgreSQL and on Redis. */
+import { expect } from 'chai';
+import { openDatabase } from '../../src/store/database.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID, TIMESTAMP } from '../support/expect.js';
+import { type Stack, startStack, type TestProcess } from '../support/processes.js';
+import { startRedis, type TestRedis } from '../support/redis.js';
+
+/** Answers as its query says, or with 204. */
+const HANDLER = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    println!("seen {} {} {}", req.attempt(), req.path, req.body.as_deref().unwrap_or("-"));
+    let number = |name: &str| req.query_param_as::<u64>(name);
+    if let Some(ms) = number("sleep").filter(|_| u64::from(req.attempt()) <= number("until").unwrap_or(99)) {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+    }
+    match (number("fails"), number("status")) {
+        (Some(fails), Some(status)) if u64::from(req.attempt()) <= fails => Response::new(status as u16),
+        _ => Response::no_content(),
+    }
+}
+handler_loop!(handle);
+`;
+
+interface Job {
+  readonly id: string;
+  readonly schedule_id: string | null;
+  readonly planned_at: string | null;
+  readonly state: string;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly next_attempt_at: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+interface Schedule {
+  readonly id: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly path: string;
+  readonly body?: string;
+  readonly enabled: boolean;
+  readonly next_run_at: string | null;
+  readonly missed_runs: number;
+}
+
+for (const kind of ['PostgreSQL', 'Redis'] as const) {
+  describe(`with queues on ${kind}`, function () {
+    this.timeout(120_000);
+    let redis: TestRedis | undefined;
+    let stack: Stack;
+    let id: string;
+    before(async () => {
+      if (kind === 'Redis') redis = await startRedis();
+      stack = await startStack({ env: { ...(redis && { REDIS_URL: redis.url }) } });
+      id = await stack.deploy({
+        path: '/work',
+        code: HANDLER,
+        method: 'POST',
+        limits: { timeout_ms: 3_000 },
+      });
+    });
+    after(async () => {
+      await stack?.close();
+      await redis?.remove();
+    });
+
+    const at = (rest: string) => `/api/endpoints/${id}/${rest}`;
+    const enqueue = async (body: object) =>
+      expectData<{ job_id: string }>(await stack.api.post(at('enqueue'), body), 201).job_id;
+    const show = async (job: string) => expectData<Job>(await stack.api.get(`/api/jobs/${job}`));
+    const ended = async (job: string) => {
+      await eventually(async () => expect((await show(job)).state).to.match(/succeeded|failed/), 60_000);
+      return show(job);
+    };
+    const outcome = async (body: object) => {
+      const { state, attempts, last_status, last_error } = await ended(await enqueue(body));
+      return [state, attempts, last_status, last_error];
+    };
+    /** What the handler has printed of requests with this path. */
+    const seen = (path: string) =>
+      (stack.processes.get('gateway')?.logged.lines ?? []).flatMap(({ msg = '' }) => {
+        const [, attempt, at, body] = /^seen (\d+) (\S+) (.*)$/.exec(msg) ?? [];
+        return at === path ? [`${attempt} ${body}`] : [];
+      });
+
+    it('a request is sent to the handler', async () => {
+      const job = await enqueue({ body: 'hello', headers: { 'X-A': 'b' } });
+      const { created_at, finished_at, ...rest } = await ended(job);
+      expect(created_at).to.match(TIMESTAMP);
+      expect(finished_at).to.match(TIMESTAMP);
+      expect(rest).to.deep.include({
+        ...{ id: job, endpoint_id: id, schedule_id: null, planned_at: null, method: 'POST', path: '/work' },
+        ...{ state: 'succeeded', attempts: 1, max_attempts: 5, last_status: 204, last_error: null },
+        next_attempt_at: null,
+      });
+      await eventually(() => expect(seen('/work')).to.include('1 hello'));
+      const list = expectData<Job[]>(await stack.api.get(at('jobs')));
+      expect(list.map((listed) => listed.id)).to.include(job);
+    });
+
+    it('a request that fails is sent again, and the handler is told the attempt', async () => {
+      const again = (status: number) => ({ path: `/work?fails=2&status=${status}`, backoff_ms: 10 });
+      expect(await outcome(again(500))).to.deep.equal(['succeeded', 3, 204, null]);
+      expect(await outcome(again(429))).to.deep.equal(['succeeded', 3, 204, null]);
+      expect(await outcome({ ...again(503), attempts: 2 })).to.deep.equal(['failed', 2, 503, null]);
+      expect(await outcome(again(404))).to.deep.equal(['failed', 1, 404, null]);
+      const [state, attempts] = await outcome({ path: '/work?sleep=4000&until=1', backoff_ms: 10 });
+      expect([state, attempts]).to.deep.equal(['succeeded', 2]);
+    });
+
+    it('a request waits for its time', async () => {
+      const job = await enqueue({ delay_ms: 1_500 });
+      const { state, next_attempt_at, created_at } = await show(job);
+      expect(state).to.equal('queued');
+      expect(Date.parse(next_attempt_at ?? '') - Date.parse(created_at)).to.be.within(1_490, 1_510);
+      const { finished_at } = await ended(job);
+      expect(Date.parse(finished_at ?? '') - Date.parse(created_at)).to.be.at.least(1_490);
+    });
+
+    it('a request that is queued twice under one id is one, until it has ended', async () => {
+      const same = { deduplication_id: 'one', delay_ms: 300 };
+      const [first, ...others] = await Promise.all([enqueue(same), enqueue(same), enqueue(same)]);
+      expect(new Set(others)).to.deep.equal(new Set([first]));
+      await ended(String(first));
+      expect(await enqueue(same)).to.not.equal(first);
+    });
+
+    it('a request waits for an endpoint that is stopped', async () => {
+      await stack.api.post(at('stop'));
+      const job = await enqueue({ backoff_ms: 200, attempts: 20 });
+      await eventually(async () => expect((await show(job)).last_status).to.equal(503));
+      expect((await show(job)).last_error).to.match(/not running/);
+      await stack.api.post(at('start'));
+      expect((await ended(job)).state).to.equal('succeeded');
+    });
+
+    it('a request whose worker is killed is sent again', async () => {
+      const job = await enqueue({ path: '/work?sleep=2000&until=1' });
+      await eventually(() => expect(seen('/work')).to.include('1 -'));
+      await eventually(async () => expect((await show(job)).state).to.equal('running'));
+      await stack.processes.get('worker')?.end('SIGKILL');
+      await stack.start('worker');
+      const { state, attempts } = await ended(job);
+      expect([state, attempts]).to.deep.equal(['succeeded', 2]);
+    });
+
+    it('a request waits for a gateway that was killed', async () => {
+      await stack.processes.get('gateway')?.end('SIGKILL');
+      const job = await enqueue({ backoff_ms: 100, attempts: 50 });
+      await eventually(async () => expect((await show(job)).last_error).to.match(/gateway/i));
+      await stack.start('gateway');
+      expect((await ended(job)).state).to.equal('succeeded');
+    });
+
+    it('requests survive the loss of the queue', async () => {
+      const job = await enqueue({ delay_ms: 1_000 });
+      if (redis) {
+        await redis.stop();
+        await redis.start();
+      } else {
+        await emptyQueues(stack.databaseUrl);
+      }
+      expect((await ended(job)).state).to.equal('succeeded');
+    });
+
+    describe('a schedule', () => {
+      const create = async (body: object) =>
+        expectData<Schedule>(await stack.api.post(at('schedules'), body), 201);
+      const list = async () => expectData<Schedule[]>(await stack.api.get(at('schedules')));
+      const runs = async (schedule: string) =>
+        expectData<Job[]>(await stack.api.get(at(`schedules/${schedule}/runs`)));
+      const succeeded = async (schedule: string) =>
+        (await runs(schedule)).filter(({ state }) => state === 'succeeded').length;
+      const remove = (schedule: string) => stack.api.delete(at(`schedules/${schedule}`));
+
+      it('has one job for each run, while two workers are killed in turn', async () => {
+        const others: TestProcess[] = [stack.launch('worker')];
+        await others[0]?.ready;
+        const schedule = await create({ cron: '* * * * * *', body: 'tick' });
+        expect(schedule).to.deep.include({ timezone: 'UTC', enabled: true, path: '/work', body: 'tick' });
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(2), 30_000);
+        await stack.processes.get('worker')?.end('SIGKILL');
+        const before = await succeeded(schedule.id);
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.above(before + 1), 60_000);
+        await stack.start('worker');
+        await others[0]?.end('SIGKILL');
+        const later = await succeeded(schedule.id);
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.above(later + 1), 60_000);
+        expectData(await stack.api.put(at(`schedules/${schedule.id}`), { enabled: false }));
+
+        await eventually(async () =>
+          expect((await runs(schedule.id)).map(({ state }) => state)).to.not.include.members([
+            'queued',
+            'running',
+          ]),
+        );
+        const all = await runs(schedule.id);
+        const planned = all.map(({ planned_at }) => planned_at);
+        expect(new Set(planned).size).to.equal(planned.length);
+        // Each run has its job, or was missed, and said to be.
+        const [{ missed_runs } = { missed_runs: 0 }] = await list();
+        const times = planned.map((time) => Date.parse(time ?? '') / 1000);
+        const span = Math.max(...times) - Math.min(...times) + 1;
+        expect(
+          all.filter(({ last_error }) => !/missed/.test(last_error ?? '')).length + missed_runs,
+        ).to.equal(span);
+        await remove(schedule.id);
+      });
+
+      it('says which runs were missed while no worker was running', async () => {
+        const schedule = await create({ cron: '* * * * * *' });
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(1), 30_000);
+        await stack.processes.get('worker')?.end();
+        const [stopped] = await list();
+        const until = Date.parse(stopped?.next_run_at ?? '') + 3_000;
+        await eventually(() => expect(Date.now()).to.be.above(until));
+        await stack.start('worker');
+        await eventually(async () => {
+          const [{ missed_runs } = { missed_runs: 0 }] = await list();
+          expect(missed_runs).to.be.at.least(2);
+          const said = (await runs(schedule.id)).find(({ last_error }) => /missed/.test(last_error ?? ''));
+          expect(said).to.include({ state: 'failed', attempts: 0 });
+          expect(said?.last_error).to.match(/runs from this one on were missed: no worker was running/);
+        }, 30_000);
+        await remove(schedule.id);
+      });
+
+      it('can be changed, disabled and deleted', async () => {
+        const made = await create({
+          cron: '0 9 * * 1-5',
+          timezone: 'Europe/Berlin',
+          body: { a: 1 },
+          enabled: false,
+        });
+        expect(made).to.include({ next_run_at: null, body: '{"a":1}' });
+        const url = at(`schedules/${made.id}`);
+        const changed = expectData<Schedule>(await stack.api.put(url, { enabled: true, path: '/work?a=b' }));
+        expect(changed).to.include({
+          cron: '0 9 * * 1-5',
+          timezone: 'Europe/Berlin',
+          path: '/work?a=b',
+          body: '{"a":1}',
+        });
+        expect(changed.next_run_at).to.match(/T0[78]:00:00\.000Z$/);
+        expect((await list()).map((schedule) => schedule.id)).to.include(made.id);
+        expectData(await remove(made.id));
+        expectFailure(await remove(made.id), 'not_found', /schedule/);
+        expectFailure(await stack.api.put(url, {}), 'not_found', /schedule/);
+        expect((await list()).map((schedule) => schedule.id)).to.not.include(made.id);
+      });
+
+      it('that the queue has lost runs on', async () => {
+        const schedule = await create({ cron: '* * * * * *' });
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(1), 30_000);
+        if (redis) {
+          await redis.stop();
+          await redis.start();
+        } else {
+          await emptyQueues(stack.databaseUrl);
+        }
+        const before = await succeeded(schedule.id);
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.above(before), 60_000);
+        await remove(schedule.id);
+      });
+    });
+  });
+}
+
+describe('work for later that cannot be', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let id: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web'], env: { JOBS_QUEUED_LIMIT: '2' } });
+    const body = { name: 'E', path: '/a/{b}', method: 'PUT', domain: '*' };
+    id = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201).id;
+  });
+  after(() => stack?.close());
+
+  it('is refused, saying what to do', async () => {
+    const at = `/api/endpoints/${id}`;
+    const path = '/a/1';
+    for (const [body, message] of [
+      [{}, /body\.path: is required/],
+      [{ path: 'https://example.org/' }, /not a URL/],
+      [{ path, method: 'GET' }, /body\.method: must be PUT/],
+      [{ path, delay_ms: -1 }, /body\.delay_ms/],
+      [{ path, attempts: 0 }, /body\.attempts/],
+      [{ path, backoff_ms: 'long' }, /body\.backoff_ms/],
+      [{ path, deduplication_id: '' }, /body\.deduplication_id/],
+      [{ path, headers: { Expect: '100-continue' } }, /body\.headers/],
+    ] as const) {
+      expectFailure(await stack.api.post(`${at}/enqueue`, body), 'invalid_input', message);
+    }
+    const cron = '* * * * *';
+    for (const [body, message] of [
+      [{ path }, /body\.cron/],
+      [{ path, cron: 'sometimes' }, /body\.cron: must have five fields/],
+      [{ path, cron: '61 * * * *' }, /body\.cron: is no cron expression/],
+      [{ path, cron: '0 0 31 2 *' }, /body\.cron/],
+      [{ path, cron: '* * * *' }, /body\.cron/],
+      [{ path, cron: 'H * * * *' }, /body\.cron/],
+      [{ path, cron, timezone: 'Mars/Phobos' }, /body\.timezone: is no time zone/],
+      [{ path, cron, timezone: '' }, /body\.timezone/],
+      [{ cron }, /body\.path: is required/],
+      [{ path, cron, body: 'a', body_base64: 'YQ==' }, /exclude each other/],
+    ] as const) {
+      expectFailure(await stack.api.post(`${at}/schedules`, body), 'invalid_input', message);
+    }
+    expect(expectData(await stack.api.get(`${at}/jobs`))).to.deep.equal([]);
+    expect(expectData(await stack.api.get(`${at}/schedules`))).to.deep.equal([]);
+    for (const missing of [
+      `/api/jobs/${NO_ID}`,
+      `/api/endpoints/${NO_ID}/jobs`,
+      `/api/endpoints/${NO_ID}/schedules`,
+    ])
+      expectFailure(await stack.api.get(missing), 'not_found');
+    expectFailure(await stack.api.post(`/api/endpoints/${NO_ID}/enqueue`, {}), 'not_found');
+  });
+
+  it('is refused when there is too much of it', async () => {
+    const enqueue = () => stack.api.post(`/api/endpoints/${id}/enqueue`, { path: '/a/1' });
+    for (let number = 0; number < 2; number++) expectData(await enqueue(), 201);
+    expectFailure(await enqueue(), 'queue_full', /JOBS_QUEUED_LIMIT/);
+    const schedule = { cron: '@daily', path: '/a/1' };
+    const url = `/api/endpoints/${id}/schedules`;
+    for (let number = 0; number < 100; number++) expectData(await stack.api.post(url, schedule), 201);
+    expectFailure(await stack.api.post(url, schedule), 'queue_full', /delete one first/);
+  });
+});
+
+/** What an operator does who empties the queues by mistake. */
+async function emptyQueues(databaseUrl: string): Promise<void> {
+  const store = openDatabase(databaseUrl, () => undefined);
+  try {
+    await store.knex.raw('DELETE FROM bullmq.job');
+    await store.knex.raw('DELETE FROM bullmq.scheduler');
+  } finally {
+    await store.close();
+  }
+}
