@@ -1,6 +1,6 @@
 /**
  * The table `jobs`: requests that workers send to handlers. Rows are the truth; what the queue has of them only says
- * when to look. A row that is queued again has a new generation, and what is in the queue for an older one does nothing.
+ * when to look. A row that is queued again has a new generation, and what the queue has of an older one does nothing.
  */
 import type { HandlerRequest } from '../model/handler-request.js';
 import type { Store } from './database.js';
@@ -124,6 +124,8 @@ export async function claimJob(
   const [job] = await store
     .knex<Job>('jobs')
     .where({ id, generation, state: 'queued' })
+    // The clocks of machines may differ from that of the database. A job that comes earlier is found again in time.
+    .whereRaw(`run_at <= clock_timestamp() + interval '1 second'`)
     .update({
       state: 'running',
       attempts: store.knex.raw('attempts + 1'),

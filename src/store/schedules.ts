@@ -30,8 +30,6 @@ export interface ScheduleSettings {
   readonly timezone: string;
   readonly request: HandlerRequest;
   readonly enabled: boolean;
-  /** Null while it is disabled. */
-  readonly nextRunAt: Date | null;
 }
 
 /** How runs of all schedules are sent. */
@@ -48,6 +46,7 @@ export async function insertSchedule(
   store: Store,
   endpointId: string,
   settings: ScheduleSettings,
+  nextRun: NextRun,
   limit: number,
 ): Promise<Schedule | 'full'> {
   return transaction(store, async (tx) => {
@@ -58,7 +57,7 @@ export async function insertSchedule(
       .where({ endpoint_id: endpointId })
       .count<{ count: number }[]>({ count: '*' });
     if (Number(count) >= limit) return 'full';
-    const row = { endpoint_id: endpointId, ...columnsOf(settings) };
+    const row = { endpoint_id: endpointId, ...(await columnsOf(tx, settings, nextRun)) };
     const [inserted] = await tx
       .knex<Schedule>('schedules')
       .insert(row as never)
@@ -73,11 +72,13 @@ export async function updateSchedule(
   endpointId: string,
   id: string,
   settings: ScheduleSettings,
+  nextRun: NextRun,
 ): Promise<Schedule | undefined> {
+  const columns = await columnsOf(store, settings, nextRun);
   const [updated] = await store
     .knex<Schedule>('schedules')
     .where({ id, endpoint_id: endpointId })
-    .update({ ...columnsOf(settings), updated_at: store.knex.raw('clock_timestamp()') } as never)
+    .update({ ...columns, updated_at: store.knex.raw('clock_timestamp()') } as never)
     .returning('*');
   return updated as Schedule | undefined;
 }
@@ -187,11 +188,17 @@ function columnsOfRun({ endpoint_id, id, method, path, headers }: Schedule, plan
   return [endpoint_id, id, planned, method, path, JSON.stringify(headers)];
 }
 
-function columnsOf({ cron, timezone, request, enabled, nextRunAt }: ScheduleSettings) {
+async function columnsOf(
+  store: Store,
+  { cron, timezone, request, enabled }: ScheduleSettings,
+  nextRun: NextRun,
+) {
   const { method, path, headers, body } = request;
+  // That of the database counts: clocks of machines differ.
+  const { rows } = await store.knex.raw<{ rows: [{ now: Date }] }>('SELECT clock_timestamp() AS now');
   return {
     ...{ cron, timezone, method, path, enabled, body },
     headers: JSON.stringify(headers),
-    next_run_at: nextRunAt,
+    next_run_at: enabled ? (nextRun(cron, timezone, rows[0].now) ?? null) : null,
   };
 }

@@ -80,6 +80,7 @@ async function startMachine(
         ...s3.settings,
         S3_ENDPOINT: ways.s3.url,
         ACTOR_HOST_PORT: String(await freePort()),
+        GATEWAY_INTERNAL_PORT: String(await freePort()),
         GATEWAY_CONCURRENCY: '2',
         ...env,
       },

@@ -54,7 +54,7 @@ export const scheduleRoutes = [
       const endpoint = requireFound(await findEndpoint(deps.store, id), 'endpoint', id);
       const { cron, timezone = 'UTC', enabled = true } = body;
       const settings = settingsOf(deps, endpoint, { cron, timezone, enabled, ...requestIn(body) });
-      const schedule = await insertSchedule(deps.store, id, settings, MAX_SCHEDULES);
+      const schedule = await insertSchedule(deps.store, id, settings, nextRun, MAX_SCHEDULES);
       if (schedule === 'full')
         throw new AppError('queue_full', `The endpoint has ${MAX_SCHEDULES} schedules; delete one first.`);
       await announce(deps, schedule, log);
@@ -76,7 +76,7 @@ export const scheduleRoutes = [
       const { cron = before.cron, timezone = before.timezone, enabled = before.enabled } = body;
       const request = { ...requestOf(before, hasBody(body)), ...requestIn(body) };
       const settings = settingsOf(deps, endpoint, { cron, timezone, enabled, ...request });
-      const updated = await updateSchedule(deps.store, id, scheduleId, settings);
+      const updated = await updateSchedule(deps.store, id, scheduleId, settings, nextRun);
       const schedule = requireFound(updated, 'schedule', scheduleId);
       await announce(deps, schedule, log);
       return present(schedule);
@@ -126,8 +126,7 @@ function settingsOf(
     if (problem !== undefined) throw new AppError('invalid_input', `body.${member}: ${problem}`);
   }
   const request = toHandlerRequest(endpoint, input, config.GATEWAY_BODY_LIMIT_BYTES);
-  const nextRunAt = enabled ? (nextRun(cron, timezone, new Date()) ?? null) : null;
-  return { cron, timezone, enabled, request, nextRunAt };
+  return { cron, timezone, enabled, request };
 }
 
 /** Workers tell the queue again when this fails. */

@@ -4,6 +4,7 @@ import { soakHandler } from '../../../bench/soak/handlers.js';
 import type { TestBackend } from '../../support/backend.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { type S3Backend, startS3Backend } from '../../support/backends/s3.js';
+import { eventually } from '../../support/eventually.js';
 import { multipart } from '../../support/form.js';
 import { slowToCompile } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
@@ -77,6 +78,40 @@ describe('services and imports of two machines', function () {
     for (const { apiUrl } of both)
       expect((await call(`${apiUrl}/api/minio/objects/folder/a%20file.txt`)).text).to.equal('the content');
     await a.start('actor-host');
+  });
+
+  it('the machine without a gateway tries versions and sends queued requests by that of the other', async () => {
+    const { a, b } = machines;
+    const id = await a.deploy({ path: '/later', code: slowToCompile(STEPS, FIRST - 1), method: 'GET' });
+    await b.processes.get('gateway')?.end();
+    await a.processes.get('worker')?.end();
+    const invoked = await must(b.api.post(`/api/endpoints/${id}/invoke`));
+    expect(invoked).to.include({ status: 200, body: `${STEPS + FIRST - 1}`, version: 1 });
+    expect(await must(b.api.get('/api/route?host=any&path=/later'))).to.have.nested.property(
+      'match.endpoint_id',
+      id,
+    );
+    const { job_id } = (await must(b.api.post(`/api/endpoints/${id}/enqueue`))) as { job_id: string };
+    await eventually(async () =>
+      expect(await must(b.api.get(`/api/jobs/${job_id}`))).to.include({ state: 'succeeded' }),
+    );
+    await a.start('worker');
+    await b.start('gateway');
+  });
+
+  it('each run of a schedule has one job, although the clocks of the machines differ', async () => {
+    const { a, b } = machines;
+    const id = await a.deploy({ path: '/ticks', code: slowToCompile(STEPS, FIRST - 1), method: 'GET' });
+    const at = `/api/endpoints/${id}/schedules`;
+    const schedule = (await must(b.api.post(at, { cron: '*/2 * * * * *' }))) as { id: string };
+    const runs = async () =>
+      (await must(a.api.get(`${at}/${schedule.id}/runs`))) as { planned_at: string; state: string }[];
+    await eventually(async () =>
+      expect((await runs()).filter(({ state }) => state === 'succeeded').length).to.be.above(2),
+    );
+    await must(b.api.put(`${at}/${schedule.id}`, { enabled: false }));
+    const planned = (await runs()).map(({ planned_at }) => planned_at);
+    expect(new Set(planned).size).to.equal(planned.length);
   });
 
   it('handlers of a bundle are compiled by both workers, and run on both gateways', async () => {
