@@ -85,8 +85,10 @@ export async function requestSourceDeployment(
     if (!added) throw new Error(`no version was added to the endpoint ${endpointId}`);
     const { version, isNew } = added;
     const targets = [{ version, percent, artifact: source.artifact }];
+    let sticky: StickyBy | null = null;
     if (percent < 100) {
-      const rest = await targetForTheRest(tx, endpoint.confirmed_deployment_id, version);
+      const { rest, ...serving } = await servingTheRest(tx, endpoint.confirmed_deployment_id, version);
+      sticky = serving.sticky;
       targets.push({ ...rest, percent: 100 - percent });
       targets.sort((left, right) => right.percent - left.percent);
     }
@@ -94,6 +96,7 @@ export async function requestSourceDeployment(
       endpointId,
       kind: percent < 100 ? 'canary' : 'deploy',
       targets,
+      sticky,
       message,
       requestId,
       draft: { version, isNew, buildId, draftSourceKey: endpoint.source_key },
@@ -107,19 +110,22 @@ interface DraftRow {
   readonly confirmed_deployment_id: string | null;
 }
 
-/** The version with the greatest share now, besides a new one. @throws AppError nothing_deployed */
-async function targetForTheRest(
+/**
+ * The version with the greatest share now, besides a new one, and what callers keep their version by.
+ * @throws AppError nothing_deployed
+ */
+async function servingTheRest(
   tx: Store,
   deploymentId: string | null,
   version: number,
-): Promise<DeployedTarget> {
+): Promise<{ readonly rest: DeployedTarget; readonly sticky: StickyBy | null }> {
   const deployment =
     deploymentId === null
       ? undefined
-      : await tx.knex<Deployment>('deployments').where({ id: deploymentId }).first('targets');
+      : await tx.knex<Deployment>('deployments').where({ id: deploymentId }).first('targets', 'sticky');
   const others = (deployment?.targets ?? []).filter((target) => target.version !== version);
   const [rest] = others.sort((left, right) => right.percent - left.percent);
-  if (rest) return rest;
+  if (rest) return { rest, sticky: deployment?.sticky ?? null };
   throw new AppError(
     'nothing_deployed',
     deployment

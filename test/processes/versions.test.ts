@@ -286,6 +286,8 @@ describe('versions and deployments', function () {
       // Nobody goes back.
       for (const [user, version] of half.entries()) if (version === '2') expect(most[user]).to.equal('2');
       expect((await one.endpoint()).deployment).to.deep.include({ sticky: by });
+      expectData(await one.deploy({ code: numbered(3), percent: 10 }));
+      expect((await one.endpoint()).deployment).to.deep.include({ kind: 'canary', sticky: by });
     });
   }
 

@@ -6,6 +6,7 @@ import type { Build } from '../../../src/store/builds.js';
 import { eventually } from '../../support/eventually.js';
 import { ANYTHING, numbered } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
+import { outcomes, startLoad } from '../../support/load.js';
 import { type Machine, type Machines, startMachines } from '../../support/machines.js';
 import { must } from '../../support/processes.js';
 
@@ -50,6 +51,31 @@ describe('two machines', function () {
       await eventually(async () => expect(await statuses(path)).to.deep.equal([404, 404]));
     });
   }
+
+  it('have changed variables and secrets in force, and lose no request meanwhile', async () => {
+    const code = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_req: Request) -> Response {
+    let value = |name: &str| std::env::var(name).unwrap_or_default();
+    Response::text(200, format!("{} {}", value("PLAIN"), value("HIDDEN")))
+}
+handler_loop!(handle);`;
+    const id = await machines.a.deploy({ path: '/variables', method: 'GET', code });
+    const load = await startLoad({
+      targets: both.map(({ gatewayUrl }) => gatewayUrl),
+      clients: 4,
+      request: () => ({ path: '/variables', text: /^\d* \d*$/ }),
+    });
+    for (const [turn, { api }] of [...both, ...both].entries()) {
+      await must(api.put(`/api/endpoints/${id}/variables`, { PLAIN: String(turn) }));
+      await must(api.put(`/api/endpoints/${id}/secrets/HIDDEN`, { value: String(turn) }));
+      for (const machine of both)
+        await eventually(async () =>
+          expect((await at(machine, '/variables')).text).to.equal(`${turn} ${turn}`),
+        );
+    }
+    expect(outcomes(await load.stop())).to.deep.equal({});
+  });
 
   it('share requests between two versions, and go back, on both', async () => {
     const id = await machines.a.deploy({ path: '/shared', method: 'POST', code: numbered(7101) });
