@@ -1,5 +1,6 @@
 /** The table `observations`: the observed state of endpoints on each gateway. */
 import type { Store } from './database.js';
+import { IS_LIVE_NODE } from './nodes.js';
 
 /** `running`: the handler serves; `failed`: it cannot be started or kept running; `stopped`: it does not run. */
 export type ObservedState = 'running' | 'failed' | 'stopped';
@@ -35,4 +36,17 @@ export async function saveObservation(store: Store, observation: Observation): P
     [state, revision, JSON.stringify(serving), error, node_id, endpoint_id],
   );
   store.announce('observation', endpoint_id);
+}
+
+/** An endpoint of a host that should run, and that a live gateway has not reconciled; undefined when there is none. */
+export async function unobservedEndpoint(store: Store, host: string): Promise<string | undefined> {
+  const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
+    `SELECT endpoints.id FROM endpoints
+      CROSS JOIN (SELECT id FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE}) AS gateways
+       LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
+      WHERE endpoints.domain = ? AND endpoints.desired_deployment_id IS NOT NULL
+        AND (observations.version IS NULL OR observations.version < endpoints.version) LIMIT 1`,
+    [host],
+  );
+  return rows[0]?.id;
 }

@@ -1,6 +1,7 @@
 /** Domains: hostnames that collections and endpoints are served under. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { awaitRouting } from '../../lifecycle/routing.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
@@ -49,19 +50,22 @@ export const domainRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/domains/{id}',
-    summary: 'Change the given fields of a domain; a new host is given to its endpoints too',
+    summary:
+      'Change the given fields of a domain; a new host is given to its endpoints too, and in force when this answers',
     tag,
     params: IdParams,
     body: UpdateDomain,
     data: DomainView,
     errors: ['host_taken', 'route_taken'],
-    handle: async ({ params: { id }, body }, { store }) => {
+    handle: async ({ params: { id }, body }, deps) => {
       const { host, ...changes } = body;
-      const updated = await updateDomain(store, id, {
+      const updated = await updateDomain(deps.store, id, {
         ...changes,
         ...(host !== undefined && { host: host.toLowerCase() }),
       });
-      return presentDomain(requireFound(updated, 'domain', id));
+      const domain = requireFound(updated, 'domain', id);
+      if (host !== undefined || changes.enabled !== undefined) await awaitRouting(deps, domain.host);
+      return presentDomain(domain);
     },
   }),
 

@@ -52,6 +52,25 @@ describe('two machines', function () {
     });
   }
 
+  it('have a new host of a domain in force when it is answered', async () => {
+    const hosts = ['first.example', 'second.example'] as const;
+    const domain = (await must(machines.a.api.post('/api/domains', { name: 'D', host: hosts[0] }))) as {
+      id: string;
+    };
+    for (const path of ['/hosted/1', '/hosted/2', '/hosted/3'])
+      await machines.a.deploy({ path, code: ANYTHING, domain: hosts[0] });
+    for (let turn = 1; turn <= 10; turn++) {
+      const host = hosts[turn % 2] ?? '';
+      const { api } = both[turn % 2] ?? machines.a;
+      await must(api.put(`/api/domains/${domain.id}`, { host }));
+      const served = async (machine: Machine, header: string) =>
+        (await call(`${machine.gatewayUrl}/hosted/${1 + (turn % 3)}`, { headers: { host: header } })).status;
+      const other = hosts[(turn + 1) % 2] ?? '';
+      for (const machine of both)
+        expect([await served(machine, host), await served(machine, other)]).to.deep.equal([200, 404]);
+    }
+  });
+
   it('have changed variables and secrets in force, and lose no request meanwhile', async () => {
     const code = `
 use rust_edge_gateway_sdk::prelude::*;
