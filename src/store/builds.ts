@@ -5,6 +5,7 @@ import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
+import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { addVersions } from './versions.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -39,6 +40,12 @@ export interface Build {
   readonly started_at: Date | null;
   readonly finished_at: Date | null;
 }
+
+const SUMMARY = [
+  ...(['id', 'state', 'cached', 'attempt', 'error_code', 'artifact', 'request_id'] as const),
+  ...(['created_at', 'started_at', 'finished_at'] as const),
+] as const;
+export type BuildSummary = Pick<Build, (typeof SUMMARY)[number]>;
 
 /** A source to compile. */
 export interface CompilableSource {
@@ -149,6 +156,21 @@ async function insertCachedBuild(
     ] as never[],
   );
   return rows[0]?.id;
+}
+
+const ORDER = byCreation('builds', 'desc', ['error', 'request_id']);
+
+/** Without their sources and what the compiler said, the newest first. */
+export async function listBuilds(
+  store: Store,
+  filter: { readonly state?: BuildState },
+  options: ListOptions,
+): Promise<Page<BuildSummary>> {
+  const query = store
+    .knex('builds')
+    .where(filter)
+    .select(...SUMMARY);
+  return readPage(store, query, ORDER, options);
 }
 
 export async function findBuild(store: Store, id: string): Promise<Build | undefined> {

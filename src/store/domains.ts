@@ -2,6 +2,7 @@
 import { AppError } from '../errors.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
 import { insertInto } from './insert.js';
+import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import {
   deleteEndpoints,
   lockEndpointsOfDomain,
@@ -27,8 +28,10 @@ export type NewDomain = Pick<Domain, (typeof USER_COLUMNS)[number]>;
 
 const insertDomain = insertInto<NewDomain, Domain>('domains', USER_COLUMNS);
 
-export async function listDomains(store: Store): Promise<Domain[]> {
-  return store.knex<Domain>('domains').orderBy(['created_at', 'id']);
+const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description']);
+
+export async function listDomains(store: Store, options: ListOptions = {}): Promise<Page<Domain>> {
+  return readPage(store, store.knex('domains').select('domains.*'), ORDER, options);
 }
 
 export async function findDomain(store: Store, id: string): Promise<Domain | undefined> {

@@ -12,6 +12,7 @@ import type { StickyBy } from './endpoint-runs.js';
 import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { ServingVersion } from './observations.js';
+import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 /** A deployment as an endpoint shows it. */
@@ -103,12 +104,18 @@ const DEPLOYMENT = `(
                             'message', message, 'created_at', created_at)
     FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
-export async function listEndpoints(store: Store, filter: EndpointFilter = {}): Promise<Endpoint[]> {
-  return store
+const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description']);
+
+export async function listEndpoints(
+  store: Store,
+  filter: EndpointFilter = {},
+  options: ListOptions = {},
+): Promise<Page<Endpoint>> {
+  const query = store
     .knex('endpoints')
     .where(filter)
-    .orderBy(['created_at', 'id'])
-    .select<Endpoint[]>('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
+    .select('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
+  return readPage(store, query, ORDER, options);
 }
 
 export async function findEndpoint(store: Store, id: string): Promise<Endpoint | undefined> {

@@ -2,6 +2,7 @@
 import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
+import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
 /** A row. */
 export interface Service {
@@ -27,8 +28,10 @@ export type ServiceChanges = Partial<Omit<NewService, 'service_type'>>;
 
 const insertService = insertInto<NewService, Service>('services', USER_COLUMNS);
 
-export async function listServices(store: Store): Promise<Service[]> {
-  return store.knex<Service>('services').orderBy(['created_at', 'id']);
+const ORDER = byCreation('services', 'asc', ['name', 'service_type']);
+
+export async function listServices(store: Store, options: ListOptions = {}): Promise<Page<Service>> {
+  return readPage(store, store.knex('services').select('services.*'), ORDER, options);
 }
 
 export async function findService(store: Store, id: string): Promise<Service | undefined> {

@@ -2,6 +2,7 @@
 import type { Dependencies } from '../model/crates.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
+import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
 
 /** Executables of so many versions of each endpoint are kept, and of those that are deployed. */
 const PINNED_VERSIONS = 20;
@@ -66,15 +67,23 @@ export async function addVersions(
 }
 
 /** The newest first, without their sources: those of all may be large. */
+const ORDER: ListOrder = {
+  key: { column: 'version', type: 'integer' },
+  tie: { column: 'version', type: 'integer' },
+  direction: 'desc',
+  searched: ['message'],
+};
+
 export async function listVersions(
   store: Store,
   endpointId: string,
-): Promise<Omit<EndpointVersion, 'code' | 'dependencies'>[]> {
-  return store
+  options: ListOptions = {},
+): Promise<Page<Omit<EndpointVersion, 'code' | 'dependencies'>>> {
+  const query = store
     .knex('endpoint_versions')
     .where({ endpoint_id: endpointId })
-    .orderBy('version', 'desc')
     .select('endpoint_id', 'version', 'source_key', 'artifact', 'message', 'actor', 'created_at');
+  return readPage(store, query, ORDER, options);
 }
 
 export async function findVersion(

@@ -51,7 +51,7 @@ describe('imports and other changes at the same time', () => {
       ),
     );
     expect(outcomes.reduce((sum, { created }) => sum + created, 0)).to.equal(150);
-    const endpoints = await listEndpoints(store, { domain: host });
+    const { rows: endpoints } = await listEndpoints(store, { domain: host });
     expect(endpoints).to.have.length(150);
     // All of one import: none is left half way.
     expect(new Set(endpoints.map(({ code }) => code)).size).to.equal(1);
@@ -76,7 +76,7 @@ describe('imports and other changes at the same time', () => {
       attempt(storeImport(store, alone, apiOf('A', upTo(160).reverse(), `// ${round}`)));
       attempt(updateDomain(store, domainId, { enabled: round % 2 === 0 }));
       attempt(updateCollection(store, collectionId, { base_path: round % 2 ? '/b' : '/c' }));
-      const [endpoint] = await listEndpoints(store, { collection_id: collectionId });
+      const [endpoint] = (await listEndpoints(store, { collection_id: collectionId })).rows;
       if (endpoint) attempt(updateEndpoint(store, endpoint.id, { path: `/moved${round}` }));
       const added = { name: 'x', path: `/b/p${round}`, method: 'GET' as const, domain: host };
       attempt(createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...added }));

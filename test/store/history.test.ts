@@ -42,7 +42,7 @@ describe('the history of an endpoint', () => {
     const { log } = createTestLog();
     for (let round = 0; round < 2; round++) {
       await tidyHistory(store, { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 10, JOBS_KEPT_HOURS: 1 }, log);
-      const versions = (await listVersions(store, id)).map(({ version }) => version);
+      const versions = (await listVersions(store, id)).rows.map(({ version }) => version);
       expect(versions).to.deep.equal([...Array.from({ length: 20 }, (_, at) => 25 - at), 2]);
       const deployments = await listDeployments(store, id);
       expect(deployments).to.have.length(11);

@@ -2,14 +2,19 @@
 import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { Diagnostic } from '../../model/diagnostic.js';
-import { type Build, endpointsOfBuild, findBuild } from '../../store/builds.js';
+import { type Build, endpointsOfBuild, findBuild, listBuilds } from '../../store/builds.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
+import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
-import { Id, IdParams, nullable, oneOf, Timestamp } from '../schemas.js';
+import { Id, IdParams, nullable, oneOf, optional, Timestamp } from '../schemas.js';
+
+const LISTED = 100;
+const State = oneOf(['queued', 'running', 'succeeded', 'failed']);
 
 const BuildView = Type.Object(
   {
     id: Id,
-    state: oneOf(['queued', 'running', 'succeeded', 'failed']),
+    state: State,
     cached: Type.Boolean({ description: 'True when no compiler had to run' }),
     attempt: Type.Integer({ description: 'Above 1 when a lost build was queued again' }),
     endpoint_ids: Type.Array(Id, { description: 'Endpoints whose latest build this is' }),
@@ -30,7 +35,32 @@ const BuildView = Type.Object(
   { title: 'Build' },
 );
 
+const BuildSummary = Type.Pick(
+  BuildView,
+  [
+    ...(['id', 'state', 'cached', 'attempt', 'error_code', 'artifact', 'request_id'] as const),
+    ...(['created_at', 'started_at', 'finished_at'] as const),
+  ],
+  { title: 'BuildSummary' },
+);
+const presentSummary = presenter(BuildSummary);
+
 export const buildRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/builds',
+    summary: `List builds, the newest first; ${LISTED} unless \`limit\` is given`,
+    tag: 'Builds',
+    query: Type.Object({ ...optional({ state: State }), ...PageQuery }),
+    data: Type.Array(BuildSummary),
+    handle: async (request, { store }) => {
+      const { state } = request.query;
+      const filter = { ...(state !== undefined && { state }) };
+      const page = await listBuilds(store, filter, listOptions(request, LISTED));
+      return pageReply(request.raw, page, page.rows.map(presentSummary));
+    },
+  }),
+
   defineRoute({
     method: 'GET',
     path: '/api/builds/{id}',

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -17,8 +18,12 @@ export const domainRoutes = [
     path: '/api/domains',
     summary: 'List domains',
     tag,
+    query: Type.Object(PageQuery),
     data: Type.Array(DomainView),
-    handle: async (_request, { store }) => (await listDomains(store)).map(presentDomain),
+    handle: async (request, { store }) => {
+      const page = await listDomains(store, listOptions(request));
+      return pageReply(request.raw, page, page.rows.map(presentDomain));
+    },
   }),
 
   defineRoute({

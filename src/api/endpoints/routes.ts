@@ -10,6 +10,7 @@ import {
   listEndpoints,
   updateEndpoint,
 } from '../../store/endpoints.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { defineRoute, TextReply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
@@ -34,14 +35,17 @@ export const endpointRoutes = [
     path: '/api/endpoints',
     summary: 'List endpoints',
     tag,
-    query: EndpointFilter,
+    query: Type.Object({ ...EndpointFilter.properties, ...PageQuery }),
     data: Type.Array(EndpointView),
-    handle: async ({ query: { domain, ...filter } }, { store }) => {
-      const endpoints = await listEndpoints(store, {
-        ...filter,
+    handle: async (request, { store }) => {
+      const { domain, collection_id, enabled } = request.query;
+      const filter = {
         ...(domain !== undefined && { domain: domain.toLowerCase() }),
-      });
-      return endpoints.map(presentEndpoint);
+        ...(collection_id !== undefined && { collection_id }),
+        ...(enabled !== undefined && { enabled }),
+      };
+      const page = await listEndpoints(store, filter, listOptions(request));
+      return pageReply(request.raw, page, page.rows.map(presentEndpoint));
     },
   }),
 
@@ -54,7 +58,7 @@ export const endpointRoutes = [
     data: Type.Array(EndpointSummary),
     handle: async ({ params: { id } }, { store }) => {
       requireFound(await findCollection(store, id), 'collection', id);
-      return (await listEndpoints(store, { collection_id: id })).map(presentEndpointSummary);
+      return (await listEndpoints(store, { collection_id: id })).rows.map(presentEndpointSummary);
     },
   }),
 

@@ -6,6 +6,7 @@ import type { Store } from '../../store/database.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, findVersion, listVersions } from '../../store/versions.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -111,11 +112,14 @@ export const versionRoutes = [
     summary: 'List the versions of an endpoint, the newest first',
     tag,
     params: IdParams,
+    query: Type.Object(PageQuery),
     data: Type.Array(VersionSummary),
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async (request, { store }) => {
+      const { id } = request.params;
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
-      const versions = await listVersions(store, id);
-      return versions.map((version) => presentSummary(withShare(version, endpoint)));
+      const page = await listVersions(store, id, listOptions(request));
+      const shown = page.rows.map((version) => presentSummary(withShare(version, endpoint)));
+      return pageReply(request.raw, page, shown);
     },
   }),
 

@@ -12,6 +12,7 @@ import {
   updateService,
 } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
@@ -37,9 +38,13 @@ export const serviceRoutes = [
     path: '/api/services',
     summary: 'List services',
     tag,
+    query: Type.Object(PageQuery),
     data: Type.Array(ServiceView),
     errors: ['secret_key_mismatch'],
-    handle: async (_request, deps) => presentServices(await listServices(deps.store), deps),
+    handle: async (request, deps) => {
+      const page = await listServices(deps.store, listOptions(request));
+      return pageReply(request.raw, page, await presentServices(page.rows, deps));
+    },
   }),
 
   defineRoute({
