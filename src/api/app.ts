@@ -27,6 +27,7 @@ import type { Route } from './route.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
+import { installationSecretRoutes } from './variables/installation-secrets.js';
 import { variableRoutes } from './variables/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
@@ -38,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...lifecycleRoutes,
   ...versionRoutes,
   ...variableRoutes,
+  ...installationSecretRoutes,
   ...buildRoutes,
   ...bindingRoutes,
   ...serviceRoutes,
