@@ -32,6 +32,7 @@ import { removeAbandoned } from '../src/sandbox/abandoned.js';
 import { removeTree } from '../src/sandbox/remove-tree.js';
 import { killAbandoned } from '../src/sandbox/run-user.js';
 import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
+import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { openDatabase } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
@@ -46,6 +47,7 @@ import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
 import { recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
+import { Reseal } from './reseal.js';
 
 /**
  * While some builds compile, others access the database or wait for their crates to be built, which can take minutes,
@@ -62,6 +64,8 @@ const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
 const KEEP_UNUSED_SETS_MS = 30 * 24 * 3600 * 1000;
 const TIDY_EVERY_MS = 3600 * 1000;
+/** While there is a previous key. */
+const RESEAL_EVERY_MS = 2_000;
 
 await startProcess('worker', async ({ config, log, shutdown }) => {
   const registry = new Registry();
@@ -99,6 +103,16 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
   shutdown.add('metrics', await serveMetrics(runDir, 'worker', config, registrySource(registry)));
+
+  if (config.SECRET_KEY_PREVIOUS !== undefined) {
+    const reseal = new Reseal(store, await loadSecretBox(config), log);
+    const resealing = new PeriodicTask(
+      RESEAL_EVERY_MS,
+      () => reseal.run(),
+      (error) => log.warn({ err: error }, 'values could not be encrypted with SECRET_KEY; trying again soon'),
+    );
+    shutdown.add('encryption', () => resealing.stop());
+  }
 
   const copyStarted = performance.now();
   const copying = (): Preparation => {

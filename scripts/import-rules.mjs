@@ -35,8 +35,8 @@ const MAY_IMPORT = {
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
-    ...['src', 'util', 'model', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'build', 'lifecycle'],
+    ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store'],
+    ...['queues', 'reconcile', 'build', 'lifecycle'],
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],

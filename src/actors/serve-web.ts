@@ -9,8 +9,8 @@ import { type ActorHostView, createWebServer } from './web-server.js';
 
 export interface WebListeners {
   readonly socket: string;
-  /** The bearer token of requests. */
-  readonly token: string;
+  /** Bearer tokens, of which every request has one. */
+  readonly tokens: readonly string[];
   readonly log: Log;
 }
 
@@ -18,13 +18,13 @@ export interface WebListeners {
 export async function serveWeb(
   host: ActorHostView,
   { HOST, ACTOR_HOST_PORT }: Pick<Config, 'HOST' | 'ACTOR_HOST_PORT'>,
-  { socket, token, log }: WebListeners,
+  { socket, tokens, log }: WebListeners,
 ): Promise<() => Promise<void>> {
-  const local = createWebServer(host, { log, token });
+  const local = createWebServer(host, { log, tokens });
   await listenOnSocket(local, socket);
   const servers = [local];
   if (ACTOR_HOST_PORT !== undefined) {
-    const remote = createWebServer(host, { log, token });
+    const remote = createWebServer(host, { log, tokens });
     await new Promise<void>((resolve, reject) => {
       remote.once('error', reject);
       remote.listen(ACTOR_HOST_PORT, HOST, () => {

@@ -33,8 +33,8 @@ export interface RemoteFiles {
 
 export interface WebServerOptions {
   readonly log: Log;
-  /** The bearer token of every request. */
-  readonly token: string;
+  /** Bearer tokens, of which every request has one. */
+  readonly tokens: readonly string[];
   /** Idle timeout of a transfer, milliseconds; two minutes by default. */
   readonly idleLimitMs?: number;
 }
@@ -58,9 +58,9 @@ type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) =>
 /** Creates the server; it does not listen yet. */
 export function createWebServer(
   host: ActorHostView,
-  { log, token, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
+  { log, tokens, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
 ): Server {
-  const isAllowed = tokenCheck(token);
+  const isAllowed = tokenCheck(tokens);
   const handlerOf = routesOf(host, idleLimitMs);
   const server = createServer(
     {
@@ -220,10 +220,13 @@ function answerJson(response: ServerResponse, status: number, value: object): vo
   response.end(body);
 }
 
-function tokenCheck(token: string): (request: IncomingMessage) => boolean {
-  const expected = digest(`Bearer ${token}`);
-  // Digests have equal length, as the constant-time comparison requires.
-  return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);
+function tokenCheck(tokens: readonly string[]): (request: IncomingMessage) => boolean {
+  const expected = tokens.map((token) => digest(`Bearer ${token}`));
+  return ({ headers }) => {
+    const given = digest(headers.authorization ?? '');
+    // Digests have equal length, as the constant-time comparison requires.
+    return expected.some((one) => timingSafeEqual(given, one));
+  };
 }
 
 function digest(text: string): Buffer {

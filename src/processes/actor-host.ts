@@ -23,7 +23,7 @@ import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { actorHostToken } from '../secrets/service-token.js';
+import { actorHostTokens } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { MemoryBudget } from '../util/memory-budget.js';
 
@@ -47,7 +47,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     POOL_SIZE,
   );
   shutdown.add('database', () => store.close());
-  const info = { socket: actorHostSocket(runDir), url: urlForOthers(config) };
+  const info = { socket: actorHostSocket(runDir), url: urlForOthers(config), keys: secrets.keyIds };
   const node = await joinNodes(store, 'actor-host', info, log, () => host.saveAgain());
   shutdown.add('node', () => node.leave());
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
@@ -88,7 +88,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
   const closeWeb = await serveWeb(host, config, {
     socket: actorHostSocket(runDir),
-    token: actorHostToken(secrets),
+    tokens: actorHostTokens(secrets),
     log,
   });
   shutdown.add('management API', closeWeb);

@@ -89,7 +89,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
         log.error({ err: error }, 'front could not be replaced, the old one serves on'),
       );
   });
-  const node = await joinNodes(store, 'gateway', { sandbox: sandbox.level }, log, () =>
+  const node = await joinNodes(store, 'gateway', { sandbox: sandbox.level, keys: secrets.keyIds }, log, () =>
     supervisor?.saveAgain(),
   );
   shutdown.add('node', () => node.leave());
