@@ -55,6 +55,7 @@ import { recoverBuilds } from './recover.js';
 import { recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
 import { recoverJobs } from './recover-jobs.js';
+import { Reseal } from './reseal.js';
 import { restoreSchedules, startOverdueRuns, startRun } from './schedule.js';
 
 /**
@@ -75,6 +76,8 @@ const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
 const KEEP_UNUSED_SETS_MS = 30 * 24 * 3600 * 1000;
 const TIDY_EVERY_MS = 3600 * 1000;
+/** While there is a previous key. */
+const RESEAL_EVERY_MS = 2_000;
 
 await startProcess('worker', async ({ config, log, shutdown }) => {
   const registry = new Registry();
@@ -112,6 +115,17 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
   shutdown.add('metrics', await serveMetrics(runDir, 'worker', config, registrySource(registry)));
+
+  const secrets = await loadSecretBox(config);
+  if (config.SECRET_KEY_PREVIOUS !== undefined) {
+    const reseal = new Reseal(store, secrets, log);
+    const resealing = new PeriodicTask(
+      RESEAL_EVERY_MS,
+      () => reseal.run(),
+      (error) => log.warn({ err: error }, 'values could not be encrypted with SECRET_KEY; trying again soon'),
+    );
+    shutdown.add('encryption', () => resealing.stop());
+  }
 
   const copyStarted = performance.now();
   const copying = (): Preparation => {
@@ -180,7 +194,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     ...{ store, queues, log, workerId: node.id, activeJobs: context.activeJobs },
     gateways: new Gateways({
       store,
-      token: gatewayToken(await loadSecretBox(config)),
+      token: gatewayToken(secrets),
       log,
       startTimeoutMs: config.START_TIMEOUT_MS,
       requestTimeoutMs: config.REQUEST_TIMEOUT_MS,

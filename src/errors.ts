@@ -49,6 +49,10 @@ const kinds = {
     409,
     'A variable cannot have the name of a secret of the same domain, collection or endpoint.',
   ],
+  secret_in_use: [
+    409,
+    'Configs of services refer to the secret; the message and `details` name the services.',
+  ],
   start_overtaken: [
     409,
     'During the start, the endpoint was stopped or another deployment replaced this one.',

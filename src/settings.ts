@@ -68,7 +68,15 @@ export const SETTING_GROUPS = {
     ),
     SECRET_KEY: text(
       '`DATA_DIR/secret.key`',
-      'Key that encrypts service configs at rest, 16 characters or more. Generated in `DATA_DIR` when unset. Must be the same on all machines.',
+      'Key that encrypts service configs and secrets at rest, 16 characters or more. Generated in `DATA_DIR` when unset. Must be the same on all machines.',
+    ),
+    SECRET_KEY_NEXT: text(
+      'none',
+      'Key that will be `SECRET_KEY`: what other machines encrypt and sign with it is accepted already. docs/DEPLOY.md says how the key is rotated.',
+    ),
+    SECRET_KEY_PREVIOUS: text(
+      'none',
+      'Key that was `SECRET_KEY`: what was encrypted and signed with it is accepted, and encrypted again with `SECRET_KEY`.',
     ),
     REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
     SANDBOX: oneOf(

@@ -2,7 +2,8 @@
 
 import { toError } from '../errors.js';
 import type { ConnectionTest } from '../model/connection-test.js';
-import type { ServiceConfig } from '../model/service-configs.js';
+import { secretsIn, withSecrets } from '../model/secret-references.js';
+import { parseServiceConfig, type ServiceConfig, type StoredConfig } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { SecretBox } from '../secrets/secret-box.js';
@@ -224,8 +225,15 @@ export class ActorHost implements SessionHost {
     return metrics;
   }
 
-  #openConfig(service: HostedService): string {
-    return this.#options.secrets.open(service.config_encrypted);
+  /** With the values of its secrets. @throws Error when something cannot be decrypted, or a value does not fit */
+  #openConfig({ config_encrypted, secrets_encrypted, service_type }: HostedService): string {
+    const { secrets } = this.#options;
+    const json = secrets.open(config_encrypted);
+    const stored = JSON.parse(json) as StoredConfig;
+    if (secretsIn(stored).length === 0) return json;
+    const complete = withSecrets(stored, (name) => secrets.open(secrets_encrypted[name] ?? ''));
+    // What depends on a value could not be checked before.
+    return JSON.stringify(parseServiceConfig(service_type, complete));
   }
 
   #config(json: string): ServiceConfig {

@@ -4,7 +4,7 @@
  */
 
 import pTimeout from 'p-timeout';
-import { toError } from '../errors.js';
+import { AppError, toError } from '../errors.js';
 import type { Runner } from '../reconcile/reconciler.js';
 import type { HostedService, ServiceObservation } from '../store/service-activity.js';
 import { CoalescingTask } from '../util/coalescing-task.js';
@@ -148,7 +148,9 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
     } catch (thrown) {
       this.#release();
       this.#failure = toError(thrown).message;
-      this.#host.log.error({ err: toError(thrown) }, 'service cannot be activated');
+      // A value of a secret that does not fit the config is a mistake of its user.
+      const level = thrown instanceof AppError ? 'warn' : 'error';
+      this.#host.log[level]({ err: toError(thrown) }, 'service cannot be activated');
     }
   }
 

@@ -33,8 +33,8 @@ export interface RemoteFiles {
 
 export interface WebServerOptions {
   readonly log: Log;
-  /** The bearer token of every request. */
-  readonly token: string;
+  /** Bearer tokens, of which every request has one. */
+  readonly tokens: readonly string[];
   /** Idle timeout of a transfer, milliseconds; two minutes by default. */
   readonly idleLimitMs?: number;
 }
@@ -58,9 +58,9 @@ type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) =>
 /** Creates the server; it does not listen yet. */
 export function createWebServer(
   host: ActorHostView,
-  { log, token, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
+  { log, tokens, idleLimitMs = IDLE_LIMIT_MS }: WebServerOptions,
 ): Server {
-  const isAllowed = bearerCheck(token);
+  const isAllowed = bearerCheck(tokens);
   const handlerOf = routesOf(host, idleLimitMs);
   const server = createServer(
     {

@@ -31,6 +31,7 @@ import { routingRoutes } from './routing/routes.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
+import { installationSecretRoutes } from './variables/installation-secrets.js';
 import { variableRoutes } from './variables/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
@@ -46,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   ...scheduleRoutes,
   ...routingRoutes,
   ...variableRoutes,
+  ...installationSecretRoutes,
   ...buildRoutes,
   ...bindingRoutes,
   ...serviceRoutes,

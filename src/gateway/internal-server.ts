@@ -8,8 +8,8 @@ import type { Log } from '../util/log.js';
 import type { Invocations } from './invocations.js';
 
 /** Creates the server; it does not listen yet. */
-export function createInternalServer(invocations: Invocations, token: string, log: Log): Server {
-  const isAllowed = bearerCheck(token);
+export function createInternalServer(invocations: Invocations, tokens: readonly string[], log: Log): Server {
+  const isAllowed = bearerCheck(tokens);
   const routes: Readonly<Record<string, (body: unknown) => Promise<object>>> = {
     // Both sides have the same version, so the shapes are known.
     '/invoke': (body) => invocations.invoke(body as Invocation),

@@ -49,11 +49,14 @@ export function reachableAt({ socket, host, port }: InternalAddress): { socket: 
   return { socket, url: `http://${name}:${port}` };
 }
 
-/** Checks that requests carry a bearer token. */
-export function bearerCheck(token: string): (request: IncomingMessage) => boolean {
-  const expected = digest(`Bearer ${token}`);
-  // Digests have equal length, as the constant-time comparison requires.
-  return ({ headers }) => timingSafeEqual(digest(headers.authorization ?? ''), expected);
+/** Checks that requests carry one of these bearer tokens. */
+export function bearerCheck(tokens: readonly string[]): (request: IncomingMessage) => boolean {
+  const expected = tokens.map((token) => digest(`Bearer ${token}`));
+  return ({ headers }) => {
+    const given = digest(headers.authorization ?? '');
+    // Digests have equal length, as the constant-time comparison requires.
+    return expected.some((one) => timingSafeEqual(given, one));
+  };
 }
 
 /** How long shutdown waits for requests in progress. */

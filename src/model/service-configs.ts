@@ -5,8 +5,9 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
 import { mongodbUriProblem, usesTls } from './mongodb-uri.js';
-import { type Check, describeProblem } from './problems.js';
+import { type Check, describeProblem, type Problem } from './problems.js';
 import { checkOf } from './schema-check.js';
+import { isReference, secretsIn, type WithReferences } from './secret-references.js';
 
 /**
  * The mark of a secret: its value is hidden in responses (`REDACT_SECRETS`) and logs, and the description of the API
@@ -19,10 +20,18 @@ const HARMLESS = 'x-harmless';
 const Line = Type.String({ format: 'line', maxLength: 1024 });
 const HarmlessLine = Type.String({ ...Line, [HARMLESS]: true });
 const Text = Type.String({ format: 'text', maxLength: 65_536 });
-const Secret = Type.String({ ...Text, [SECRET]: true });
+/** A text, or a reference to a secret of the installation. */
+const Secret = Type.Unsafe<string>({
+  ...Text,
+  type: ['string', 'object'],
+  properties: { secret: { type: 'string', format: 'variable-name' } },
+  required: ['secret'],
+  additionalProperties: false,
+  [SECRET]: true,
+});
 const OptionalText = Type.Optional(Type.Unsafe<string | null>({ ...Text, type: ['string', 'null'] }));
 const OptionalSecret = Type.Optional(
-  Type.Unsafe<string | null>({ ...Secret, type: ['string', 'null'], [HARMLESS]: true }),
+  Type.Unsafe<string | null>({ ...Secret, type: ['string', 'null', 'object'], [HARMLESS]: true }),
 );
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const PoolSize = Type.Integer({ minimum: 1, maximum: 100, default: 10, [HARMLESS]: true });
@@ -164,10 +173,12 @@ export const SERVICE_CONFIGS = {
 } as const satisfies Record<string, TObject>;
 
 export type ServiceType = keyof typeof SERVICE_CONFIGS;
-/** A complete config of one type. */
+/** A complete config of one type, with the values of its secrets. */
 export type ServiceConfig<T extends ServiceType = ServiceType> = {
   [K in T]: Static<(typeof SERVICE_CONFIGS)[K]>;
 }[T];
+/** A complete config as it is stored and shown: references may stand for secrets. */
+export type StoredConfig<T extends ServiceType = ServiceType> = WithReferences<ServiceConfig<T>>;
 
 export const SERVICE_TYPES = Object.keys(SERVICE_CONFIGS) as ServiceType[];
 
@@ -205,9 +216,16 @@ const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig
     return config;
   },
   mongodb: (config) => {
-    const problem = config.uri === undefined ? undefined : mongodbUriProblem(config.uri);
+    const { uri, password } = config;
+    if (isReference(uri)) {
+      // Its value is checked where it is used. Who changes it decides where the password is sent.
+      if (typeof password !== 'string') return config;
+      const message = 'config.password: must refer to a secret too, because config.uri does';
+      throw new AppError('invalid_config', message);
+    }
+    const problem = uri === undefined ? undefined : mongodbUriProblem(uri);
     if (problem !== undefined) throw new AppError('invalid_config', `config.uri: ${problem}`);
-    if (config.ssl_root_cert !== undefined && !usesTls(config.uri ?? '')) {
+    if (config.ssl_root_cert !== undefined && !usesTls(uri ?? '')) {
       const message = 'config.ssl_root_cert: needs a uri with tls=true; otherwise nothing would be verified';
       throw new AppError('invalid_config', message);
     }
@@ -238,12 +256,36 @@ const checks = Object.fromEntries(
  * Checks a config that came from outside and fills in its defaults.
  * @throws AppError invalid_config naming the key
  */
-export function parseServiceConfig<T extends ServiceType>(type: T, value: unknown): ServiceConfig<T> {
+export function parseStoredConfig<T extends ServiceType>(type: T, value: unknown): StoredConfig<T> {
   const config = structuredClone(value);
-  const problem = checks[type](config);
+  const problem = misplacedReference(type, config) ?? checks[type](config);
   if (problem) throw new AppError('invalid_config', describeProblem('config', problem));
   const complete = DEPENDENT_DEFAULTS[type];
-  return complete ? complete(config as ServiceConfig<T>) : (config as ServiceConfig<T>);
+  return (complete ? complete(config as ServiceConfig<T>) : config) as StoredConfig<T>;
+}
+
+/**
+ * The same for a config with the values of its secrets.
+ * @throws AppError invalid_config naming the key
+ */
+export function parseServiceConfig<T extends ServiceType>(type: T, value: unknown): ServiceConfig<T> {
+  const config = parseStoredConfig(type, value);
+  const [secret] = secretsIn(config);
+  if (secret === undefined) return config as ServiceConfig<T>;
+  throw new AppError('invalid_config', `config: refers to the secret "${secret}", where its value must be`);
+}
+
+/** A reference that stands for a setting that is no secret. */
+function misplacedReference(type: ServiceType, config: unknown): Problem | undefined {
+  const secrets = secretSettings(type);
+  const settings = SERVICE_CONFIGS[type].properties;
+  const misplaced = Object.entries(config ?? {}).find(
+    ([key, value]) => key in settings && !secrets.has(key) && isReference(value),
+  );
+  if (!misplaced) return undefined;
+  const possible =
+    secrets.size === 0 ? 'this type has none' : `those of this type are ${[...secrets].join(', ')}`;
+  return { path: [misplaced[0]], message: `is no secret, so it cannot refer to one; ${possible}` };
 }
 
 function splitServers(text: string): string[] {

@@ -24,7 +24,7 @@ import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { actorHostToken } from '../secrets/service-token.js';
+import { actorHostTokens } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { MemoryBudget } from '../util/memory-budget.js';
 
@@ -49,7 +49,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   );
   shutdown.add('database', () => store.close());
   const address = { socket: actorHostSocket(runDir), host: config.HOST, port: config.ACTOR_HOST_PORT };
-  const node = await joinNodes(store, 'actor-host', reachableAt(address), log, () => host.saveAgain());
+  const info = { ...reachableAt(address), keys: secrets.keyIds };
+  const node = await joinNodes(store, 'actor-host', info, log, () => host.saveAgain());
   shutdown.add('node', () => node.leave());
   const changes = new Changes(config.DATABASE_URL, ['service', 'endpoint'], log);
   shutdown.add('changes', () => changes.stop());
@@ -87,8 +88,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   await host.start();
   const connections = connectionMaximums(config.HANDLER_THREADS);
   handlers = await serveHandlers(handlerSocket(runDir), host, limits, connections, log);
-  const token = actorHostToken(secrets);
-  const closeWeb = await serveInternally(() => createWebServer(host, { log, token }), address);
+  const tokens = actorHostTokens(secrets);
+  const closeWeb = await serveInternally(() => createWebServer(host, { log, tokens }), address);
   shutdown.add('management API', closeWeb);
   const own = registrySource(registry);
   const metrics = async () => {

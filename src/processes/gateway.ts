@@ -30,7 +30,7 @@ import { removeAbandoned } from '../sandbox/abandoned.js';
 import { killAbandoned } from '../sandbox/run-user.js';
 import { openSandbox } from '../sandbox/sandbox.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
-import { gatewayToken, issueServiceToken, NONCE_FILE } from '../secrets/service-token.js';
+import { gatewayTokens, issueServiceToken, NONCE_FILE } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 import { foldRequestCounters } from '../store/request-counters.js';
@@ -107,7 +107,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     host: config.HOST,
     port: config.GATEWAY_INTERNAL_PORT,
   };
-  const info = { sandbox: sandbox.level, ...reachableAt(address) };
+  const info = { sandbox: sandbox.level, keys: secrets.keyIds, ...reachableAt(address) };
   const node = await joinNodes(store, 'gateway', info, log, () => supervisor?.saveAgain());
   shutdown.add('node', () => node.leave());
 
@@ -148,8 +148,10 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     stateOf: (endpoint) => running.stateOf(endpoint),
     start: (...given) => running.startBeside(...given),
   });
-  const token = gatewayToken(secrets);
-  const close = await serveInternally(() => createInternalServer(invocations, token, log), address);
+  const close = await serveInternally(
+    () => createInternalServer(invocations, gatewayTokens(secrets), log),
+    address,
+  );
   shutdown.add('internal requests', close);
 
   const metrics = async (): Promise<MetricSnapshot> => {

@@ -12,6 +12,7 @@ import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
 import type { SecretBox } from './secret-box.js';
 
 type Signer = Pick<SecretBox, 'sign'>;
+type Verifier = Pick<SecretBox, 'signatures'>;
 
 /** A handler process, as its token identifies it. */
 export interface HandlerInstance {
@@ -53,19 +54,26 @@ export function signServiceToken(secrets: Signer, { endpointId, nonce }: Handler
   return `${text}.${secrets.sign(PURPOSE, text)}`;
 }
 
-/** Who a token was made for; undefined when its signature is invalid, or the process does not run here. */
+/**
+ * Who a token was made for, with any key that is accepted; undefined when its signature is invalid, or the process does
+ * not run here.
+ */
 export function readServiceToken(
-  secrets: Signer,
+  secrets: Verifier,
   folder: string,
   token: string,
 ): HandlerInstance | undefined {
   const [, endpointId, nonce] = TOKEN.exec(token) ?? [];
   if (endpointId === undefined || nonce === undefined) return undefined;
   const instance = { endpointId, nonce };
-  const given = Buffer.from(token);
-  const expected = Buffer.from(signServiceToken(secrets, instance));
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  return existsSync(join(folder, nonce)) ? instance : undefined;
+  const text = `${endpointId}.${nonce}`;
+  const valid = secrets.signatures(PURPOSE, text).some((signature) => isSame(token, `${text}.${signature}`));
+  return valid && existsSync(join(folder, nonce)) ? instance : undefined;
+}
+
+function isSame(token: string, expected: string): boolean {
+  const [given, wanted] = [Buffer.from(token), Buffer.from(expected)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
 /** The nonces of the handler processes that run. */
@@ -73,12 +81,25 @@ export async function validNonces(folder: string): Promise<ReadonlySet<string>> 
   return new Set(await readdir(folder));
 }
 
-/** The token with which other processes of this product reach gateways. */
-export function gatewayToken(secrets: Signer): string {
-  return secrets.sign('internal requests to gateways', '');
-}
+const API_PURPOSE = 'management API to actor hosts';
+const GATEWAY_PURPOSE = 'internal requests to gateways';
 
 /** The token with which the management API reaches actor hosts of other machines. */
 export function actorHostToken(secrets: Signer): string {
-  return secrets.sign('management API to actor hosts', '');
+  return secrets.sign(API_PURPOSE, '');
+}
+
+/** The tokens that actor hosts accept from the management API. */
+export function actorHostTokens(secrets: Verifier): readonly string[] {
+  return secrets.signatures(API_PURPOSE, '');
+}
+
+/** The token with which other processes of this product reach gateways. */
+export function gatewayToken(secrets: Signer): string {
+  return secrets.sign(GATEWAY_PURPOSE, '');
+}
+
+/** The tokens that gateways accept from other processes of this product. */
+export function gatewayTokens(secrets: Verifier): readonly string[] {
+  return secrets.signatures(GATEWAY_PURPOSE, '');
 }

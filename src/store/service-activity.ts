@@ -25,7 +25,10 @@ export interface ServiceObservation {
 export type HostedService = Pick<
   Service,
   'id' | 'name' | 'service_type' | 'config_encrypted' | 'activated_at' | 'version'
->;
+> & {
+  /** The secrets that its config refers to by their names, encrypted. */
+  readonly secrets_encrypted: Readonly<Record<string, string>>;
+};
 
 /** An endpoint that can use a service, and the name it uses. */
 export interface HostedBinding {
@@ -86,10 +89,16 @@ export async function serviceVersions(store: Store): Promise<{ id: string; versi
 
 /** Some services as an actor host needs them; ids that do not exist are left out. */
 export async function hostedServices(store: Store, ids: readonly string[]): Promise<HostedService[]> {
-  return store
-    .knex<Service>('services')
-    .whereIn('id', ids)
-    .select('id', 'name', 'service_type', 'config_encrypted', 'activated_at', 'version');
+  // In one statement: the secrets are those of the version that is read.
+  const { rows } = await store.knex.raw<{ rows: HostedService[] }>(
+    `SELECT id, name, service_type, config_encrypted, activated_at, version,
+            (SELECT coalesce(json_object_agg(secret_name, value_encrypted), '{}')
+               FROM service_secrets JOIN installation_secrets ON installation_secrets.name = secret_name
+              WHERE service_id = services.id) AS secrets_encrypted
+       FROM services WHERE id = ANY(?)`,
+    [[...ids]] as never[],
+  );
+  return rows;
 }
 
 /** All bindings of some services. */

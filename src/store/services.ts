@@ -3,6 +3,7 @@ import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
+import { lockSecrets, requireSecrets, setSecretsOf } from './service-secrets.js';
 
 /** A row. */
 export interface Service {
@@ -24,7 +25,10 @@ export interface Service {
 const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled'] as const;
 export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]>;
 /** The type cannot change: the config would not fit another. */
-export type ServiceChanges = Partial<Omit<NewService, 'service_type'>>;
+export type ServiceChanges = Partial<Omit<NewService, 'service_type'>> & {
+  /** With a config: the names of the secrets that it refers to. */
+  readonly secrets?: readonly string[];
+};
 
 const insertService = insertInto<NewService, Service>('services', USER_COLUMNS);
 
@@ -38,10 +42,27 @@ export async function findService(store: Store, id: string): Promise<Service | u
   return store.knex<Service>('services').where({ id }).first();
 }
 
-export async function createService(store: Store, service: NewService): Promise<Service> {
-  const created = await insertService(store, service);
-  store.announce('service', created.id);
-  return created;
+/**
+ * @param secrets the names of the secrets that the config refers to
+ * @throws AppError invalid_config when there is no such secret
+ */
+export async function createService(
+  store: Store,
+  service: NewService,
+  secrets: readonly string[],
+): Promise<Service> {
+  if (secrets.length === 0) {
+    const created = await insertService(store, service);
+    store.announce('service', created.id);
+    return created;
+  }
+  return transaction(store, async (tx) => {
+    requireSecrets(await lockSecrets(tx, secrets), secrets);
+    const created = await insertService(tx, service);
+    await setSecretsOf(tx, created.id, secrets);
+    tx.announce('service', created.id);
+    return created;
+  });
 }
 
 /** A service before and after a change. */
@@ -52,18 +73,26 @@ export interface UpdatedService {
 
 /**
  * Changes the fields that `changesOf` returns; disabling a service deactivates it. The row is locked in between.
+ * @param mentioned secrets that a changed config may refer to; they are locked first, as where a secret changes
  * @returns undefined when there is no such service
+ * @throws AppError invalid_config when there is no such secret
  */
 export async function updateService(
   store: Store,
   id: string,
+  mentioned: readonly string[],
   changesOf: (before: Service) => ServiceChanges,
 ): Promise<UpdatedService | undefined> {
   return transaction(store, async (tx) => {
+    const existing = await lockSecrets(tx, mentioned);
     const before = await tx.knex<Service>('services').where({ id }).forUpdate().first();
     if (!before) return undefined;
-    const changes = changesOf(before);
+    const { secrets, ...changes } = changesOf(before);
     if (Object.keys(changes).length === 0) return { before, after: before };
+    if (secrets) {
+      requireSecrets(existing, secrets);
+      await setSecretsOf(tx, id, secrets);
+    }
     const [after = before] = await tx
       .knex<Service>('services')
       .where({ id })

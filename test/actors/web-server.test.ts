@@ -130,7 +130,7 @@ describe('actor hosts and the management API', () => {
       testService: async () => undefined,
       objectFiles: () => ({ serviceId: SERVICE, files }),
     };
-    const server = createWebServer(view, { log: createTestLog().log, token: TOKEN, idleLimitMs: 200 });
+    const server = createWebServer(view, { log: createTestLog().log, tokens: [TOKEN], idleLimitMs: 200 });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
@@ -220,7 +220,7 @@ describe('actor hosts and the management API', () => {
       testService: async () => undefined,
       objectFiles: () => ({ serviceId: SERVICE, files: changing }),
     };
-    const server = createWebServer(view, { log: createTestLog().log, token: TOKEN });
+    const server = createWebServer(view, { log: createTestLog().log, tokens: [TOKEN] });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {

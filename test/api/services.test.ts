@@ -100,7 +100,7 @@ const TYPES: Readonly<
     wrong: [
       [{}, /^config\.host: is required/],
       [{ host: 'h', database: -1 }, /^config\.database: must be at least 0/],
-      [{ host: 'h', password: 1 }, /^config\.password: must be a string or null, not a number/],
+      [{ host: 'h', password: 1 }, /^config\.password: must be a string or null or an object, not a number/],
     ],
   },
   mongodb: {

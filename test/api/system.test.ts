@@ -20,7 +20,13 @@ describe('health and statistics', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await api.get('/api/health')).body).to.deep.equal({
       ok: true,
-      data: { status: 'healthy', version, sandbox: { gateway: null, worker: null }, preparing: [] },
+      data: {
+        status: 'healthy',
+        version,
+        sandbox: { gateway: null, worker: null },
+        preparing: [],
+        key_rotation: null,
+      },
     });
   });
 

@@ -3,8 +3,16 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ConfigError } from '../../src/config.js';
-import { createSecretBox, loadSecretBox, SecretKeyError } from '../../src/secrets/secret-box.js';
+import {
+  createSecretBox,
+  loadSecretBox,
+  SecretKeyError,
+  sealedPrefix,
+} from '../../src/secrets/secret-box.js';
 import { type TempDir, tempDir } from '../support/temp.js';
+
+/** As versions before sealed it, with the key of these tests. */
+const WITHOUT_KEY_ID = 'v1:qVLqXQcPJLLhASjakYTw7Kivm2Ge6Hq1JeH+Wp1/U9AJ7OSaY0PWAbQfZw3wnTloPjeQ6uTQ';
 
 describe('the secret box', () => {
   const box = createSecretBox('a key of this test');
@@ -29,15 +37,56 @@ describe('the secret box', () => {
       SecretKeyError,
       /another SECRET_KEY/,
     );
-    const bytes = Buffer.from(sealed.slice(3), 'base64');
+    const [prefix] = /^v2:[0-9a-f]{12}:/.exec(sealed) ?? expect.fail(sealed);
+    const bytes = Buffer.from(sealed.slice(prefix.length), 'base64');
     for (let at = 0; at < bytes.length; at += 1) {
       const changed = Buffer.from(bytes);
       changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
-      expect(() => box.open(`v1:${changed.toString('base64')}`)).to.throw(SecretKeyError);
-      expect(() => box.open(`v1:${bytes.subarray(0, at).toString('base64')}`)).to.throw(SecretKeyError);
+      for (const layout of [prefix, 'v1:']) {
+        expect(() => box.open(`${layout}${changed.toString('base64')}`)).to.throw(SecretKeyError);
+        const cut = bytes.subarray(0, at).toString('base64');
+        expect(() => box.open(`${layout}${cut}`)).to.throw(SecretKeyError);
+      }
     }
-    for (const text of ['', 'v1:', 'v2:AAAA', 'secret'])
+    for (const text of [
+      '',
+      'v1:',
+      'v2:AAAA',
+      'v2::',
+      prefix,
+      sealed.replace(prefix, 'v2:000000000000:'),
+      'secret',
+    ])
       expect(() => box.open(text)).to.throw(SecretKeyError);
+  });
+
+  it('says which key has sealed a text, without telling the key', () => {
+    const [id] = box.keyIds;
+    expect(id).to.match(/^[0-9a-f]{12}$/);
+    expect(box.seal('x').startsWith(sealedPrefix(id))).to.equal(true);
+    expect(createSecretBox('a key of this test').keyIds).to.deep.equal([id]);
+    expect(createSecretBox('another key of it').keyIds).not.to.deep.equal([id]);
+  });
+
+  it('opens what was sealed before texts named their key', () => {
+    expect(box.open(WITHOUT_KEY_ID)).to.equal('sealed by the first layout');
+    expect(createSecretBox('another key of it', ['a key of this test']).open(WITHOUT_KEY_ID)).to.equal(
+      'sealed by the first layout',
+    );
+    expect(() => createSecretBox('another key of it').open(WITHOUT_KEY_ID)).to.throw(SecretKeyError);
+  });
+
+  it('opens and accepts what other keys have sealed and signed, and uses its own', () => {
+    const old = createSecretBox('the old key of it');
+    const both = createSecretBox('the new key of it', ['the old key of it']);
+    const fresh = createSecretBox('the new key of it');
+    expect(both.open(old.seal('x'))).to.equal('x');
+    expect(fresh.open(both.seal('x'))).to.equal('x');
+    expect(() => old.open(both.seal('x'))).to.throw(SecretKeyError);
+    expect(() => fresh.open(old.seal('x'))).to.throw(SecretKeyError);
+    expect(both.keyIds).to.deep.equal([...fresh.keyIds, ...old.keyIds]);
+    expect(both.sign('p', 't')).to.equal(fresh.sign('p', 't'));
+    expect(both.signatures('p', 't')).to.deep.equal([fresh.sign('p', 't'), old.sign('p', 't')]);
   });
 
   describe('of an installation', () => {
@@ -71,6 +120,41 @@ describe('the secret box', () => {
       const sealed = boxes[0]?.seal('x') ?? '';
       for (const other of boxes) expect(other.open(sealed)).to.equal('x');
       expect(await readdir(folder.path)).to.deep.equal(['secret.key']);
+    });
+
+    it('accepts the next and the previous key, beside SECRET_KEY or the key file', async () => {
+      const [next, previous] = ['the next key of ours', 'the previous key of ours'];
+      const sealed = [next, previous].map((key) => createSecretBox(key).seal('x'));
+      await writeFile(join(folder.path, 'secret.key'), 'the key of the file\n');
+      for (const SECRET_KEY of ['sixteen letters!', undefined]) {
+        const config = { SECRET_KEY, DATA_DIR: folder.path };
+        const box = await loadSecretBox({
+          ...config,
+          SECRET_KEY_NEXT: next,
+          SECRET_KEY_PREVIOUS: previous,
+        });
+        for (const text of sealed) expect(box.open(text)).to.equal('x');
+        expect((await loadSecretBox(config)).open(box.seal('y'))).to.equal('y');
+      }
+    });
+
+    it('is not made up beside another key, nor the same as that', async () => {
+      const config = { SECRET_KEY: undefined, DATA_DIR: folder.path };
+      for (const name of ['SECRET_KEY_NEXT', 'SECRET_KEY_PREVIOUS']) {
+        const wrong = [
+          [{ ...config, [name]: 'sixteen letters!' }, new RegExp(`^${name}: needs SECRET_KEY, or a key in`)],
+          [{ ...config, SECRET_KEY: 'sixteen letters!', [name]: 'too short' }, new RegExp(`^${name}: .*16`)],
+          [
+            { ...config, SECRET_KEY: 'sixteen letters!', [name]: 'sixteen letters!' },
+            new RegExp(`^${name}: is the same`),
+          ],
+        ] as const;
+        for (const [given, message] of wrong) {
+          const error: unknown = await loadSecretBox(given).catch((thrown: unknown) => thrown);
+          expect(error).to.be.instanceOf(ConfigError).with.property('message').that.matches(message);
+        }
+      }
+      expect(await readdir(folder.path)).to.deep.equal([]);
     });
 
     it('does not take a key that is too short', async () => {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import {
   actorHostToken,
+  actorHostTokens,
   issueServiceToken,
   NONCE_FILE,
   readServiceToken,
@@ -47,6 +48,18 @@ describe('service tokens', () => {
     await second.revoke();
     expect(read(second.token)).to.equal(undefined);
     await second.revoke();
+  });
+
+  it('are accepted under each of several keys, as those of the management API are', async () => {
+    const [old, fresh] = [createSecretBox('the old key of ours'), createSecretBox('the new key of ours')];
+    const both = createSecretBox('the new key of ours', ['the old key of ours']);
+    for (const box of [old, fresh]) {
+      const { token, revoke } = await issueServiceToken(box, folder, id, undefined);
+      expect(read(token, both)).to.equal(id);
+      expect(actorHostTokens(both)).to.include(actorHostToken(box));
+      await revoke();
+    }
+    expect(actorHostTokens(fresh)).to.deep.equal([actorHostToken(both)]);
   });
 
   it('can be signed again with another key, for the same process', async () => {

@@ -71,7 +71,7 @@ export async function serveService(
     const { bucket } = config;
     const objectFiles = () => ({ files: actorFiles(actor, bucket) });
     const view = { testService: async () => undefined, objectFiles };
-    objects = createWebServer(view, { log, token: key });
+    objects = createWebServer(view, { log, tokens: [key] });
     await listenOnSocket(objects, request.objectSocket);
   }
   // Last: the actor host is told that it serves before anything of the backend is read.

@@ -2,7 +2,7 @@
 import type { Static } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
-import type { ServiceConfig } from '../../model/service-configs.js';
+import type { StoredConfig } from '../../model/service-configs.js';
 import { type SecretBox, SecretKeyError } from '../../secrets/secret-box.js';
 import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
@@ -61,10 +61,10 @@ export function presentActivity(
 }
 
 /** @throws AppError secret_key_mismatch */
-export function openConfig(service: Service, secrets: SecretBox): ServiceConfig {
+export function openConfig(service: Service, secrets: SecretBox): StoredConfig {
   try {
     // Only validated configs are sealed, and opening detects any change.
-    return JSON.parse(secrets.open(service.config_encrypted)) as ServiceConfig;
+    return JSON.parse(secrets.open(service.config_encrypted)) as StoredConfig;
   } catch (thrown) {
     if (!(thrown instanceof SecretKeyError)) throw thrown;
     throw new AppError(

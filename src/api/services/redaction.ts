@@ -2,15 +2,15 @@
 import { AppError } from '../../errors.js';
 import {
   harmlessSettings,
-  type ServiceConfig,
   type ServiceType,
+  type StoredConfig,
   secretSettings,
 } from '../../model/service-configs.js';
 
 const HIDDEN = '***';
 
-/** The config with its secrets hidden. */
-export function hideSecrets<T extends ServiceConfig>(type: ServiceType, config: T): T {
+/** The config with its secrets hidden. References to secrets are shown. */
+export function hideSecrets<T extends StoredConfig>(type: ServiceType, config: T): T {
   const secrets = secretSettings(type);
   const entries = Object.entries(config).map(([key, value]) => [
     key,
@@ -30,10 +30,10 @@ export function refuseHidden(type: ServiceType, sent: object): void {
  * @param openStored decrypts the stored config; called only when a secret is hidden
  * @throws AppError when a hidden secret is not stored, or a setting that decides where secrets are sent has changed
  */
-export function keepHidden<T extends ServiceConfig>(
+export function keepHidden<T extends StoredConfig>(
   type: ServiceType,
   sent: T,
-  openStored: () => ServiceConfig,
+  openStored: () => StoredConfig,
 ): T {
   const hidden = hiddenKeys(type, sent);
   if (hidden.length === 0) return sent;

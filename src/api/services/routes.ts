@@ -1,7 +1,8 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
-import { parseServiceConfig } from '../../model/service-configs.js';
+import { secretsIn } from '../../model/secret-references.js';
+import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
   createService,
@@ -58,13 +59,14 @@ export const serviceRoutes = [
     data: ServiceView,
     handle: async ({ body }, deps) => {
       if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
-      const config = parseServiceConfig(body.service_type, body.config);
-      const created = await createService(deps.store, {
+      const config = parseStoredConfig(body.service_type, body.config);
+      const service = {
         name: body.name,
         service_type: body.service_type,
         config_encrypted: deps.secrets.seal(JSON.stringify(config)),
         enabled: body.enabled ?? true,
-      });
+      };
+      const created = await createService(deps.store, service, secretsIn(config));
       return presentService(created, deps);
     },
   }),
@@ -93,10 +95,12 @@ export const serviceRoutes = [
     errors: ['secret_key_mismatch'],
     handle: async ({ params: { id }, body: { config, ...changes } }, deps) => {
       const hosts = await liveActorHosts(deps);
-      const updated = await updateService(deps.store, id, (before) => ({
-        ...changes,
-        ...(config !== undefined && { config_encrypted: sealChanged(deps, before, config) }),
-      }));
+      const updated = await updateService(deps.store, id, secretsIn(config ?? {}), (before) => {
+        if (config === undefined) return changes;
+        const changed = changedConfig(deps, before, config);
+        const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
+        return { ...changes, config_encrypted, secrets: secretsIn(changed) };
+      });
       const { before, after } = requireFound(updated, 'service', id);
       // Calls after the response use the new config.
       if (before.activated_at) await awaitHosts(deps, hosts, after, CHANGE_MS);
@@ -167,12 +171,9 @@ export const serviceRoutes = [
   }),
 ];
 
-/** Seals a changed config; with REDACT_SECRETS, hidden secrets keep their values. */
-function sealChanged({ secrets, config }: ApiDependencies, service: Service, sent: object): string {
+/** A changed config, complete; with REDACT_SECRETS, hidden secrets keep their values. */
+function changedConfig({ secrets, config }: ApiDependencies, service: Service, sent: object): StoredConfig {
   const { service_type: type } = service;
-  const parsed = parseServiceConfig(type, sent);
-  const complete = config.REDACT_SECRETS
-    ? keepHidden(type, parsed, () => openConfig(service, secrets))
-    : parsed;
-  return secrets.seal(JSON.stringify(complete));
+  const parsed = parseStoredConfig(type, sent);
+  return config.REDACT_SECRETS ? keepHidden(type, parsed, () => openConfig(service, secrets)) : parsed;
 }

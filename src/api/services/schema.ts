@@ -1,6 +1,6 @@
 /** Services as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { SERVICE_CONFIGS, SERVICE_TYPES, type ServiceConfig } from '../../model/service-configs.js';
+import { SERVICE_CONFIGS, SERVICE_TYPES, type StoredConfig } from '../../model/service-configs.js';
 import { SERVICE_STATES } from '../../store/service-activity.js';
 import { Enabled, Id, Name, oneOf, Timestamp } from '../schemas.js';
 
@@ -11,7 +11,7 @@ const ConfigInput = Type.Unsafe<object>({
   type: 'object',
   description: `Settings of the service type; see ${Object.values(SERVICE_CONFIGS)
     .map(({ title }) => title)
-    .join(', ')}`,
+    .join(', ')}. \`{"secret": NAME}\` stands for a secret of the installation`,
 });
 
 export const ServiceView = Type.Object(
@@ -19,7 +19,7 @@ export const ServiceView = Type.Object(
     id: Id,
     name: Name,
     service_type: ServiceTypeName,
-    config: Type.Unsafe<ServiceConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
+    config: Type.Unsafe<StoredConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
     enabled: Type.Boolean(),
     active: Type.Boolean({ description: 'Whether it was activated' }),
     state: oneOf(SERVICE_STATES),

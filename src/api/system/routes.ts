@@ -2,9 +2,9 @@
 import { readStatistics } from '../../store/statistics.js';
 import { VERSION } from '../../util/version.js';
 import { defineRoute } from '../route.js';
-import { nodeHealth } from './node-health.js';
 import { Parts, partsOf } from './parts.js';
 import { Health, Statistics } from './schema.js';
+import { healthOf } from './stored-health.js';
 
 export const systemRoutes = [
   defineRoute({
@@ -22,11 +22,12 @@ export const systemRoutes = [
     summary: 'Tell whether the service is up, and what workers are preparing',
     tag: 'System',
     data: Health,
-    handle: async (_request, { store }) => ({
-      status: 'healthy' as const,
-      version: VERSION,
-      ...(await nodeHealth(store)),
-    }),
+    handle: async (_request, { store, secrets, config }) => {
+      const rotatesTo = config.SECRET_KEY_PREVIOUS === undefined ? undefined : secrets.keyIds[0];
+      const { left, ...health } = await healthOf(store, rotatesTo);
+      const key_rotation = rotatesTo === undefined ? null : { left };
+      return { status: 'healthy' as const, version: VERSION, ...health, key_rotation };
+    },
   }),
 
   defineRoute({

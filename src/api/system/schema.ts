@@ -1,6 +1,7 @@
 /** Health and statistics as the contract shows them. */
 import { Type } from '@sinclair/typebox';
 import { Preparation } from '../../model/preparation.js';
+import { nullable } from '../schemas.js';
 
 const SandboxLevel = Type.Union([Type.Literal('bubblewrap'), Type.Literal('limits'), Type.Null()]);
 
@@ -19,6 +20,16 @@ export const Health = Type.Object(
     preparing: Type.Array(Preparation, {
       description: 'What workers build before they can compile handlers; a compile waits for it',
     }),
+    key_rotation: nullable(
+      Type.Object(
+        { left: nullable(Type.Integer({ description: 'null: not known yet' })) },
+        {
+          description:
+            'How many values are not yet encrypted with SECRET_KEY. 0: when all processes have it, SECRET_KEY_PREVIOUS ' +
+            'can be removed. null: SECRET_KEY_PREVIOUS is not set',
+        },
+      ),
+    ),
   },
   { title: 'Health' },
 );

@@ -14,6 +14,7 @@ import {
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
+import { bytesOf, requireAccepted } from './limits.js';
 import {
   EnvironmentEntry,
   SecretDeleted,
@@ -26,7 +27,6 @@ import {
 } from './schema.js';
 
 const tag = 'Variables';
-const MAX_VALUE_BYTES = 64 * 1024;
 const MAX_BYTES = 256 * 1024;
 
 const presentSecret = presenter(SecretView);
@@ -135,14 +135,3 @@ export const variableRoutes = [
     },
   }),
 ];
-
-/** @throws AppError invalid_input */
-function requireAccepted(value: string, where: string): void {
-  const bytes = bytesOf(value);
-  if (bytes > MAX_VALUE_BYTES)
-    throw new AppError('invalid_input', `${where}: has ${bytes} bytes; at most ${MAX_VALUE_BYTES}`);
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text, 'utf8');
-}

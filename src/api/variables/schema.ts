@@ -21,6 +21,8 @@ export const SecretParams = Type.Object({
   name: Type.String({ format: 'variable-name', description: 'Name of the secret' }),
 });
 
+export const InstallationSecretParams = Type.Pick(SecretParams, ['name']);
+
 export const SetSecret = Type.Object({
   value: Type.String({ format: 'text', description: 'It is never shown again' }),
 });

@@ -53,8 +53,8 @@ export async function startObjectHost(options: ObjectHostOptions): Promise<Objec
     },
   };
   const socket = join(folder.path, 'actors.sock');
-  const local = createWebServer(view, { log: logged.log, token });
-  const remote = createWebServer(view, { log: logged.log, token });
+  const local = createWebServer(view, { log: logged.log, tokens: [token] });
+  const remote = createWebServer(view, { log: logged.log, tokens: [token] });
   await new Promise<void>((resolve) => local.listen(socket, resolve));
   await new Promise<void>((resolve) => remote.listen(0, '127.0.0.1', resolve));
   const address = remote.address();

@@ -1,16 +1,20 @@
-/** The state that live gateways and workers report, for the health check. */
+/** The state that live gateways and workers report, and how a change of the key goes on, for the health check. */
 
 import pTimeout from 'p-timeout';
 import type { Preparation } from '../../model/preparation.js';
 import type { SandboxLevel } from '../../sandbox/sandbox.js';
+import { sealedPrefix } from '../../secrets/secret-box.js';
 import type { Database } from '../../store/database.js';
 import { liveNodes, type Node, preparationsOf } from '../../store/nodes.js';
+import { countSealedOtherwise } from '../../store/sealed-values.js';
 
-export interface NodeHealth {
+export interface StoredHealth {
   /** The weakest level of the live nodes of each kind; null when none is alive or known yet. */
   readonly sandbox: { readonly gateway: SandboxLevel | null; readonly worker: SandboxLevel | null };
   /** Builds that workers need before they can compile handlers. */
   readonly preparing: Preparation[];
+  /** While the key is rotated: values that it has not sealed; null when that is not known yet. */
+  readonly left: number | null;
 }
 
 /** The health check must respond even if the database does not. */
@@ -20,16 +24,18 @@ const FRESH_MS = 1_000;
 /** The last state read from a database. */
 class CachedHealth {
   readonly #store: Database;
-  #health: NodeHealth = { sandbox: { gateway: null, worker: null }, preparing: [] };
+  readonly #rotatesTo: string | undefined;
+  #health: StoredHealth = { sandbox: { gateway: null, worker: null }, preparing: [], left: null };
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(store: Database) {
+  constructor(store: Database, rotatesTo: string | undefined) {
     this.#store = store;
+    this.#rotatesTo = rotatesTo;
   }
 
   /** The current state, or the last known one while the database does not respond. */
-  async get(): Promise<NodeHealth> {
+  async get(): Promise<StoredHealth> {
     if (performance.now() - this.#readAt > FRESH_MS) {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined;
@@ -41,13 +47,17 @@ class CachedHealth {
 
   async #read(): Promise<void> {
     try {
-      const [gateways, workers] = await Promise.all([
+      const [gateways, workers, left] = await Promise.all([
         liveNodes(this.#store, 'gateway'),
         liveNodes(this.#store, 'worker'),
+        this.#rotatesTo === undefined
+          ? null
+          : countSealedOtherwise(this.#store, sealedPrefix(this.#rotatesTo)),
       ]);
       this.#health = {
         sandbox: { gateway: weakestSandbox(gateways), worker: weakestSandbox(workers) },
         preparing: preparationsOf(workers),
+        left,
       };
       this.#readAt = performance.now();
     } catch {
@@ -63,8 +73,9 @@ function weakestSandbox(nodes: readonly Node[]): SandboxLevel | null {
 
 const cached = new WeakMap<Database, CachedHealth>();
 
-export function nodeHealth(store: Database): Promise<NodeHealth> {
-  const health = cached.get(store) ?? new CachedHealth(store);
+/** @param rotatesTo the id of the present key, while the previous one is accepted */
+export function healthOf(store: Database, rotatesTo: string | undefined): Promise<StoredHealth> {
+  const health = cached.get(store) ?? new CachedHealth(store, rotatesTo);
   cached.set(store, health);
   return health.get();
 }

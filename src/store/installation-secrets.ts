@@ -1,0 +1,73 @@
+/**
+ * The table `installation_secrets`: secrets that configs of services refer to by name. They are encrypted, and never
+ * decrypted here.
+ */
+import { AppError } from '../errors.js';
+import { type Store, transaction } from './database.js';
+import { lockServicesUsing, type UsingService } from './service-secrets.js';
+import type { SecretName } from './variables.js';
+
+/** So many services are named when a secret cannot be deleted. */
+const NAMED_SERVICES = 10;
+
+/** All secrets, without their values. */
+export async function installationSecrets(store: Store): Promise<SecretName[]> {
+  return store
+    .knex('installation_secrets')
+    .orderBy('name')
+    .select<SecretName[]>('name', 'updated_at', 'actor');
+}
+
+/**
+ * Sets a secret. Actor hosts read the services that use it again.
+ * @returns those services, with their new versions
+ */
+export async function putInstallationSecret(
+  store: Store,
+  name: string,
+  sealed: string,
+): Promise<UsingService[]> {
+  return transaction(store, async (tx) => {
+    // A config that begins to refer to it waits for this, or is among the services.
+    await lockForChange(tx, name);
+    await tx.knex.raw(
+      `INSERT INTO installation_secrets (name, value_encrypted) VALUES (?, ?)
+       ON CONFLICT (name) DO UPDATE SET value_encrypted = excluded.value_encrypted, updated_at = clock_timestamp()`,
+      [name, sealed],
+    );
+    const using = await lockServicesUsing(tx, name);
+    const ids = using.map(({ id }) => id);
+    await tx
+      .knex('services')
+      .whereIn('id', ids)
+      .update({ version: tx.knex.raw('version + 1') });
+    for (const id of ids) tx.announce('service', id);
+    return using.map((service) => ({ ...service, version: service.version + 1 }));
+  });
+}
+
+/**
+ * @returns false when there is no such secret
+ * @throws AppError secret_in_use naming the services that refer to it
+ */
+export async function deleteInstallationSecret(store: Store, name: string): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    await lockForChange(tx, name);
+    const using = await lockServicesUsing(tx, name);
+    if (using.length > 0) throw inUse(name, using);
+    return (await tx.knex('installation_secrets').where({ name }).delete()) > 0;
+  });
+}
+
+/** Waits for changes of configs that refer to it, and keeps others waiting. */
+async function lockForChange(tx: Store, name: string): Promise<void> {
+  await tx.knex('installation_secrets').where({ name }).forUpdate().first('name');
+}
+
+function inUse(name: string, using: readonly UsingService[]): AppError {
+  const services = using.map((service) => ({ id: service.id, name: service.name }));
+  const named = services.slice(0, NAMED_SERVICES).map((service) => `"${service.name}"`);
+  const more = services.length > named.length ? ` and ${services.length - named.length} more` : '';
+  const message = `The secret ${name} is used by the services ${named.join(', ')}${more}; change their configs first.`;
+  return new AppError('secret_in_use', message, { details: { services } });
+}

@@ -1,0 +1,169 @@
+/** All encrypted values are encrypted again with the present key, whatever happens at the same time. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { Reseal } from '../../jobs/reseal.js';
+import { createSecretBox, type SecretBox, sealedPrefix } from '../../src/secrets/secret-box.js';
+import type { Database } from '../../src/store/database.js';
+import { putInstallationSecret } from '../../src/store/installation-secrets.js';
+import { type NodeKind, registerNode } from '../../src/store/nodes.js';
+import { countSealedOtherwise, replaceSealed, SEALED_COLUMNS } from '../../src/store/sealed-values.js';
+import { createService } from '../../src/store/services.js';
+import { putSecret } from '../../src/store/variables.js';
+import { createTestLog } from '../support/log.js';
+import { useTestStore } from '../support/store.js';
+
+const OLD = 'the old key of them all';
+const NEW = 'the new key of them all';
+/** More than a batch. */
+const VALUES = 12;
+const BATCH = 5;
+
+describe('encryption with a new key', () => {
+  const [old, both, fresh] = [createSecretBox(OLD), createSecretBox(NEW, [OLD]), createSecretBox(NEW)];
+  const prefix = sealedPrefix(fresh.keyIds[0]);
+  let store: Database;
+  useTestStore((opened) => {
+    store = opened;
+  });
+  beforeEach(async () => {
+    for (const table of ['services', 'installation_secrets', 'domains', 'nodes'])
+      await store.knex(table).delete();
+  });
+
+  /** Values in every column, sealed by a box. */
+  async function fill(box: SecretBox): Promise<void> {
+    const [domain] = await store.knex('domains').insert({ name: 'D', host: 'd.example' }).returning('id');
+    for (let at = 0; at < VALUES; at++) {
+      await putInstallationSecret(store, `SECRET_${at}`, box.seal(`secret ${at}`));
+      await putSecret(store, { scope: 'domain', id: domain.id }, `SECRET_${at}`, box.seal(`variable ${at}`));
+      const config_encrypted = box.seal(JSON.stringify({ host: `host ${at}` }));
+      const service = { name: `S${at}`, service_type: 'redis', config_encrypted, enabled: true } as const;
+      await createService(store, service, []);
+    }
+    await store.knex('variables').insert({ domain_id: domain.id, name: 'PLAIN', value: 'plain' });
+  }
+
+  /** All rows, without what is encrypted; and what it is, opened. */
+  async function state(box: SecretBox) {
+    const [rows, opened]: [unknown[], string[]] = [[], []];
+    for (const { table, column } of SEALED_COLUMNS) {
+      for (const { [column]: sealed, ...row } of await store.knex(table)) {
+        rows.push(row);
+        if (sealed !== null) opened.push(box.open(sealed));
+      }
+    }
+    const byText = (left: unknown, right: unknown) => (JSON.stringify(left) < JSON.stringify(right) ? -1 : 1);
+    return { rows: rows.sort(byText), opened: opened.sort() };
+  }
+
+  function job(box = both) {
+    const logged = createTestLog();
+    return { reseal: new Reseal(store, box, logged.log, BATCH), lines: logged.lines };
+  }
+  const node = (kind: NodeKind, keys?: readonly string[]) =>
+    registerNode(store, {
+      id: randomUUID(),
+      kind,
+      hostname: 'here',
+      pid: 7,
+      info: { ...(keys && { keys }) },
+    });
+
+  it('knows every column with encrypted values', async () => {
+    const columns = await store
+      .knex('information_schema.columns')
+      .where({ table_schema: 'public' })
+      .whereRaw("column_name LIKE '%encrypted%'")
+      .select('table_name', 'column_name');
+    const found = columns.map(({ table_name, column_name }) => ({ table: table_name, column: column_name }));
+    expect(SEALED_COLUMNS).to.have.deep.members(found);
+  });
+
+  it('reaches all values and changes nothing else, in batches, and says how far it is', async () => {
+    await fill(old);
+    const before = await state(old);
+    expect(await countSealedOtherwise(store, prefix)).to.equal(3 * VALUES);
+    const { reseal, lines } = job();
+    await reseal.run();
+    expect(await countSealedOtherwise(store, prefix)).to.equal(0);
+    // With the new key alone; neither versions nor times have changed, so nothing is restarted.
+    expect(await state(fresh)).to.deep.equal(before);
+    expect(lines[0]).to.include({ left: 3 * VALUES });
+    const progress = lines.filter(({ table }) => table === 'services').map(({ done }) => done);
+    expect(progress).to.deep.equal([5, 10, 12]);
+    expect(lines.at(-1)?.msg).to.match(/SECRET_KEY_PREVIOUS can be removed/);
+  });
+
+  it('can be repeated, by several workers at once', async () => {
+    await fill(old);
+    const before = await state(old);
+    await Promise.all([job().reseal.run(), job().reseal.run(), job().reseal.run()]);
+    expect(await state(fresh)).to.deep.equal(before);
+    const { reseal, lines } = job();
+    const stored = await store.knex('services').orderBy('id');
+    await reseal.run();
+    await reseal.run();
+    expect(await store.knex('services').orderBy('id')).to.deep.equal(stored);
+    expect(lines.map(({ msg }) => msg)).to.have.length(1);
+  });
+
+  it('reaches values that do not name their key', async () => {
+    await fill(old);
+    const [service] = await store.knex('services').limit(1);
+    const unnamed = service.config_encrypted.replace(/^v2:\w+:/, 'v1:');
+    await store.knex('services').where({ id: service.id }).update({ config_encrypted: unnamed });
+    const before = await state(both);
+    await job().reseal.run();
+    expect(await state(fresh)).to.deep.equal(before);
+  });
+
+  it('does not overwrite what is changed at the same time', async () => {
+    await fill(old);
+    const [column] = SEALED_COLUMNS.filter(({ table }) => table === 'installation_secrets');
+    const [secret] = await store.knex('installation_secrets').limit(1);
+    const before = secret.value_encrypted;
+    await putInstallationSecret(store, secret.name, fresh.seal('changed meanwhile'));
+    expect(
+      await replaceSealed(store, column ?? expect.fail(), [{ before, after: fresh.seal('stale') }]),
+    ).to.equal(0);
+
+    let runs = 0;
+    const changing = (async () => {
+      for (; runs < 50; runs++) await putInstallationSecret(store, 'SECRET_0', both.seal(`turn ${runs}`));
+    })();
+    while (runs < 50) await job().reseal.run();
+    await changing;
+    const opened = await store.knex('installation_secrets').where({ name: 'SECRET_0' }).first();
+    expect(fresh.open(opened.value_encrypted)).to.equal('turn 49');
+  });
+
+  it('leaves values that no key opens as they are, and says so', async () => {
+    await fill(old);
+    const foreign = createSecretBox('a key that is lost').seal('x');
+    await putInstallationSecret(store, 'SECRET_3', foreign);
+    const { reseal, lines } = job();
+    await reseal.run();
+    expect(await countSealedOtherwise(store, prefix)).to.equal(1);
+    const { value_encrypted } = await store.knex('installation_secrets').where({ name: 'SECRET_3' }).first();
+    expect(value_encrypted).to.equal(foreign);
+    expect(lines.at(-1)).to.include({ level: 40, unreadable: 1 });
+    expect(JSON.stringify(lines)).not.to.match(/can be removed/);
+  });
+
+  it('waits for processes that would not have the key', async () => {
+    await fill(old);
+    await node('actor-host', both.keyIds);
+    await node('gateway', old.keyIds);
+    await node('gateway');
+    await node('worker');
+    const { reseal, lines } = job();
+    await reseal.run();
+    await reseal.run();
+    expect(await countSealedOtherwise(store, prefix)).to.equal(3 * VALUES);
+    expect(lines).to.have.length(1);
+    expect(lines[0]?.['processes']).to.deep.equal(['gateway 7 of here', 'gateway 7 of here']);
+    await store.knex('nodes').where({ kind: 'gateway' }).delete();
+    await reseal.run();
+    expect(await countSealedOtherwise(store, prefix)).to.equal(0);
+  });
+});
