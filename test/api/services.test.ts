@@ -260,8 +260,11 @@ describe('services', () => {
             'invalid_config',
             message,
           );
+          // A config as a whole: what it leaves out is taken away.
+          const removed = Object.keys(existing.config).map((key) => [key, null]);
+          const whole = { ...Object.fromEntries(removed), ...config };
           expectFailure(
-            await api.put(`/api/services/${existing.id}`, { config, name: 'B' }),
+            await api.put(`/api/services/${existing.id}`, { config: whole, name: 'B' }),
             'invalid_config',
             message,
           );
@@ -288,23 +291,33 @@ describe('services', () => {
     });
   });
 
-  it('changes only the given fields; a config replaces the previous one as a whole', async () => {
+  it('changes only the given fields, of the config too, from which null removes one', async () => {
     const before = await create({ config: { host: 'h', password: 'p', pool_size: 3 } });
     const named = expectData<Service>(
       await api.put(`/api/services/${before.id}`, { name: 'B', enabled: false }),
     );
     expect(named).to.deep.equal({ ...before, name: 'B', enabled: false, updated_at: named.updated_at });
     expect(named.updated_at > before.updated_at).to.equal(true);
-    const changed = expectData<Service>(
-      await api.put(`/api/services/${before.id}`, { config: { host: 'i' } }),
-    );
-    expect(changed.config).to.deep.equal({
-      host: 'i',
-      port: 6379,
-      database: 0,
-      use_tls: false,
-      pool_size: 10,
+    const change = async (config: object) =>
+      expectData<Service>(await api.put(`/api/services/${before.id}`, { config }));
+    const rest = { port: 6379, database: 0, use_tls: false };
+    expect((await change({ password: 'q' })).config).to.deep.equal({
+      ...rest,
+      host: 'h',
+      password: 'q',
+      pool_size: 3,
     });
+    expect((await change({ host: 'i' })).config).to.deep.equal({
+      ...rest,
+      host: 'i',
+      password: 'q',
+      pool_size: 3,
+    });
+    const changed = await change({ password: null, pool_size: null });
+    expect(changed.config).to.deep.equal({ ...rest, host: 'i', pool_size: 10 });
+    const url = `/api/services/${before.id}`;
+    expectFailure(await api.put(url, { config: { host: null } }), 'invalid_config', /config\.host/);
+    expectFailure(await api.put(url, { config: { pasword: 'x' } }), 'invalid_config', /pasword/);
     expect(expectData(await api.put(`/api/services/${before.id}`, {}))).to.deep.equal(changed);
   });
 
@@ -454,6 +467,17 @@ describe('services', () => {
       );
       const stored = JSON.parse(createSecretBox('a key for the tests').open(config_encrypted ?? ''));
       expect(stored).to.include({ database: 'other', password: 'the secret' });
+    });
+
+    it('refuses another server while the password is left out', async () => {
+      const body = { name: 'R', service_type: 'redis', config: { host: 'h', password: 'the secret' } };
+      const { id } = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const change = (config: object) => redacting.put(`/api/services/${id}`, { config });
+      expectData(await change({ pool_size: 4 }));
+      for (const config of [{ host: 'elsewhere' }, { port: 1 }, { use_tls: true }])
+        expectFailure(await change(config), 'invalid_config', /config\.password: has to be sent again/);
+      expectData(await change({ host: 'elsewhere', password: 'another' }));
+      expectData(await change({ host: 'i', password: null }));
     });
 
     it('refuses a new URI while the password stays hidden', async () => {

@@ -26,30 +26,36 @@ export function refuseHidden(type: ServiceType, sent: object): void {
 }
 
 /**
- * A complete config from a client, with hidden secrets replaced by the stored ones.
- * @param openStored decrypts the stored config; called only when a secret is hidden
- * @throws AppError when a hidden secret is not stored, or a setting that decides where secrets are sent has changed
+ * Refuses a change of a config that keeps secrets and changes where they are sent: whoever cannot see them could
+ * otherwise have them sent to a server of their own.
+ * @param sent the settings that a client changes; hidden secrets are kept
+ * @param after the whole config with them
+ * @throws AppError when a hidden secret is not stored, or has to be sent again
  */
-export function keepHidden<T extends StoredConfig>(
+export function requireSecretsAgain(
   type: ServiceType,
-  sent: T,
-  openStored: () => StoredConfig,
-): T {
-  const hidden = hiddenKeys(type, sent);
-  if (hidden.length === 0) return sent;
-  const before = openStored() as Readonly<Record<string, unknown>>;
-  const after = sent as Readonly<Record<string, unknown>>;
-  const missing = hidden.find((key) => typeof before[key] !== 'string');
+  before: StoredConfig,
+  sent: object,
+  after: StoredConfig,
+): void {
+  const [old, next] = [before, after].map((config) => config as Readonly<Record<string, unknown>>);
+  const missing = hiddenKeys(type, sent).find((key) => typeof old?.[key] !== 'string');
   if (missing !== undefined) throw notStored(missing);
-  const mayChange = new Set([...harmlessSettings(type), ...hidden]);
+  const given = new Set(Object.keys(withoutHidden(type, sent)));
+  const kept = [...secretSettings(type)].filter((key) => typeof old?.[key] === 'string' && !given.has(key));
+  const mayChange = new Set([...harmlessSettings(type), ...kept]);
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].find(
-    (key) => !mayChange.has(key) && JSON.stringify(before[key]) !== JSON.stringify(after[key]),
+    (key) => !mayChange.has(key) && JSON.stringify(old?.[key]) !== JSON.stringify(next?.[key]),
   );
-  if (changed !== undefined) {
-    const message = `config.${hidden[0]}: has to be sent again, not as "${HIDDEN}", because config.${changed} changes`;
-    throw new AppError('invalid_config', message);
-  }
-  return { ...sent, ...Object.fromEntries(hidden.map((key) => [key, before[key]])) };
+  if (changed === undefined || kept.length === 0) return;
+  const message = `config.${kept[0]}: has to be sent again, because config.${changed} changes`;
+  throw new AppError('invalid_config', message);
+}
+
+/** The settings that a client sends, but for hidden secrets. */
+export function withoutHidden(type: ServiceType, sent: object): Record<string, unknown> {
+  const hidden = new Set(hiddenKeys(type, sent));
+  return Object.fromEntries(Object.entries(sent).filter(([key]) => !hidden.has(key)));
 }
 
 /** The keys of hidden secrets in a config from a client. */

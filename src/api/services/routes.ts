@@ -19,7 +19,7 @@ import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
 import { openConfig, presentActivity, presentService, presentServices } from './present.js';
-import { keepHidden, refuseHidden } from './redaction.js';
+import { refuseHidden, requireSecretsAgain, withoutHidden } from './redaction.js';
 import {
   ConnectionTestSchema,
   CreateService,
@@ -86,7 +86,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/services/{id}',
-    summary: 'Change the given fields of a service; a config replaces the whole one before',
+    summary: 'Change the given fields of a service; of `config`, too: null sets one back to its default',
     tag,
     params: IdParams,
     body: UpdateService,
@@ -174,6 +174,10 @@ export const serviceRoutes = [
 /** A changed config, complete; with REDACT_SECRETS, hidden secrets keep their values. */
 function changedConfig({ secrets, config }: ApiDependencies, service: Service, sent: object): StoredConfig {
   const { service_type: type } = service;
-  const parsed = parseStoredConfig(type, sent);
-  return config.REDACT_SECRETS ? keepHidden(type, parsed, () => openConfig(service, secrets)) : parsed;
+  const before = openConfig(service, secrets);
+  const given = config.REDACT_SECRETS ? withoutHidden(type, sent) : sent;
+  const merged = Object.entries({ ...before, ...given }).filter(([, value]) => value !== null);
+  const after = parseStoredConfig(type, Object.fromEntries(merged));
+  if (config.REDACT_SECRETS) requireSecretsAgain(type, before, sent, after);
+  return after;
 }
