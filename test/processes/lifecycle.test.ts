@@ -46,4 +46,23 @@ describe('from source to a live endpoint', () => {
     expect((await gateway.get('/hello/ada')).status).to.equal(503);
     expect((await api.delete(`/api/endpoints/${created.id}`)).status).to.equal(200);
   });
+
+  it('warns of pools that the code names, and that have no service', async () => {
+    const { api } = stack;
+    const code = HELLO.replace('fn handle', 'fn _unused() { let _ = RedisPool::new("cache-7"); }\nfn handle');
+    const body = { name: 'pools', path: '/pools', method: 'GET', domain: '*', code };
+    const { id } = (await must(api.post('/api/endpoints', body))) as { id: string };
+    const steps = ['compile', 'start', 'deploy'].map((step) => `/api/endpoints/${id}/${step}`);
+    const warningsOf = async (step: string) =>
+      ((await api.post(step)).body as { warnings?: readonly string[] }).warnings ?? [];
+    for (const step of steps) {
+      const [warning, ...others] = await warningsOf(step);
+      expect(warning, step).to.match(/^The code names the pool "cache-7", under which no service is bound/);
+      expect(others, step).to.deep.equal([]);
+    }
+    const service = { name: 'C', service_type: 'redis', config: { host: 'localhost' } };
+    const created = (await must(api.post('/api/services', service))) as { id: string };
+    await must(api.post(`/api/endpoints/${id}/services`, { service_id: created.id, pool_id: 'cache-7' }));
+    for (const step of steps) expect(await warningsOf(step), step).to.deep.equal([]);
+  });
 });

@@ -3,10 +3,12 @@ import { Type } from '@sinclair/typebox';
 import { awaitBuild } from '../../lifecycle/compile.js';
 import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
 import { Preparation } from '../../model/preparation.js';
+import { findEndpoint } from '../../store/endpoints.js';
 import { livePreparations } from '../../store/nodes.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply } from '../route.js';
 import { Id, IdParams } from '../schemas.js';
 import { startCompile } from './compile.js';
+import { unboundPools, unboundPoolsOf } from './unbound-pools.js';
 
 const tag = 'Endpoints';
 
@@ -66,13 +68,14 @@ export const lifecycleRoutes = [
       const message = cached
         ? 'Compiled successfully (the same code had been compiled before)'
         : 'Compiled successfully';
-      return {
+      const compiled = {
         status: 'compiled' as const,
         message,
         build_id: buildId,
         cached,
         warnings: diagnostics.length,
       };
+      return new Reply(200, compiled, {}, await unboundPools(deps.store, params.id, build.code));
     },
   }),
 
@@ -86,7 +89,9 @@ export const lifecycleRoutes = [
     errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway', 'start_overtaken'],
     handle: async ({ params, id: requestId }, deps) => {
       const { pid } = await startEndpoint(deps, params.id, requestId);
-      return { status: 'running' as const, pid };
+      const endpoint = await findEndpoint(deps.store, params.id);
+      const warnings = await unboundPoolsOf(deps.store, params.id, endpoint?.latest_version);
+      return new Reply(200, { status: 'running', pid }, {}, warnings);
     },
   }),
 

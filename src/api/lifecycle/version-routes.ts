@@ -8,9 +8,10 @@ import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, findVersion, listVersions } from '../../store/versions.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { deploySource, rollBack, setDeployment } from './deploy.js';
+import { unboundPoolsOf } from './unbound-pools.js';
 import {
   Deploy,
   Deployed,
@@ -58,7 +59,11 @@ export const versionRoutes = [
     bodyErrors: { dependencies: 'invalid_dependency' },
     data: Deployed,
     errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
-    handle: ({ params, body, id: requestId }, deps) => deploySource(deps, params.id, body, requestId),
+    handle: async ({ params, body, id: requestId }, deps) => {
+      const deployed = await deploySource(deps, params.id, body, requestId);
+      const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
+      return new Reply(200, deployed, {}, warnings);
+    },
   }),
 
   defineRoute({
