@@ -35,9 +35,13 @@ export interface CompileContext extends ThisWorker {
  * Compiles. Running it twice for one attempt is harmless: the second run finds nothing to claim. When it throws, the
  * row stays "running" without an active job, and recovery queues the build again.
  * @param signal stops the compiler when the worker has to stop
- * @returns true when this attempt succeeded
+ * @returns the outcome of this attempt; undefined when it does not count
  */
-export function compile(job: CompileJob, context: CompileContext, signal?: AbortSignal): Promise<boolean> {
+export function compile(
+  job: CompileJob,
+  context: CompileContext,
+  signal?: AbortSignal,
+): Promise<BuildResult | undefined> {
   const attempt = { id: job.buildId, attempt: job.attempt };
   return context.activeJobs.run(buildJobId(attempt), () => carryOut(attempt, job, context, signal));
 }
@@ -47,26 +51,26 @@ async function carryOut(
   job: CompileJob,
   context: CompileContext,
   signal?: AbortSignal,
-): Promise<boolean> {
+): Promise<BuildResult | undefined> {
   const { store, workerId, durations } = context;
   const log = context.log.child({ request_id: job.requestId, build_id: job.buildId });
   const build = await claimBuild(store, attempt, workerId);
   if (!build) {
     log.info({ attempt: job.attempt }, 'build is no longer waiting for this job');
-    return false;
+    return undefined;
   }
   const started = performance.now();
   const result = await resultOf(build, context, signal);
   if (signal?.aborted) {
     // Not a failure of the handler: recovery queues the build again.
     log.warn('build interrupted by the end of this worker');
-    return false;
+    return undefined;
   }
   const counts = await finishBuild(store, attempt, result);
   const label = result.state === 'succeeded' ? (result.cached ? 'cached' : 'succeeded') : result.errorCode;
   durations.observe({ result: label }, (performance.now() - started) / 1000);
   log.info({ result: label, ...result.timings }, 'build finished');
-  return counts && result.state === 'succeeded';
+  return counts ? result : undefined;
 }
 
 async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {

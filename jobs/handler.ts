@@ -81,7 +81,8 @@ async function resultOf(
     let hasSucceeded = build.state === 'known';
     if (build.state === 'new') {
       await advanceHandler(store, job, { state: 'compiling', buildId });
-      hasSucceeded = await compile({ buildId, attempt, requestId }, context, signal);
+      const result = await compile({ buildId, attempt, requestId }, context, signal);
+      hasSucceeded = result?.state === 'succeeded';
     }
     if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, BUILD_WAIT_MS, signal);
     await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });

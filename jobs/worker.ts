@@ -30,7 +30,7 @@ import {
   SCHEDULE_QUEUE,
   type ScheduleJob,
 } from '../src/queues/jobs.js';
-import { consume, openQueues } from '../src/queues/queues.js';
+import { consume, FailedJob, openQueues } from '../src/queues/queues.js';
 import { Changes } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/nodes.js';
 import { removeAbandoned } from '../src/sandbox/abandoned.js';
@@ -224,7 +224,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         config,
         COMPILE_QUEUE,
         async (job) => {
-          await compile(job.data, context, interrupt.signal);
+          const result = await compile(job.data, context, interrupt.signal);
+          if (result?.state === 'failed') throw new FailedJob(result.error);
         },
         slotsFor(JOBS_PER_COMPILER),
         log,

@@ -2,15 +2,42 @@
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { KoaAdapter } from '@bull-board/koa';
+import type { Queue } from 'bullmq';
 import type { Middleware } from 'koa';
+import { INVOKE_QUEUE } from '../queues/jobs.js';
 import type { Queues } from '../queues/queues.js';
 import type { ApiState } from './context.js';
 
 const PATH = '/queues';
 
+/** A job as the dashboard has it. */
+interface ShownJob {
+  readonly name?: string;
+  readonly data?: { readonly endpoint?: string; readonly buildId?: string; readonly id?: string };
+  readonly finishedOn?: number | null;
+  readonly failedReason?: string | null;
+}
+
+/** Jobs have the name of their endpoint and how they ended, and a link to what the API knows of them. */
+function adapterOf(queue: Queue): BullMQAdapter {
+  const adapter = new BullMQAdapter(queue, {
+    externalJobUrl: ({ data }: ShownJob) => {
+      if (data?.buildId !== undefined) return { displayText: 'Build', href: `/api/builds/${data.buildId}` };
+      if (queue.name === INVOKE_QUEUE) return { displayText: 'Job', href: `/api/jobs/${data?.id ?? ''}` };
+      return { displayText: 'API', href: '/api/openapi.json' };
+    },
+  });
+  adapter.setFormatter('name', ({ name = queue.name, data, finishedOn, failedReason }: ShownJob) => {
+    const outcome = failedReason ? 'failed' : finishedOn ? 'done' : undefined;
+    const subject = data?.endpoint === undefined ? name : `${name} ${data.endpoint}`;
+    return outcome === undefined ? subject : `${subject}: ${outcome}`;
+  });
+  return adapter;
+}
+
 /** Serves the dashboard; mount it after authentication. */
 export function dashboard(queues: Queues): Middleware<ApiState> {
   const serverAdapter = new KoaAdapter().setBasePath(PATH);
-  createBullBoard({ queues: queues.all.map((queue) => new BullMQAdapter(queue)), serverAdapter });
+  createBullBoard({ queues: queues.all.map(adapterOf), serverAdapter });
   return serverAdapter.registerPlugin() as unknown as Middleware<ApiState>;
 }

@@ -14,16 +14,25 @@ interface Removal {
   run(queue: Queue): Promise<unknown>;
 }
 
-/** By the names that the API of the dashboard has for them. */
+const finished = (state: 'completed' | 'failed'): Removal => ({
+  question: (queue) => `Remove all ${state} jobs of the queue ${queue}?`,
+  explanation: 'Only the dashboard shows them; builds, imports and queued requests keep their outcomes.',
+  button: `Remove the ${state} jobs`,
+  run: (queue) => queue.clean(0, 0, state),
+});
+
+/** By the names that their pages have. */
 const REMOVALS: Readonly<Record<string, Removal>> = {
   empty: {
     question: (queue) => `Remove all waiting jobs of the queue ${queue}?`,
     explanation:
       'Jobs that are being processed continue. Builds whose jobs are removed are queued again after some seconds, and ' +
-      'fail after five times.',
+      'fail after five times; requests for handlers are queued again, too.',
     button: 'Remove the waiting jobs',
     run: (queue) => queue.drain(),
   },
+  completed: finished('completed'),
+  failed: finished('failed'),
   obliterate: {
     question: (queue) => `Remove all jobs of the queue ${queue}?`,
     explanation: 'This includes finished jobs, failed ones and those being processed.',
@@ -40,12 +49,9 @@ const REMOVALS: Readonly<Record<string, Removal>> = {
   },
 };
 
-/**
- * The dashboard ignores case. Its `clean` removes the jobs of one state; only those that have ended need no question.
- */
-const DASHBOARD_CALL =
-  /^\/queues\/api\/queues\/([^/]+)\/(empty|obliterate|clean\/(?!(?:completed|failed)\/?$).*)\/?$/i;
-const CONFIRMATION = /^\/queues\/confirm\/([^/]+)\/(empty|obliterate)$/;
+/** The dashboard ignores case. Its `clean` removes the jobs of one state. */
+const DASHBOARD_CALL = /^\/queues\/api\/queues\/([^/]+)\/(empty|obliterate|clean\/.*?)\/?$/i;
+const CONFIRMATION = /^\/queues\/confirm\/([^/]+)\/(empty|obliterate|completed|failed)$/;
 
 /** Replaces calls of the dashboard that remove all jobs; mount it before the dashboard. */
 export function queueConfirmation({ all }: Queues) {
@@ -57,7 +63,7 @@ export function queueConfirmation({ all }: Queues) {
   return async (context: ApiContext, next: Next): Promise<void> => {
     const [, called = '', removal = ''] = DASHBOARD_CALL.exec(context.path) ?? [];
     if (removal !== '' && context.method === 'PUT') {
-      const action = removal.toLowerCase() === 'obliterate' ? 'obliterate' : 'empty';
+      const action = actionOf(removal.toLowerCase());
       const path = `/queues/confirm/${find(called).name}/${action}`;
       context.status = 409;
       // The members that the dashboard shows.
@@ -93,6 +99,12 @@ export function queueConfirmation({ all }: Queues) {
     context.type = 'html';
     context.body = render(queue.name, confirmed);
   };
+}
+
+/** What a call of the dashboard would do. */
+function actionOf(removal: string): keyof typeof REMOVALS {
+  const state = /^clean\/(completed|failed)$/.exec(removal)?.[1];
+  return state ?? (removal === 'obliterate' ? 'obliterate' : 'empty');
 }
 
 /**

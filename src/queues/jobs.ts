@@ -1,4 +1,4 @@
-/** The queues and their jobs. Jobs contain ids only; their input and outcome are in tables. */
+/** The queues and their jobs. Jobs contain ids and names only; their input and outcome are in tables. */
 import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
 import type { QueuedJob } from '../store/jobs.js';
@@ -18,6 +18,8 @@ export const SCHEDULE_QUEUE = 'schedule';
 export interface CompileJob {
   readonly buildId: string;
   readonly attempt: number;
+  /** The name of the endpoint that asked for it, for the dashboard. */
+  readonly endpoint?: string;
   /** Of the API call that requested it. */
   readonly requestId: string;
 }

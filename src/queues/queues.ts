@@ -1,5 +1,5 @@
 /** The job queues, for producers and consumers. */
-import { type Job, type Processor, type Queue, runMigrations } from 'bullmq';
+import { type Job, type Processor, type Queue, runMigrations, UnrecoverableError } from 'bullmq';
 import pTimeout from 'p-timeout';
 import { AppError, toError } from '../errors.js';
 import type { BuildAttempt } from '../store/builds.js';
@@ -45,9 +45,10 @@ export interface Queues {
   readonly all: readonly Queue[];
   /**
    * Puts an attempt of a build on the queue. Idempotent.
+   * @param endpoint the name of the one that asked for it
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
-  enqueueCompile(build: BuildAttempt, requestId: string): Promise<void>;
+  enqueueCompile(build: BuildAttempt, requestId: string, endpoint?: string): Promise<void>;
   /** True while the queue knows a job for this attempt that is not finished. */
   hasCompileJob(build: BuildAttempt): Promise<boolean>;
   /**
@@ -102,8 +103,11 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   );
   return {
     all,
-    enqueueCompile: async (build, requestId) => {
-      const job: CompileJob = { buildId: build.id, attempt: build.attempt, requestId };
+    enqueueCompile: async (build, requestId, endpoint) => {
+      const job: CompileJob = {
+        ...{ buildId: build.id, attempt: build.attempt, requestId },
+        ...(endpoint !== undefined && { endpoint }),
+      };
       await reaching(compiling.add('compile', job, { ...JOB_RETENTION, jobId: buildJobId(build) }));
     },
     hasCompileJob: (build) => hasJob(compiling, buildJobId(build)),
@@ -169,6 +173,18 @@ export interface Consumer {
   close(): Promise<void>;
 }
 
+/** The work of a job was done, and has failed for a reason of its own: it is no fault of the service. */
+export class FailedJob extends UnrecoverableError {
+  /** @param reason for operators; what is beyond the limit is left out */
+  constructor(reason: string) {
+    super(reason.slice(0, MAX_REASON_CHARACTERS));
+    // The dashboard shows it below the reason.
+    this.stack = '';
+  }
+}
+
+const MAX_REASON_CHARACTERS = 16 * 1024;
+
 /** Consumes a queue, `concurrency` jobs at a time. */
 export function consume<T>(
   config: QueueConfig,
@@ -188,7 +204,7 @@ export function consume<T>(
     } catch (thrown) {
       const error = toError(thrown);
       failures.add(error);
-      logFailed(job, error);
+      if (!(error instanceof FailedJob)) logFailed(job, error);
       throw error;
     }
   };

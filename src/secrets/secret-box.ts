@@ -36,7 +36,7 @@ interface Key {
 const MIN_KEY_LENGTH = 16;
 const IV_LENGTH = 12;
 const TAG_LENGTH = 16;
-/** Layouts: the first one, which does not say which key sealed it, and the present one: `v2:<id of the key>:<base64>`. */
+/** Layouts: the first one does not say which key sealed it, the present one does: `v2:<id of the key>:<base64>`. */
 const UNNAMED = 'v1:';
 const NAMED = 'v2:';
 const NAMED_TEXT = /^v2:([0-9a-f]{12}):(.*)$/s;

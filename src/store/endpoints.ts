@@ -125,6 +125,10 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
     .first<Endpoint | undefined>('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
 }
 
+export async function endpointName(store: Store, id: string): Promise<string | undefined> {
+  return (await store.knex<Endpoint>('endpoints').where({ id }).first('name'))?.name;
+}
+
 /** @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input */
 export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promise<Endpoint> {
   let claims: readonly RouteClaim[] = [];

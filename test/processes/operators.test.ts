@@ -111,13 +111,41 @@ describe('operating', () => {
           jobs: { data: { buildId: string; requestId: string } }[];
         }[];
       };
-      expect(queues.map(({ name }) => name)).to.deep.equal(['compile', 'import', 'handler']);
-      expect(queues[0]?.counts).to.include({ completed: 2, failed: 0 });
-      expect(queues[0]?.jobs.map(({ data }) => data)).to.deep.include({
-        buildId,
-        attempt: 1,
-        requestId: 'follow-me',
+      expect(queues.map(({ name }) => name)).to.deep.equal([
+        'compile',
+        'import',
+        'handler',
+        'invoke',
+        'schedule',
+      ]);
+      expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
+      const [job] = queues[0]?.jobs ?? [];
+      expect(job?.data).to.include({ buildId, attempt: 1, requestId: 'follow-me' });
+    });
+  });
+
+  describe('a compile that the compiler refuses', () => {
+    it('is under Failed, with its endpoint, what the compiler says and a link to the build', async () => {
+      const url = `${stack.apiUrl}/queues/api/queues?activeQueue=compile&status=failed&page=1&jobsPerPage=10`;
+      await eventually(async () => {
+        const { text } = await call(url, { headers: { authorization: `Bearer ${KEY}` } });
+        const { queues } = JSON.parse(text) as {
+          queues: {
+            jobs: {
+              name: string;
+              failedReason: string;
+              externalUrl?: { href: string };
+              data: { buildId: string };
+            }[];
+          }[];
+        };
+        const [job] = queues[0]?.jobs ?? [];
+        expect(job?.name).to.equal('compile b: failed');
+        expect(job?.failedReason).to.match(/^error/);
+        expect(job?.externalUrl?.href).to.equal(`/api/builds/${job?.data.buildId}`);
       });
+      const errors = (stack.processes.get('worker')?.logged.lines ?? []).filter(({ level }) => level >= 50);
+      expect(errors).to.deep.equal([]);
     });
   });
 
@@ -141,6 +169,7 @@ describe('operating', () => {
       for (const removal of [
         ...['empty', 'obliterate', 'obliterate/', 'EMPTY', 'Obliterate', 'clean/wait', 'clean/delayed'],
         ...['clean/active', 'CLEAN/paused/', 'clean/completed/wait', 'clean/failedx'],
+        ...['clean/completed', 'Clean/Failed/'],
       ]) {
         const refused = await at(`/api/queues/compile/${removal}`, 'PUT');
         expect(refused.status, removal).to.equal(409);

@@ -8,6 +8,8 @@ import {
   type HandlerJob,
   IMPORT_QUEUE,
   type ImportJob,
+  INVOKE_QUEUE,
+  SCHEDULE_QUEUE,
 } from '../../src/queues/jobs.js';
 import { type Consumer, consume, openQueues, type Queues } from '../../src/queues/queues.js';
 import { eventually } from '../support/eventually.js';
@@ -202,7 +204,8 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
 
   it('shows its queues to operators', async () => {
     await queues.enqueueCompile(attempt(), 'waiting');
-    expect(queues.all.map(({ name }) => name)).to.deep.equal([COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE]);
+    const names = [COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE, INVOKE_QUEUE, SCHEDULE_QUEUE];
+    expect(queues.all.map(({ name }) => name)).to.deep.equal(names);
     const counts = await queues.all[0]?.getJobCounts('waiting');
     expect(counts?.['waiting']).to.equal(1);
   });

@@ -8,6 +8,7 @@ import {
 } from '../../lifecycle/compile.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
 import { type Build, type CompilableSource, finishBuild } from '../../store/builds.js';
+import { endpointName } from '../../store/endpoints.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
 /**
@@ -23,7 +24,7 @@ export async function startCompile(
   isAwaited: boolean,
 ): Promise<string> {
   const capacity = await buildCapacity(deps, isAwaited);
-  return enqueued(deps, await requestCompile(deps, endpointId, requestId, capacity), requestId);
+  return enqueued(deps, await requestCompile(deps, endpointId, requestId, capacity), endpointId, requestId);
 }
 
 /** Builds a source whose outcome is written to no endpoint, and waits for it. @throws AppError when that fails */
@@ -35,7 +36,7 @@ export async function buildSource(
 ): Promise<Build & { readonly artifact: string }> {
   const capacity = await buildCapacity(deps, true);
   const requested = await requestBuildOf(deps, { ...source, endpointId: null, requestId }, capacity);
-  const id = await enqueued(deps, requested, requestId);
+  const id = await enqueued(deps, requested, endpointId, requestId);
   const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
   const { artifact } = build;
   if (artifact === null) throw new Error(`build ${id} has succeeded without an executable`);
@@ -53,10 +54,15 @@ async function buildCapacity({ store }: ApiDependencies, isAwaited: boolean): Pr
 }
 
 /** Puts a new build on the queue. @returns its id */
-async function enqueued(deps: ApiDependencies, build: RequestedBuild, requestId: string): Promise<string> {
+async function enqueued(
+  deps: ApiDependencies,
+  build: RequestedBuild,
+  endpointId: string,
+  requestId: string,
+): Promise<string> {
   if (build.state !== 'new') return build.id;
   try {
-    await deps.queues.enqueueCompile(build, requestId);
+    await deps.queues.enqueueCompile(build, requestId, await endpointName(deps.store, endpointId));
   } catch (error) {
     await finishBuild(deps.store, build, {
       state: 'failed',
