@@ -52,3 +52,8 @@ export async function lockServicesUsing(tx: Store, name: string): Promise<UsingS
     .forUpdate()
     .select<UsingService[]>('id', 'name', 'version', 'activated_at');
 }
+
+/** The secrets that a service refers to. */
+export async function secretsOf(tx: Store, serviceId: string): Promise<string[]> {
+  return tx.knex('service_secrets').where({ service_id: serviceId }).pluck<string[]>('secret_name');
+}

@@ -3,7 +3,7 @@ import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
-import { lockSecrets, requireSecrets, setSecretsOf } from './service-secrets.js';
+import { lockSecrets, requireSecrets, secretsOf, setSecretsOf } from './service-secrets.js';
 
 /** A row. */
 export interface Service {
@@ -84,7 +84,8 @@ export async function updateService(
   changesOf: (before: Service) => ServiceChanges,
 ): Promise<UpdatedService | undefined> {
   return transaction(store, async (tx) => {
-    const existing = await lockSecrets(tx, mentioned);
+    // Those that it refers to already may stay.
+    const existing = await lockSecrets(tx, [...mentioned, ...(await secretsOf(tx, id))]);
     const before = await tx.knex<Service>('services').where({ id }).forUpdate().first();
     if (!before) return undefined;
     const { secrets, ...changes } = changesOf(before);

@@ -125,7 +125,7 @@ describe('imports and other changes at the same time', () => {
         imports = upTo(12).map((time) => storeImport(small, alone, apiOf('C', [time], '// c')));
         await eventually(async () => expect(await blocked()).to.equal(1));
         // Another connection is left, and those of other domains take their turn.
-        expect(await listEndpoints(small, { domain: 'nobody.example' })).to.deep.equal([]);
+        expect((await listEndpoints(small, { domain: 'nobody.example' })).rows).to.deep.equal([]);
         const elsewhere = { ...alone, domain: 'elsewhere.example' };
         expect(await storeImport(small, elsewhere, apiOf('C', [1], '// c'))).to.include({ created: 1 });
         expect(await blocked()).to.equal(1);

@@ -106,7 +106,11 @@ describe('secrets of the installation', () => {
     expectData(await set('USED', 'changed'));
     expect(await versionOf(id)).to.equal(before + 1);
     expect(await versionOf(other.id)).to.equal(otherBefore);
-    expectData(await api.put(`/api/services/${id}`, { config: { host: 'h' } }));
+    expectData(await api.put(`/api/services/${id}`, { config: { pool_size: 2 } }));
+    const changed = await versionOf(id);
+    expectData(await set('USED', 'changed once more'));
+    expect(await versionOf(id)).to.equal(changed + 1);
+    expectData(await api.put(`/api/services/${id}`, { config: { password: null } }));
     const replaced = await versionOf(id);
     expectData(await set('USED', 'changed again'));
     expect(await versionOf(id)).to.equal(replaced);
