@@ -1,6 +1,7 @@
 /** The job `invoke`: sends a request that was queued to its handler, and decides what becomes of it. */
 import { AppError, toError } from '../src/errors.js';
 import type { Delivery, HandlerResponse } from '../src/internal/gateway-requests.js';
+import { NotSent } from '../src/internal/gateways.js';
 import { type InvokeJob, invokeJobId } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import type { Store } from '../src/store/database.js';
@@ -26,8 +27,11 @@ export interface DeliveryContext extends ThisWorker {
 /** Longest pause before another attempt. */
 const MAX_BACKOFF_MS = 3600_000;
 
+/** Pause before a request is sent that no gateway has taken. */
+const NO_GATEWAY_MS = 2_000;
+
 /** What becomes of a job after an attempt. */
-type Verdict = 'succeeded' | 'failed' | 'again';
+type Verdict = 'succeeded' | 'failed' | 'again' | 'not sent';
 
 /**
  * Makes an attempt. Running it twice for one generation is harmless: the second run finds nothing to claim. When the
@@ -44,6 +48,10 @@ async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<voi
   const log = context.log.child({ request_id: job.request_id, endpoint_id: job.endpoint_id, job_id: job.id });
   const { verdict, ...result } = await send(job, context);
   const { attempts, max_attempts } = job;
+  if (verdict === 'not sent') {
+    await sendAgain(job, NO_GATEWAY_MS, result, context, false);
+    return;
+  }
   if (verdict === 'again' && attempts < max_attempts) {
     const delayMs = backoffOf(job);
     log.info({ ...result, attempts, delay_ms: delayMs }, 'queued request has failed and is sent again');
@@ -55,14 +63,15 @@ async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<voi
   log.info({ ...result, attempts, state }, 'queued request has ended');
 }
 
-/** Queues a job again. */
+/** Queues a job again. @param counts whether its attempt counts */
 export async function sendAgain(
   job: QueuedJob,
   delayMs: number,
   result: AttemptResult,
   { store, queues, log }: Pick<DeliveryContext, 'store' | 'queues' | 'log'>,
+  counts = true,
 ): Promise<void> {
-  const next = await requeueJob(store, job, delayMs, result);
+  const next = await requeueJob(store, job, delayMs, result, counts);
   if (!next) return;
   await queues.enqueueInvoke(next, delayMs).catch((thrown: unknown) => {
     // Recovery finds it when its time has come.
@@ -76,11 +85,14 @@ async function send(job: Job, { gateways }: DeliveryContext): Promise<AttemptRes
   try {
     const sent = { endpointId, method, path, headers, bodyBase64, requestId, attempt: attempts };
     const { status, error } = await gateways.deliver(sent);
-    return { verdict: verdictOn(status), status, error: error ?? null };
+    // Without an answer of the handler, 404 and 405 say that the gateway does not know the endpoint as it is now.
+    const isOutdated = error !== undefined && (status === 404 || status === 405);
+    return { verdict: isOutdated ? 'again' : verdictOn(status), status, error: error ?? null };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
-    // The gateway could not send it, or was lost before it could tell what came of it.
-    return { verdict: 'again', status: null, error: thrown.message };
+    // Otherwise the gateway was lost before it could tell what came of it.
+    const verdict = thrown instanceof NotSent ? 'not sent' : 'again';
+    return { verdict, status: null, error: thrown.message };
   }
 }
 

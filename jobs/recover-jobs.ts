@@ -1,7 +1,7 @@
 /** Finds queued requests whose worker or whose place in the queue was lost, and queues them again. */
 import { invokeJobId } from '../src/queues/jobs.js';
 import { awaitLiveNodes } from '../src/reconcile/nodes.js';
-import { finishJob, type Job, overdueJobs, runningJobs } from '../src/store/jobs.js';
+import { finishJob, type JobSummary, overdueJobs, runningJobs } from '../src/store/jobs.js';
 import { type DeliveryContext, sendAgain } from './deliver.js';
 
 /** Queued jobs are looked for when they should have begun so long ago. */
@@ -26,7 +26,7 @@ export async function recoverJobs(context: DeliveryContext): Promise<void> {
   }
 }
 
-async function queueAgain(job: Job, context: DeliveryContext): Promise<void> {
+async function queueAgain(job: JobSummary, context: DeliveryContext): Promise<void> {
   context.log.warn({ job_id: job.id }, 'a queued request was lost by the queue and is queued again');
   await sendAgain(job, 0, { status: job.last_status, error: job.last_error }, context);
 }

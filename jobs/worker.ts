@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import pTimeout from 'p-timeout';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
 import { secretPaths } from '../src/bootstrap/data-directory.js';
@@ -30,7 +31,7 @@ import {
   SCHEDULE_QUEUE,
   type ScheduleJob,
 } from '../src/queues/jobs.js';
-import { consume, FailedJob, openQueues } from '../src/queues/queues.js';
+import { type Consumer, consume, FailedJob, openQueues } from '../src/queues/queues.js';
 import { Changes } from '../src/reconcile/changes.js';
 import { joinNodes } from '../src/reconcile/nodes.js';
 import { removeAbandoned } from '../src/sandbox/abandoned.js';
@@ -69,6 +70,8 @@ const HANDLERS_PER_COMPILER = 4;
 const IMPORTS_AT_A_TIME = 4;
 /** These jobs wait for handlers. */
 const REQUESTS_AT_A_TIME = 32;
+/** Less than the time after which a process that is to stop is ended. */
+const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
@@ -205,21 +208,24 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     consume<InvokeJob>(config, INVOKE_QUEUE, (job) => deliver(job.data, delivery), REQUESTS_AT_A_TIME, log),
     consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
   ];
-  shutdown.add('deliveries', async () => {
-    await Promise.all(deliveries.map((consumer) => consumer.close()));
+  const consumers: Consumer[] = deliveries;
+  // All stop taking jobs at once. A request whose answer takes longer is sent again by another worker.
+  shutdown.add('jobs', async () => {
+    const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
+    const closed = Promise.all(consumers.map((consumer) => consumer.close()));
+    await pTimeout(closed, { milliseconds: DELIVERY_DRAIN_MS, fallback: () => undefined });
+    clearTimeout(timer);
   });
   const periodic = (title: string, everyMs: number, run: () => Promise<void>) => {
     const task = new PeriodicTask(everyMs, run, (error) => log.warn({ err: error }, `${title} failed`));
     shutdown.add(title, () => task.stop());
   };
-  periodic('recovery of queued requests', RECOVER_EVERY_MS, async () => {
-    await recoverJobs(delivery);
-    await startOverdueRuns(delivery);
-  });
+  periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
+  periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
   const takeJobs = () => {
-    const consumers = [
+    consumers.push(
       consume<CompileJob>(
         config,
         COMPILE_QUEUE,
@@ -244,13 +250,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         IMPORTS_AT_A_TIME,
         log,
       ),
-    ];
-    shutdown.add('jobs', async () => {
-      const timer = setTimeout(() => interrupt.abort(), DRAIN_MS);
-      await Promise.all(consumers.map((consumer) => consumer.close()));
-      clearTimeout(timer);
-    });
-
+    );
     const recovering = new PeriodicTask(
       RECOVER_EVERY_MS,
       async () => {

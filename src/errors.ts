@@ -91,7 +91,10 @@ const kinds = {
     'The store of compiled handlers cannot be reached at the moment, or rejects requests.',
   ],
   no_gateway: [503, 'No gateway process is alive, so nothing can be started or stopped.'],
-  gateway_busy: [503, 'The gateway runs as many trials of versions as it may, and others wait.'],
+  gateway_busy: [
+    503,
+    'The gateway runs as many trials of versions as it may and others wait, or its front is being started.',
+  ],
   no_worker: [503, 'No worker process is alive, so nothing can be compiled.'],
   no_actor_host: [
     503,

@@ -1,6 +1,6 @@
 /** The metrics of a front in the form of those of the other processes, made of the figures that it reports. */
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
-import type { EndpointFigures, EndpointState, FrontFigures } from './messages.js';
+import { type EndpointFigures, type EndpointState, type FrontFigures, TRIAL } from './messages.js';
 
 type Metric = MetricSnapshot[number];
 type Value = Metric['values'][number];
@@ -18,7 +18,7 @@ export function frontMetrics(
   const known = endpoints.flatMap((figures) => {
     const state = states.get(figures.id);
     // One that has just been deleted has no state any more.
-    return state ? [{ figures, labels: labelsOf(state) }] : [];
+    return state && !figures.id.startsWith(TRIAL) ? [{ figures, labels: labelsOf(state) }] : [];
   });
   return [
     metric(

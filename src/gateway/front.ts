@@ -245,7 +245,8 @@ export class Front {
   /** Asks the process that serves. */
   async #askOne(request: FrontRequest): Promise<Done> {
     const [serving] = [...this.#processes].find(([, stage]) => stage === 'serving') ?? [];
-    const answer = await serving?.request(request);
+    if (!serving) throw new AppError('gateway_busy', 'The front of the gateway is being started; try again.');
+    const answer = await serving.request(request);
     if (!answer) throw notServed();
     return answer;
   }

@@ -10,23 +10,26 @@ import type { Invocations } from './invocations.js';
 /** Creates the server; it does not listen yet. */
 export function createInternalServer(invocations: Invocations, tokens: readonly string[], log: Log): Server {
   const isAllowed = bearerCheck(tokens);
-  const routes: Readonly<Record<string, (body: unknown) => Promise<object>>> = {
+  const routes: Readonly<Record<string, (body: unknown, signal: AbortSignal) => Promise<object>>> = {
     // Both sides have the same version, so the shapes are known.
-    '/invoke': (body) => invocations.invoke(body as Invocation),
+    '/invoke': (body, signal) => invocations.invoke(body as Invocation, signal),
     '/deliver': (body) => invocations.deliver(body as Delivery),
     '/route': (body) => invocations.route(body as RouteQuery),
   };
-  const serve = async (request: IncomingMessage): Promise<object> => {
+  const serve = async (request: IncomingMessage, signal: AbortSignal): Promise<object> => {
     if (!isAllowed(request))
       throw new AppError('unauthorized', 'SECRET_KEY differs from that of the gateway.');
     const handle = request.method === 'POST' ? routes[request.url ?? ''] : undefined;
     if (!handle) throw new AppError('not_found', `There is no ${request.method} ${request.url}.`);
-    return handle(await json(request));
+    return handle(await json(request), signal);
   };
   return createServer((request, response) => {
-    serve(request).then(
+    const left = new AbortController();
+    response.on('close', () => left.abort());
+    serve(request, left.signal).then(
       (value) => send(response, 200, value),
       (thrown: unknown) => {
+        if (left.signal.aborted) return;
         const error = thrown instanceof AppError ? thrown : internalError(thrown, log);
         // The rest of a body is discarded.
         if (!request.complete) request.resume();

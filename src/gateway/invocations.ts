@@ -16,7 +16,7 @@ import type { Store } from '../store/database.js';
 import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
 import type { Front } from './front.js';
 import { type HandlerProcess, HandlerStartError } from './handler-process.js';
-import type { EndpointState } from './messages.js';
+import { type EndpointState, TRIAL } from './messages.js';
 
 export interface InvocationsOptions {
   readonly store: Store;
@@ -47,11 +47,15 @@ export class Invocations {
     this.#options = options;
   }
 
-  /** Starts a version for one request, and ends it. @throws AppError */
-  async invoke(invocation: Invocation): Promise<Invoked> {
+  /**
+   * Starts a version for one request, and ends it.
+   * @param signal aborts when nobody waits for the answer any more: then the request is not sent
+   * @throws AppError
+   */
+  async invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
     if (this.#slots.pendingCount >= MAX_WAITING)
       throw new AppError('gateway_busy', 'Many versions are being tried at the moment; try again later.');
-    return this.#slots(() => this.#invoke(invocation));
+    return this.#slots(() => this.#invoke(invocation, signal));
   }
 
   /** Sends a request to what serves an endpoint. @throws AppError */
@@ -65,7 +69,8 @@ export class Invocations {
     return this.#options.front.route(query);
   }
 
-  async #invoke(invocation: Invocation): Promise<Invoked> {
+  async #invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
+    signal.throwIfAborted();
     const { front, stateOf, start } = this.#options;
     const endpoint = await this.#endpoint(invocation.endpointId);
     const logs = new Lines();
@@ -76,12 +81,13 @@ export class Invocations {
       },
     );
     // Nothing else routes there: no client can name it.
-    const id = `invocation-${process.instance.id}`;
+    const id = `${TRIAL}${process.instance.id}`;
     const { instance } = process;
     let response: HandlerResponse;
     try {
       const serving = { kind: 'running', targets: [{ weight: 1, instance }] } as const;
       await front.apply([{ ...stateOf(endpoint), id, routed: false, serving }]);
+      signal.throwIfAborted();
       response = await this.#send(endpoint, id, invocation);
     } finally {
       await front.apply([], [id]);

@@ -5,6 +5,9 @@
  */
 import type { HandlerResponse, Routed } from '../internal/gateway-requests.js';
 
+/** How the ids of endpoints begin that exist for a trial of a version; the front knows it too (`internal.rs`). */
+export const TRIAL = 'invocation-';
+
 /** One handler process, as the front knows it. */
 export interface InstanceRef {
   /** Unique on this machine for the life of the gateway. */

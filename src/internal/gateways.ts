@@ -27,6 +27,11 @@ export interface GatewaysOptions {
 
 /** What a gateway needs besides. */
 const SLACK_MS = 10_000;
+/** For a connection: a machine that is switched off does not refuse it. */
+const CONNECT_MS = 3_000;
+
+/** No gateway has got the request. */
+export class NotSent extends AppError {}
 
 /** Every method rejects with an AppError: no_gateway when none can be reached, or what the gateway says. */
 export class Gateways {
@@ -56,15 +61,20 @@ export class Gateways {
   async #ask<T>(path: string, body: object, timeoutMs: number): Promise<T> {
     const { store, token, log } = this.#options;
     const addresses = await addressesOf(store, 'gateway');
+    let busy: AppError | undefined;
     for (const address of addresses) {
       try {
         return (await post(address, path, token, JSON.stringify(body), timeoutMs)) as T;
       } catch (thrown) {
-        if (!(thrown instanceof NotConnected)) throw thrown;
-        log.warn({ err: toError(thrown.cause) }, 'a gateway cannot be reached');
+        // Another one may take it.
+        if (thrown instanceof AppError && thrown.code === 'gateway_busy') busy = thrown;
+        else if (thrown instanceof NotConnected)
+          log.warn({ err: toError(thrown.cause) }, 'a gateway cannot be reached');
+        else throw thrown;
       }
     }
-    throw new AppError(
+    if (busy) throw new NotSent(busy.code, busy.message);
+    throw new NotSent(
       'no_gateway',
       addresses.length === 0
         ? 'No gateway is alive that this machine can reach; start the `gateway` process, or set GATEWAY_INTERNAL_PORT.'
@@ -99,30 +109,35 @@ async function post(
         'content-length': Buffer.byteLength(body),
       },
     });
-    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    const end = (ms: number) =>
+      setTimeout(() => outgoing.destroy(new Error(`no answer within ${ms} ms`)), ms);
+    let timer = end(CONNECT_MS);
+    outgoing.on('close', () => clearTimeout(timer));
     outgoing.on('socket', (socket) =>
       socket.once('connect', () => {
         isConnected = true;
+        clearTimeout(timer);
+        timer = end(timeoutMs);
       }),
     );
     outgoing.on('error', (cause) => {
-      if (!isConnected) reject(new NotConnected('not connected', { cause }));
-      else
-        reject(
-          new AppError(
-            'no_gateway',
-            `The gateway has not answered (${cause.message}); try again.`,
-            {},
-            { cause },
-          ),
-        );
+      reject(isConnected ? notAnswered(cause) : new NotConnected('not connected', { cause }));
     });
     outgoing.on('response', (response) => {
-      json(response).then((value) => resolve({ status: response.statusCode ?? 500, value }), reject);
+      json(response).then(
+        (value) => resolve({ status: response.statusCode ?? 500, value }),
+        (thrown: unknown) => reject(notAnswered(toError(thrown))),
+      );
     });
     outgoing.end(body);
   });
   if (answer.status === 200) return answer.value;
   const { code, error } = answer.value as Failure;
   throw new AppError(code in ERROR_CATALOGUE ? (code as ErrorCode) : 'internal_error', error);
+}
+
+/** What came of the request is not known. */
+function notAnswered(cause: Error): AppError {
+  const text = `The gateway has not answered (${cause.message}); try again.`;
+  return new AppError('no_gateway', text, {}, { cause });
 }

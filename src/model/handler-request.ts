@@ -1,7 +1,7 @@
 /** Requests that the gateway itself sends to a handler: to try a version, and as work for later. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { AppError } from '../errors.js';
-import { matchesRoute } from './route-pattern.js';
+import { DOT_SEGMENT, matchesRoute } from './route-pattern.js';
 
 /** What a user may say about such a request. */
 export interface RequestInput {
@@ -29,7 +29,8 @@ export interface RequestedEndpoint {
 }
 
 const MAX_HEADERS = 90;
-const MAX_HEAD_CHARACTERS = 12 * 1024;
+/** With the longest path and what the gateway adds, less than it accepts of a head. */
+const MAX_HEAD_CHARACTERS = 7 * 1024;
 /** The gateway writes these itself. */
 const OWN_HEADERS = new Set([
   ...['connection', 'content-length', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
@@ -95,8 +96,22 @@ function pathOf(route: string, given: string | undefined): string {
       'must begin with "/" and have visible ASCII characters other than "#"; encode others',
     );
   const [path = ''] = given.split('?', 1);
+  if (hasDotSegment(path))
+    throw invalid(
+      'path',
+      'must be percent-encoded UTF-8, without "." or ".." between slashes, encoded ones included',
+    );
   if (!matchesRoute(route, path)) throw invalid('path', `does not match the route of the endpoint, ${route}`);
   return given;
+}
+
+/** No request with such a path is taken (docs/HTTP.md); nor is one that cannot be decoded. */
+function hasDotSegment(path: string): boolean {
+  try {
+    return DOT_SEGMENT.test(decodeURIComponent(path));
+  } catch {
+    return true;
+  }
 }
 
 function headersOf(given: Readonly<Record<string, string>>, isJson: boolean): Record<string, string> {
@@ -128,6 +143,9 @@ function checkHeader(name: string, value: string): void {
     throw invalid('headers', `has ${quoted}, whose name or value HTTP does not allow`, cause);
   }
   // In JSON it is Unicode, on the wire bytes: other characters would arrive as other ones.
+  if (name.toLowerCase() === 'host' && !/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(value))
+    throw invalid('headers', `has ${quoted}, whose value is no host`);
+  if (name.includes('_')) throw invalid('headers', `has ${quoted}; names must not have "_"`);
   if (/[^\t -~]/.test(value)) throw invalid('headers', `has ${quoted}, whose value is not ASCII`);
 }
 

@@ -36,7 +36,7 @@ const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
  * Refused in every request, as by `src/http/request-path.ts`: dot segments, also between encoded slashes and
  * backslashes.
  */
-const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
+export const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
 
 /**
  * Parses a route, or a path or base path that will become a part of one.

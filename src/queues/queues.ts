@@ -234,8 +234,11 @@ export async function migrateQueues(config: QueueConfig): Promise<void> {
 }
 
 async function hasJob(queue: Queue, id: string): Promise<boolean> {
-  const job = await queue.getJob(id);
-  return job !== undefined && !(await job.isCompleted()) && !(await job.isFailed());
+  const look = async () => {
+    const job = await queue.getJob(id);
+    return job !== undefined && !(await job.isCompleted()) && !(await job.isFailed());
+  };
+  return pTimeout(look(), { milliseconds: ANSWER_TIMEOUT_MS });
 }
 
 async function depthsOf(queue: Queue): Promise<QueueDepth[]> {

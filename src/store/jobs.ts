@@ -33,6 +33,14 @@ export interface Job {
   readonly finished_at: Date | null;
 }
 
+/** Without what is sent, which may be long. */
+export type JobSummary = Omit<Job, 'body' | 'headers'>;
+const SUMMARY = [
+  ...(['id', 'endpoint_id', 'schedule_id', 'planned_at', 'method', 'path', 'state', 'generation'] as const),
+  ...(['attempts', 'max_attempts', 'backoff_ms', 'run_at', 'last_status', 'last_error'] as const),
+  ...(['request_id', 'created_at', 'finished_at'] as const),
+] as const;
+
 /** What was put on the queue once; its job refers to it. */
 export type QueuedJob = Pick<Job, 'id' | 'generation'>;
 
@@ -97,8 +105,11 @@ export async function insertJob(
   }
 }
 
-export async function findJob(store: Store, id: string): Promise<Job | undefined> {
-  return store.knex<Job>('jobs').where({ id }).first();
+export async function findJob(store: Store, id: string): Promise<JobSummary | undefined> {
+  return store
+    .knex<Job>('jobs')
+    .where({ id })
+    .first(...SUMMARY);
 }
 
 /** Those of an endpoint or of a schedule, the newest first. */
@@ -106,9 +117,10 @@ export async function latestJobs(
   store: Store,
   of: { readonly endpoint_id: string } | { readonly schedule_id: string },
   limit: number,
-): Promise<Job[]> {
+): Promise<JobSummary[]> {
   return store
     .knex<Job>('jobs')
+    .select(...SUMMARY)
     .where(of)
     .orderBy('endpoint_id' in of ? 'created_at' : 'planned_at', 'desc')
     .orderBy('id')
@@ -143,7 +155,8 @@ export async function finishJob(
   { status, error }: AttemptResult,
 ): Promise<void> {
   await store.knex.raw(
-    `UPDATE jobs SET state = ?, last_status = ?, last_error = ?, finished_at = clock_timestamp(), body = NULL
+    `UPDATE jobs SET state = ?, last_status = coalesce(?, last_status), last_error = ?, finished_at = clock_timestamp(),
+            body = NULL, headers = '{}'
       WHERE id = ? AND generation = ? AND state = 'running'`,
     [state, status, error, id, generation] as never[],
   );
@@ -151,6 +164,7 @@ export async function finishJob(
 
 /**
  * Queues a running job again.
+ * @param counts whether its attempt counts: it does unless the request was not sent
  * @returns what to put on the queue; undefined when it is not this generation any more
  */
 export async function requeueJob(
@@ -158,12 +172,13 @@ export async function requeueJob(
   { id, generation }: QueuedJob,
   delayMs: number,
   { status, error }: AttemptResult,
+  counts = true,
 ): Promise<QueuedJob | undefined> {
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
-    `UPDATE jobs SET state = 'queued', generation = generation + 1, last_status = ?, last_error = ?, worker_id = NULL,
-            run_at = clock_timestamp() + ? * interval '1 ms'
+    `UPDATE jobs SET state = 'queued', generation = generation + 1, last_status = coalesce(?, last_status),
+            last_error = ?, worker_id = NULL, attempts = attempts - ?, run_at = clock_timestamp() + ? * interval '1 ms'
       WHERE id = ? AND generation = ? AND state IN ('queued', 'running') RETURNING id, generation`,
-    [status, error, delayMs, id, generation] as never[],
+    [status, error, counts ? 0 : 1, delayMs, id, generation] as never[],
   );
   return rows[0];
 }
@@ -173,9 +188,10 @@ export async function runningJobs(
   store: Store,
   liveWorkers: readonly string[],
   own: string,
-): Promise<{ abandoned: Job[]; own: Job[] }> {
+): Promise<{ abandoned: JobSummary[]; own: JobSummary[] }> {
   const running = await store
     .knex<Job & { worker_id: string }>('jobs')
+    .select(...SUMMARY, 'worker_id')
     .where({ state: 'running' })
     .where((query) => query.where({ worker_id: own }).orWhereNotIn('worker_id', [...liveWorkers, own]));
   return {
@@ -185,19 +201,31 @@ export async function runningJobs(
 }
 
 /** Queued jobs that should have begun so long ago, the oldest first. */
-export async function overdueJobs(store: Store, sinceMs: number, limit: number): Promise<Job[]> {
+export async function overdueJobs(store: Store, sinceMs: number, limit: number): Promise<JobSummary[]> {
   return store
     .knex<Job>('jobs')
+    .select(...SUMMARY)
     .where({ state: 'queued' })
     .whereRaw(`run_at < clock_timestamp() - ? * interval '1 ms'`, [sinceMs])
     .orderBy('run_at')
     .limit(limit);
 }
 
-/** Deletes jobs that have ended so long ago. @returns how many */
+/** Runs of a schedule that are kept. */
+const RUNS_KEPT = 1_000;
+
+/** Deletes jobs that have ended so long ago, and all but the newest runs of schedules. @returns how many */
 export async function pruneJobs(store: Store, keptHours: number): Promise<number> {
-  return store
+  const old = await store
     .knex('jobs')
     .whereRaw(`finished_at < clock_timestamp() - ? * interval '1 hour'`, [keptHours])
     .delete();
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `DELETE FROM jobs USING (
+       SELECT id, row_number() OVER (PARTITION BY schedule_id ORDER BY planned_at DESC) AS place
+         FROM jobs WHERE schedule_id IS NOT NULL) AS runs
+      WHERE jobs.id = runs.id AND runs.place > ? AND jobs.finished_at IS NOT NULL`,
+    [RUNS_KEPT],
+  );
+  return old + rowCount;
 }

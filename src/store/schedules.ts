@@ -66,19 +66,27 @@ export async function insertSchedule(
   });
 }
 
-/** @returns undefined when there is no such schedule of the endpoint */
+/**
+ * @param isRetimed whether its times have changed: otherwise the run that is due next stays so
+ * @returns undefined when there is no such schedule of the endpoint
+ */
 export async function updateSchedule(
   store: Store,
   endpointId: string,
   id: string,
   settings: ScheduleSettings,
   nextRun: NextRun,
+  isRetimed: boolean,
 ): Promise<Schedule | undefined> {
-  const columns = await columnsOf(store, settings, nextRun);
+  const { next_run_at, ...columns } = await columnsOf(store, settings, nextRun);
   const [updated] = await store
     .knex<Schedule>('schedules')
     .where({ id, endpoint_id: endpointId })
-    .update({ ...columns, updated_at: store.knex.raw('clock_timestamp()') } as never)
+    .update({
+      ...columns,
+      ...(isRetimed && { next_run_at }),
+      updated_at: store.knex.raw('clock_timestamp()'),
+    } as never)
     .returning('*');
   return updated as Schedule | undefined;
 }
@@ -123,7 +131,9 @@ export async function overdueSchedules(store: Store, sinceMs: number): Promise<s
 /** Clocks of machines may differ from that of the database by so much. */
 const EARLY_MS = 1_000;
 /** Missed runs that are counted one by one. */
-const MAX_COUNTED = 10_000;
+const MAX_COUNTED = 1_000;
+/** Runs of one schedule that have not ended, at a time. */
+const MAX_UNFINISHED = 10;
 
 /**
  * Makes the job of the run that is due. Each run has one job, however many workers ask: they find that the next run is
@@ -144,14 +154,13 @@ export async function runSchedule(
       .first('*', tx.knex.raw('clock_timestamp() AS now'));
     if (!schedule?.next_run_at) return undefined;
     const { cron, timezone, next_run_at: first, now } = schedule as Schedule & { now: Date };
-    const latest = now.getTime() + EARLY_MS;
-    if (first === null || first.getTime() > latest) return undefined;
+    if (first === null || first.getTime() > now.getTime() + EARLY_MS) return undefined;
 
     let [planned, next, missed] = [first, nextRun(cron, timezone, first), 0];
-    while (next && next.getTime() <= latest && missed < MAX_COUNTED) {
+    while (next && next.getTime() <= now.getTime() && missed < MAX_COUNTED) {
       [planned, next, missed] = [next, nextRun(cron, timezone, next), missed + 1];
     }
-    if (next && next.getTime() <= latest) next = nextRun(cron, timezone, now);
+    if (next && next.getTime() <= now.getTime()) next = nextRun(cron, timezone, now);
     await tx
       .knex('schedules')
       .where({ id })
@@ -160,7 +169,17 @@ export async function runSchedule(
         last_run_at: planned,
         missed_runs: schedule.missed_runs + missed,
       });
-    if (missed > 0) await sayMissed(tx, schedule, missed, first);
+    if (missed > 0) await sayNotRun(tx, schedule, first, whichWereMissed(missed));
+    const unfinished = await tx
+      .knex('jobs')
+      .where({ schedule_id: id })
+      .whereIn('state', ['queued', 'running'])
+      .limit(MAX_UNFINISHED)
+      .pluck('id');
+    if (unfinished.length === MAX_UNFINISHED) {
+      await sayNotRun(tx, schedule, planned, `${MAX_UNFINISHED} earlier runs had not ended.`);
+      return undefined;
+    }
     const { rows } = await tx.knex.raw<{ rows: QueuedJob[] }>(
       `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, body, state, max_attempts,
                          backoff_ms, run_at, request_id)
@@ -173,14 +192,20 @@ export async function runSchedule(
 }
 
 /** One row for all of them: a schedule of seconds misses thousands in an hour. */
-async function sayMissed(tx: Store, schedule: Schedule, missed: number, first: Date): Promise<void> {
-  const which = missed === 1 ? 'This run was' : `${missed} runs from this one on were`;
+function whichWereMissed(missed: number): string {
+  const more = missed === MAX_COUNTED ? 'More than ' : '';
+  const which = missed === 1 ? 'This run was' : `${more}${missed} runs from this one on were`;
+  return `${which} missed: no worker was running, or the queue did not answer.`;
+}
+
+/** A run without a job. @param reason that its row says */
+async function sayNotRun(tx: Store, schedule: Schedule, planned: Date, reason: string): Promise<void> {
   await tx.knex.raw(
     `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, state, max_attempts, backoff_ms,
                        run_at, request_id, last_error, finished_at)
-     VALUES (?, ?, ?, ?, ?, ?, 'failed', 0, 0, clock_timestamp(), gen_random_uuid(), ?, clock_timestamp())
+     VALUES (?, ?, ?, ?, ?, '{}', 'failed', 0, 0, clock_timestamp(), gen_random_uuid(), ?, clock_timestamp())
      ON CONFLICT (schedule_id, planned_at) DO NOTHING`,
-    [...columnsOfRun(schedule, first), `${which} missed: no worker was running.`] as never[],
+    [schedule.endpoint_id, schedule.id, planned, schedule.method, schedule.path, reason] as never[],
   );
 }
 

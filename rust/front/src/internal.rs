@@ -19,6 +19,10 @@ use crate::upstream::endpoint::Endpoint;
 use crate::upstream::{Answer, Reply, RequestBody};
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The longest answer that is passed on: it is held in memory several times.
+const MAX_SHOWN_BYTES: usize = 4 * 1024 * 1024;
+/// How the ids of endpoints begin that exist for a trial of a version only (`src/gateway/invocations.ts`).
+const TRIAL: &str = "invocation-";
 
 /// See [`crate::messages::ToFront::Request`].
 pub struct InternalRequest {
@@ -51,7 +55,8 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     let response = match answered {
         Ok(answer) => {
             thread.handled.set(thread.handled.get() + 1);
-            response(&answer, id, started)
+            // Of a request that was queued, only the outcome is wanted.
+            response(&answer, request.attempt.is_none(), id, started)
         }
         Err(refusal) => refused(&refusal, id, started),
     };
@@ -104,14 +109,17 @@ fn named<N: From<Box<str>> + Ord>(names: &[Box<str>], values: Params<'_>) -> BTr
     names.iter().cloned().map(N::from).zip(values.into_iter().map(|value| value.into_owned())).collect()
 }
 
-fn response(answer: &Answer, request_id: String, started: Instant) -> Response {
+fn response(answer: &Answer, is_shown: bool, request_id: String, started: Instant) -> Response {
+    let body = answer.body.as_slice();
+    let is_too_long = is_shown && body.len() > MAX_SHOWN_BYTES;
+    let lines = if is_shown { &answer.head.lines[..] } else { b"" };
     Response {
         status: answer.head.status,
-        headers: answer.head.lines.split(|&byte| byte == b'\n').filter_map(header_of).collect(),
-        body: STANDARD.encode(answer.body.as_slice()),
+        headers: lines.split(|&byte| byte == b'\n').filter_map(header_of).collect(),
+        body: STANDARD.encode(if is_shown && !is_too_long { body } else { b"" }),
         request_id,
         duration_ms: started.elapsed().as_secs_f64() * 1e3,
-        error: None,
+        error: is_too_long.then(|| format!("The body has {} bytes; up to {MAX_SHOWN_BYTES} are shown.", body.len())),
     }
 }
 
@@ -138,7 +146,9 @@ pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) ->
     let mut routes = thread.routes.borrow_mut();
     let (endpoint, found) = match routes.find(&host, method, path) {
         Lookup::Found { target, names, values } => (target.clone(), matched(target, names, values)),
-        Lookup::WrongMethod { allow } => return Routed { allow, ..Routed::default() },
+        Lookup::WrongMethod { allow } => {
+            return Routed { allow, disabled: disabled(thread, &host, method, path), ..Routed::default() };
+        }
         Lookup::Malformed => return Routed { is_malformed: true, ..Routed::default() },
         Lookup::Unknown => return Routed { disabled: disabled(thread, &host, method, path), ..Routed::default() },
     };
@@ -160,7 +170,8 @@ fn disabled(thread: &Thread, host: &str, method: &str, path: &str) -> Option<Mat
     for endpoint in thread.endpoints() {
         let state = endpoint.state();
         let address = &state.address;
-        if !address.routed && (*address.domain == *host || &*address.domain == "*") {
+        let is_trial = endpoint.shared.id.starts_with(TRIAL);
+        if !is_trial && !address.routed && (*address.domain == *host || &*address.domain == "*") {
             let _ = routes.add(&address.domain, &address.method, &address.route, endpoint);
         }
     }

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { AppError, requireFound, toError } from '../../errors.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { findJob, insertJob, type Job, latestJobs } from '../../store/jobs.js';
+import { findJob, insertJob, type JobSummary, latestJobs } from '../../store/jobs.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { Enqueue, Enqueued, JobView } from './schema.js';
@@ -84,7 +84,7 @@ export const jobRoutes = [
   }),
 ];
 
-export function presentJob(job: Job) {
+export function presentJob(job: JobSummary) {
   return {
     id: job.id,
     endpoint_id: job.endpoint_id,

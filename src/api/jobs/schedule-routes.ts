@@ -4,14 +4,13 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound, toError } from '../../errors.js';
 import { type RequestInput, toHandlerRequest } from '../../model/handler-request.js';
 import { cronProblem, nextRun, timezoneProblem } from '../../queues/cron.js';
-import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
+import { findEndpoint } from '../../store/endpoints.js';
 import { latestJobs } from '../../store/jobs.js';
 import {
   deleteSchedule,
   findSchedule,
   insertSchedule,
   type Schedule,
-  type ScheduleSettings,
   schedulesOf,
   updateSchedule,
 } from '../../store/schedules.js';
@@ -53,7 +52,14 @@ export const scheduleRoutes = [
     handle: async ({ params: { id }, body, log }, deps) => {
       const endpoint = requireFound(await findEndpoint(deps.store, id), 'endpoint', id);
       const { cron, timezone = 'UTC', enabled = true } = body;
-      const settings = settingsOf(deps, endpoint, { cron, timezone, enabled, ...requestIn(body) });
+      requireTimes({ cron, timezone });
+      const limit = deps.config.GATEWAY_BODY_LIMIT_BYTES;
+      const settings = {
+        cron,
+        timezone,
+        enabled,
+        request: toHandlerRequest(endpoint, requestIn(body), limit),
+      };
       const schedule = await insertSchedule(deps.store, id, settings, nextRun, MAX_SCHEDULES);
       if (schedule === 'full')
         throw new AppError('queue_full', `The endpoint has ${MAX_SCHEDULES} schedules; delete one first.`);
@@ -74,9 +80,21 @@ export const scheduleRoutes = [
       const endpoint = requireFound(await findEndpoint(deps.store, id), 'endpoint', id);
       const before = requireFound(await findSchedule(deps.store, id, scheduleId), 'schedule', scheduleId);
       const { cron = before.cron, timezone = before.timezone, enabled = before.enabled } = body;
-      const request = { ...requestOf(before, hasBody(body)), ...requestIn(body) };
-      const settings = settingsOf(deps, endpoint, { cron, timezone, enabled, ...request });
-      const updated = await updateSchedule(deps.store, id, scheduleId, settings, nextRun);
+      const changes = requestIn(body);
+      const isResent = Object.keys(changes).length > 0;
+      const timing = { cron, timezone, enabled };
+      requireTimes(timing);
+      // What stays as it is need not fit the endpoint as it is now: it can still be disabled.
+      const request = isResent
+        ? toHandlerRequest(
+            endpoint,
+            { ...requestOf(before, hasBody(body)), ...changes },
+            deps.config.GATEWAY_BODY_LIMIT_BYTES,
+          )
+        : { ...before, body: before.body ?? Buffer.alloc(0) };
+      const isRetimed = [body.cron, body.timezone, body.enabled].some((given) => given !== undefined);
+      const settings = { ...timing, request };
+      const updated = await updateSchedule(deps.store, id, scheduleId, settings, nextRun, isRetimed);
       const schedule = requireFound(updated, 'schedule', scheduleId);
       await announce(deps, schedule, log);
       return present(schedule);
@@ -111,22 +129,14 @@ export const scheduleRoutes = [
   }),
 ];
 
-type Timing = Pick<Schedule, 'cron' | 'timezone' | 'enabled'>;
-
 /** @throws AppError invalid_input */
-function settingsOf(
-  { config }: ApiDependencies,
-  endpoint: Endpoint,
-  { cron, timezone, enabled, ...input }: Timing & RequestInput,
-): ScheduleSettings {
+function requireTimes({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>): void {
   for (const [member, problem] of [
     ['cron', cronProblem(cron)],
     ['timezone', timezoneProblem(timezone)],
   ]) {
     if (problem !== undefined) throw new AppError('invalid_input', `body.${member}: ${problem}`);
   }
-  const request = toHandlerRequest(endpoint, input, config.GATEWAY_BODY_LIMIT_BYTES);
-  return { cron, timezone, enabled, request };
 }
 
 /** Workers tell the queue again when this fails. */

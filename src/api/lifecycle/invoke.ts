@@ -81,16 +81,21 @@ function present(invoked: Invoked, version: number): Static<typeof Invocation> {
   const { status, headers, bodyBase64, requestId, durationMs, logs, error } = invoked;
   if (error !== undefined && REFUSED.includes(status))
     throw new AppError('invalid_input', `The request was not sent to the handler: ${error}`);
-  const joined: Record<string, string> = {};
-  for (const [name, value] of headers) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
+  const joined = new Map<string, string>();
+  for (const [name, value] of headers) {
+    const before = joined.get(name);
+    joined.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
   const bytes = Buffer.from(bodyBase64, 'base64');
+  // Otherwise the body says why the gateway answers.
+  const isLeftOut = error !== undefined && bytes.length === 0;
   return {
     status,
-    headers: joined,
+    headers: Object.fromEntries(joined),
     ...(isUtf8(bytes) ? { body: bytes.toString() } : { body_base64: bodyBase64 }),
     duration_ms: Math.round(durationMs * 1000) / 1000,
     version,
     request_id: requestId,
-    logs: [...logs],
+    logs: [...logs, ...(isLeftOut ? [`(gateway) ${error}`] : [])],
   };
 }

@@ -72,11 +72,11 @@ async function routing(deps: ApiDependencies, query: RouteQuery): Promise<Static
   const off = await present(deps, disabled);
   const none = (reason: string) => ({ match: null, next: null, reason });
   if (isMalformed) return none('The path is not valid: it must be percent-encoded UTF-8.');
-  if (allow.length > 0) return none(`The path has ${allow.join(', ')}, not ${query.method}.`);
   if (off) {
     const which = `${off.name} (${off.endpoint_id}, ${off.method} ${off.domain}${off.route})`;
     return none(`The endpoint ${which} would match, but it, its collection or its domain is disabled.`);
   }
+  if (allow.length > 0) return none(`The path has ${allow.join(', ')}, not ${query.method}.`);
   return none(`No endpoint of the host ${query.host}, or of all hosts ("*"), has a route that matches.`);
 }
 
