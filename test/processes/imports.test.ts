@@ -209,7 +209,13 @@ function importSuite(): void {
     const { import_id: id, endpoints } = await imported(bundle(base, { one: numbered(9101), bad: BROKEN }));
     const board = await call(`${stack.apiUrl}/queues/api/queues`);
     const { queues } = JSON.parse(board.text) as { queues: { name: string }[] };
-    expect(queues.map(({ name }) => name)).to.have.members(['compile', 'import', 'handler']);
+    expect(queues.map(({ name }) => name)).to.have.members([
+      'compile',
+      'import',
+      'handler',
+      'invoke',
+      'schedule',
+    ]);
     await eventually(async () => {
       const parent = JSON.parse((await call(`${stack.apiUrl}/queues/api/queues/import/${id}`)).text);
       expect(parent.status).to.equal('completed');
