@@ -2,7 +2,10 @@
 import type { Figures, ProcessFigures, ProcessKind } from './figures.js';
 import { PROCESS_KINDS } from './figures.js';
 
-/** Memory is flat when it grows by at most this share and this amount. */
+/**
+ * Memory is flat when what is still there after collections grows by at most this share and this amount: V8 collects
+ * the whole heap every few minutes, so the memory of a healthy process is a saw, and a median says where in it one is.
+ */
 export interface MemoryRule {
   readonly share: number;
   readonly bytes: number;
@@ -13,6 +16,8 @@ export interface MemoryTrend {
   readonly kind: ProcessKind;
   /** Medians of each quarter of the samples, bytes. */
   readonly quarters: readonly [number, number, number, number];
+  /** The lowest in each half, bytes. */
+  readonly lowest: readonly [number, number];
   /** Slope of the least-squares line through all samples, bytes an hour. */
   readonly slope: number;
   readonly isFlat: boolean;
@@ -33,8 +38,11 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
       return middle(points.slice(at(number - 1), at(number)).map(({ y }) => y));
     };
     const quarters = [quarter(1), quarter(2), quarter(3), quarter(4)] as const;
-    const isFlat = quarters[3] <= quarters[0] * (1 + rule.share) + rule.bytes;
-    return { kind, quarters, slope: slopeOf(points) * 3_600_000, isFlat };
+    const half = Math.ceil(points.length / 2);
+    const lowestOf = (part: typeof points) => Math.min(...part.map(({ y }) => y));
+    const lowest = [lowestOf(points.slice(0, half)), lowestOf(points.slice(half))] as const;
+    const isFlat = lowest[1] <= lowest[0] * (1 + rule.share) + rule.bytes;
+    return { kind, quarters, lowest, slope: slopeOf(points) * 3_600_000, isFlat };
   });
 }
 
