@@ -127,6 +127,21 @@ parameters = { "path.id" = "${ids.service}" }
 include-path-regex = "^/api/import/"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
 
+# A cursor comes from the page before it.
+[[operations]]
+include-name-regex = "^GET /api/(builds|domains|endpoints|services|endpoints/{id}/versions)$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
+
+# What a request has to be like depends on the route and the method of its endpoint, and cron is a language of its own.
+[[operations]]
+include-path-regex = "^/api/endpoints/{id}/(invoke|enqueue|schedules|schedules/{schedule_id})$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409", "422", "5xx"]
+
+# Code is no matter of a schema.
+[[operations]]
+include-path = "/api/endpoints/{id}/deploy"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409", "422", "5xx"]
+
 # What a config has to be like depends on the type of the service: 400 for one of another type.
 [[operations]]
 include-path-regex = "^/api/services(/{id})?$"
