@@ -11,7 +11,7 @@ import { type Benchmark, runAlone } from './support/main.js';
 import { median, round, timed } from './support/report.js';
 
 const ROUNDS = 15;
-const SDK = fileURLToPath(new URL('../../sdk', import.meta.url));
+const SDK = fileURLToPath(new URL('../../rust/sdk', import.meta.url));
 /** The optimisation level handlers are built with. */
 const OPT_LEVEL = 's';
 

@@ -21,9 +21,9 @@ const checks = [
   ['length of prose lines', () => run(process.execPath, [`${ROOT}scripts/line-length.mjs`])],
   ['tables of docs/', () => run(process.execPath, [`${ROOT}scripts/docs.mjs`, '--check'])],
   ['lint, format and import cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
-  ['cargo fmt', () => cargo('sdk', 'fmt', '--all', '--check')],
-  ['clippy', () => clippy('sdk')],
-  ['clippy (async)', () => clippy('sdk', '--all-features')],
+  ['cargo fmt', () => cargo('rust/sdk', 'fmt', '--all', '--check')],
+  ['clippy', () => clippy('rust/sdk')],
+  ['clippy (async)', () => clippy('rust/sdk', '--all-features')],
   ['cargo fmt of the native programs', () => cargo('rust', 'fmt', '--all', '--check')],
   ['clippy of the native programs', () => clippy('rust')],
 ];

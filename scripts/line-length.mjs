@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fail, ROOT } from './prepare.mjs';
 
 const LIMIT = 120;
-const FOLDERS = ['bench', 'docs', 'examples', 'jobs', 'migrations', 'rust', 'scripts', 'sdk', 'src', 'test'];
+const FOLDERS = ['bench', 'docs', 'examples', 'jobs', 'migrations', 'rust', 'scripts', 'src', 'test'];
 /** Generated. */
-const EXCLUDED = /^(?:sdk|rust)\/target\/|^bench\/RESULTS\.md$/;
+const EXCLUDED = /^rust\/(?:sdk\/)?target\/|^bench\/RESULTS\.md$/;
 const COMMENT = /^\s*(\/\/|\/\*|\*)/;
 const EXEMPT = /https?:\/\/|^\s*(\/\/[/!])?\s*\|/;
 

@@ -30,7 +30,7 @@ const GROUPS = {
     sources: ['rust/wire', 'rust/service', 'rust/postgres-service', 'rust/sqlite-service'],
   },
 };
-const COMMON_SOURCES = ['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'sdk/core/src/wire'];
+const COMMON_SOURCES = ['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'rust/sdk/core/src/wire'];
 
 /** Where they run from, with the keys of what they are made of; `front-process.ts` and `programs.ts` know it. */
 const NATIVE = join(ROOT, 'dist/native');

@@ -76,11 +76,11 @@ export function requireNode() {
 
 /** Fails without a Rust toolchain that is new enough, or without a linker. */
 export async function requireRust() {
-  const needed = /^rust-version = "(.+)"$/m.exec(readFileSync(`${ROOT}sdk/Cargo.toml`, 'utf8'))[1];
+  const needed = /^rust-version = "(.+)"$/m.exec(readFileSync(`${ROOT}rust/sdk/Cargo.toml`, 'utf8'))[1];
   for (const tool of ['rustc', 'cargo']) {
     // In the folder of the SDK: rustup can select toolchains per folder.
     const { error, status, stdout, stderr } = spawnSync(tool, ['--version'], {
-      cwd: `${ROOT}sdk`,
+      cwd: `${ROOT}rust/sdk`,
       encoding: 'utf8',
     });
     const version = /^\w+ (\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];

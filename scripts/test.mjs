@@ -21,8 +21,8 @@ const JOBS = availableParallelism() + 1;
 
 /** What cargo tests: a name, the folder, and arguments. */
 const CRATES = [
-  ['SDK tests', 'sdk', []],
-  ['SDK tests (async)', 'sdk', ['--features', 'async']],
+  ['SDK tests', 'rust/sdk', []],
+  ['SDK tests (async)', 'rust/sdk', ['--features', 'async']],
   ['native programs', 'rust', []],
 ];
 

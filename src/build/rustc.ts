@@ -22,8 +22,8 @@ import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
- * Flags of every handler build; sdk/INTERNALS.md has the measurements. Part of the toolchain's fingerprint: a change
- * rebuilds all handlers.
+ * Flags of every handler build; rust/sdk/INTERNALS.md has the measurements. Part of the toolchain's fingerprint: a
+ * change rebuilds all handlers.
  *
  * At level `s` rustc uses the generic code that is already compiled into the SDK instead of compiling it again for each
  * handler, which halves the time of a build. The SDK's own request path and all crates are at level 3.

@@ -33,7 +33,7 @@ export class ToolchainError extends Error {
 }
 
 const execute = promisify(execFile);
-const SDK_FOLDER = fileURLToPath(new URL('../../../sdk', import.meta.url));
+const SDK_FOLDER = fileURLToPath(new URL('../../../rust/sdk', import.meta.url));
 
 /**
  * Finds `rustc` and `cargo` on the PATH.

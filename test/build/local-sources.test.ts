@@ -13,7 +13,7 @@ import { openSandbox } from '../../src/sandbox/sandbox.js';
 import { createTestLog } from '../support/log.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
-const SDK = fileURLToPath(new URL('../../../sdk', import.meta.url));
+const SDK = fileURLToPath(new URL('../../../rust/sdk', import.meta.url));
 const LIMITS = {
   timeoutMs: 200_000,
   memoryMb: 4096,

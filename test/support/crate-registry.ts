@@ -30,7 +30,7 @@ const REAL_HOME = process.env['CARGO_HOME'] ?? join(homedir(), '.cargo');
 
 export async function startCrateRegistry(crates: readonly TestCrate[]): Promise<CrateRegistry> {
   // Crates of the SDK are downloaded unless they exist.
-  execFileSync('cargo', ['fetch', '--quiet', '--locked', '--manifest-path', 'sdk/Cargo.toml']);
+  execFileSync('cargo', ['fetch', '--quiet', '--locked', '--manifest-path', 'rust/sdk/Cargo.toml']);
   const folder = await tempDir('registry');
   const packed = new Map(crates.map((crate) => [crate.name, pack(crate, folder)]));
   const server = createServer((request, response) => {

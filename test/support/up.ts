@@ -52,7 +52,7 @@ export interface UpSite {
  */
 export async function checkoutCopy(): Promise<TempDir> {
   const copy = await tempDir('checkout');
-  const left = new Set(['.git', 'dist', 'node_modules', join('sdk', 'target')]);
+  const left = new Set(['.git', 'dist', 'node_modules', join('rust', 'sdk', 'target')]);
   await cp(ROOT, copy.path, {
     recursive: true,
     preserveTimestamps: true,

@@ -20,12 +20,12 @@ mod results;
 /// them alone.
 mod as_they_are {
     mod literals {
-        include!("../../test/sdk-0.1/literals.rs");
+        include!("../../../test/sdk-0.1/literals.rs");
     }
     mod pools {
-        include!("../../test/sdk-0.1/pools.rs");
+        include!("../../../test/sdk-0.1/pools.rs");
     }
     mod storage {
-        include!("../../test/sdk-0.1/storage.rs");
+        include!("../../../test/sdk-0.1/storage.rs");
     }
 }

@@ -22,7 +22,7 @@ struct GoldenFrame {
 }
 
 fn golden() -> Vec<Golden> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../test/golden/frames.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/golden/frames.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 

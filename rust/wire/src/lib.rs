@@ -1,7 +1,7 @@
 //! The frames of `docs/SERVICE-PROTOCOL.md`, and of requests to handlers, from the sources of the SDK: one codec for
 //! both ends.
 #[allow(dead_code)]
-#[path = "../../../sdk/core/src/wire/frame.rs"]
+#[path = "../../sdk/core/src/wire/frame.rs"]
 mod frame;
 
 pub use frame::{

@@ -1,10 +1,10 @@
 //! Decodes cases from stdin with the SDK's codec. Each case is a length of 4 bytes and so many bytes; its result is a
 //! line of JSON: its frames, and how it ended. Frames are encoded again, so that the other side can compare.
 
-#[path = "../../../sdk/core/src/wire/buffer.rs"]
+#[path = "../../../rust/sdk/core/src/wire/buffer.rs"]
 #[allow(dead_code)]
 mod buffer;
-#[path = "../../../sdk/core/src/wire/frame.rs"]
+#[path = "../../../rust/sdk/core/src/wire/frame.rs"]
 #[allow(dead_code)]
 mod frame;
 
