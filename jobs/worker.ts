@@ -48,6 +48,7 @@ import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.j
 import { ActiveJobs } from './active-jobs.js';
 import { compile } from './compile.js';
 import { deliver } from './deliver.js';
+import { dropLogs } from './drop-logs.js';
 import { ArtifactSweep } from './forget-artifacts.js';
 import { runHandler } from './handler.js';
 import { endImport } from './import.js';
@@ -74,6 +75,7 @@ const REQUESTS_AT_A_TIME = 32;
 const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
+const DROP_LOGS_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
@@ -222,6 +224,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   };
   periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
   periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
+  periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
   const takeJobs = () => {

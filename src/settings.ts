@@ -137,6 +137,19 @@ export const SETTING_GROUPS = {
       10_000_000,
       'Queued requests of one endpoint that have not ended. More are refused.',
     ),
+    LOG_RETENTION_DAYS: integer(7, 1, 3_650, 'How long entries of the log are kept, days.'),
+    LOG_RETENTION_MB: integer(
+      1_024,
+      16,
+      10_000_000,
+      'What entries of the log may take in PostgreSQL, MiB: the oldest hours are dropped beyond it. The newest hour stays.',
+    ),
+    LOG_REQUESTS_PER_SECOND: integer(
+      100,
+      0,
+      1_000_000,
+      'Entries of the log for requests of one endpoint on one gateway, each second. Requests that fail (5xx) always have one.',
+    ),
     JOBS_KEPT_HOURS: integer(168, 1, 87_600, 'How long queued requests are kept after their end, hours.'),
     START_TIMEOUT_MS: integer(
       10_000,

@@ -88,7 +88,8 @@ async function countBelow(folder: string): Promise<number> {
 function countRows(databaseUrl: string): Promise<Record<string, number>> {
   return withClient(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
-      `SELECT relname AS name FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY relname`,
+      `SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname`,
     );
     const counts: Record<string, number> = {};
     for (const { name } of tables) {

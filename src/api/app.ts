@@ -16,6 +16,7 @@ import { scheduleRoutes } from './jobs/schedule-routes.js';
 import { invokeRoutes } from './lifecycle/invoke.js';
 import { lifecycleRoutes } from './lifecycle/routes.js';
 import { versionRoutes } from './lifecycle/version-routes.js';
+import { logRoutes } from './logs/routes.js';
 import { metrics } from './metrics.js';
 import { accessLog } from './middleware/access-log.js';
 import { apiKey } from './middleware/api-key.js';
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...variableRoutes,
   ...installationSecretRoutes,
   ...buildRoutes,
+  ...logRoutes,
   ...bindingRoutes,
   ...serviceRoutes,
   ...objectRoutes,

@@ -74,7 +74,8 @@ function digestOf({ path, parameters }: ListQuery): string {
     .slice(0, 12);
 }
 
-function cursorOf({ key, tie }: Place, raw: IncomingMessage): string {
+/** The cursor of a place in the list that a request asks for. */
+export function cursorOf({ key, tie }: Place, raw: IncomingMessage): string {
   return Buffer.from(JSON.stringify([digestOf(queryOf(raw)), key, tie])).toString('base64url');
 }
 

@@ -3,6 +3,7 @@
  * `/api/openapi.json`.
  */
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
 import { type Check, describeProblem } from '../model/problems.js';
@@ -218,7 +219,10 @@ export function defineRoute<
         const reply = result instanceof Reply ? result : new Reply(status, result);
         context.status = reply.status;
         context.set(reply.headers);
-        context.body = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
+        context.body =
+          reply.data instanceof Readable
+            ? reply.data
+            : wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
       };
       if (streamedBody) {
         requireJsonType(context);

@@ -32,7 +32,7 @@ export interface DesiredState extends ProcessSettings {
 /** The part of the gateway that a runner uses. */
 export interface EndpointRunnerHost {
   /** Fetches the artifact and starts it. @throws when it does not become ready */
-  start(artifact: string, settings: ProcessSettings): Promise<HandlerProcess>;
+  start(artifact: string, settings: ProcessSettings, version: number): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all of them go there. */
   route(serving: ServingState): Promise<void>;
   /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
@@ -44,6 +44,8 @@ export interface EndpointRunnerHost {
   /** The crash loop is over. @throws when it cannot be saved now */
   saveRecovery(deployment: Deployed): Promise<void>;
   restarted(reason: 'crash' | 'deadline'): void;
+  /** A handler has crashed, or could not be started: an error in the log of the endpoint. */
+  failed(version: number | null, message: string): void;
   readonly log: Logger;
 }
 
@@ -184,7 +186,8 @@ export class EndpointRunner implements Runner {
       kind: 'running',
       targets: inOrder.flatMap((target) => {
         const running = this.#runningOf(target, desired);
-        return running ? { weight: target.percent, instance: running.process.instance } : [];
+        const { percent: weight, version } = target;
+        return running ? { weight, version, instance: running.process.instance } : [];
       }),
       ...(sticky && { sticky }),
     };
@@ -232,7 +235,7 @@ export class EndpointRunner implements Runner {
 
   async #startMissing({ version, artifact }: DeployedTarget, settings: ProcessSettings): Promise<void> {
     if (this.#running.length === 0) await this.#routeNowhere('starting');
-    const process = await this.#host.start(artifact, settings);
+    const process = await this.#host.start(artifact, settings, version);
     this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
@@ -274,7 +277,8 @@ export class EndpointRunner implements Runner {
   }
 
   #ended(process: HandlerProcess, reason: string): void {
-    if (!this.#running.some((running) => running.process === process)) return;
+    const crashed = this.#running.find((running) => running.process === process);
+    if (!crashed) return;
     clearTimeout(this.#stable);
     this.#running = this.#running.filter((running) => running.process !== process);
     this.#observedRevision = undefined;
@@ -282,6 +286,7 @@ export class EndpointRunner implements Runner {
     this.#host.restarted('crash');
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
     this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
+    this.#host.failed(crashed.version, `The handler crashed: ${reason}.`);
     void process.stop(); // removes its child processes and its socket
     if (this.#crashes > 1) this.#backOff();
     if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(text);
@@ -294,6 +299,7 @@ export class EndpointRunner implements Runner {
       'handler could not be started',
     );
     this.#crashes++;
+    this.#host.failed(null, error.message);
     // The previous handlers keep running; without one, requests need not wait.
     if (this.#running.length === 0) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;

@@ -10,7 +10,14 @@ import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
 import { frontMetrics } from './front-metrics.js';
 import { type FrontEnd, FrontProcess } from './front-process.js';
-import type { Done, EndpointState, FrontReport, FrontRequest, FrontSettings } from './messages.js';
+import type {
+  Done,
+  EndpointState,
+  FinishedRequest,
+  FrontReport,
+  FrontRequest,
+  FrontSettings,
+} from './messages.js';
 import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
 
 /** Events that the front reports. */
@@ -21,6 +28,9 @@ export interface FrontEvents {
   readonly connectionLost: (endpointId: string, instanceId: number, reason: string) => void;
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
+  readonly finished: (request: FinishedRequest) => void;
+  /** So many finished requests of an endpoint had no entry in the log. */
+  readonly leftOut: (endpointId: string, requests: number) => void;
 }
 
 /** Dependencies of a front. */
@@ -235,7 +245,10 @@ export class Front {
 
   #receive(process: FrontProcess, report: FrontReport): void {
     const { events, log } = this.#options;
-    if (report.type === 'deadlineExceeded') events.deadlineExceeded(report.endpointId, report.instanceId);
+    if (report.type === 'request') events.finished(report);
+    else if (report.type === 'leftOut') events.leftOut(report.endpointId, report.requests);
+    else if (report.type === 'deadlineExceeded')
+      events.deadlineExceeded(report.endpointId, report.instanceId);
     else if (report.type === 'connectionLost')
       events.connectionLost(report.endpointId, report.instanceId, report.reason);
     else if (report.type === 'handled') events.handled(report.requests);

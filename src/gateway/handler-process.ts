@@ -8,7 +8,7 @@ import type { ProgramEnd } from '../sandbox/monitor.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerFiles, makeHandlerFiles } from './handler-files.js';
-import { captureOutput } from './handler-output.js';
+import { captureOutput, type OutputListeners } from './handler-output.js';
 import { type HandlerNetwork, viewOf } from './handler-view.js';
 import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
@@ -56,8 +56,7 @@ export interface HandlerOptions {
   readonly settings: HandlerSettings;
   /** For the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
-  /** Called with each line that it prints. */
-  readonly onLine?: ((line: string) => void) | undefined;
+  readonly listeners: OutputListeners;
 }
 
 /** The handler did not become ready. The message has the last lines it printed. */
@@ -85,6 +84,7 @@ export interface HandlerProcess {
 /** Grace period before a handler is killed. */
 const STOP_GRACE_MS = 1_000;
 const CONTROL_FD = 3;
+const RECORDS_FD = 4;
 /** Largest file it may write, MiB. */
 const FILE_MB = 64;
 /** Address space that threads and the allocator reserve without using it, MiB. */
@@ -97,7 +97,7 @@ const OTHER_THREADS = 6;
  * @throws HandlerStartError when it ends, or is not ready in time
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
-  const { executable, endpointId, services, instanceId, runDir, limits, settings, log, onLine } = options;
+  const { executable, endpointId, services, instanceId, runDir, limits, settings, log, listeners } = options;
   const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
   const confinement = settings.sandbox.confine(view);
   const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, log);
@@ -114,7 +114,10 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   }
   const { revoke } = access;
   const pid = await child.pid;
-  const output = captureOutput(child.stdout, child.stderr, log.child({ handler_pid: pid }), onLine);
+  const { stdout, stderr } = child;
+  const records = child.stdio[RECORDS_FD] as Duplex;
+  records.on('error', () => undefined); // broken when the handler dies, which `ended` reports
+  const output = captureOutput({ stdout, stderr, records }, log.child({ handler_pid: pid }), listeners);
 
   let failure: string | undefined;
   const ended = child.ended.then(
@@ -178,6 +181,7 @@ function spawnHandler(
       ...variables,
       EDGE_SOCKET: socket,
       EDGE_CONTROL_FD: String(CONTROL_FD),
+      EDGE_LOG_FD: String(RECORDS_FD),
       EDGE_MAX_THREADS: String(Math.min(settings.threads, limits.processes - OTHER_THREADS)),
       EDGE_ENDPOINT_ID: endpointId,
       EDGE_SERVICES_SOCKET: confinement.inside(services.socket),
@@ -192,7 +196,7 @@ function spawnHandler(
       openFiles: limits.open_files,
       processes: limits.processes,
     },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
   });
 }
 

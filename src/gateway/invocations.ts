@@ -85,7 +85,7 @@ export class Invocations {
     const { instance } = process;
     let response: HandlerResponse;
     try {
-      const serving = { kind: 'running', targets: [{ weight: 1, instance }] } as const;
+      const serving = { kind: 'running', targets: [{ weight: 1, version: 0, instance }] } as const;
       await front.apply([{ ...stateOf(endpoint), id, routed: false, serving }]);
       signal.throwIfAborted();
       response = await this.#send(endpoint, id, invocation);

@@ -19,6 +19,7 @@ export interface InstanceRef {
 /** A handler process, and its share of the requests. */
 export interface Target {
   readonly weight: number;
+  readonly version: number;
   readonly instance: InstanceRef;
 }
 
@@ -77,8 +78,10 @@ export interface FrontSettings {
   readonly minBytesPerSecond: number;
   /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. */
   readonly trustedProxies: readonly string[];
-  /** Whether each request is a log line. */
+  /** Whether the front tells of all requests, not only of those that have an entry in the log. */
   readonly logsRequests: boolean;
+  /** Entries of the log for requests of one endpoint that do not fail. */
+  readonly logRequestsPerSecond: number;
 }
 
 /** The first message to a front; it has no answer. */
@@ -144,12 +147,38 @@ export type FrontReport =
     }
   /** Requests that handlers answered since the last such message. */
   | { readonly type: 'handled'; readonly requests: number }
+  | FinishedRequest
+  /** So many finished requests had no entry in the log. */
+  | { readonly type: 'leftOut'; readonly endpointId: string; readonly requests: number }
   | {
       readonly type: 'log';
       readonly level: 'debug' | 'info' | 'warn' | 'error';
       readonly fields: Readonly<Record<string, unknown>>;
       readonly message: string;
     };
+
+/** A finished request, for the log. */
+export interface FinishedRequest {
+  readonly type: 'request';
+  readonly endpointId: string;
+  readonly requestId: string;
+  readonly method: string;
+  readonly route: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly status: number;
+  readonly ms: number;
+  /** Of the body of the response. */
+  readonly bytes: number;
+  readonly clientIp: string;
+  readonly scheme: string;
+  /** Of the handler that it was sent to. */
+  readonly version?: number;
+  /** Why the front answers instead of the handler. */
+  readonly error?: string;
+  /** False for one that has no entry in the log. */
+  readonly isKept: boolean;
+}
 
 /** From a front. */
 export type FromFront = Done | FrontReport;

@@ -24,9 +24,11 @@ import { addRequests } from '../store/request-counters.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
+import type { EndpointLog, HandlerEntry } from './endpoint-log.js';
 import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
 import type { Environments } from './environments.js';
 import type { Front } from './front.js';
+import type { OutputListeners } from './handler-output.js';
 import {
   type HandlerProcess,
   type HandlerSettings,
@@ -52,6 +54,8 @@ export interface SupervisorOptions {
   /** Limits of handlers, where their endpoints set no lower ones. */
   readonly limits: LimitSettings;
   readonly registry: Registry;
+  /** What handlers say. */
+  readonly endpointLog: Pick<EndpointLog, 'output'>;
   readonly log: Logger;
 }
 
@@ -166,7 +170,7 @@ export class Supervisor {
     onLine: (line: string) => void,
   ): Promise<HandlerProcess> {
     const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
-    return this.#starts(() => this.#start(endpoint.id, artifact, settings, endpoint, onLine));
+    return this.#starts(() => this.#start(endpoint.id, artifact, settings, endpoint, { onLine }));
   }
 
   /** An endpoint as the front knows it. */
@@ -185,7 +189,10 @@ export class Supervisor {
     const { store, front, nodeId, limits } = this.#options;
     return {
       log: this.#options.log.child({ endpoint_id: endpointId }),
-      start: (artifact, settings) => this.#starts(() => this.#start(endpointId, artifact, settings)),
+      start: (artifact, settings, version) => {
+        const onEntry = (entry: HandlerEntry) => this.#options.endpointLog.output(endpointId, version, entry);
+        return this.#starts(() => this.#start(endpointId, artifact, settings, undefined, { onEntry }));
+      },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
         const endpoint = this.#endpoints.rows.get(endpointId);
@@ -202,6 +209,10 @@ export class Supervisor {
         reportCrashLoop(store, endpointId, deployment, revision, error),
       saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),
       restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
+      failed: (version, message) =>
+        this.#options.endpointLog.output(endpointId, version, {
+          ...{ level: 'error', message, requestId: null, fields: { target: 'gateway' } },
+        }),
     };
   }
 
@@ -210,7 +221,7 @@ export class Supervisor {
     artifact: string,
     { limits, environment }: ProcessSettings,
     endpoint = this.#endpoints.rows.get(endpointId),
-    onLine?: (line: string) => void,
+    listeners: OutputListeners = {},
   ): Promise<HandlerProcess> {
     const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);
@@ -235,7 +246,7 @@ export class Supervisor {
       limits,
       settings,
       log: handlerLog,
-      onLine,
+      listeners,
     });
     const ms = Math.round(performance.now() - started);
     handlerLog.info({ handler_pid: handler.pid, artifact, ms }, 'handler ready');

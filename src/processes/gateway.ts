@@ -13,11 +13,13 @@ import {
 import { startProcess } from '../bootstrap/start-process.js';
 import { type Config, searchPath, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
+import { EndpointLog } from '../gateway/endpoint-log.js';
 import { Environments } from '../gateway/environments.js';
 import { Front } from '../gateway/front.js';
 import { HandlerWatch } from '../gateway/handler-watch.js';
 import { createInternalServer } from '../gateway/internal-server.js';
 import { Invocations } from '../gateway/invocations.js';
+import { LogWriter } from '../gateway/log-writer.js';
 import type { FrontSettings } from '../gateway/messages.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
@@ -81,6 +83,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
+  const logWriter = new LogWriter(store, log);
+  const endpointLog = new EndpointLog(logWriter, log);
   const front = new Front({
     host: config.HOST,
     port: config.GATEWAY_PORT,
@@ -91,6 +95,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       connectionLost: (endpointId, instanceId, reason) =>
         supervisor?.connectionLost(endpointId, instanceId, reason),
       handled: (requests) => supervisor?.handled(requests),
+      finished: (request) => endpointLog.finished(request),
+      leftOut: (endpointId, requests) => endpointLog.leftOut(endpointId, requests),
     },
   });
   process.on('SIGUSR2', () => {
@@ -110,6 +116,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const info = { sandbox: sandbox.level, keys: secrets.keyIds, ...reachableAt(address) };
   const node = await joinNodes(store, 'gateway', info, log, () => supervisor?.saveAgain());
   shutdown.add('node', () => node.leave());
+  logWriter.start(node.id);
+  shutdown.add('log', () => logWriter.stop());
 
   supervisor = new Supervisor({
     store,
@@ -133,6 +141,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     },
     limits: config,
     registry,
+    endpointLog,
     log,
   });
   const running = supervisor;
@@ -176,5 +185,6 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     minBytesPerSecond: config.HTTP_MIN_BYTES_PER_SECOND,
     trustedProxies: config.TRUSTED_PROXIES,
     logsRequests,
+    logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,
   };
 }

@@ -16,7 +16,8 @@ export type Topic =
   | 'observation'
   | 'service'
   | 'service_observation'
-  | 'node';
+  | 'node'
+  | 'log';
 
 /** One changed row. */
 export interface Announcement {

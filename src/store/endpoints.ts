@@ -60,6 +60,21 @@ export interface Endpoint {
   readonly serving: readonly (readonly ServingVersion[])[];
   /** The last one that ran everywhere; null when nothing should run. */
   readonly deployment: DeploymentInForce | null;
+  /** Requests of the last hour with an error in the log; at most 1000. */
+  readonly recent_errors: number;
+  /** The newest error of a request in the log of the last day. */
+  readonly last_failure: LastFailure | null;
+}
+
+/** An error in the log. */
+export interface LastFailure {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly message: string;
+  /** Of a panic: file, line and column. */
+  readonly place: string | null;
+  readonly version: number | null;
+  readonly request_id: string;
 }
 
 /** The columns that a user sets. */
@@ -104,6 +119,24 @@ const DEPLOYMENT = `(
                             'message', message, 'created_at', created_at)
     FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
+const RECENT_ERRORS = `(
+  SELECT count(*)::integer FROM (
+    SELECT FROM logs
+     WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 hour'
+       AND request_id IS NOT NULL
+     GROUP BY request_id LIMIT 1000) AS failed) AS recent_errors`;
+// What the handler said tells more than what became of its request, which is the newer entry.
+const LAST_FAILURE = `(
+  SELECT jsonb_build_object('at', at, 'message', coalesce(nullif(newest.message, ''), 'answered ' || status),
+                            'place', fields->>'place', 'version', newest.version, 'request_id', request_id)
+    FROM (SELECT * FROM logs
+           WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 day'
+             AND request_id IS NOT NULL
+           ORDER BY at DESC LIMIT 10) AS newest
+   ORDER BY newest.message = '', at DESC LIMIT 1) AS last_failure`;
+const READ_BESIDES = [SERVING, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
+const NOTHING_YET = { serving: [], deployment: null, recent_errors: 0, last_failure: null } as const;
+
 const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description']);
 
 export async function listEndpoints(
@@ -114,7 +147,7 @@ export async function listEndpoints(
   const query = store
     .knex('endpoints')
     .where(filter)
-    .select('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
+    .select('endpoints.*', ...READ_BESIDES.map((column) => store.knex.raw(column)));
   return readPage(store, query, ORDER, options);
 }
 
@@ -122,7 +155,7 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
   return store
     .knex('endpoints')
     .where({ id })
-    .first<Endpoint | undefined>('endpoints.*', store.knex.raw(SERVING), store.knex.raw(DEPLOYMENT));
+    .first<Endpoint | undefined>('endpoints.*', ...READ_BESIDES.map((column) => store.knex.raw(column)));
 }
 
 export async function endpointName(store: Store, id: string): Promise<string | undefined> {
@@ -139,7 +172,7 @@ export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promi
     const row = { ...endpoint, ...routes, source_key };
     const generated = await insertEndpoint(tx, row);
     tx.announce('endpoint', generated.id);
-    return { ...row, ...generated, serving: [], deployment: null };
+    return { ...row, ...generated, ...NOTHING_YET };
   };
   return namingRouteOwner(store, { claims: () => claims }, () =>
     // Without a collection there is nothing to lock, so one statement suffices.
@@ -213,7 +246,7 @@ async function lockEndpoint(
       .first<Endpoint | undefined>('endpoints.*');
     if (!locked) return undefined;
     // Moved to another collection before it was locked: retry.
-    if (locked.collection_id === seen.collection_id) return { ...locked, serving: [], deployment: null };
+    if (locked.collection_id === seen.collection_id) return { ...locked, ...NOTHING_YET };
   }
 }
 

@@ -118,6 +118,7 @@ describe('endpoint runner', () => {
       notes.push('recovered');
     },
     restarted: (reason) => notes.push(`restarted ${reason}`),
+    failed: () => undefined,
     log: pino({ level: 'silent' }),
   };
   const run = (desired: DesiredState) => new EndpointRunner(host, desired);

@@ -8,7 +8,8 @@ describe('output of a handler', () => {
   const capture = () => {
     const logged = createTestLog();
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    return { logged, stdout, stderr, output: captureOutput(stdout, stderr, logged.log) };
+    const output = captureOutput({ stdout, stderr, records: null }, logged.log);
+    return { logged, stdout, stderr, output };
   };
 
   it('is logged line by line, however it is chunked, with the name of its stream', async () => {

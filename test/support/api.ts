@@ -64,7 +64,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
     changes: new Changes(
       database.url,
-      ['build', 'import', 'import_end', 'observation', 'service_observation'],
+      ['build', 'import', 'import_end', 'observation', 'service_observation', 'log'],
       logged.log,
     ),
     artifacts: await openArtifactStore(config),

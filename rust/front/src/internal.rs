@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::entries::{self, Finished};
 use crate::http::{self, Head, Refusal};
 use crate::messages::{Match, Response, Routed};
 use crate::routes::{Lookup, Params, RouteTable};
@@ -51,7 +52,7 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     let Some(endpoint) = thread.endpoint(&request.endpoint_id) else {
         return refused(&Refusal::unknown(), id, started);
     };
-    let answered = ask(thread, &endpoint, &head, &id, &request).await;
+    let answered = ask(thread, &endpoint, &head, &id, &request, started).await;
     let response = match answered {
         Ok(answer) => {
             thread.handled.set(thread.handled.get() + 1);
@@ -70,6 +71,7 @@ async fn ask(
     head: &Head<'_, '_>,
     id: &str,
     request: &InternalRequest,
+    started: Instant,
 ) -> Result<Answer, Refusal> {
     let body = STANDARD.decode(&request.body).map_err(|_| Refusal::malformed("The body is not base64."))?;
     let limit = thread.settings.body_limit;
@@ -84,12 +86,31 @@ async fn ask(
     let params = params_of(&state.address.method, &state.address.route, head)?;
     let params = params.iter().map(|(name, value)| (&**name, &**value));
     let timeout_ms = state.limits.timeout_ms;
-    let bytes = http::handler_head(head, params, CLIENT, id, timeout_ms, request.attempt);
+    let sent_head = http::handler_head(head, params, CLIENT, id, timeout_ms, request.attempt);
     let sent = Rc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-    let outcome = endpoint.request(&bytes, &sent, &reply, deadline, None).await;
-    outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id))
+    let outcome = endpoint.request(&sent_head, &sent, &reply, deadline, None).await;
+    let answered = outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id));
+    if !endpoint.shared.id.starts_with(TRIAL) {
+        let (status, bytes) = match &answered {
+            Ok(answer) => (answer.head.status, answer.body.as_slice().len()),
+            Err(refusal) => (refusal.status, 0),
+        };
+        let finished = Finished {
+            endpoint,
+            request_id: id,
+            head: &sent_head,
+            scheme: "http",
+            status,
+            bytes,
+            duration: started.elapsed(),
+            version: reply.version.get(),
+            refusal: answered.as_ref().err(),
+        };
+        entries::report(thread, &finished);
+    }
+    answered
 }
 
 /// The parameters of the endpoint's own route.

@@ -3,6 +3,7 @@
 mod accept;
 mod client_ip;
 mod control;
+mod entries;
 mod figures;
 mod http;
 mod internal;

@@ -73,8 +73,10 @@ pub struct Settings {
     pub stall_timeout_ms: u64,
     pub min_bytes_per_second: u64,
     pub trusted_proxies: Vec<String>,
-    /// Whether each request is a log line.
+    /// Whether the supervisor wants to know of every request.
     pub logs_requests: bool,
+    /// Entries of the log for requests of one endpoint that do not fail.
+    pub log_requests_per_second: u32,
 }
 
 /// All that a front needs to know of an endpoint.
@@ -157,6 +159,7 @@ pub enum Sticky {
 #[derive(Debug, Deserialize)]
 pub struct Target {
     pub weight: u32,
+    pub version: u32,
     pub instance: Instance,
 }
 
@@ -190,11 +193,45 @@ pub enum FromFront {
     Handled {
         requests: u64,
     },
+    /// A finished request.
+    Request(Box<RequestEntry>),
+    /// Finished requests of an endpoint that had no entry, since the last such message.
+    #[serde(rename_all = "camelCase")]
+    LeftOut {
+        endpoint_id: String,
+        requests: u64,
+    },
     Log {
         level: Level,
         fields: Value,
         message: &'static str,
     },
+}
+
+/// A finished request, for the log.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestEntry {
+    pub endpoint_id: String,
+    pub request_id: String,
+    pub method: String,
+    pub route: String,
+    /// Without the query.
+    pub path: String,
+    pub status: u16,
+    pub ms: f64,
+    /// Of the body of the response.
+    pub bytes: usize,
+    pub client_ip: String,
+    pub scheme: &'static str,
+    /// Of the handler that it was sent to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Why the front answers instead of the handler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// False for one that is only to be in the supervisor's own log.
+    pub is_kept: bool,
 }
 
 /// The answer to a message of the supervisor.
@@ -254,7 +291,6 @@ pub struct Match {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    Debug,
     Warn,
 }
 

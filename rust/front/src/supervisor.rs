@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use crate::messages::{Done, FromFront, Level};
+use crate::messages::{Done, FromFront, Level, RequestEntry};
 
-/// Log lines that wait for the supervisor. More are dropped, and counted.
+/// Log lines and entries that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -55,8 +55,17 @@ impl Supervisor {
 
     /// Sends a log line; `fields` is an object.
     pub fn log(&self, level: Level, fields: Value, message: &'static str) {
+        self.send_line(|| FromFront::Log { level, fields, message });
+    }
+
+    /// Sends an entry of the log.
+    pub fn request(&self, entry: RequestEntry) {
+        self.send_line(|| FromFront::Request(Box::new(entry)));
+    }
+
+    fn send_line(&self, line: impl FnOnce() -> FromFront) {
         if self.shared.lines.fetch_add(1, Ordering::Relaxed) < MAX_LINES {
-            self.send(FromFront::Log { level, fields, message });
+            self.send(line());
         } else {
             self.shared.lines.fetch_sub(1, Ordering::Relaxed);
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -77,18 +86,20 @@ impl Supervisor {
 impl Messages {
     pub async fn next(&mut self) -> Option<FromFront> {
         let message = self.receiver.recv().await?;
-        if matches!(message, FromFront::Log { .. }) {
-            self.shared.lines.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.received(&message);
         Some(message)
     }
 
     pub fn try_next(&mut self) -> Option<FromFront> {
         let message = self.receiver.try_recv().ok()?;
-        if matches!(message, FromFront::Log { .. }) {
+        self.received(&message);
+        Some(message)
+    }
+
+    fn received(&self, message: &FromFront) {
+        if matches!(message, FromFront::Log { .. } | FromFront::Request(_)) {
             self.shared.lines.fetch_sub(1, Ordering::Relaxed);
         }
-        Some(message)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 use crate::client_ip::TrustedProxies;
+use crate::entries;
 use crate::figures::ThreadFigures;
 use crate::http::{Dates, Guard, RequestIds, serve};
 use crate::internal::{self, InternalRequest, RouteQuery};
@@ -28,6 +29,8 @@ use crate::upstream::endpoint::{Endpoint, SharedEndpoint};
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 /// How often connections are checked: each so many times that deadlines are.
 const GUARD_EVERY: u32 = 5;
+/// How often it is told how many requests have no entry in the log.
+const LEFT_OUT_EVERY: u32 = 10;
 /// How long a client that keeps its connection busy can delay the exit of a front.
 const DRAIN_LIMIT: Duration = Duration::from_secs(35);
 
@@ -135,6 +138,8 @@ pub struct Thread {
     pub handled: Cell<u64>,
     all_handled: Arc<AtomicU64>,
     refused: RefCell<BTreeMap<u16, u64>>,
+    /// Endpoints that have had requests without an entry in the log.
+    pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
 }
 
 impl Thread {
@@ -154,6 +159,7 @@ impl Thread {
             handled: Cell::default(),
             all_handled: shared.handled,
             refused: RefCell::default(),
+            left_out: RefCell::default(),
         })
     }
 
@@ -294,6 +300,9 @@ impl Thread {
             let now = Instant::now();
             self.pool.expire(now);
             self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
+            if count % LEFT_OUT_EVERY == 0 {
+                entries::report_left_out(&self);
+            }
             if count % GUARD_EVERY == 0 {
                 // Bounded: time in which this process was stopped is not the clients' fault.
                 self.guard.check((now - last_guard).min(2 * GUARD_EVERY * EXPIRE_EVERY));
@@ -310,6 +319,7 @@ impl Thread {
             tokio::time::sleep(EXPIRE_EVERY / 10).await;
         }
         self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
+        entries::report_left_out(&self);
         let _ = done.send(());
     }
 }

@@ -7,7 +7,7 @@ import { EndpointSummary, EndpointView } from './schema.js';
 const present = presenter(EndpointView);
 
 export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
-  const { artifact, artifact_source_key, source_key, serving, deployment } = endpoint;
+  const { artifact, artifact_source_key, source_key, serving, deployment, last_failure } = endpoint;
   const [first] = serving.flat();
   return present({
     ...endpoint,
@@ -20,6 +20,7 @@ export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView>
       targets: deployment.targets.map(({ version, percent }) => ({ version, percent })),
       created_at: new Date(deployment.created_at).toISOString(),
     },
+    last_failure: last_failure && { ...last_failure, at: new Date(last_failure.at).toISOString() },
   });
 }
 

@@ -76,6 +76,21 @@ export const EndpointView = Type.Object(
         { title: 'DeploymentInForce', description: 'Which versions serve, as was asked for last' },
       ),
     ),
+    recent_errors: Type.Integer({
+      description: 'Requests of the last hour with an error in the log; at most 1000',
+    }),
+    last_failure: nullable(
+      Type.Object(
+        {
+          at: Timestamp,
+          message: Type.String(),
+          place: nullable(Type.String({ description: 'Of a panic: `handler.rs:LINE:COLUMN`' })),
+          version: nullable(Type.Integer()),
+          request_id: Type.String({ description: 'For `GET /api/logs?request_id=`' }),
+        },
+        { title: 'LastFailure', description: 'The newest error of a request in the log of the last day' },
+      ),
+    ),
     build_id: nullable(Type.String({ format: 'uuid', description: 'The latest build' })),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -8,6 +8,7 @@ import { type AppliedImport, applyImport, planImport } from '../../store/apply-i
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, importProgress } from '../../store/imports.js';
 import { readDecompressed } from '../decompressed-body.js';
+import { eventStream } from '../event-stream.js';
 import type { FormFile } from '../form.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -154,22 +155,12 @@ export const importRoutes = [
     alternatives: {
       204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
-    handle: async ({ params: { id }, header, log, raw: { socket } }, deps) => {
+    handle: async ({ params: { id }, header, log, raw }, deps) => {
       const { version, finished_at } = requireFound(await importProgress(deps.store, id), 'import', id);
       const last = Number(header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
-      const stream = importEvents(deps, id, after, log);
-      // The server supports half-closed connections, but a client that half-closes an event stream has disconnected.
-      const disconnect = () => socket.destroy();
-      socket.once('end', disconnect);
-      stream.once('close', () => socket.off('end', disconnect));
-      return new Reply(200, stream, {
-        'Content-Type': 'text/event-stream; charset=utf-8',
-        'Cache-Control': 'no-store',
-        // Disables response buffering in nginx.
-        'X-Accel-Buffering': 'no',
-      });
+      return eventStream(deps, raw, (closed) => importEvents(deps, id, after, closed), log);
     },
   }),
 ];

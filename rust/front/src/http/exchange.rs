@@ -15,6 +15,7 @@ use super::refusal::Refusal;
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use super::target::host_name;
+use crate::entries::{self, Finished};
 use crate::memory::Share;
 use crate::messages::{EndpointState, Level, Serving};
 use crate::routes::Lookup;
@@ -42,8 +43,7 @@ pub struct Request {
     is_head: bool,
     is_old: bool,
     keep_alive: bool,
-    /// For the log, if it is to be there.
-    logged: Option<Logged>,
+    scheme: &'static str,
     to: Result<Addressed, Refusal>,
 }
 
@@ -55,12 +55,6 @@ struct Addressed {
     head: Vec<u8>,
     /// Of a caller that keeps its handler.
     place: Option<u32>,
-}
-
-struct Logged {
-    method: String,
-    client_ip: String,
-    scheme: &'static str,
 }
 
 impl Request {
@@ -76,11 +70,7 @@ impl Request {
         let client = thread.proxies.client(peer, headers);
         Ok(Self {
             to: address(thread, &head, client.ip, &id),
-            logged: thread.settings.logs_requests.then(|| Logged {
-                method: head.method.to_owned(),
-                client_ip: client.ip.to_string(),
-                scheme: client.scheme,
-            }),
+            scheme: client.scheme,
             started: Instant::now(),
             framing: head.framing,
             expects_continue: head.expects_continue,
@@ -130,7 +120,7 @@ pub fn refusal_of(
         Failure::Aborted(reason) => {
             let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id, "reason": &*reason });
             thread.supervisor.log(Level::Warn, fields, "handler aborted a request");
-            Refusal::aborted()
+            Refusal::aborted(&reason)
         }
         Failure::Expired => {
             let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id });
@@ -188,7 +178,7 @@ impl Exchange<'_> {
             },
             Err(failure) => refusal_of(failure, self.thread, endpoint, state, &request.id),
         };
-        self.finished(&request, refusal.status);
+        self.finished(&request, refusal.status, 0, Some(&refusal));
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
@@ -264,7 +254,7 @@ impl Exchange<'_> {
         }
         let body = if has_body { body.as_slice() } else { b"" };
         self.thread.handled.set(self.thread.handled.get() + 1);
-        self.finished(request, head.status);
+        self.finished(request, head.status, body.len(), None);
         let response = ResponseHead {
             status: head.status,
             lines: &head.lines,
@@ -283,7 +273,10 @@ impl Exchange<'_> {
     async fn refuse(&mut self, request: &Request, mut body: Body, refusal: &Refusal) -> Result<Next, Broken> {
         let is_complete = self.drop_at_once(request, &mut body).await?;
         match request.to {
-            Ok(_) => self.finished(request, refusal.status),
+            Ok(_) => {
+                self.reply.version.set(None);
+                self.finished(request, refusal.status, 0, Some(refusal));
+            }
             Err(_) => self.thread.refused(refusal.status),
         }
         let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
@@ -347,22 +340,22 @@ impl Exchange<'_> {
         Ok(next)
     }
 
-    fn finished(&self, request: &Request, status: u16) {
-        let Ok(Addressed { endpoint, state, .. }) = &request.to else { return };
+    /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.
+    fn finished(&self, request: &Request, status: u16, bytes: usize, refusal: Option<&Refusal>) {
+        let Ok(Addressed { endpoint, head, .. }) = &request.to else { return };
         let duration = request.started.elapsed();
         endpoint.finished(status, duration);
-        if let Some(Logged { method, client_ip, scheme }) = &request.logged {
-            let fields = json!({
-                "request_id": request.id,
-                "endpoint_id": &*endpoint.shared.id,
-                "method": method,
-                "route": &*state.address.route,
-                "client_ip": client_ip,
-                "scheme": scheme,
-                "status": status,
-                "ms": duration.as_secs_f64() * 1e3,
-            });
-            self.thread.supervisor.log(Level::Debug, fields, "request");
-        }
+        let finished = Finished {
+            endpoint,
+            request_id: &request.id,
+            head,
+            scheme: request.scheme,
+            status,
+            bytes,
+            duration,
+            version: self.reply.version.get(),
+            refusal,
+        };
+        entries::report(self.thread, &finished);
     }
 }

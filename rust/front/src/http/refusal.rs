@@ -14,6 +14,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// Further header lines.
     pub lines: Cow<'static, str>,
+    /// What the log says beyond the message.
+    pub reason: Option<Box<str>>,
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
@@ -21,7 +23,7 @@ const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {
     fn new(status: u16, message: Cow<'static, str>) -> Self {
-        Self { status, message, lines: Cow::Borrowed("") }
+        Self { status, message, lines: Cow::Borrowed(""), reason: None }
     }
 
     /// Not HTTP, or ambiguous.
@@ -82,8 +84,9 @@ impl Refusal {
         Self { lines: RETRY_AFTER, ..Self::new(429, message.into()) }
     }
 
-    pub fn aborted() -> Self {
-        Self::new(502, Cow::Borrowed("The handler of this endpoint aborted the request."))
+    pub fn aborted(reason: &str) -> Self {
+        let message = Cow::Borrowed("The handler of this endpoint aborted the request.");
+        Self { reason: Some(reason.into()), ..Self::new(502, message) }
     }
 
     pub fn unavailable() -> Self {
@@ -101,6 +104,14 @@ impl Refusal {
 
     fn many_connections(limit: usize) -> Self {
         Self { lines: RETRY_AFTER, ..Self::new(503, format!("All {limit} connections are in use.").into()) }
+    }
+
+    /// What the log says.
+    pub fn logged(&self) -> Cow<'_, str> {
+        match &self.reason {
+            Some(reason) => format!("{} {reason}", self.message).into(),
+            None => (&*self.message).into(),
+        }
     }
 
     /// The body of the response.

@@ -14,6 +14,7 @@ use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::socket::is_out_of_descriptors;
+use crate::entries::EntryLimit;
 use crate::figures::Figures;
 use crate::memory::{MemoryBudget, Share};
 use crate::messages::{EndpointState, FromFront, Serving, Target};
@@ -34,13 +35,21 @@ pub struct SharedEndpoint {
     /// Requests in a handler or waiting for one.
     active: AtomicU32,
     waiting: AtomicU32,
+    pub entries: EntryLimit,
 }
 
 impl SharedEndpoint {
     /// An endpoint may use half of the memory for bodies of requests, and half of it for those of answers.
     pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
         let [requests, answers] = [memory.half(), memory.half()].map(Arc::new);
-        Self { id, requests, answers, active: AtomicU32::new(0), waiting: AtomicU32::new(0) }
+        Self {
+            id,
+            requests,
+            answers,
+            active: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            entries: EntryLimit::default(),
+        }
     }
 }
 
@@ -66,7 +75,20 @@ const GOLDEN_RATIO: u32 = 0x9E37_79B9;
 /// A handler that serves, and its share of the requests.
 struct Upstream {
     weight: u32,
+    version: u32,
     connection: Rc<HandlerConnection>,
+}
+
+/// A handler for one request.
+struct Picked {
+    version: u32,
+    connection: Rc<HandlerConnection>,
+}
+
+impl Upstream {
+    fn picked(&self) -> Picked {
+        Picked { version: self.version, connection: self.connection.clone() }
+    }
 }
 
 pub struct Endpoint {
@@ -150,16 +172,18 @@ impl Endpoint {
         deadline: Instant,
         place: Option<u32>,
     ) -> Result<Answer, Failure> {
+        reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, &body.bytes) {
             return Err(Failure::TooLarge(problem));
         }
         let limit = self.state.borrow().limits.concurrent_requests;
         let Some(_active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
         loop {
-            let connection = match self.pick(place) {
-                Some(connection) => connection,
+            let Picked { version, connection } = match self.pick(place) {
+                Some(picked) => picked,
                 None => self.wait_for_handler(deadline, place).await?,
             };
+            reply.version.set(Some(version));
             if !connection.send(head, body, reply, deadline) {
                 return Err(Failure::Unavailable);
             }
@@ -174,13 +198,13 @@ impl Endpoint {
         }
     }
 
-    async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Rc<HandlerConnection>, Failure> {
+    async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
         let until = deadline.min(Instant::now() + WAIT);
         let Some(_waiting) = Counted::add(&self.shared.waiting, MAX_WAITING) else { return Err(Failure::Unavailable) };
         loop {
             let changed = self.changed.notified();
-            if let Some(connection) = self.pick(place) {
-                return Ok(connection);
+            if let Some(picked) = self.pick(place) {
+                return Ok(picked);
             }
             if self.is_removed.get() || matches!(self.state.borrow().serving, Serving::None) {
                 return Err(Failure::Unavailable);
@@ -193,10 +217,10 @@ impl Endpoint {
 
     /// The handler for the next request, as their weights say. Shares hold for few requests, too: turns are spread
     /// evenly, by the golden ratio (the additive recurrence of Knuth, TAOCP 3, 6.4).
-    fn pick(&self, place: Option<u32>) -> Option<Rc<HandlerConnection>> {
+    fn pick(&self, place: Option<u32>) -> Option<Picked> {
         let upstreams = self.upstreams.borrow();
         if let [only] = &upstreams[..] {
-            return only.connection.is_open().then(|| only.connection.clone());
+            return only.connection.is_open().then(|| only.picked());
         }
         let open = || upstreams.iter().filter(|upstream| upstream.connection.is_open());
         let total: u32 = open().map(|upstream| upstream.weight).sum();
@@ -205,10 +229,10 @@ impl Endpoint {
             self.turn.get()
         });
         let mut at = ((u64::from(place) * u64::from(total)) >> u32::BITS) as u32;
-        for Upstream { weight, connection } in open() {
-            match at.checked_sub(*weight) {
+        for upstream in open() {
+            match at.checked_sub(upstream.weight) {
                 Some(rest) => at = rest,
-                None => return Some(connection.clone()),
+                None => return Some(upstream.picked()),
             }
         }
         None
@@ -264,13 +288,13 @@ impl Endpoint {
     async fn connect(self: Rc<Self>, number: u64, state: Arc<EndpointState>) {
         let Serving::Running { targets, .. } = &state.serving else { return };
         let mut upstreams = Vec::with_capacity(targets.len());
-        for Target { weight, instance } in targets {
+        for Target { weight, version, instance } in targets {
             let connection = match self.open_connection(instance.id) {
                 Some(connection) => Ok(connection),
                 None => self.connect_to(number, instance).await,
             };
             match connection {
-                Ok(connection) => upstreams.push(Upstream { weight: *weight, connection }),
+                Ok(connection) => upstreams.push(Upstream { weight: *weight, version: *version, connection }),
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
                 Err(error) if self.received.get() == number => self.supervisor.send(FromFront::ConnectionLost {
                     endpoint_id: self.shared.id.to_string(),

@@ -1,6 +1,6 @@
 //! What became of a request that was sent to a handler. Each connection of a client has one place for it, because its
 //! requests are answered one after the other.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -42,13 +42,15 @@ pub enum Outcome {
 
 pub struct Reply {
     outcome: RefCell<Option<Outcome>>,
+    /// Of the handler that the request was sent to last.
+    pub version: Cell<Option<u32>>,
     waker: Waker,
 }
 
 impl Reply {
     /// For the task with this waker.
     pub fn new(waker: Waker) -> Rc<Self> {
-        Rc::new(Self { outcome: RefCell::default(), waker })
+        Rc::new(Self { outcome: RefCell::default(), version: Cell::default(), waker })
     }
 
     pub fn set(&self, outcome: Outcome) {

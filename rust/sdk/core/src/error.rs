@@ -1,6 +1,6 @@
 //! [`HandlerError`]: what a handler returns instead of a response, and the error of [`crate::Request`]'s helpers.
 
-use crate::runtime::panics;
+use crate::runtime::records;
 use crate::Response;
 use std::fmt;
 
@@ -95,13 +95,12 @@ impl HandlerError {
 
     /// The response a client gets: [`HandlerError::status_code`] and `{"error": "<this error's text>"}`.
     ///
-    /// Of an error of a service, the client gets its kind only, and the text is printed on stderr, which makes it a
-    /// line of the endpoint's log.
+    /// Of an error of a service, the client gets its kind only, and the text is an error in the endpoint's log.
     pub fn to_response(&self) -> Response {
         match self.public_text() {
             None => Response::error(self.status_code(), &self.to_string()),
             Some(text) => {
-                eprintln!("{}{self}", panics::request_mark());
+                records::error(&self.to_string(), serde_json::Map::new());
                 Response::error(self.status_code(), text)
             }
         }
@@ -124,21 +123,22 @@ impl HandlerError {
     }
 }
 
-impl fmt::Display for HandlerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl HandlerError {
+    /// What [`HandlerError::to_string`] begins with, and its text, if it has one.
+    fn kind_and_text(&self) -> (&'static str, Option<&str>) {
         use HandlerError::*;
         let (kind, text) = match self {
+            NotFound => return ("Not found", None),
+            SerializationError(_) => return ("Serialization error", None),
             BadRequest(text) => ("Bad request", text),
             ValidationError(text) => ("Validation error", text),
             Unauthorized(text) => ("Unauthorized", text),
             Forbidden(text) => ("Forbidden", text),
-            NotFound => return f.write_str("Not found"),
             NotFoundMessage(text) => ("Not found", text),
             MethodNotAllowed(text) => ("Method not allowed", text),
             Conflict(text) => ("Conflict", text),
             PayloadTooLarge(text) => ("Payload too large", text),
             IpcError(text) => ("IPC error", text),
-            SerializationError(error) => return write!(f, "Serialization error: {error}"),
             DatabaseError(text) => ("Database error", text),
             RedisError(text) => ("Redis error", text),
             StorageError(text) => ("Storage error", text),
@@ -152,7 +152,24 @@ impl fmt::Display for HandlerError {
             InternalError(text) | Internal(text) => ("Internal error", text),
             ServiceUnavailable(text) => ("Service unavailable", text),
         };
-        write!(f, "{kind}: {text}")
+        (kind, Some(text))
+    }
+
+    /// Of which kind it is, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind_and_text().0
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let HandlerError::SerializationError(error) = self {
+            return write!(f, "{}: {error}", self.kind());
+        }
+        match self.kind_and_text() {
+            (kind, Some(text)) => write!(f, "{kind}: {text}"),
+            (kind, None) => f.write_str(kind),
+        }
     }
 }
 

@@ -23,6 +23,9 @@ pub mod storage {
 pub mod wire;
 
 pub use error::HandlerError;
+/// The crate of the macros in [`prelude`]. A handler that depends on it, by itself or through another crate, uses the
+/// same.
+pub use log;
 pub use multipart::{MultipartData, MultipartFile};
 pub use pairs::Pairs;
 pub use request::Request;
@@ -52,6 +55,7 @@ pub mod prelude {
     #[cfg(feature = "async")]
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
     pub use crate::{HandlerError, MultipartData, MultipartFile, Pairs, Request, Response};
+    pub use log::{debug, error, info, trace, warn};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;
 }

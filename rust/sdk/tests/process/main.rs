@@ -162,9 +162,11 @@ fn what_a_service_says_is_for_the_log_with_its_request() {
     assert_eq!((answer.status, answer.body), (500, b"{\"error\":\"Service not bound\"}".to_vec()));
     let log = handler.stop();
     let lines: Vec<&str> = log.lines().collect();
-    assert_eq!(lines.len(), 2, "{log}");
+    assert_eq!(lines.len(), 3, "{log}");
     assert_eq!(lines[0], "[request id-1] Database error: no table users");
-    assert!(lines[1].ends_with("the pool \"cache\": this handler was started without access to services"), "{log}");
+    let call = "[request id-2] WARN service: a call of a service has failed";
+    assert!(lines[1].starts_with(call) && lines[1].contains("pool=\"cache\""), "{log}");
+    assert!(lines[2].ends_with("the pool \"cache\": this handler was started without access to services"), "{log}");
 }
 
 #[test]

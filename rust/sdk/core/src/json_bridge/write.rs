@@ -1,5 +1,6 @@
 //! Writes values as JSON. A type's `Serialize` is compiled once, for `erased_serde`, whatever is being written.
 
+use crate::runtime::records;
 use crate::Response;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -17,7 +18,7 @@ pub fn to_response(status: u16, body: &dyn erased_serde::Serialize) -> Response 
     match serde_json::to_writer(&mut text, body) {
         Ok(()) => Response::json_text(status, text),
         Err(error) => {
-            eprintln!("edge-gateway-sdk: a response body cannot be written as JSON: {error}");
+            records::error(&format!("a response body cannot be written as JSON: {error}"), serde_json::Map::new());
             Response::error(500, &format!("The response cannot be written as JSON: {error}"))
         }
     }

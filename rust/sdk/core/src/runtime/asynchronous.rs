@@ -102,7 +102,8 @@ enum Start {
 // Not generic: compiled here, with all of tokio that it needs, and not in every handler.
 #[inline(never)]
 fn run(start: Start) -> ! {
-    let process = process::Process::from_environment();
+    let mut process = process::Process::from_environment();
+    super::records::install(process.log.take());
     panics::install_hook();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(process.max_threads)

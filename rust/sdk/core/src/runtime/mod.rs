@@ -1,8 +1,9 @@
 //! The program around a handler: it exchanges frames with the gateway that started it, over a Unix socket.
 //!
 //! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
-//! handler may return; [`panics`] confines a panic to its own request; [`gateway_connection`], [`pool`], [`monitor`]
-//! and [`latency`] distribute requests to threads; `asynchronous` does the same with tokio.
+//! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log;
+//! [`gateway_connection`], [`pool`], [`monitor`] and [`latency`] distribute requests to threads; `asynchronous` does
+//! the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
@@ -14,6 +15,7 @@ pub(crate) mod panics;
 mod poll;
 mod pool;
 mod process;
+pub(crate) mod records;
 
 use crate::{Request, Response};
 use answer::{PlainAnswer, ResultAnswer};
@@ -53,7 +55,8 @@ pub fn run_result<A: ResultAnswer + 'static>(handler: fn(Request) -> A) -> ! {
 
 #[inline(never)]
 fn serve(handler: Box<dyn Fn(Request) -> Response + Send + Sync>) -> ! {
-    let process = process::Process::from_environment();
+    let mut process = process::Process::from_environment();
+    records::install(process.log.take());
     panics::install_hook();
     let runtime = RUNTIME.get_or_init(|| Runtime {
         handler,

@@ -1,5 +1,6 @@
 //! A panic is a 500 for its own request, and does not affect others.
 
+use super::records;
 use crate::{Request, Response};
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,7 +13,7 @@ thread_local! {
     static REQUEST_ID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes panics one line on stderr, with the request they belong to.
+/// Makes panics records, with the request they belong to.
 pub fn install_hook() {
     panic::set_hook(Box::new(|info| {
         let payload = info.payload();
@@ -21,21 +22,17 @@ pub fn install_hook() {
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("(no message)");
-        let place = info.location().map_or_else(String::new, |place| {
-            format!(" at {}:{}:{}", short_path(place.file()), place.line(), place.column())
-        });
-        eprintln!("{}panicked{place}: {message}", request_mark());
+        let place = info.location();
+        let place = place.map(|place| format!("{}:{}:{}", short_path(place.file()), place.line(), place.column()));
+        records::panicked(place, message);
     }));
 }
 
-/// What a line about the request of this thread begins with: `[request <id>] `, or nothing if there is none.
-pub fn request_mark() -> String {
+/// The request that this thread works on; empty if there is none.
+pub fn request_id() -> String {
     // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
     let id = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
-    match id.unwrap_or_default().as_str() {
-        "" => String::new(),
-        id => format!("[request {id}] "),
-    }
+    id.unwrap_or_default()
 }
 
 /// A source file without the folders of the machine that compiled it: of the SDK, `rust-edge-gateway-sdk/core/src/...`;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `EDGE_SOCKET` | path of the Unix socket to bind and listen on |
 //! | `EDGE_CONTROL_FD` | an inherited, connected stream: `ready\n` is written to it; the process ends at its end |
+//! | `EDGE_LOG_FD` | an inherited stream for records of the log, see `records.rs` |
 //! | `EDGE_MAX_THREADS` | most threads that run handlers at once, default 64; every connection has at least one |
 
 use std::fs::File;
@@ -25,6 +26,8 @@ pub struct Process {
     pub max_threads: usize,
     socket: PathBuf,
     control: Option<File>,
+    /// For records of the log.
+    pub log: Option<File>,
 }
 
 impl Process {
@@ -37,7 +40,8 @@ impl Process {
         Process {
             max_threads: number("EDGE_MAX_THREADS").unwrap_or(DEFAULT_MAX_THREADS).max(1),
             socket: socket.into(),
-            control: number("EDGE_CONTROL_FD").map(inherit),
+            control: number("EDGE_CONTROL_FD").map(|fd| inherit("EDGE_CONTROL_FD", fd)),
+            log: number("EDGE_LOG_FD").map(|fd| inherit("EDGE_LOG_FD", fd)),
         }
     }
 
@@ -108,13 +112,13 @@ fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
 
 /// Takes over an inherited descriptor, and closes it in what the handler may start: a child that held it open would
 /// hide the end of this process from the gateway.
-fn inherit(fd: RawFd) -> File {
+fn inherit(variable: &str, fd: RawFd) -> File {
     // SAFETY: the gateway passes this descriptor for us to own, and nothing else in the process uses it.
     let inherited = unsafe { OwnedFd::from_raw_fd(fd) };
     // Cloning sets FD_CLOEXEC on the new descriptor; the inherited one is closed here.
     match inherited.try_clone() {
         Ok(private) => private.into(),
-        Err(error) => fatal(&format!("EDGE_CONTROL_FD is {fd}, which is not an open descriptor: {error}")),
+        Err(error) => fatal(&format!("{variable} is {fd}, which is not an open descriptor: {error}")),
     }
 }
 

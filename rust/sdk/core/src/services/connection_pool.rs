@@ -10,7 +10,7 @@ use super::connection::Connection;
 use super::failure::ConnectionError;
 use super::incoming::Body;
 use super::reply::{self, Moved, Reply};
-use crate::runtime::{self, lock};
+use crate::runtime::{self, lock, records};
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -27,6 +27,8 @@ const MAX_IDLE: usize = 64;
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// How often one call may be sent elsewhere. A service that is activated again meanwhile needs two.
 const MAX_MOVES: usize = 8;
+/// A call that takes as long is recorded.
+const SLOW: Duration = Duration::from_millis(500);
 /// Pools whose address is remembered.
 const MAX_ADDRESSES: usize = 1024;
 
@@ -137,9 +139,23 @@ impl Call<'_> {
         &self,
         read: impl FnOnce(Reply<'_, T>) -> Result<R, String>,
     ) -> Result<R, HandlerError> {
-        let (connection, outcome) = exchange(self, |head, body| self.understand(head, body, read))?;
-        release(connection);
+        let began = Instant::now();
+        let outcome =
+            exchange(self, |head, body| self.understand(head, body, read)).and_then(|(connection, outcome)| {
+                release(connection);
+                outcome
+            });
+        self.ended(began.elapsed(), outcome.as_ref().err());
         outcome
+    }
+
+    /// Records a call that took long or has failed.
+    #[inline(never)]
+    pub fn ended(&self, duration: Duration, failure: Option<&HandlerError>) {
+        if duration >= SLOW || failure.is_some() {
+            let milliseconds = duration.as_millis() as u64;
+            records::service_call(self.pool, self.operation, milliseconds, failure.map(HandlerError::kind));
+        }
     }
 }
 

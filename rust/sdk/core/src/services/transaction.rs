@@ -9,6 +9,7 @@ use super::params::statement;
 use super::{connection_pool, reply, DbResult, ExecResult, IntoParams};
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
+use std::time::Instant;
 
 /// An open transaction. Dropped without [`Transaction::commit`], it is rolled back.
 ///
@@ -23,14 +24,17 @@ pub struct Transaction {
 impl Transaction {
     pub(super) fn begin(pool_id: &str) -> Result<Transaction, HandlerError> {
         let call = Call::new(Family::Database, pool_id, "begin", &[], &[]);
-        let (connection, begun) = connection_pool::exchange(&call, |head, body| acknowledge(&call, head, body))?;
-        match begun {
+        let began = Instant::now();
+        let begun = connection_pool::exchange(&call, |head, body| acknowledge(&call, head, body));
+        let begun = begun.and_then(|(connection, outcome)| match outcome {
             Ok(()) => Ok(Transaction { pool_id: pool_id.to_owned(), connection: Some(connection) }),
             Err(error) => {
                 connection_pool::release(connection);
                 Err(error)
             }
-        }
+        });
+        call.ended(began.elapsed(), begun.as_ref().err());
+        begun
     }
 
     /// As [`DbPool::query`](super::DbPool::query).
@@ -123,13 +127,16 @@ impl Transaction {
             let message = "the transaction is over: its connection broke before";
             return Err(Family::Database.error(&self.pool_id, "unavailable", message));
         };
-        match connection.exchange(&call) {
+        let began = Instant::now();
+        let outcome = match connection.exchange(&call) {
             Ok((head, body)) => read(&call, head, body),
             Err(error) => {
                 self.connection = None;
                 Err(Family::Database.disconnected(&self.pool_id, error))
             }
-        }
+        };
+        call.ended(began.elapsed(), outcome.as_ref().err());
+        outcome
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
 use crate::request::{header_separator, Received};
+use crate::runtime::records;
 use crate::{Request, Response};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -114,14 +115,14 @@ impl<'de> Visitor<'de> for HeadersVisitor {
 /// Appends the frame of `response` to `out`, its body excepted, and returns the body, which follows it on the wire.
 ///
 /// A response that cannot be sent (too large, or headers that would break HTTP) is replaced by a 500 that says why,
-/// with a line on stderr: the client gets an answer, and the author gets the reason.
+/// with a line in the log: the client gets an answer, and the author gets the reason.
 pub fn response(out: &mut Vec<u8>, number: u32, response: Response) -> Vec<u8> {
     let frame_at = out.len();
     match try_response(out, number, response) {
         Ok(body) => body,
         Err(reason) => {
             out.truncate(frame_at);
-            eprintln!("edge-gateway-sdk: a response was replaced by a 500: {reason}");
+            records::error(&format!("a response was replaced by a 500: {reason}"), serde_json::Map::new());
             let fallback = Response::internal_error(format!("The handler's response cannot be sent: {reason}"));
             try_response(out, number, fallback).expect("a short error with one plain header fits")
         }

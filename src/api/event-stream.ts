@@ -1,0 +1,76 @@
+/** Server-sent events: responses that go on until the client leaves, the source ends, or the process stops. */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Logger } from '../util/log.js';
+import type { ApiDependencies } from './api-dependencies.js';
+import { Reply } from './route.js';
+
+/** Interval of comments that keep proxies from closing an idle connection. */
+export const KEEPALIVE_MS = 15_000;
+export const KEEPALIVE = ': keep-alive\n\n';
+/** Reconnection delay of clients. */
+const RETRY_MS = 2_000;
+
+/** An event, with the id that a client which reconnects sends as `Last-Event-ID`. */
+export function event(name: string, id: number | string, data: unknown): string {
+  return `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/**
+ * A response of events. It ends with its source and on errors, after which clients reconnect.
+ * @param source makes the events; its signal aborts when nobody reads them any more
+ */
+export function eventStream(
+  { stopping }: Pick<ApiDependencies, 'stopping'>,
+  { socket }: IncomingMessage,
+  source: (closed: AbortSignal) => AsyncGenerator<string, undefined, void>,
+  log: Logger,
+): Reply {
+  const stream = streamOf(stopping, source, log);
+  // The server supports half-closed connections, but a client that half-closes an event stream has disconnected.
+  const disconnect = () => socket.destroy();
+  socket.once('end', disconnect);
+  stream.once('close', () => socket.off('end', disconnect));
+  return new Reply(200, stream, {
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    // Disables response buffering in nginx.
+    'X-Accel-Buffering': 'no',
+  });
+}
+
+function streamOf(
+  stopping: AbortSignal,
+  source: (closed: AbortSignal) => AsyncGenerator<string, undefined, void>,
+  log: Logger,
+): Readable {
+  const closed = new AbortController();
+  const close = () => closed.abort();
+  const events = source(closed.signal);
+  let isFirst = true;
+  // When destroyed, `Readable.from` would wait for the pending event.
+  const stream = new Readable({
+    read: () => {
+      if (isFirst) {
+        isFirst = false;
+        stream.push(`retry: ${RETRY_MS}\n\n`);
+        return;
+      }
+      events.next().then(
+        ({ value }) => stream.push(value ?? null),
+        (error: unknown) => {
+          if (!closed.signal.aborted) log.warn({ err: error }, 'a stream of events ended early');
+          stream.push(null);
+        },
+      );
+    },
+    destroy: (error, done) => {
+      stopping.removeEventListener('abort', close);
+      close();
+      done(error);
+    },
+  });
+  if (stopping.aborted) close();
+  stopping.addEventListener('abort', close);
+  return stream;
+}

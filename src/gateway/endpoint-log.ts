@@ -1,0 +1,69 @@
+/** Makes entries of the log of what the front and handlers tell. */
+import type { Level, LogEntry } from '../model/log-entry.js';
+import type { Logger } from '../util/log.js';
+import { noteOf } from './log-writer.js';
+import type { FinishedRequest } from './messages.js';
+
+/** What a handler said. */
+export interface HandlerEntry {
+  readonly level: Level;
+  readonly message: string;
+  readonly requestId: string | null;
+  readonly fields: Readonly<Record<string, unknown>> | null;
+}
+
+export class EndpointLog {
+  readonly #writer: { add(entry: LogEntry): void };
+  /** For requests, at debug. */
+  readonly #log: Logger;
+
+  constructor(writer: { add(entry: LogEntry): void }, log: Logger) {
+    this.#writer = writer;
+    this.#log = log;
+  }
+
+  /** The front has finished a request. */
+  finished(finished: FinishedRequest): void {
+    const { endpointId, requestId, method, route, path, status, ms, bytes, clientIp, scheme } = finished;
+    this.#log.debug(
+      {
+        request_id: requestId,
+        endpoint_id: endpointId,
+        method,
+        route,
+        client_ip: clientIp,
+        scheme,
+        status,
+        ms,
+      },
+      'request',
+    );
+    if (!finished.isKept) return;
+    this.#writer.add({
+      at: Date.now(),
+      kind: 'request',
+      level: status >= 500 ? 'error' : 'info',
+      endpointId,
+      version: finished.version ?? null,
+      requestId,
+      message: finished.error ?? '',
+      fields: null,
+      request: { method, route, path, status, durationMs: ms, bytes, clientIp },
+    });
+  }
+
+  /** So many requests of an endpoint have no entry. */
+  leftOut(endpointId: string, requests: number): void {
+    const message = `${requests} more requests have no entry (LOG_REQUESTS_PER_SECOND)`;
+    this.#writer.add({
+      ...noteOf(endpointId, message, { left_out: requests }),
+      kind: 'request',
+      level: 'info',
+    });
+  }
+
+  /** A handler has said something. @param version that it runs */
+  output(endpointId: string, version: number | null, said: HandlerEntry): void {
+    this.#writer.add({ at: Date.now(), kind: 'output', endpointId, version, ...said, request: null });
+  }
+}

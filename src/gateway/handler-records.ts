@@ -1,0 +1,48 @@
+/**
+ * The records that the SDK writes to a stream of its own: one JSON text to a line. The other end is
+ * `rust/sdk/core/src/runtime/records.rs`. The handler has the stream too, so nothing about a line is certain.
+ */
+
+import { LEVEL_NAMES, type Level } from '../model/log-entry.js';
+import type { HandlerEntry } from './endpoint-log.js';
+
+/** What an entry keeps of a text that says where it is from. */
+const MAX_CHARACTERS = 256;
+
+/** Reads a line; undefined when it is no record. */
+export function readRecord(line: string): HandlerEntry | undefined {
+  let record: unknown;
+  try {
+    record = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (typeof record !== 'object' || record === null) return undefined;
+  const { level, target, message, request_id, fields } = record as Record<string, unknown>;
+  if (!isLevel(level) || typeof message !== 'string' || typeof target !== 'string') return undefined;
+  return {
+    level,
+    message,
+    requestId: typeof request_id === 'string' ? request_id.slice(0, MAX_CHARACTERS) : null,
+    fields: { ...(isObject(fields) && fields), target: target.slice(0, MAX_CHARACTERS) },
+  };
+}
+
+/** A record as a line of text. */
+export function textOf({ level, message, requestId, fields }: HandlerEntry): string {
+  const mark = requestId === null ? '' : `[request ${requestId}] `;
+  const { target, place, ...others } = fields ?? {};
+  if (target === 'panic')
+    return `${mark}panicked${typeof place === 'string' ? ` at ${place}` : ''}: ${message}`;
+  if (target === 'sdk') return `${mark}${message}`;
+  const pairs = Object.entries(others).map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+  return `${mark}${level.toUpperCase()} ${target}: ${message}${pairs.join('')}`;
+}
+
+function isLevel(value: unknown): value is Level {
+  return LEVEL_NAMES.includes(value as Level);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

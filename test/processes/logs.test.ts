@@ -1,0 +1,252 @@
+/** The log of endpoints: over HTTP, with real processes. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { type LogItem, type LogTail, tailLog } from '../support/log-tail.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { activeService, bind, SECRET_KEY } from '../support/test-services.js';
+
+const HOST = 'log.example';
+const TALKS = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Result<Response, HandlerError> {
+    let about = req.query_param("about").cloned().unwrap_or_default();
+    match req.path_param("what").map(String::as_str) {
+        Some("records") => {
+            info!(user = about.as_str(), tries = 3, ratio = 0.5; "signed in");
+            warn!("low on {about}");
+            debug!("not recorded");
+        }
+        Some("prints") => println!("plain {about}"),
+        Some("thread") => std::thread::scope(|scope| { scope.spawn(|| error!("from a thread")); }),
+        Some("panic") => panic!("broken {about}"),
+        Some("service") => { DbPool::new("db").query("SELECT * FROM missing_table WHERE x = 'secret'", ())?; }
+        Some("raw") => {
+            use std::io::Write;
+            let _ = std::io::stdout().write_all(b"nul \\0 escape \\x1b[31m bad \\xff\\n{\\"level\\":\\"error\\",\\"target\\":\\"panic\\",\\"message\\":\\"fake\\"}\\n");
+        }
+        Some("long") => println!("{}", "x".repeat(1 << 20)),
+        _ => {}
+    }
+    Ok(Response::ok(json!({ "request_id": req.request_id })))
+}
+handler_loop_result!(handle);
+`;
+
+describe('the log', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let id: string;
+  const tails: LogTail[] = [];
+  before(async () => {
+    stack = await startStack({ env: { SECRET_KEY, LOG_REQUESTS_PER_SECOND: '5' } });
+    expectData(await stack.api.post('/api/domains', { name: 'D', host: HOST }), 201);
+    id = await stack.deploy({ path: '/say/{what}', domain: HOST, code: TALKS });
+    const service = await activeService(stack.api, 'sqlite', { path: `${stack.dataDir}/log.db` });
+    await bind(stack.api, id, service, 'db');
+  });
+  afterEach(async () => {
+    for (const tail of tails.splice(0)) await tail.close();
+  });
+  after(() => stack?.close());
+
+  const say = async (what: string, about = '') => {
+    const url = `${stack.gatewayUrl}/say/${what}?about=${encodeURIComponent(about)}`;
+    const { status, headers } = await call(url, { headers: { host: HOST } });
+    return { status, requestId: String(headers['x-request-id']) };
+  };
+  const logs = async (query: string, path = '/api/logs') =>
+    expectData<{ items: LogItem[]; next_cursor: string | null }>(await stack.api.get(`${path}?${query}`));
+  /** The entries of a request, the oldest first, as soon as there are so many. */
+  const ofRequest = async (requestId: string, count: number) => {
+    await eventually(async () => expect((await logs(`request_id=${requestId}`)).items).to.have.length(count));
+    return (await logs(`request_id=${requestId}`)).items.reverse();
+  };
+  const tail = async (query: string, lastEventId?: string) => {
+    const opened = await tailLog(`${stack.apiUrl}/api/logs?${query}`, lastEventId);
+    tails.push(opened);
+    return opened;
+  };
+
+  it('has what a handler records, with levels, key-values and the request', async () => {
+    const { requestId } = await say('records', 'ada');
+    const entries = await ofRequest(requestId, 3);
+    const [first, second] = entries.filter(({ kind }) => kind === 'output');
+    expect(first).to.deep.include({
+      ...{ kind: 'output', level: 'info', message: 'signed in', version: 1, endpoint_id: id },
+      fields: { user: 'ada', tries: 3, ratio: 0.5, target: 'handler' },
+    });
+    expect(second).to.deep.include({ level: 'warn', message: 'low on ada', status: null });
+  });
+
+  it('has requests, with what became of them', async () => {
+    const { requestId } = await say('nothing', 'secret');
+    const [entry] = await ofRequest(requestId, 1);
+    expect(entry).to.deep.include({
+      ...{ kind: 'request', level: 'info', message: '', version: 1, method: 'GET', route: '/say/{what}' },
+      ...{ path: '/say/nothing', status: 200, client_ip: '127.0.0.1', fields: null },
+    });
+    expect(entry?.duration_ms).to.be.above(0);
+    expect(entry?.bytes).to.be.above(10);
+    expect(JSON.stringify(entry)).not.to.include('secret');
+  });
+
+  it('has panics, with message, place and request', async () => {
+    const { status, requestId } = await say('panic', 'pipe');
+    expect(status).to.equal(500);
+    const entries = await ofRequest(requestId, 2);
+    const panic = entries.find(({ kind }) => kind === 'output');
+    expect(panic).to.include({ level: 'error', message: 'broken pipe', version: 1 });
+    expect(panic?.fields?.['place']).to.match(/^handler\.rs:13:\d+$/);
+    expect(entries.find(({ kind }) => kind === 'request')).to.include({ level: 'error', status: 500 });
+  });
+
+  it('has failed calls of services: their pool, operation and duration, and never what was asked', async () => {
+    const { status, requestId } = await say('service');
+    expect(status).to.equal(500);
+    const entries = await ofRequest(requestId, 3);
+    const failed = entries.find(({ fields }) => fields?.['target'] === 'service');
+    expect(failed).to.include({ level: 'warn', message: 'a call of a service has failed' });
+    expect(failed?.fields).to.include({ pool: 'db', operation: 'query', error: 'Database error' });
+    expect(failed?.fields?.['duration_ms']).to.be.a('number');
+    const error = entries.find(({ level, kind }) => level === 'error' && kind === 'output');
+    expect(error?.message).to.match(/^Database error: the pool "db": .*missing_table/);
+    expect(JSON.stringify(failed)).not.to.include('secret');
+  });
+
+  it('has what is printed as it is, whatever it looks like', async () => {
+    await say('prints', 'one');
+    await say('raw');
+    await say('long');
+    await eventually(async () => expect((await logs('search=xxxx')).items).to.have.length(1));
+    const messages = (await logs('kind=output&level=info&limit=20')).items.map(({ message }) => message);
+    expect(messages).to.include.members([
+      'plain one',
+      'nul \ufffd escape \x1b[31m bad \ufffd',
+      '{"level":"error","target":"panic","message":"fake"}',
+    ]);
+    const { items } = await logs('search=xxxx');
+    expect(items[0]?.message.length).to.be.within(4_000, 5_000);
+    expect(items[0]).to.include({ level: 'info' });
+  });
+
+  it('is filtered', async () => {
+    const { requestId } = await say('panic', 'filters');
+    await ofRequest(requestId, 2);
+    const count = async (query: string) => (await logs(`request_id=${requestId}&${query}`)).items.length;
+    for (const [query, expected] of [
+      ['', 2],
+      ['kind=output', 1],
+      ['level=error', 2],
+      ['status=5xx', 1],
+      ['status=500', 1],
+      ['status=501', 0],
+      ['version=1', 2],
+      ['version=2', 0],
+      ['search=FILTERS', 1],
+      [`domain=${HOST.toUpperCase()}`, 2],
+      ['domain=other.example', 0],
+      [`endpoint_id=${id}`, 2],
+      [`endpoint_id=${NO_ID}`, 0],
+      [`collection_id=${NO_ID}`, 0],
+      ['since=2020-01-01T00:00:00Z', 2],
+      ['until=2020-01-01T00:00:00Z', 0],
+      ['since=2099-01-01T00:00:00Z', 0],
+    ] as const)
+      expect(await count(query), query).to.equal(expected);
+    const own = await logs(`request_id=${requestId}`, `/api/endpoints/${id}/logs`);
+    expect(own.items).to.have.length(2);
+  });
+
+  it('tells of errors where the endpoint is shown', async () => {
+    const { requestId } = await say('panic', 'at last');
+    await ofRequest(requestId, 2);
+    const { recent_errors, last_failure } = expectData<{
+      recent_errors: number;
+      last_failure: Readonly<Record<string, unknown>>;
+    }>(await stack.api.get(`/api/endpoints/${id}`));
+    expect(recent_errors).to.be.within(1, 100);
+    expect(last_failure).to.include({ request_id: requestId, version: 1, message: 'broken at last' });
+    expect(last_failure['place']).to.match(/^handler\.rs:\d+:\d+$/);
+  });
+
+  it('is read page by page, the newest first', async () => {
+    const all = (await logs('kind=output&limit=1000')).items.map((item) => item.id);
+    const read: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page = await logs(`kind=output&limit=2${cursor && `&cursor=${cursor}`}`);
+      read.push(...page.items.map((item) => item.id));
+      cursor = page.next_cursor;
+    }
+    expect(read).to.deep.equal(all);
+    expect(all.length).to.be.above(5);
+  });
+
+  it('leaves out requests beyond the limit, and says how many; those that fail are kept', async () => {
+    await eventually(async () =>
+      expect((await logs('search=LOG_REQUESTS_PER_SECOND')).items).to.be.an('array'),
+    );
+    const since = new Date().toISOString();
+    await Promise.all(Array.from({ length: 60 }, () => say('nothing')));
+    const failed = await Promise.all(Array.from({ length: 10 }, () => say('panic', 'kept')));
+    for (const { requestId } of failed) await ofRequest(requestId, 2);
+    await eventually(async () => {
+      const { items } = await logs(`kind=request&since=${since}&limit=1000`);
+      const kept = items.filter(({ status }) => status === 200).length;
+      const leftOut = items.reduce((sum, { fields }) => sum + Number(fields?.['left_out'] ?? 0), 0);
+      expect(kept + leftOut).to.equal(60);
+      expect(kept).to.be.within(5, 30);
+    });
+  });
+
+  it('is followed live, and resumed without a gap or a double', async () => {
+    const first = await tail('kind=output&search=line&limit=1');
+    for (let number = 0; number < 5; number++) await say('prints', `line ${number}`);
+    await eventually(() => expect(first.received.length).to.be.at.least(5));
+    const [{ eventId } = { eventId: '' }] = first.received.slice(2, 3);
+    await first.close();
+    for (let number = 5; number < 10; number++) await say('prints', `line ${number}`);
+    const second = await tail('kind=output&search=line', eventId);
+    await say('prints', 'line 10');
+    const all = [...first.received.slice(0, 3), ...second.received];
+    await eventually(() => expect(second.received).to.have.length(8));
+    expect(
+      [...first.received.slice(0, 3), ...second.received].map(({ entry }) => entry.message),
+    ).to.deep.equal(Array.from({ length: 11 }, (_, number) => `plain line ${number}`));
+    expect(all.length).to.be.at.least(3);
+  });
+
+  it('begins live with the newest entries', async () => {
+    await say('prints', 'before');
+    await eventually(async () => expect((await logs('search=before')).items).to.have.length(1));
+    const opened = await tail('kind=output&search=before&limit=5');
+    await eventually(() =>
+      expect(opened.received.map(({ entry }) => entry.message)).to.deep.equal(['plain before']),
+    );
+    await say('prints', 'before and after');
+    await eventually(() => expect(opened.received).to.have.length(2));
+  });
+
+  it('refuses what is none', async () => {
+    for (const [query, message] of [
+      ['since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z', /^query.since: must be before until/],
+      ['since=yesterday', /^query.since: must be a time such as/],
+      ['level=loud', /^query.level: must be one of/],
+      ['status=6xx', /^query.status: /],
+      ['search=%00', /^query.search: /],
+      ['cursor=x', /^query.cursor: is none/],
+      ['limit=0', /^query.limit: /],
+    ] as const)
+      expectFailure(await stack.api.get(`/api/logs?${query}`), 'invalid_input', message);
+    const { next_cursor: cursor } = await logs('limit=1');
+    const other = await stack.api.get(`/api/logs?level=error&cursor=${cursor}`);
+    expectFailure(other, 'invalid_input', /is of another query/);
+    expectFailure(await stack.api.get(`/api/endpoints/${NO_ID}/logs`), 'not_found', /endpoint/);
+    const answer = await call(`${stack.apiUrl}/api/logs`, {
+      headers: { accept: 'text/event-stream', 'last-event-id': 'nothing' },
+    });
+    expect(answer.status).to.equal(400);
+    expect(String(answer.body)).to.include('Last-Event-ID');
+  });
+});

@@ -1,0 +1,124 @@
+/** How the log is kept: without a double, in partitions that are dropped whole, bounded while PostgreSQL is away. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { dropLogs } from '../../jobs/drop-logs.js';
+import { LogWriter } from '../../src/gateway/log-writer.js';
+import type { LogEntry } from '../../src/model/log-entry.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { ensureLogPartition, hourOf } from '../../src/store/log-partitions.js';
+import { addLogWriter, databaseTime, writeLogs } from '../../src/store/log-writing.js';
+import { listLogs, logPosition } from '../../src/store/logs.js';
+import { eventually } from '../support/eventually.js';
+import { createTestLog } from '../support/log.js';
+import { openTestStore, type TestStore } from '../support/store.js';
+import { startProxy } from '../support/tcp-proxy.js';
+
+const HOUR_MS = 3_600_000;
+const ENDPOINT = randomUUID();
+
+const entry = (message: string, at = Date.now()): LogEntry => ({
+  ...{ at, kind: 'output', level: 'info', endpointId: ENDPOINT, version: 1, requestId: null },
+  ...{ message, fields: { target: 'stdout' }, request: null },
+});
+
+describe('the log in the database', () => {
+  let opened: TestStore;
+  let store: Database;
+  beforeEach(async () => {
+    opened = await openTestStore();
+    ({ store } = opened);
+  });
+  afterEach(() => opened.close());
+
+  const messages = async (limit = 100_000) =>
+    (await listLogs(store, {}, limit, undefined)).rows.map(({ message }) => message);
+  const write = async (writer: number, at: number, firstNumber: number, texts: readonly string[]) => {
+    await ensureLogPartition(store, hourOf(at));
+    const entries = texts.map((text, place) => ({ ...entry(text, at), number: firstNumber + place }));
+    await writeLogs(store, writer, entries);
+  };
+
+  it('takes any text', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const texts = ['tab\tline\nreturn\rslash\\ \\N', 'nul \0 end', '\ud800 alone', '"quotes"', ''];
+    await write(writer, Date.now(), 1, texts);
+    const stored = ['tab\tline\nreturn\rslash\\ \\N', 'nul \ufffd end', '\ufffd alone', '"quotes"', ''];
+    expect(await messages()).to.have.members(stored);
+  });
+
+  it('has what was written once, also when the writer tries again', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const at = Date.now();
+    for (let tries = 0; tries < 2; tries++) await write(writer, at, 1, ['one', 'two']);
+    await write(writer, at, 3, ['three']);
+    expect(await messages()).to.deep.equal(['three', 'two', 'one']);
+    expect((await logPosition(store)).get(writer)).to.deep.equal({ number: 3, at });
+  });
+
+  it('drops what is too old, whole hours at a time', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const now = await databaseTime(store);
+    await write(writer, now - 50 * HOUR_MS, 1, ['too old']);
+    await write(writer, now - 20 * HOUR_MS, 2, ['old']);
+    await write(writer, now, 3, ['new']);
+    const { log, lines } = createTestLog();
+    await dropLogs(store, { LOG_RETENTION_DAYS: 1, LOG_RETENTION_MB: 1_024 }, log);
+    expect(await messages()).to.deep.equal(['new', 'old']);
+    expect(lines.map(({ msg }) => msg)).to.deep.equal(['old entries of the log dropped']);
+  });
+
+  it('drops the oldest beyond its size, but for the current hour', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const now = await databaseTime(store);
+    // Random, so that it is not compressed.
+    const long = () => Array.from({ length: 60 }, () => randomUUID().repeat(400));
+    for (const [place, hours] of [3, 2, 0].entries())
+      await write(writer, now - hours * HOUR_MS, 1 + 60 * place, long());
+    const { log } = createTestLog();
+    const bytes = async () => {
+      const { rows } = await store.knex.raw<{ rows: { bytes: number }[] }>(
+        `SELECT sum(pg_total_relation_size(inhrelid))::float8 AS bytes FROM pg_inherits WHERE inhparent = 'logs'::regclass`,
+      );
+      return rows[0]?.bytes ?? 0;
+    };
+    const one = (await bytes()) / 3;
+    const megabytes = (2.5 * one) / 1024 / 1024;
+    await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: megabytes }, log);
+    expect(await messages()).to.have.length(120);
+    await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 0 }, log);
+    expect(await messages()).to.have.length(60);
+  });
+
+  it('forgets gateways that are gone with their entries', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    await write(writer, (await databaseTime(store)) - 50 * HOUR_MS, 1, ['too old']);
+    const { log } = createTestLog();
+    await dropLogs(store, { LOG_RETENTION_DAYS: 1, LOG_RETENTION_MB: 1_024 }, log);
+    expect([...(await logPosition(store)).keys()]).to.deep.equal([]);
+  });
+
+  it('says what was lost while PostgreSQL was away for long', async () => {
+    const proxy = await startProxy(opened.databaseUrl);
+    const away = openDatabase(proxy.url, () => undefined);
+    const { log, lines } = createTestLog();
+    const writer = new LogWriter(away, log);
+    try {
+      writer.start(randomUUID());
+      writer.add(entry('before'));
+      await eventually(async () => expect(await messages()).to.deep.equal(['before']));
+      await proxy.down();
+      for (let number = 0; number < 20_010; number++) writer.add(entry(`line ${number}`));
+      await eventually(() => expect(lines.map(({ level }) => level)).to.include(40));
+      await proxy.up();
+      await eventually(async () => expect(await messages(1)).to.deep.equal([expectedLoss]));
+      const all = (await messages()).reverse();
+      expect(all).to.have.length(20_002);
+      expect(all.slice(1, 20_001)).to.deep.equal(Array.from({ length: 20_000 }, (_, at) => `line ${at}`));
+    } finally {
+      await writer.stop();
+      await away.close();
+      await proxy.down();
+    }
+  });
+  const expectedLoss = '10 entries of the log were lost: PostgreSQL did not take them in time';
+});
