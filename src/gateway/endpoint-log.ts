@@ -1,7 +1,7 @@
 /** Makes entries of the log of what the front and handlers tell. */
-import type { Level, LogEntry } from '../model/log-entry.js';
+import type { Level, LogEntry, LogFields } from '../model/log-entry.js';
 import type { Logger } from '../util/log.js';
-import { noteOf } from './log-writer.js';
+import { noteOf } from './log-buffer.js';
 import type { FinishedRequest } from './messages.js';
 
 /** What a handler said. */
@@ -9,7 +9,7 @@ export interface HandlerEntry {
   readonly level: Level;
   readonly message: string;
   readonly requestId: string | null;
-  readonly fields: Readonly<Record<string, unknown>> | null;
+  readonly fields: LogFields | null;
 }
 
 export class EndpointLog {

@@ -8,6 +8,8 @@ import type { HandlerEntry } from './endpoint-log.js';
 
 /** What an entry keeps of a text that says where it is from. */
 const MAX_CHARACTERS = 256;
+/** The SDK writes no more. */
+const MAX_FIELDS = 40;
 
 /** Reads a line; undefined when it is no record. */
 export function readRecord(line: string): HandlerEntry | undefined {
@@ -24,8 +26,16 @@ export function readRecord(line: string): HandlerEntry | undefined {
     level,
     message,
     requestId: typeof request_id === 'string' ? request_id.slice(0, MAX_CHARACTERS) : null,
-    fields: { ...(isObject(fields) && fields), target: target.slice(0, MAX_CHARACTERS) },
+    fields: { ...(isObject(fields) && valuesOf(fields)), target: target.slice(0, MAX_CHARACTERS) },
   };
+}
+
+/** Without what the SDK does not write: nested values can be too deep to be stored. */
+function valuesOf(fields: Record<string, unknown>): Record<string, string | number | boolean> {
+  const values = Object.entries(fields).filter((pair): pair is [string, string | number | boolean] =>
+    ['string', 'number', 'boolean'].includes(typeof pair[1]),
+  );
+  return Object.fromEntries(values.slice(0, MAX_FIELDS));
 }
 
 /** A record as a line of text. */

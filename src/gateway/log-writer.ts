@@ -1,45 +1,55 @@
 /**
- * Collects entries of the log and writes them in batches. Nothing waits for it: while PostgreSQL is away or slow, so
- * many entries are kept, and of those beyond it is counted how many each endpoint has lost.
+ * Writes entries of the log in batches. Nothing waits for it: what PostgreSQL does not take is lost, and counted
+ * (`log-buffer.ts`).
  */
 import { toError } from '../errors.js';
 import type { LogEntry } from '../model/log-entry.js';
-import { isUnavailable, type Store } from '../store/database.js';
-import { ensureLogPartition, hourOf } from '../store/log-partitions.js';
+import { isRefusedValue, type Store } from '../store/database.js';
+import { ensureLogPartition, hourOf, sizeOfLogPartition } from '../store/log-partitions.js';
 import { addLogWriter, databaseTime, type NumberedEntry, writeLogs } from '../store/log-writing.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
+import { LogBuffer } from './log-buffer.js';
 
 /** Entries become visible after this at the latest, while PostgreSQL keeps up. */
 const WRITE_EVERY_MS = 100;
 const MAX_BATCH = 5_000;
-/** What is kept while entries cannot be written. */
-const MAX_WAITING = 20_000;
-const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
-/** Clocks of machines differ; entries have the time of PostgreSQL. */
-const CLOCK_EVERY_MS = 60_000;
+/** How often the clock of PostgreSQL is read, whose times entries have, and the size of the hour. */
+const CHECK_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
+/** After so many refusals entries are written one by one, to find the one that PostgreSQL does not take. */
+const TRIES = 3;
 
 export class LogWriter {
   readonly #store: Store;
   readonly #log: Logger;
-  #nodeId = '';
-  #writing: PeriodicTask | undefined;
-  #waiting: LogEntry[] = [];
-  #waitingCharacters = 0;
+  /** What the entries of one hour may take, of all gateways. */
+  readonly #hourBytes: number;
+  readonly #waiting = new LogBuffer();
   /** What is being written, or could not be. */
   #batch: readonly NumberedEntry[] = [];
-  readonly #lost = new Map<string, number>();
+  #writing: PeriodicTask | undefined;
+  #nodeId = '';
   #id: number | undefined;
   #lastNumber = 0;
   #lastAt = 0;
-  #clock: { readonly offsetMs: number; readonly measuredAt: number } | undefined;
+  /** PostgreSQL's clock is ahead by this. */
+  #offsetMs = 0;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  /** The hour that has no room left. */
+  #fullHour: number | undefined;
   readonly #partitions = new Set<number>();
   #isFailing = false;
+  #refusals = 0;
 
-  constructor(store: Store, log: Logger) {
+  constructor(store: Store, log: Logger, hourBytes: number) {
     this.#store = store;
     this.#log = log;
+    this.#hourBytes = hourBytes;
+  }
+
+  add(entry: LogEntry): void {
+    this.#waiting.add(entry);
   }
 
   /** Writes from now on what was added, and what will be. */
@@ -52,36 +62,48 @@ export class LogWriter {
     );
   }
 
-  add(entry: LogEntry): void {
-    const characters = lengthOf(entry);
-    const isFull =
-      this.#waiting.length >= MAX_WAITING || this.#waitingCharacters + characters > MAX_WAITING_CHARACTERS;
-    if (isFull) {
-      this.#lost.set(entry.endpointId, (this.#lost.get(entry.endpointId) ?? 0) + 1);
-      return;
-    }
-    this.#waitingCharacters += characters;
-    this.#waiting.push(entry);
-  }
-
   /** Writes what there is, if PostgreSQL takes it. */
   async stop(): Promise<void> {
     await this.#writing?.stop();
     await this.#write().catch((thrown: unknown) => this.#failed(toError(thrown)));
-    const lost = this.#batch.length + this.#waiting.length;
+    const lost = this.#batch.length + this.#waiting.size;
     if (lost > 0) this.#log.warn({ lost }, 'entries of the log were lost: they could not be written');
   }
 
   async #write(): Promise<void> {
-    while (this.#batch.length > 0 || this.#waiting.length > 0) {
+    while (this.#batch.length > 0 || !this.#waiting.isEmpty) {
       this.#id ??= await addLogWriter(this.#store, this.#nodeId);
-      await this.#readClock();
+      await this.#check();
+      if (this.#batch.length === 0 && this.#isHourFull()) {
+        // It is said when the next hour begins.
+        this.#waiting.loseAll();
+        return;
+      }
       if (this.#batch.length === 0) this.#batch = this.#nextBatch();
       for (const hour of new Set(this.#batch.map(({ at }) => hourOf(at)))) await this.#ensurePartition(hour);
-      await writeLogs(this.#store, this.#id, this.#batch);
+      await (this.#refusals < TRIES
+        ? writeLogs(this.#store, this.#id, this.#batch)
+        : this.#writeEach(this.#id));
       this.#batch = [];
+      this.#refusals = 0;
       if (this.#isFailing) this.#log.info('entries of the log are written again');
       this.#isFailing = false;
+    }
+  }
+
+  /** One by one; those that PostgreSQL refuses are lost. */
+  async #writeEach(id: number): Promise<void> {
+    for (const entry of this.#batch) {
+      try {
+        await writeLogs(this.#store, id, [entry]);
+      } catch (error) {
+        if (!isRefusedValue(error)) throw error;
+        this.#log.error(
+          { err: error, endpoint_id: entry.endpointId },
+          'an entry of the log cannot be stored',
+        );
+        this.#waiting.lose(entry);
+      }
     }
   }
 
@@ -94,58 +116,34 @@ export class LogWriter {
     }
   }
 
+  #isHourFull(): boolean {
+    return this.#fullHour === hourOf(Date.now() + this.#offsetMs);
+  }
+
   #nextBatch(): NumberedEntry[] {
-    const entries = this.#waiting.splice(0, MAX_BATCH);
-    for (const entry of entries) this.#waitingCharacters -= lengthOf(entry);
-    if (this.#waiting.length === 0) for (const lost of this.#takeLost()) entries.push(lost);
-    const offsetMs = this.#clock?.offsetMs ?? 0;
-    return entries.map((entry) => {
-      this.#lastAt = Math.max(this.#lastAt, Math.round(entry.at + offsetMs));
+    return this.#waiting.take(MAX_BATCH).map((entry) => {
+      this.#lastAt = Math.max(this.#lastAt, Math.round(entry.at + this.#offsetMs));
       return { ...entry, at: this.#lastAt, number: ++this.#lastNumber };
     });
   }
 
-  #takeLost(): LogEntry[] {
-    const entries = [...this.#lost].map(([endpointId, lost]): LogEntry => {
-      const message = `${lost} entries of the log were lost: PostgreSQL did not take them in time`;
-      return noteOf(endpointId, message, { lost });
-    });
-    this.#lost.clear();
-    return entries;
-  }
-
-  async #readClock(): Promise<void> {
-    const now = Date.now();
-    if (this.#clock && now - this.#clock.measuredAt < CLOCK_EVERY_MS) return;
+  async #check(): Promise<void> {
+    const began = Date.now();
+    // Also when the clock of this machine is set back.
+    if (Math.abs(began - this.#checkedAt) < CHECK_EVERY_MS) return;
     const theirs = await databaseTime(this.#store);
-    this.#clock = { offsetMs: theirs - (now + Date.now()) / 2, measuredAt: now };
+    this.#offsetMs = theirs - (began + Date.now()) / 2;
+    const hour = hourOf(theirs);
+    this.#fullHour = (await sizeOfLogPartition(this.#store, hour)) > this.#hourBytes ? hour : undefined;
+    this.#checkedAt = began;
   }
 
   #failed(error: Error): void {
-    // The partition may have been dropped, by whoever cleans up by hand.
-    this.#partitions.clear();
-    if (!this.#isFailing || !isUnavailable(error))
+    if (!this.#isFailing)
       this.#log.warn({ err: error }, 'entries of the log cannot be written; trying again');
     this.#isFailing = true;
+    if (isRefusedValue(error)) this.#refusals++;
+    // One may have been dropped by hand.
+    this.#partitions.clear();
   }
-}
-
-/** What the gateway itself says of an endpoint's log. */
-export function noteOf(endpointId: string, message: string, fields: Record<string, unknown>): LogEntry {
-  return {
-    at: Date.now(),
-    kind: 'output',
-    level: 'warn',
-    endpointId,
-    version: null,
-    requestId: null,
-    message,
-    fields: { target: 'gateway', ...fields },
-    request: null,
-  };
-}
-
-function lengthOf({ message, fields, request }: LogEntry): number {
-  const path = request ? request.path.length + request.route.length : 0;
-  return message.length + path + (fields ? JSON.stringify(fields).length : 0) + 200;
 }

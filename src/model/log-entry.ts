@@ -22,6 +22,9 @@ export interface RequestOutcome {
   readonly clientIp: string;
 }
 
+/** Key-values of an entry. */
+export type LogFields = Readonly<Record<string, string | number | boolean>>;
+
 /** A new entry. */
 export interface LogEntry {
   /** Milliseconds since 1970, as this machine has them. */
@@ -32,6 +35,6 @@ export interface LogEntry {
   readonly version: number | null;
   readonly requestId: string | null;
   readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>> | null;
+  readonly fields: LogFields | null;
   readonly request: RequestOutcome | null;
 }

@@ -83,7 +83,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
-  const logWriter = new LogWriter(store, log);
+  const logWriter = new LogWriter(store, log, config.LOG_RETENTION_MB * 1024 * 1024);
   const endpointLog = new EndpointLog(logWriter, log);
   const front = new Front({
     host: config.HOST,

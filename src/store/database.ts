@@ -142,6 +142,11 @@ export function violatedForeignKey(error: unknown): string | undefined {
   return undefined;
 }
 
+/** True when PostgreSQL cannot hold a value (classes 22 and 54 of its errors: data exception, limit exceeded). */
+export function isRefusedValue(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(?:22|54)/.test(error.code ?? '');
+}
+
 /** True when a statement has waited for a lock longer than `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';

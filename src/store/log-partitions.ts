@@ -29,6 +29,15 @@ export async function ensureLogPartition(store: Store, hour: number): Promise<vo
   });
 }
 
+/** What the partition of an hour takes, bytes; 0 when there is none. */
+export async function sizeOfLogPartition({ knex }: Store, hour: number): Promise<number> {
+  const { rows } = await knex.raw<{ rows: { bytes: number | null }[] }>(
+    'SELECT pg_total_relation_size(to_regclass(?)) AS bytes',
+    [partitionOf(hour)],
+  );
+  return rows[0]?.bytes ?? 0;
+}
+
 /** What was dropped. */
 export interface DroppedLogs {
   readonly partitions: number;

@@ -97,11 +97,41 @@ describe('the log in the database', () => {
     expect([...(await logPosition(store)).keys()]).to.deep.equal([]);
   });
 
+  it('loses an entry that PostgreSQL does not take, and no other', async () => {
+    const { log, lines, expectErrors } = createTestLog();
+    expectErrors(/an entry of the log cannot be stored/);
+    const writer = new LogWriter(store, log, 2 ** 30);
+    writer.start(randomUUID());
+    try {
+      writer.add(entry('first'));
+      writer.add({ ...entry('too large'), version: 2 ** 40 });
+      writer.add(entry('last'));
+      await eventually(async () => expect(await messages()).to.have.length(3));
+      expect((await messages()).reverse()).to.deep.equal(['first', 'last', lossOf(1)]);
+      expect(lines.map(({ msg }) => msg)).to.include('an entry of the log cannot be stored');
+    } finally {
+      await writer.stop();
+    }
+  });
+
+  it('has no more of an hour than its size, and says so in the next', async () => {
+    const { log } = createTestLog();
+    const first = new LogWriter(store, log, 2 ** 30);
+    first.start(randomUUID());
+    first.add(entry('fits'));
+    await first.stop();
+    const second = new LogWriter(store, log, 1);
+    second.start(randomUUID());
+    second.add(entry('does not'));
+    await second.stop();
+    expect(await messages()).to.deep.equal(['fits']);
+  });
+
   it('says what was lost while PostgreSQL was away for long', async () => {
     const proxy = await startProxy(opened.databaseUrl);
     const away = openDatabase(proxy.url, () => undefined);
     const { log, lines } = createTestLog();
-    const writer = new LogWriter(away, log);
+    const writer = new LogWriter(away, log, 2 ** 30);
     try {
       writer.start(randomUUID());
       writer.add(entry('before'));
@@ -110,7 +140,7 @@ describe('the log in the database', () => {
       for (let number = 0; number < 20_010; number++) writer.add(entry(`line ${number}`));
       await eventually(() => expect(lines.map(({ level }) => level)).to.include(40));
       await proxy.up();
-      await eventually(async () => expect(await messages(1)).to.deep.equal([expectedLoss]));
+      await eventually(async () => expect(await messages(1)).to.deep.equal([lossOf(10)]));
       const all = (await messages()).reverse();
       expect(all).to.have.length(20_002);
       expect(all.slice(1, 20_001)).to.deep.equal(Array.from({ length: 20_000 }, (_, at) => `line ${at}`));
@@ -120,5 +150,6 @@ describe('the log in the database', () => {
       await proxy.down();
     }
   });
-  const expectedLoss = '10 entries of the log were lost: PostgreSQL did not take them in time';
+  const lossOf = (entries: number) =>
+    `${entries} entries were lost: PostgreSQL did not take them in time, or those of the hour take more than LOG_RETENTION_MB`;
 });

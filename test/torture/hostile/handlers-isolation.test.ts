@@ -175,6 +175,7 @@ describe('what handlers can see and reach', function () {
       expect(JSON.parse(await answerTo(attacker, 'environment'))).to.have.members([
         'EDGE_SOCKET',
         'EDGE_CONTROL_FD',
+        'EDGE_LOG_FD',
         'EDGE_MAX_THREADS',
         'EDGE_ENDPOINT_ID',
         'EDGE_SERVICES_SOCKET',

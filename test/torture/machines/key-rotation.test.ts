@@ -106,10 +106,8 @@ describe('a rotation of SECRET_KEY on two machines', function () {
     } finally {
       await Promise.all([load.stop(), apiLoad.stop()]);
     }
-    expect({ gateways: outcomes(load.failures()), apis: outcomes(apiLoad.failures()) }).to.deep.equal({
-      gateways: {},
-      apis: {},
-    });
+    const failures = [...load.failures(), ...apiLoad.failures()];
+    expect(failures, JSON.stringify(outcomes(failures))).to.deep.equal([]);
 
     await withClient(machines.database.url, async (client) => {
       const [oldId] = createSecretBox(OLD).keyIds;
