@@ -41,6 +41,7 @@ import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { gatewayToken } from '../src/secrets/service-token.js';
 import { openDatabase } from '../src/store/database.js';
+import { condenseFigures } from '../src/store/figures.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
@@ -76,6 +77,7 @@ const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
 const DROP_LOGS_EVERY_MS = 60_000;
+const CONDENSE_FIGURES_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
 /** Prepared dependency sets take some 50 MB each. */
@@ -225,6 +227,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
   periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
   periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
+  periodic('retention of figures', CONDENSE_FIGURES_EVERY_MS, () => condenseFigures(store));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
   const takeJobs = () => {

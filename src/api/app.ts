@@ -29,6 +29,7 @@ import { openApiRoute } from './openapi.js';
 import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
 import { routingRoutes } from './routing/routes.js';
+import { seriesRoutes } from './series/routes.js';
 import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
@@ -51,6 +52,7 @@ export const ROUTES: readonly Route[] = [
   ...installationSecretRoutes,
   ...buildRoutes,
   ...logRoutes,
+  ...seriesRoutes,
   ...bindingRoutes,
   ...serviceRoutes,
   ...objectRoutes,

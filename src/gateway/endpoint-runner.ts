@@ -43,7 +43,7 @@ export interface EndpointRunnerHost {
   saveCrashLoop(deployment: Deployed, revision: number, error: string): Promise<void>;
   /** The crash loop is over. @throws when it cannot be saved now */
   saveRecovery(deployment: Deployed): Promise<void>;
-  restarted(reason: 'crash' | 'deadline'): void;
+  restarted(reason: 'crash' | 'deadline', version: number): void;
   /** A handler has crashed, or could not be started: an error in the log of the endpoint. */
   failed(version: number | null, message: string): void;
   readonly log: Logger;
@@ -133,7 +133,7 @@ export class EndpointRunner implements Runner {
     // A process that is being replaced may run over more deadlines.
     if (!running || running.mustReplace) return;
     running.mustReplace = true;
-    this.#host.restarted('deadline');
+    this.#host.restarted('deadline', running.version);
     this.#reconcile();
   }
 
@@ -283,7 +283,7 @@ export class EndpointRunner implements Runner {
     this.#running = this.#running.filter((running) => running.process !== process);
     this.#observedRevision = undefined;
     this.#crashes++;
-    this.#host.restarted('crash');
+    this.#host.restarted('crash', crashed.version);
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
     this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
     this.#host.failed(crashed.version, `The handler crashed: ${reason}.`);

@@ -12,6 +12,7 @@ import { frontMetrics } from './front-metrics.js';
 import { type FrontEnd, FrontProcess } from './front-process.js';
 import type {
   Done,
+  EndpointInterval,
   EndpointState,
   FinishedRequest,
   FrontReport,
@@ -31,6 +32,8 @@ export interface FrontEvents {
   readonly finished: (request: FinishedRequest) => void;
   /** So many finished requests of an endpoint had no entry in the log. */
   readonly leftOut: (endpointId: string, requests: number) => void;
+  /** What became of requests in an interval that began then, seconds since 1970. */
+  readonly counted: (at: number, endpoints: readonly EndpointInterval[]) => void;
 }
 
 /** Dependencies of a front. */
@@ -247,6 +250,7 @@ export class Front {
     const { events, log } = this.#options;
     if (report.type === 'request') events.finished(report);
     else if (report.type === 'leftOut') events.leftOut(report.endpointId, report.requests);
+    else if (report.type === 'interval') events.counted(report.at, report.endpoints);
     else if (report.type === 'deadlineExceeded')
       events.deadlineExceeded(report.endpointId, report.instanceId);
     else if (report.type === 'connectionLost')

@@ -41,6 +41,12 @@ export interface ServiceAccess {
   readonly timeoutMs: number;
 }
 
+/** Who wants to know of it. */
+export interface HandlerListeners extends OutputListeners {
+  /** Called again and again: what it has used of the processor since the last time, and its memory. */
+  readonly onUse?: ((cpuSeconds: number, bytes: number) => void) | undefined;
+}
+
 /** Options of a handler process. */
 export interface HandlerOptions {
   /** The executable, on this machine. */
@@ -56,7 +62,7 @@ export interface HandlerOptions {
   readonly settings: HandlerSettings;
   /** For the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
-  readonly listeners: OutputListeners;
+  readonly listeners: HandlerListeners;
 }
 
 /** The handler did not become ready. The message has the last lines it printed. */
@@ -132,7 +138,9 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     void child.kill();
   };
   const unwatch =
-    pid === undefined ? () => undefined : settings.watch.add({ pid, confinement, limits, end: fail });
+    pid === undefined
+      ? () => undefined
+      : settings.watch.add({ pid, confinement, limits, end: fail, used: listeners.onUse });
   void ended.then(unwatch);
   const revoked = ended
     .then(revoke)

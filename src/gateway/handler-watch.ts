@@ -17,6 +17,8 @@ export interface WatchedHandler {
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
   /** Ends it and reports it as crashed. */
   end(reason: string): void;
+  /** What all its processes have used of the processor since the last check, and their memory now. */
+  readonly used?: ((cpuSeconds: number, bytes: number) => void) | undefined;
 }
 
 interface Sample {
@@ -27,6 +29,7 @@ interface Sample {
 interface Watched extends WatchedHandler {
   /** Of slightly more than the last ten seconds, oldest first. */
   readonly samples: Sample[];
+  cpuSeconds: number;
 }
 
 const CHECK_INTERVAL_MS = 500;
@@ -48,7 +51,7 @@ export class HandlerWatch {
 
   /** Watches a handler until the returned function is called. */
   add(handler: WatchedHandler): () => void {
-    this.#watched.set(handler.pid, { ...handler, samples: [] });
+    this.#watched.set(handler.pid, { ...handler, samples: [], cpuSeconds: 0 });
     if (!this.#timer) this.#checkAfter(CHECK_INTERVAL_MS);
     return () => {
       this.#watched.delete(handler.pid);
@@ -134,7 +137,12 @@ export class HandlerWatch {
     processes: ReadonlyMap<number, ProcessEntry>,
     now: number,
   ): string | undefined {
-    const cpuSeconds = members.reduce((sum, pid) => sum + (processes.get(pid)?.cpuSeconds ?? 0), 0);
+    const entries = members.flatMap((pid) => processes.get(pid) ?? []);
+    const cpuSeconds = entries.reduce((sum, entry) => sum + entry.cpuSeconds, 0);
+    const bytes = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+    // What ended processes have used is not always counted for those that remain.
+    watched.used?.(Math.max(0, cpuSeconds - watched.cpuSeconds), bytes);
+    watched.cpuSeconds = cpuSeconds;
     return memoryProblem(watched, members, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
   }
 }

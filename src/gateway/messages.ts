@@ -150,6 +150,13 @@ export type FrontReport =
   | FinishedRequest
   /** So many finished requests had no entry in the log. */
   | { readonly type: 'leftOut'; readonly endpointId: string; readonly requests: number }
+  /** What became of requests in an interval that is over. */
+  | {
+      readonly type: 'interval';
+      /** When it began, seconds since 1970. */
+      readonly at: number;
+      readonly endpoints: readonly EndpointInterval[];
+    }
   | {
       readonly type: 'log';
       readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -178,6 +185,25 @@ export interface FinishedRequest {
   readonly error?: string;
   /** False for one that has no entry in the log. */
   readonly isKept: boolean;
+}
+
+/** The finished requests of an endpoint in an interval. */
+export interface EndpointInterval {
+  readonly id: string;
+  /** The most requests at a time. */
+  readonly inFlight: number;
+  readonly versions: readonly VersionInterval[];
+}
+
+/** Those that one version answered. */
+export interface VersionInterval {
+  /** None: no handler was asked. */
+  readonly version?: number;
+  /** By class of status: at 2 those with 200 to 299, at 0 those of no class. */
+  readonly statuses: readonly number[];
+  /** By duration, see `src/model/durations.ts`. */
+  readonly buckets: readonly number[];
+  readonly counts: readonly number[];
 }
 
 /** From a front. */

@@ -24,18 +24,19 @@ import { addRequests } from '../store/request-counters.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
-import type { EndpointLog, HandlerEntry } from './endpoint-log.js';
+import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
 import type { Environments } from './environments.js';
 import type { Front } from './front.js';
-import type { OutputListeners } from './handler-output.js';
 import {
+  type HandlerListeners,
   type HandlerProcess,
   type HandlerSettings,
   type ServiceAccess,
   startHandler,
 } from './handler-process.js';
 import type { EndpointState, ServingState } from './messages.js';
+import type { MinuteFigures } from './minute-figures.js';
 
 /** Dependencies of a supervisor. */
 export interface SupervisorOptions {
@@ -56,6 +57,8 @@ export interface SupervisorOptions {
   readonly registry: Registry;
   /** What handlers say. */
   readonly endpointLog: Pick<EndpointLog, 'output'>;
+  /** What they use. */
+  readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
   readonly log: Logger;
 }
 
@@ -190,8 +193,13 @@ export class Supervisor {
     return {
       log: this.#options.log.child({ endpoint_id: endpointId }),
       start: (artifact, settings, version) => {
-        const onEntry = (entry: HandlerEntry) => this.#options.endpointLog.output(endpointId, version, entry);
-        return this.#starts(() => this.#start(endpointId, artifact, settings, undefined, { onEntry }));
+        const { endpointLog, figures } = this.#options;
+        return this.#starts(() =>
+          this.#start(endpointId, artifact, settings, undefined, {
+            onEntry: (entry) => endpointLog.output(endpointId, version, entry),
+            onUse: (cpuSeconds, bytes) => figures.used(endpointId, version, cpuSeconds, bytes),
+          }),
+        );
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
@@ -208,7 +216,10 @@ export class Supervisor {
       saveCrashLoop: (deployment, revision, error) =>
         reportCrashLoop(store, endpointId, deployment, revision, error),
       saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),
-      restarted: (reason) => this.#restarts.inc({ endpoint: endpointId, reason }),
+      restarted: (reason, version) => {
+        this.#restarts.inc({ endpoint: endpointId, reason });
+        this.#options.figures.restarted(endpointId, version);
+      },
       failed: (version, message) =>
         this.#options.endpointLog.output(endpointId, version, {
           ...{ level: 'error', message, requestId: null, fields: { target: 'gateway' } },
@@ -221,7 +232,7 @@ export class Supervisor {
     artifact: string,
     { limits, environment }: ProcessSettings,
     endpoint = this.#endpoints.rows.get(endpointId),
-    listeners: OutputListeners = {},
+    listeners: HandlerListeners = {},
   ): Promise<HandlerProcess> {
     const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);

@@ -16,6 +16,7 @@ const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
 const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const STEP = /^[1-9][0-9]{0,3}[mhd]$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
 /** Crates that every handler has already, or whose names Cargo reserves. */
@@ -48,6 +49,8 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     isVersionRequirement(text)
       ? undefined
       : `must be a Cargo version requirement such as "1.2", "^1.2.3" or ">=1, <2", not "${text}"`,
+  step: (text) =>
+    STEP.test(text) ? undefined : 'must be whole minutes, hours or days, such as 1m, 10m, 1h or 1d',
   feature: (text) =>
     FEATURE.test(text) && text.length <= 128
       ? undefined
@@ -120,6 +123,7 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
       .replaceAll('\\d', '[0-9]'),
     maxLength: 200,
   },
+  step: { pattern: STEP.source },
   feature: { pattern: FEATURE.source, maxLength: 128 },
   'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },
 };

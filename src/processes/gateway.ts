@@ -21,6 +21,7 @@ import { createInternalServer } from '../gateway/internal-server.js';
 import { Invocations } from '../gateway/invocations.js';
 import { LogWriter } from '../gateway/log-writer.js';
 import type { FrontSettings } from '../gateway/messages.js';
+import { MinuteFigures } from '../gateway/minute-figures.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
 import { removeUnserved } from '../internal/listen.js';
@@ -85,6 +86,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   let supervisor: Supervisor | undefined;
   const logWriter = new LogWriter(store, log, config.LOG_RETENTION_MB * 1024 * 1024);
   const endpointLog = new EndpointLog(logWriter, log);
+  const figures = new MinuteFigures(store, log);
   const front = new Front({
     host: config.HOST,
     port: config.GATEWAY_PORT,
@@ -97,6 +99,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       handled: (requests) => supervisor?.handled(requests),
       finished: (request) => endpointLog.finished(request),
       leftOut: (endpointId, requests) => endpointLog.leftOut(endpointId, requests),
+      counted: (at, endpoints) => figures.finished(at, endpoints),
     },
   });
   process.on('SIGUSR2', () => {
@@ -118,6 +121,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('node', () => node.leave());
   logWriter.start(node.id);
   shutdown.add('log', () => logWriter.stop());
+  figures.start(node.id);
+  shutdown.add('figures', () => figures.stop());
 
   supervisor = new Supervisor({
     store,
@@ -142,6 +147,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     limits: config,
     registry,
     endpointLog,
+    figures,
     log,
   });
   const running = supervisor;

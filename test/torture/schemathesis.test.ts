@@ -129,7 +129,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404",
 
 # A cursor comes from the page before it, and a time span has a beginning before its end.
 [[operations]]
-include-name-regex = "^GET /api/(builds|domains|endpoints|services|logs|endpoints/{id}/(logs|versions))$"
+include-name-regex = "^GET /api/(builds|domains|endpoints|services|logs|series|endpoints/{id}/(logs|versions))$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 
 # What a request has to be like depends on the route and the method of its endpoint, and cron is a language of its own.

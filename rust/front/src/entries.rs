@@ -1,6 +1,7 @@
 //! Entries of the log for requests: all that fail, and so many others a second for each endpoint. How many were left
 //! out is told, too.
 use std::borrow::Cow;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,7 @@ pub struct EntryLimit {
 
 /// What there is to say of a finished request.
 pub struct Finished<'a> {
-    pub endpoint: &'a Endpoint,
+    pub endpoint: &'a Rc<Endpoint>,
     pub request_id: &'a str,
     /// As the handler got it, see `http/handler_head.rs`.
     pub head: &'a [u8],

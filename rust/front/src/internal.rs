@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::entries::{self, Finished};
 use crate::http::{self, Head, Refusal};
+use crate::intervals;
 use crate::messages::{Match, Response, Routed};
 use crate::routes::{Lookup, Params, RouteTable};
 use crate::thread::Thread;
@@ -108,6 +109,7 @@ async fn ask(
             version: reply.version.get(),
             refusal: answered.as_ref().err(),
         };
+        intervals::count(thread, &finished);
         entries::report(thread, &finished);
     }
     answered

@@ -3,10 +3,12 @@
 mod accept;
 mod client_ip;
 mod control;
+mod durations;
 mod entries;
 mod figures;
 mod http;
 mod internal;
+mod intervals;
 mod memory;
 mod messages;
 pub mod routes;

@@ -201,11 +201,40 @@ pub enum FromFront {
         endpoint_id: String,
         requests: u64,
     },
+    /// What became of requests in an interval that is over.
+    Interval {
+        /// When it began, seconds since 1970.
+        at: u64,
+        endpoints: Vec<EndpointInterval>,
+    },
     Log {
         level: Level,
         fields: Value,
         message: &'static str,
     },
+}
+
+/// The finished requests of an endpoint in an interval.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointInterval {
+    pub id: String,
+    /// The most requests at a time.
+    pub in_flight: u32,
+    pub versions: Vec<VersionInterval>,
+}
+
+/// Those that one version answered.
+#[derive(Debug, Serialize)]
+pub struct VersionInterval {
+    /// None: no handler was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// By class of status: at 2 those with 200 to 299, at 0 those of no class.
+    pub statuses: [u32; 6],
+    /// By duration: numbers of buckets (`durations.rs`), and how many requests each has.
+    pub buckets: Vec<usize>,
+    pub counts: Vec<u32>,
 }
 
 /// A finished request, for the log.

@@ -18,6 +18,7 @@ use crate::entries;
 use crate::figures::ThreadFigures;
 use crate::http::{Dates, Guard, RequestIds, serve};
 use crate::internal::{self, InternalRequest, RouteQuery};
+use crate::intervals;
 use crate::memory::MemoryBudget;
 use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
@@ -140,6 +141,10 @@ pub struct Thread {
     refused: RefCell<BTreeMap<u16, u64>>,
     /// Endpoints that have had requests without an entry in the log.
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
+    /// Endpoints that have had requests in the current interval.
+    pub counted: RefCell<Vec<Rc<Endpoint>>>,
+    /// Its number.
+    interval: Cell<u64>,
 }
 
 impl Thread {
@@ -160,6 +165,8 @@ impl Thread {
             all_handled: shared.handled,
             refused: RefCell::default(),
             left_out: RefCell::default(),
+            counted: RefCell::default(),
+            interval: Cell::new(intervals::current()),
         })
     }
 
@@ -303,6 +310,10 @@ impl Thread {
             if count % LEFT_OUT_EVERY == 0 {
                 entries::report_left_out(&self);
             }
+            let interval = intervals::current();
+            if interval != self.interval.get() {
+                intervals::report(&self, self.interval.replace(interval));
+            }
             if count % GUARD_EVERY == 0 {
                 // Bounded: time in which this process was stopped is not the clients' fault.
                 self.guard.check((now - last_guard).min(2 * GUARD_EVERY * EXPIRE_EVERY));
@@ -320,6 +331,7 @@ impl Thread {
         }
         self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
         entries::report_left_out(&self);
+        intervals::report(&self, self.interval.get());
         let _ = done.send(());
     }
 }

@@ -1,10 +1,10 @@
 /** Schemas of the log. */
 import { Type } from '@sinclair/typebox';
-import { AppError } from '../../errors.js';
 import { KINDS, LEVEL_NAMES, LEVELS, type Level } from '../../model/log-entry.js';
 import type { LogFilter, LogRow } from '../../store/logs.js';
 import { PageQuery } from '../paging.js';
 import { Id, nullable, oneOf, optional, Timestamp } from '../schemas.js';
+import { TimeSpan, timeSpan } from '../time-span.js';
 
 export const EndpointLogsQuery = Type.Object({
   ...optional({
@@ -16,8 +16,7 @@ export const EndpointLogsQuery = Type.Object({
     }),
     request_id: Type.String({ format: 'line', maxLength: 256 }),
     version: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-    since: Type.String({ format: 'date-time', description: 'ISO 8601: entries from then on' }),
-    until: Type.String({ format: 'date-time', description: 'ISO 8601: entries before then' }),
+    ...TimeSpan,
   }),
   ...PageQuery,
 });
@@ -99,10 +98,7 @@ const SEARCHED_MS = 86_400_000;
 
 /** @throws AppError invalid_input when the time span is none */
 export function filterOf(query: LogParameters): LogFilter {
-  const since = timeOf('since', query.since);
-  const until = timeOf('until', query.until);
-  if (since && until && since >= until)
-    throw new AppError('invalid_input', 'query.since: must be before until');
+  const { since, until } = timeSpan(query);
   return {
     endpointId: query.endpoint_id,
     collectionId: query.collection_id,
@@ -118,14 +114,6 @@ export function filterOf(query: LogParameters): LogFilter {
       (query.search === undefined ? undefined : new Date((until?.getTime() ?? Date.now()) - SEARCHED_MS)),
     until,
   };
-}
-
-function timeOf(name: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = new Date(text);
-  if (!/^\d{4}-\d{2}-\d{2}T/.test(text) || Number.isNaN(time.getTime()))
-    throw new AppError('invalid_input', `query.${name}: must be a time such as 2026-01-31T12:00:00Z`);
-  return time;
 }
 
 function statusRange(text: string): readonly [number, number] {

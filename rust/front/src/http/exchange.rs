@@ -16,6 +16,7 @@ use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use super::target::host_name;
 use crate::entries::{self, Finished};
+use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, Level, Serving};
 use crate::routes::Lookup;
@@ -356,6 +357,7 @@ impl Exchange<'_> {
             version: self.reply.version.get(),
             refusal,
         };
+        intervals::count(self.thread, &finished);
         entries::report(self.thread, &finished);
     }
 }

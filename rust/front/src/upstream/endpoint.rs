@@ -10,12 +10,14 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
+use super::counted::Counted;
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::socket::is_out_of_descriptors;
 use crate::entries::EntryLimit;
 use crate::figures::Figures;
+use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
 use crate::messages::{EndpointState, FromFront, Serving, Target};
 use crate::supervisor::Supervisor;
@@ -50,6 +52,11 @@ impl SharedEndpoint {
             waiting: AtomicU32::new(0),
             entries: EntryLimit::default(),
         }
+    }
+
+    /// Requests in a handler or waiting for one.
+    pub fn in_flight(&self) -> u32 {
+        self.active.load(Ordering::Relaxed)
     }
 }
 
@@ -105,6 +112,7 @@ pub struct Endpoint {
     changed: Notify,
     is_removed: Cell<bool>,
     figures: RefCell<Option<Box<Figures>>>,
+    pub interval: Interval,
     pool: Rc<HandlerPool>,
     supervisor: Supervisor,
     itself: Weak<Self>,
@@ -128,6 +136,7 @@ impl Endpoint {
             changed: Notify::new(),
             is_removed: Cell::default(),
             figures: RefCell::default(),
+            interval: Interval::default(),
             pool,
             supervisor,
             itself: itself.clone(),
@@ -177,7 +186,8 @@ impl Endpoint {
             return Err(Failure::TooLarge(problem));
         }
         let limit = self.state.borrow().limits.concurrent_requests;
-        let Some(_active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
+        let Some(active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
+        self.interval.began(active.count);
         loop {
             let Picked { version, connection } = match self.pick(place) {
                 Some(picked) => picked,
@@ -377,24 +387,5 @@ impl Events for Endpoint {
     fn connection_lost(&self, instance_id: u64, reason: &str) {
         let endpoint_id = self.shared.id.to_string();
         self.supervisor.send(FromFront::ConnectionLost { endpoint_id, instance_id, reason: reason.to_owned() });
-    }
-}
-
-/// One of a number that has a limit.
-struct Counted<'a>(&'a AtomicU32);
-
-impl<'a> Counted<'a> {
-    fn add(count: &'a AtomicU32, limit: u32) -> Option<Self> {
-        if count.fetch_add(1, Ordering::Relaxed) < limit {
-            return Some(Self(count));
-        }
-        count.fetch_sub(1, Ordering::Relaxed);
-        None
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,5 +1,6 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
 mod connection;
+mod counted;
 pub mod endpoint;
 mod in_flight;
 mod incoming;

@@ -1,0 +1,19 @@
+/** Figures over time: what became of requests, and what handlers used. */
+import { readSeries } from '../../store/figures.js';
+import { defineRoute } from '../route.js';
+import { presentSeries, Series, SeriesQuery, wantedSeries } from './schema.js';
+
+export const seriesRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/series',
+    summary: 'Figures over time of an endpoint, of a domain, or of all endpoints; the last hour by minutes',
+    tag: 'Figures',
+    query: SeriesQuery,
+    data: Series,
+    handle: async (request, deps) => {
+      const wanted = wantedSeries(request.query);
+      return presentSeries(wanted, await readSeries(deps.store, wanted));
+    },
+  }),
+];
