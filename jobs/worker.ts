@@ -20,6 +20,8 @@ import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
 import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
+  ALERT_QUEUE,
+  type AlertJob,
   COMPILE_QUEUE,
   type CompileJob,
   HANDLER_QUEUE,
@@ -47,6 +49,7 @@ import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { ActiveJobs } from './active-jobs.js';
+import { sendAlert, watchAlerts } from './alerts.js';
 import { compile } from './compile.js';
 import { deliver } from './deliver.js';
 import { dropLogs } from './drop-logs.js';
@@ -77,6 +80,9 @@ const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
 const DROP_LOGS_EVERY_MS = 60_000;
+const WATCH_ALERTS_EVERY_MS = 5_000;
+/** These jobs wait for the receivers of webhooks. */
+const WEBHOOKS_AT_A_TIME = 8;
 const CONDENSE_FIGURES_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
@@ -207,9 +213,11 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
       requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
     }),
   };
+  const alerts = { store, queues, secrets, allowsPrivate: config.ALLOW_PRIVATE_URLS, log };
   // These need no compiler.
   const deliveries = [
     consume<InvokeJob>(config, INVOKE_QUEUE, (job) => deliver(job.data, delivery), REQUESTS_AT_A_TIME, log),
+    consume<AlertJob>(config, ALERT_QUEUE, (job) => sendAlert(job.data, alerts), WEBHOOKS_AT_A_TIME, log),
     consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
   ];
   const consumers: Consumer[] = deliveries;
@@ -227,6 +235,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
   periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
   periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
+  periodic('watching for alerts', WATCH_ALERTS_EVERY_MS, () => watchAlerts(alerts));
   periodic('retention of figures', CONDENSE_FIGURES_EVERY_MS, () => condenseFigures(store));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;

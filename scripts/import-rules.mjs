@@ -17,6 +17,7 @@ const MAY_IMPORT = {
   bootstrap: ['src', 'util', 'model'],
   http: ['src', 'util'],
   metrics: ['src', 'util'],
+  webhooks: [],
   artifacts: ['src', 'util'],
   sandbox: ['src', 'util', 'bootstrap'],
   store: ['src', 'util', 'model'],
@@ -28,7 +29,7 @@ const MAY_IMPORT = {
   lifecycle: ['src', 'util', 'model', 'store', 'reconcile', 'artifacts'],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'import', 'lifecycle'],
+    ...['reconcile', 'internal', 'import', 'lifecycle', 'webhooks'],
   ],
   gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
   actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile', 'internal'],
@@ -37,7 +38,7 @@ const MAY_IMPORT = {
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'build', 'lifecycle'],
+    ...['reconcile', 'internal', 'build', 'lifecycle', 'webhooks'],
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],

@@ -44,6 +44,7 @@ const kinds = {
   endpoint_not_compiled: [409, 'The endpoint cannot be started: it has no successful build.'],
   endpoint_not_running: [409, 'The endpoint cannot be stopped: it is not running.'],
   nothing_to_roll_back_to: [409, 'No other version of the endpoint has served before the current one.'],
+  too_many_alerts: [409, 'There are as many alerts as there may be.'],
   nothing_deployed: [409, 'A share of the requests needs another version that serves the rest; none does.'],
   name_is_secret: [
     409,

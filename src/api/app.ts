@@ -1,6 +1,7 @@
 /** The management API as a Koa application. The process or test that creates it listens. */
 import Koa from 'koa';
 import { AppError } from '../errors.js';
+import { alertRoutes } from './alerts/routes.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { createApiRoutes } from './api-routes.js';
 import { bindingRoutes } from './bindings/routes.js';
@@ -53,6 +54,7 @@ export const ROUTES: readonly Route[] = [
   ...buildRoutes,
   ...logRoutes,
   ...seriesRoutes,
+  ...alertRoutes,
   ...bindingRoutes,
   ...serviceRoutes,
   ...objectRoutes,

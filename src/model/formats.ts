@@ -42,6 +42,8 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   'route-path': routePathProblem,
   /** Like a path; leading and trailing slashes are optional. */
   'base-path': basePathProblem,
+  /** http or https, without user and password. */
+  'web-url': webUrlProblem,
   'pool-id': (text) => (POOL_ID.test(text) ? undefined : 'must be 1 to 64 letters, digits, "_", "-" and "."'),
   email: (text) => (EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address'),
   'crate-name': crateNameProblem,
@@ -114,6 +116,7 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   // Their length limit counts the percent-encoded form, which no keyword can express.
   'route-path': { pattern: `^${NO_NAME_TWICE}(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
   'base-path': { pattern: `^${NO_NAME_TWICE}(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
+  'web-url': { pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
   'pool-id': { pattern: POOL_ID.source },
   email: { pattern: EMAIL.source, maxLength: 254 },
   'crate-name': { pattern: CRATE_NAME.source },
@@ -140,6 +143,12 @@ function hostnameProblem(text: string): string | undefined {
   }
   const fits = text.length <= 253 && text.split('.').every((label) => HOST_LABEL.test(label));
   return fits ? undefined : 'must be a hostname such as api.example.com, without scheme, port or path';
+}
+
+function webUrlProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) return 'must be a URL such as https://example.com/hook';
+  return url.username || url.password ? 'must have no user and no password' : textProblem(text);
 }
 
 function crateNameProblem(name: string): string | undefined {

@@ -13,6 +13,8 @@ export const IMPORT_QUEUE = 'import';
 export const INVOKE_QUEUE = 'invoke';
 /** The queue of schedules: a job for each time that a run of one is due. */
 export const SCHEDULE_QUEUE = 'schedule';
+/** The queue of webhooks of alerts. */
+export const ALERT_QUEUE = 'alert';
 
 /** A job of the compile queue. */
 export interface CompileJob {
@@ -41,6 +43,17 @@ export type InvokeJob = QueuedJob;
 /** A job of the schedule queue. */
 export interface ScheduleJob {
   readonly scheduleId: string;
+}
+
+/** A job of the alert queue: one attempt to send a webhook. */
+export interface AlertJob {
+  readonly deliveryId: string;
+  /** Attempts before this one. */
+  readonly attempts: number;
+}
+
+export function alertJobId({ deliveryId, attempts }: AlertJob): string {
+  return `${deliveryId}-${attempts}`;
 }
 
 export function invokeJobId({ id, generation }: QueuedJob): string {

@@ -9,6 +9,9 @@ import { openQueuePool } from '../store/queue-pool.js';
 import type { Logger } from '../util/log.js';
 import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
 import {
+  ALERT_QUEUE,
+  type AlertJob,
+  alertJobId,
   buildJobId,
   COMPILE_QUEUE,
   type CompileJob,
@@ -71,6 +74,11 @@ export interface Queues {
   /** True while the queue knows a job for this request that is not finished. */
   hasInvokeJob(job: QueuedJob): Promise<boolean>;
   /**
+   * Puts an attempt to send a webhook on the queue. Idempotent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  enqueueAlert(job: AlertJob): Promise<void>;
+  /**
    * Has a job made whenever a run of a schedule is due; null: never again. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
@@ -95,7 +103,8 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   const handlers = open(HANDLER_QUEUE);
   const invoking = open(INVOKE_QUEUE);
   const scheduling = open(SCHEDULE_QUEUE);
-  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling];
+  const alerting = open(ALERT_QUEUE);
+  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting];
   const flows = backend.flowProducer();
   flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
@@ -133,6 +142,9 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
       await reaching(invoking.add('invoke', job, opts));
     },
     hasInvokeJob: (job) => hasJob(invoking, invokeJobId(job)),
+    enqueueAlert: async (job) => {
+      await reaching(alerting.add('alert', job, { ...JOB_RETENTION, jobId: alertJobId(job) }));
+    },
     setSchedule: async (id, when) => {
       const job: ScheduleJob = { scheduleId: id };
       await reaching(

@@ -11,6 +11,8 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'services', column: 'config_encrypted' },
   { table: 'installation_secrets', column: 'value_encrypted' },
   { table: 'variables', column: 'value_encrypted' },
+  { table: 'alerts', column: 'url_encrypted' },
+  { table: 'alerts', column: 'secret_encrypted' },
 ];
 
 /** A value, and the same value encrypted again. */

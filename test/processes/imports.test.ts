@@ -215,6 +215,7 @@ function importSuite(): void {
       'handler',
       'invoke',
       'schedule',
+      'alert',
     ]);
     await eventually(async () => {
       const parent = JSON.parse((await call(`${stack.apiUrl}/queues/api/queues/import/${id}`)).text);

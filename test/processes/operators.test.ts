@@ -117,6 +117,7 @@ describe('operating', () => {
         'handler',
         'invoke',
         'schedule',
+        'alert',
       ]);
       expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
       const [job] = queues[0]?.jobs ?? [];

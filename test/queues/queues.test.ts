@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import {
+  ALERT_QUEUE,
   COMPILE_QUEUE,
   type CompileJob,
   HANDLER_QUEUE,
@@ -204,7 +205,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
 
   it('shows its queues to operators', async () => {
     await queues.enqueueCompile(attempt(), 'waiting');
-    const names = [COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE, INVOKE_QUEUE, SCHEDULE_QUEUE];
+    const names = [COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE, INVOKE_QUEUE, SCHEDULE_QUEUE, ALERT_QUEUE];
     expect(queues.all.map(({ name }) => name)).to.deep.equal(names);
     const counts = await queues.all[0]?.getJobCounts('waiting');
     expect(counts?.['waiting']).to.equal(1);

@@ -1,0 +1,165 @@
+/** Alerts: webhooks that tell when something begins to go wrong, and when it is over. */
+import { lookup } from 'node:dns/promises';
+import { Type } from '@sinclair/typebox';
+import { AppError, notFound, requireFound, toError } from '../../errors.js';
+import { type AlertCondition, type AlertScope, isOfServices } from '../../model/alert-condition.js';
+import {
+  type Alert,
+  countAlerts,
+  createAlert,
+  deleteAlert,
+  eventsOfAlert,
+  findAlert,
+  listAlerts,
+  updateAlert,
+} from '../../store/alerts.js';
+import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../webhooks/public-address.js';
+import { newWebhookSecret } from '../../webhooks/webhook.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { presenter } from '../present.js';
+import { defineRoute } from '../route.js';
+import { Deleted, IdParams } from '../schemas.js';
+import { AlertChange, AlertEventView, AlertView, CreatedAlert, NewAlert } from './schema.js';
+
+const tag = 'Alerts';
+const path = '/api/alerts/{id}';
+const MAX_ALERTS = 100;
+const LISTED_EVENTS = 100;
+
+const presentEvent = presenter(AlertEventView);
+
+export const alertRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/alerts',
+    summary: 'List alerts',
+    tag,
+    data: Type.Array(AlertView),
+    errors: ['secret_key_mismatch'],
+    handle: async (_request, deps) => (await listAlerts(deps.store)).map((alert) => present(alert, deps)),
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/alerts',
+    summary: 'Send a signed webhook when something begins, and another when it is over',
+    tag,
+    status: 201,
+    body: NewAlert,
+    data: CreatedAlert,
+    errors: ['too_many_alerts'],
+    handle: async ({ body }, deps) => {
+      const { on, scope = null, url, secret = newWebhookSecret() } = body;
+      requireScope(on, scope);
+      await requireUrl(url, deps);
+      if ((await countAlerts(deps.store)) >= MAX_ALERTS)
+        throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
+      const { percent = 5, minutes = 5, enabled = true } = body;
+      const alert = await createAlert(deps.store, {
+        ...{ condition: on, scope: stored(scope), percent, minutes, enabled },
+        url_encrypted: deps.secrets.seal(url),
+        secret_encrypted: deps.secrets.seal(secret),
+      });
+      return { ...present(alert, deps), secret };
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path,
+    summary: 'Show an alert',
+    tag,
+    params: IdParams,
+    data: AlertView,
+    errors: ['secret_key_mismatch'],
+    handle: async ({ params: { id } }, deps) =>
+      present(requireFound(await findAlert(deps.store, id), 'alert', id), deps),
+  }),
+
+  defineRoute({
+    method: 'PUT',
+    path,
+    summary: 'Change the given fields of an alert',
+    tag,
+    params: IdParams,
+    body: AlertChange,
+    data: AlertView,
+    errors: ['secret_key_mismatch'],
+    handle: async ({ params: { id }, body: { url, secret, scope, ...changes } }, deps) => {
+      const before = requireFound(await findAlert(deps.store, id), 'alert', id);
+      if (scope !== undefined) requireScope(before.condition, scope);
+      if (url !== undefined) await requireUrl(url, deps);
+      const updated = await updateAlert(deps.store, id, {
+        ...changes,
+        ...(scope !== undefined && { scope: stored(scope) }),
+        ...(url !== undefined && { url_encrypted: deps.secrets.seal(url) }),
+        ...(secret !== undefined && { secret_encrypted: deps.secrets.seal(secret) }),
+      });
+      return present(requireFound(updated, 'alert', id), deps);
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path,
+    summary: 'Delete an alert, and what it has told of',
+    tag,
+    params: IdParams,
+    data: Deleted,
+    handle: async ({ params: { id } }, { store }) => {
+      if (!(await deleteAlert(store, id))) throw notFound('alert', id);
+      return { id, deleted: true as const };
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: `${path}/events`,
+    summary: 'List what the alert has told of, the newest first, and what became of its webhooks',
+    tag,
+    params: IdParams,
+    data: Type.Array(AlertEventView),
+    handle: async ({ params: { id } }, { store }) => {
+      requireFound(await findAlert(store, id), 'alert', id);
+      return (await eventsOfAlert(store, id, LISTED_EVENTS)).map((event) =>
+        presentEvent({ ...event, deliveries: [...event.deliveries] }),
+      );
+    },
+  }),
+];
+
+const presentColumns = presenter(AlertView);
+
+function present(alert: Alert, { secrets }: Pick<ApiDependencies, 'secrets'>) {
+  return presentColumns({ ...alert, on: alert.condition, url: secrets.open(alert.url_encrypted) });
+}
+
+/** Hosts of endpoints are in lower case. */
+function stored(scope: AlertScope | null): AlertScope | null {
+  return scope && 'domain' in scope ? { domain: scope.domain.toLowerCase() } : scope;
+}
+
+/** @throws AppError invalid_input when a condition is not about what the scope names */
+function requireScope(on: AlertCondition, scope: AlertScope | null): void {
+  if (!scope || isOfServices(on) === 'service_id' in scope) return;
+  const named = isOfServices(on) ? 'a service_id' : 'an endpoint_id or a domain';
+  throw new AppError('invalid_input', `body.scope: of "${on}" it must have ${named}`);
+}
+
+/** Whoever sends a webhook checks the address again: a name can get another one. */
+async function requireUrl(url: string, { config }: Pick<ApiDependencies, 'config'>): Promise<void> {
+  if (config.ALLOW_PRIVATE_URLS) return;
+  const target = new URL(url);
+  try {
+    requirePublicHost(target);
+    const addresses = await lookup(target.hostname.replace(/^\[|\]$/g, ''), { all: true });
+    const refused = addresses.find(({ address }) => !isPublicAddress(address));
+    if (refused) throw new PrivateAddressError(refused.address);
+  } catch (thrown) {
+    const why =
+      thrown instanceof PrivateAddressError
+        ? thrown.message
+        : `the host ${target.hostname} cannot be found (${toError(thrown).message})`;
+    throw new AppError('invalid_input', `body.url: ${why}`);
+  }
+}

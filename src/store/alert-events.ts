@@ -1,0 +1,176 @@
+/**
+ * What alerts watch for becomes events: each begins once, and ends once. The webhooks that tell of it are rows too, so
+ * that none is lost.
+ */
+import type { AlertCondition } from '../model/alert-condition.js';
+import { type Store, transaction } from './database.js';
+import { IS_LIVE_NODE } from './nodes.js';
+
+/** Fewer requests say nothing about a rate. */
+const MIN_REQUESTS = 10;
+const KEPT_FOR = "interval '30 days'";
+const LOCK = "hashtext('edge-gateway alerts')";
+
+const OF_ENDPOINTS = `(scope IS NULL OR scope->>'endpoint_id' = endpoints.id::text
+    OR scope->>'domain' = endpoints.domain)`;
+const ENDPOINT = `jsonb_build_object('endpoint_id', endpoints.id, 'name', endpoints.name, 'domain', endpoints.domain,
+    'method', endpoints.method, 'route', endpoints.route)`;
+
+/** What is the case for which alert: its id, the endpoint or service, what is told of it, and in words. */
+const CURRENT: Readonly<Record<AlertCondition, string>> = {
+  crash_loop: `
+    SELECT alerts.id AS alert_id, endpoints.id AS subject_id, ${ENDPOINT} AS subject,
+           coalesce(endpoints.last_error, newest.error, 'The handler keeps crashing.') AS message
+      FROM alerts JOIN endpoints ON ${OF_ENDPOINTS}
+           JOIN LATERAL (SELECT kind, error FROM deployments WHERE endpoint_id = endpoints.id
+                          ORDER BY created_at DESC LIMIT 1) AS newest ON newest.kind = 'crash'
+     WHERE condition = 'crash_loop' AND alerts.enabled AND desired_deployment_id IS NOT NULL
+       AND (endpoints.status = 'error' OR EXISTS (
+              SELECT FROM observations JOIN nodes ON nodes.id = node_id
+               WHERE endpoint_id = endpoints.id AND state = 'failed' AND ${IS_LIVE_NODE}))`,
+  error_rate: `
+    SELECT alerts.id, endpoints.id, ${ENDPOINT},
+           'In ' || minutes || ' min ' || errors || ' of ' || requests || ' requests had an error ('
+             || round(100.0 * errors / requests, 1) || ' %, the limit is ' || percent || ' %).'
+      FROM alerts JOIN endpoints ON ${OF_ENDPOINTS}
+           JOIN LATERAL (
+             SELECT sum(status_5xx)::bigint AS errors,
+                    sum(status_2xx + status_3xx + status_4xx + status_5xx + status_other)::bigint AS requests
+               FROM figures WHERE endpoint_id = endpoints.id AND step = 60
+                AND at > now() - (minutes + 1) * interval '1 minute') AS counted
+             ON requests >= ${MIN_REQUESTS} AND errors * 100 >= requests * percent
+     WHERE condition = 'error_rate' AND alerts.enabled`,
+  service_unreachable: `
+    SELECT alerts.id, services.id,
+           jsonb_build_object('service_id', services.id, 'name', services.name, 'type', services.service_type),
+           min(service_observations.message)
+      FROM alerts JOIN services ON scope IS NULL OR scope->>'service_id' = services.id::text
+           JOIN service_observations ON service_id = services.id AND state IN ('unreachable', 'failed')
+           JOIN nodes ON nodes.id = service_observations.node_id AND ${IS_LIVE_NODE}
+     WHERE condition = 'service_unreachable' AND alerts.enabled AND services.activated_at IS NOT NULL
+     GROUP BY alerts.id, services.id`,
+  build_failed: `
+    SELECT alerts.id, endpoints.id, ${ENDPOINT} || jsonb_build_object('build_id', builds.id),
+           coalesce(builds.error, 'The build has failed.')
+      FROM alerts JOIN endpoints ON ${OF_ENDPOINTS} JOIN builds ON builds.id = endpoints.build_id
+     WHERE condition = 'build_failed' AND alerts.enabled
+       AND (builds.state = 'failed'
+            -- Whether it is over is known when the next build has ended.
+            OR builds.state IN ('queued', 'running') AND EXISTS (
+                 SELECT FROM alert_events WHERE alert_id = alerts.id AND subject_id = endpoints.id
+                    AND ended_at IS NULL))`,
+};
+
+/** How many events have begun, and ended. */
+export interface ChangedEvents {
+  readonly began: number;
+  readonly ended: number;
+}
+
+/** Compares what is the case with the events that are open. Runs on one worker at a time. */
+export async function updateAlertEvents(store: Store): Promise<ChangedEvents> {
+  return transaction(store, async ({ knex }) => {
+    const { rows: locks } = await knex.raw<{ rows: { locked: boolean }[] }>(
+      `SELECT pg_try_advisory_xact_lock(${LOCK}) AS locked`,
+    );
+    if (!locks[0]?.locked) return { began: 0, ended: 0 };
+    const { rows } = await knex.raw<{ rows: ChangedEvents[] }>(
+      `WITH current AS MATERIALIZED (${Object.values(CURRENT).join(' UNION ALL ')}),
+       began AS (
+         INSERT INTO alert_events (alert_id, subject_id, subject, message)
+         SELECT alert_id, subject_id, subject, left(message, 4096) FROM current
+         ON CONFLICT (alert_id, subject_id) WHERE ended_at IS NULL DO NOTHING
+         RETURNING id),
+       ended AS (
+         UPDATE alert_events SET ended_at = clock_timestamp()
+          WHERE ended_at IS NULL AND NOT EXISTS (
+                  SELECT FROM current
+                   WHERE current.alert_id = alert_events.alert_id AND current.subject_id = alert_events.subject_id)
+         RETURNING id),
+       told AS (
+         INSERT INTO alert_deliveries (event_id, status)
+         SELECT id, 'firing' FROM began UNION ALL SELECT id, 'resolved' FROM ended)
+       SELECT (SELECT count(*) FROM began) AS began, (SELECT count(*) FROM ended) AS ended`,
+    );
+    return rows[0] ?? { began: 0, ended: 0 };
+  });
+}
+
+/** A webhook that is to be sent; `attempts` says how often that was tried. */
+export interface DueDelivery {
+  readonly id: string;
+  readonly attempts: number;
+}
+
+/** Webhooks whose time has come. That an event has ended is told after that it has begun. */
+export async function dueDeliveries({ knex }: Store, limit: number): Promise<DueDelivery[]> {
+  const { rows } = await knex.raw<{ rows: DueDelivery[] }>(
+    `SELECT id, attempts FROM alert_deliveries AS due
+      WHERE state = 'queued' AND next_at <= clock_timestamp()
+        AND NOT (status = 'resolved' AND EXISTS (
+                   SELECT FROM alert_deliveries AS first
+                    WHERE first.event_id = due.event_id AND first.status = 'firing' AND first.state = 'queued'))
+      ORDER BY next_at LIMIT ?`,
+    [limit],
+  );
+  return rows;
+}
+
+/** A claimed webhook: what it tells, and where to. */
+export interface ClaimedDelivery {
+  readonly id: string;
+  readonly status: 'firing' | 'resolved';
+  readonly attempts: number;
+  readonly alert_id: string;
+  readonly condition: AlertCondition;
+  readonly url_encrypted: string;
+  readonly secret_encrypted: string;
+  readonly event_id: string;
+  readonly subject: Readonly<Record<string, unknown>>;
+  readonly message: string;
+  readonly began_at: Date;
+  readonly ended_at: Date | null;
+}
+
+/**
+ * Claims an attempt; it is due again after `retryMs`, unless it is settled before.
+ * @returns undefined when it was claimed by another worker, or is not there any more
+ */
+export async function claimDelivery(
+  { knex }: Store,
+  { id, attempts }: DueDelivery,
+  retryMs: number,
+): Promise<ClaimedDelivery | undefined> {
+  const { rows } = await knex.raw<{ rows: ClaimedDelivery[] }>(
+    `UPDATE alert_deliveries AS delivery
+        SET attempts = attempts + 1, next_at = clock_timestamp() + ? * interval '1 millisecond'
+       FROM alert_events AS event JOIN alerts ON alerts.id = event.alert_id
+      WHERE delivery.id = ? AND attempts = ? AND delivery.state = 'queued' AND event.id = delivery.event_id
+      RETURNING delivery.id, delivery.status, delivery.attempts, alerts.id AS alert_id, condition, url_encrypted,
+                secret_encrypted, event.id AS event_id, subject, message, began_at, ended_at`,
+    [retryMs, id, attempts],
+  );
+  return rows[0];
+}
+
+/** What came of an attempt. */
+export interface DeliveryResult {
+  readonly state: 'queued' | 'sent' | 'failed';
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+export async function settleDelivery(
+  { knex }: Store,
+  { id, attempts }: DueDelivery,
+  { state, status, error }: DeliveryResult,
+): Promise<void> {
+  await knex('alert_deliveries')
+    .where({ id, attempts, state: 'queued' })
+    .update({ state, last_status: status, last_error: error });
+}
+
+/** Deletes events that ended long ago. */
+export async function deleteOldAlertEvents({ knex }: Store): Promise<void> {
+  await knex.raw(`DELETE FROM alert_events WHERE ended_at < now() - ${KEPT_FOR}`);
+}

@@ -1,0 +1,254 @@
+/** Alerts: webhooks to a real server, from real processes. */
+import { createHmac } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { SECRET_KEY } from '../support/test-services.js';
+
+const CODE = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(req: Request) -> Response {
+    if req.query_param("exit").is_some() { std::process::exit(3); }
+    let status = req.query_param("status").and_then(|text| text.parse().ok()).unwrap_or(200);
+    Response::new(status)
+}
+handler_loop!(handle);
+`;
+
+interface Told {
+  readonly type: string;
+  readonly status: 'firing' | 'resolved';
+  readonly alert_id: string;
+  readonly event_id: string;
+  readonly subject: Record<string, string>;
+  readonly message: string;
+  readonly began_at: string;
+  readonly ended_at: string | null;
+}
+
+interface Received {
+  readonly id: string;
+  readonly isSigned: boolean;
+  readonly told: Told;
+}
+
+interface Alert {
+  readonly id: string;
+  readonly url: string;
+  readonly secret: string;
+}
+
+interface AlertEvent {
+  readonly message: string;
+  readonly ended_at: string | null;
+  readonly deliveries: readonly {
+    status: string;
+    state: string;
+    attempts: number;
+    last_status: number | null;
+  }[];
+}
+
+describe('alerts', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let receiver: Server;
+  let receiverUrl: string;
+  const received: Received[] = [];
+  /** By alert. */
+  const secrets = new Map<string, string>();
+  /** Answers before those that succeed. */
+  const answers: number[] = [];
+
+  before(async () => {
+    receiver = createServer((request, response) => {
+      void text(request).then((body) => {
+        const told = JSON.parse(body) as Told;
+        const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request.headers;
+        const key = Buffer.from(secrets.get(told.alert_id)?.replace('whsec_', '') ?? '', 'base64');
+        const expected = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
+        received.push({ id: String(id), isSigned: signature === `v1,${expected}`, told });
+        response.writeHead(answers.shift() ?? 204).end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const address = receiver.address();
+    receiverUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/hook`;
+    stack = await startStack({ env: { ALLOW_PRIVATE_URLS: 'true', SECRET_KEY } });
+  });
+  after(async () => {
+    await stack?.close();
+    receiver?.close();
+  });
+
+  const alertOn = async (on: string, more: object = {}) => {
+    const alert = expectData<Alert>(
+      await stack.api.post('/api/alerts', { on, url: receiverUrl, ...more }),
+      201,
+    );
+    secrets.set(alert.id, alert.secret);
+    return alert;
+  };
+  const toldOf = ({ id }: Alert) =>
+    received
+      .filter(({ told }) => told.alert_id === id)
+      .map(({ told }) => [told.status, told.subject['name']]);
+  const events = async ({ id }: Alert) =>
+    expectData<AlertEvent[]>(await stack.api.get(`/api/alerts/${id}/events`));
+  const endpoint = async (path: string) => stack.deploy({ name: path.slice(1), path, code: CODE });
+
+  it('tell once that builds of an endpoint fail, and once that they succeed again', async () => {
+    const alert = await alertOn('build_failed');
+    const id = await endpoint('/builds');
+    for (const code of ['fn nothing() {}', 'fn nothing_again() {}']) {
+      expectData(await stack.api.put(`/api/endpoints/${id}`, { code }));
+      expectFailure(await stack.api.post(`/api/endpoints/${id}/compile`), 'compile_failed');
+      await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'builds']]));
+    }
+    expectData(await stack.api.put(`/api/endpoints/${id}`, { code: CODE }));
+    expectData(await stack.api.post(`/api/endpoints/${id}/compile`));
+    await eventually(() =>
+      expect(toldOf(alert)).to.deep.equal([
+        ['firing', 'builds'],
+        ['resolved', 'builds'],
+      ]),
+    );
+    const [first, last] = received;
+    expect(received.every(({ isSigned }) => isSigned)).to.equal(true);
+    expect(first?.told).to.deep.include({ type: 'build_failed', ended_at: null });
+    expect(first?.told.subject).to.include({ endpoint_id: id, route: '/builds', method: 'GET', domain: '*' });
+    expect(first?.told.message).to.match(/nothing|main|error/);
+    expect(last?.told.event_id).to.equal(first?.told.event_id);
+    expect(Date.parse(last?.told.ended_at ?? '')).to.be.above(Date.parse(last?.told.began_at ?? ''));
+    const [event, ...others] = await events(alert);
+    expect(others).to.deep.equal([]);
+    expect(event?.deliveries).to.deep.equal([
+      { status: 'firing', state: 'sent', attempts: 1, last_status: 204, last_error: null },
+      { status: 'resolved', state: 'sent', attempts: 1, last_status: 204, last_error: null },
+    ]);
+  });
+
+  it('tell of a handler that keeps crashing, until it is stopped', async () => {
+    const id = await endpoint('/crash');
+    const other = await alertOn('crash_loop', { scope: { endpoint_id: NO_ID } });
+    const alert = await alertOn('crash_loop', { scope: { endpoint_id: id } });
+    const crash = setInterval(() => void call(`${stack.gatewayUrl}/crash?exit=1`).catch(() => undefined), 50);
+    try {
+      await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'crash']]));
+    } finally {
+      clearInterval(crash);
+    }
+    expect((await events(alert))[0]?.message).to.match(/The handler crashed: it ended with exit code 3/);
+    await stack.api.post(`/api/endpoints/${id}/stop`);
+    await eventually(() => expect(toldOf(alert)).to.have.length(2));
+    expect(toldOf(alert)[1]).to.deep.equal(['resolved', 'crash']);
+    expect(toldOf(other)).to.deep.equal([]);
+  });
+
+  it('tell of the share of errors', async () => {
+    const id = await endpoint('/errors');
+    const alert = await alertOn('error_rate', { scope: { endpoint_id: id }, percent: 20, minutes: 1 });
+    for (let count = 0; count < 30; count++)
+      await call(`${stack.gatewayUrl}/errors?status=${count % 3 === 0 ? 500 : 200}`);
+    await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'errors']]));
+    expect((await events(alert))[0]?.message).to.equal(
+      'In 1 min 10 of 30 requests had an error (33.3 %, the limit is 20 %).',
+    );
+    expectData(await stack.api.put(`/api/alerts/${alert.id}`, { percent: 50 }));
+    await eventually(() => expect(toldOf(alert)).to.have.length(2));
+  });
+
+  it('tell of services that cannot be reached', async () => {
+    const alert = await alertOn('service_unreachable');
+    const { id } = expectData<{ id: string }>(
+      await stack.api.post('/api/services', {
+        ...{ name: 'cache', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } },
+      }),
+      201,
+    );
+    await stack.api.post(`/api/services/${id}/activate`);
+    await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'cache']]));
+    expect((await stack.api.post(`/api/services/${id}/deactivate`)).status).to.equal(200);
+    await eventually(() => expect(toldOf(alert)).to.have.length(2));
+  });
+
+  it('are sent again when they are not taken, each with the id that it had', async () => {
+    const id = await endpoint('/again');
+    const alert = await alertOn('build_failed', { scope: { endpoint_id: id } });
+    answers.push(500);
+    expectData(await stack.api.put(`/api/endpoints/${id}`, { code: 'fn nothing() {}' }));
+    expectFailure(await stack.api.post(`/api/endpoints/${id}/compile`), 'compile_failed');
+    await eventually(async () => {
+      const [event] = await events(alert);
+      expect(event?.deliveries).to.deep.equal([
+        { status: 'firing', state: 'sent', attempts: 2, last_status: 204, last_error: null },
+      ]);
+    });
+    const ids = received.filter(({ told }) => told.alert_id === alert.id).map((webhook) => webhook.id);
+    expect(ids).to.have.length(2);
+    expect(new Set(ids).size).to.equal(1);
+  });
+
+  it('show their secret once, and are changed and deleted', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const alert = await alertOn('crash_loop', { secret, enabled: false });
+    expect(alert.secret).to.equal(secret);
+    const shown = expectData<Record<string, unknown>>(await stack.api.get(`/api/alerts/${alert.id}`));
+    expect(shown).to.deep.include({ on: 'crash_loop', scope: null, url: receiverUrl, enabled: false });
+    expect(shown).not.to.have.property('secret');
+    expect(JSON.stringify(expectData(await stack.api.get('/api/alerts')))).not.to.include('whsec_');
+    const change = { url: `${receiverUrl}/other`, scope: { domain: 'A.example' }, minutes: 10 };
+    const changed = expectData<object>(await stack.api.put(`/api/alerts/${alert.id}`, change));
+    expect(changed).to.deep.include({ ...change, scope: { domain: 'a.example' } });
+    expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
+    for (const path of ['', '/events'])
+      expectFailure(await stack.api.get(`/api/alerts/${alert.id}${path}`), 'not_found');
+  });
+
+  it('are refused when they make no sense', async () => {
+    const refused = async (body: object, message: RegExp) =>
+      expectFailure(await stack.api.post('/api/alerts', body), 'invalid_input', message);
+    const url = receiverUrl;
+    await refused({ on: 'rain', url }, /body\.on/);
+    await refused({ on: 'crash_loop' }, /body\.url/);
+    await refused({ on: 'crash_loop', url: 'ftp://example.com/' }, /body\.url: must be a URL such as/);
+    await refused(
+      { on: 'crash_loop', url: 'http://me:pw@example.com/' },
+      /must have no user and no password/,
+    );
+    await refused({ on: 'crash_loop', url, secret: 'short' }, /body\.secret/);
+    await refused({ on: 'crash_loop', url, scope: { service_id: NO_ID } }, /body\.scope: of "crash_loop"/);
+    await refused({ on: 'service_unreachable', url, scope: { domain: 'a.b' } }, /must have a service_id/);
+    await refused({ on: 'error_rate', url, percent: 0 }, /body\.percent/);
+  });
+});
+
+describe('alerts, unless ALLOW_PRIVATE_URLS is set', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  before(async () => {
+    stack = await startStack({ processes: ['web'] });
+  });
+  after(() => stack?.close());
+
+  for (const host of [
+    ...['127.0.0.1', 'localhost', '10.1.2.3', '192.168.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0'],
+    ...['[::1]', '[::ffff:127.0.0.1]', '[fe80::1]', '[fd00::1]', '[64:ff9b::7f00:1]', '2130706433', '0x7f.1'],
+  ]) {
+    it(`do not go to ${host}`, async () => {
+      const alert = { on: 'crash_loop', url: `http://${host}/hook` };
+      const answer = await stack.api.post('/api/alerts', alert);
+      expectFailure(answer, 'invalid_input', /body\.url: .* is not an address of the internet/);
+    });
+  }
+
+  it('do not go to a host that is not found', async () => {
+    const alert = { on: 'crash_loop', url: 'https://hook.invalid/' };
+    const answer = await stack.api.post('/api/alerts', alert);
+    expectFailure(answer, 'invalid_input', /body\.url: the host hook\.invalid cannot be found/);
+  });
+});

@@ -1,0 +1,66 @@
+/** Where webhooks go, and where not. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { isPublicAddress, PrivateAddressError } from '../../src/webhooks/public-address.js';
+import { newWebhookSecret, SECRET_PATTERN, sendWebhook } from '../../src/webhooks/webhook.js';
+
+describe('webhooks', () => {
+  let server: Server;
+  let port: number;
+  let requests = 0;
+  before(async () => {
+    server = createServer((request, response) => {
+      requests++;
+      if (request.url === '/elsewhere') response.writeHead(307, { Location: '/' }).end();
+      else response.end('taken');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ({ port } = server.address() as AddressInfo);
+  });
+  beforeEach(() => {
+    requests = 0;
+  });
+  after(() => server.close());
+
+  const send = (url: string, allowsPrivate: boolean) =>
+    sendWebhook({ url, secret: newWebhookSecret(), id: 'one', body: '{}' }, allowsPrivate);
+
+  it('go to private addresses only when that is allowed, and a name does not hide one', async () => {
+    expect(await send(`http://localhost:${port}/`, true)).to.equal(200);
+    for (const host of ['localhost', '127.0.0.1', '[::ffff:127.0.0.1]']) {
+      const error = await send(`http://${host}:${port}/`, false).catch((thrown: unknown) => thrown);
+      expect(error).to.be.an.instanceOf(PrivateAddressError);
+    }
+    expect(requests).to.equal(1);
+  });
+
+  it('follow no redirect', async () => {
+    expect(await send(`http://127.0.0.1:${port}/elsewhere`, true)).to.equal(307);
+    expect(requests).to.equal(1);
+  });
+
+  it('fail when nobody answers', async () => {
+    const error = await send('http://127.0.0.1:1/', true).catch((thrown: unknown) => thrown);
+    expect(String(error)).to.match(/ECONNREFUSED/);
+  });
+
+  it('have secrets that fit their description', () => {
+    expect(newWebhookSecret()).to.match(new RegExp(SECRET_PATTERN));
+  });
+
+  it('may go to addresses of the internet', () => {
+    for (const address of ['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'])
+      expect(isPublicAddress(address), address).to.equal(true);
+    for (const address of [
+      '224.0.0.1',
+      '255.255.255.255',
+      '192.0.2.1',
+      '::',
+      'fe80::1',
+      '2002:7f00:1::',
+      'name',
+    ])
+      expect(isPublicAddress(address), address).to.equal(false);
+  });
+});
