@@ -3,7 +3,7 @@ import { AppError, toError } from '../src/errors.js';
 import type { Delivery, HandlerResponse } from '../src/internal/gateway-requests.js';
 import { NotSent } from '../src/internal/gateways.js';
 import { type InvokeJob, invokeJobId } from '../src/queues/jobs.js';
-import type { Queues } from '../src/queues/queues.js';
+import { FailedJob, type Queues } from '../src/queues/queues.js';
 import type { Store } from '../src/store/database.js';
 import {
   type AttemptResult,
@@ -61,6 +61,8 @@ async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<voi
   const state = verdict === 'succeeded' ? 'succeeded' : 'failed';
   await finishJob(store, job, state, result);
   log.info({ ...result, attempts, state }, 'queued request has ended');
+  // So that the dashboard has it under Failed.
+  if (state === 'failed') throw new FailedJob(result.error ?? `The handler answered ${result.status}.`);
 }
 
 /** Queues a job again. @param counts whether its attempt counts */

@@ -4,6 +4,7 @@ import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
 import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependencies.js';
 import { startEndpoint } from '../src/lifecycle/run.js';
 import { type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
+import { FailedJob } from '../src/queues/queues.js';
 import { findEndpoint } from '../src/store/endpoints.js';
 import {
   advanceHandler,
@@ -61,6 +62,8 @@ async function carryOut(
     'handler finished',
   );
   if (await finishImport(store, importId)) log.info('import finished');
+  // So that the dashboard has it under Failed.
+  if (result.state === 'failed') throw new FailedJob(result.message);
 }
 
 /** @returns undefined when the worker has to stop first */

@@ -49,7 +49,7 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
 /** Tables whose rows are kept for a time, or up to a number for each endpoint, by design. */
 const HISTORY = [
   ...['builds', 'artifacts', 'imports', 'import_handlers', 'endpoint_versions', 'deployments'],
-  ...['logs', 'log_writers'],
+  ...['logs', 'log_writers', 'figures'],
 ];
 /** Executables of all builds, and those that ran on the machine: also kept for a time. */
 const KEPT_FILES = ['artifacts', 'handlers'];

@@ -116,7 +116,7 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   // Their length limit counts the percent-encoded form, which no keyword can express.
   'route-path': { pattern: `^${NO_NAME_TWICE}(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
   'base-path': { pattern: `^${NO_NAME_TWICE}(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
-  'web-url': { pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
+  'web-url': { pattern: '^https?://([a-z][a-z0-9]{0,61}\\.){1,5}[a-z]{2,20}(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
   'pool-id': { pattern: POOL_ID.source },
   email: { pattern: EMAIL.source, maxLength: 254 },
   'crate-name': { pattern: CRATE_NAME.source },

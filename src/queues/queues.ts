@@ -136,8 +136,8 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
       await reaching(handlers.add('handler', job, { ...JOB_RETENTION, jobId: handlerJobId(handler) }));
     },
     hasHandlerJob: (handler) => hasJob(handlers, handlerJobId(handler)),
-    enqueueInvoke: async ({ id, generation }, delayMs) => {
-      const job: InvokeJob = { id, generation };
+    enqueueInvoke: async ({ id, generation, endpoint }, delayMs) => {
+      const job: InvokeJob = { id, generation, ...(endpoint !== undefined && { endpoint }) };
       const opts = { ...JOB_RETENTION, jobId: invokeJobId(job), delay: delayMs };
       await reaching(invoking.add('invoke', job, opts));
     },

@@ -34,6 +34,8 @@ export interface HandlerAttempt {
   readonly importId: string;
   readonly endpointId: string;
   readonly attempt: number;
+  /** The name of the endpoint, for the dashboard. */
+  readonly endpoint?: string;
 }
 
 /** The input of a worker that has claimed a handler. */
@@ -159,7 +161,7 @@ export interface UnfinishedHandler extends HandlerAttempt {
 export async function unfinishedHandlersOf(store: Store, workerId: string): Promise<UnfinishedHandler[]> {
   const { rows } = await store.knex.raw<{ rows: UnfinishedHandler[] }>(
     `SELECT import_id AS "importId", endpoint_id AS "endpointId", attempt, imports.request_id AS "requestId",
-            import_handlers.state, false AS "isAbandoned"
+            name AS endpoint, import_handlers.state, false AS "isAbandoned"
        FROM import_handlers JOIN imports ON imports.id = import_id
       WHERE import_handlers.finished_at IS NULL AND worker_id = ?`,
     [workerId],
@@ -180,7 +182,7 @@ export async function unfinishedHandlers(
   const { rows } = await store.knex.raw<{ rows: UnfinishedHandler[] }>(
     `SELECT * FROM (
        SELECT import_id AS "importId", endpoint_id AS "endpointId", attempt, imports.request_id AS "requestId",
-              import_handlers.state, coalesce(worker_id <> ALL(?::uuid[]), false) AS "isAbandoned", queued_at
+              name AS endpoint, import_handlers.state, coalesce(worker_id <> ALL(?::uuid[]), false) AS "isAbandoned", queued_at
          FROM import_handlers JOIN imports ON imports.id = import_id
         WHERE import_handlers.finished_at IS NULL) AS unfinished
       WHERE "isAbandoned" OR queued_at < clock_timestamp() - ? * interval '1 millisecond'

@@ -42,7 +42,14 @@ const SUMMARY = [
 ] as const;
 
 /** What was put on the queue once; its job refers to it. */
-export type QueuedJob = Pick<Job, 'id' | 'generation'>;
+export interface QueuedJob extends Pick<Job, 'id' | 'generation'> {
+  /** The name of the endpoint, for the dashboard. */
+  readonly endpoint?: string;
+}
+
+/** SQL: the columns of a queued job. */
+export const QUEUED_JOB = `jobs.id, jobs.generation,
+  (SELECT name FROM endpoints WHERE endpoints.id = jobs.endpoint_id) AS endpoint`;
 
 export interface NewJob {
   readonly endpointId: string;
@@ -80,7 +87,7 @@ export async function insertJob(
                                       LIMIT ?) AS unfinished) < ?
        ON CONFLICT (endpoint_id, deduplication_id)
          WHERE state IN ('queued', 'running') AND deduplication_id IS NOT NULL DO NOTHING
-       RETURNING id, generation`,
+       RETURNING ${QUEUED_JOB}`,
       [
         ...[endpointId, request.method, request.path, JSON.stringify(request.headers), request.body],
         ...[job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
@@ -177,7 +184,7 @@ export async function requeueJob(
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
     `UPDATE jobs SET state = 'queued', generation = generation + 1, last_status = coalesce(?, last_status),
             last_error = ?, worker_id = NULL, attempts = attempts - ?, run_at = clock_timestamp() + ? * interval '1 ms'
-      WHERE id = ? AND generation = ? AND state IN ('queued', 'running') RETURNING id, generation`,
+      WHERE id = ? AND generation = ? AND state IN ('queued', 'running') RETURNING ${QUEUED_JOB}`,
     [status, error, counts ? 0 : 1, delayMs, id, generation] as never[],
   );
   return rows[0];

@@ -1,7 +1,7 @@
 /** The table `schedules`: requests that are sent to a handler again and again. Each run is a job (`jobs.ts`). */
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
-import type { QueuedJob } from './jobs.js';
+import { QUEUED_JOB, type QueuedJob } from './jobs.js';
 
 /** A row. */
 export interface Schedule {
@@ -184,7 +184,7 @@ export async function runSchedule(
       `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, body, state, max_attempts,
                          backoff_ms, run_at, request_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp(), gen_random_uuid())
-       ON CONFLICT (schedule_id, planned_at) DO NOTHING RETURNING id, generation`,
+       ON CONFLICT (schedule_id, planned_at) DO NOTHING RETURNING ${QUEUED_JOB}`,
       [...columnsOfRun(schedule, planned), schedule.body, maxAttempts, backoffMs] as never[],
     );
     return rows[0];

@@ -60,6 +60,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       if (kind === 'Redis') redis = await startRedis();
       stack = await startStack({ env: { ...(redis && { REDIS_URL: redis.url }) } });
       id = await stack.deploy({
+        name: 'work',
         path: '/work',
         code: HANDLER,
         method: 'POST',
@@ -113,6 +114,21 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect(await outcome(again(404))).to.deep.equal(['failed', 1, 404, null]);
       const [state, attempts] = await outcome({ path: '/work?sleep=4000&until=1', backoff_ms: 10 });
       expect([state, attempts]).to.deep.equal(['succeeded', 2]);
+    });
+
+    it('a request that fails is under Failed on the dashboard, with its endpoint and the status', async () => {
+      expect(await outcome({ path: '/work?fails=2&status=404' })).to.deep.equal(['failed', 1, 404, null]);
+      const path = '/queues/api/queues?activeQueue=invoke&status=failed&page=1&jobsPerPage=100';
+      await eventually(async () => {
+        const { queues } = (await stack.api.get(path)).body as {
+          queues: { name: string; jobs: { name: string; failedReason: string }[] }[];
+        };
+        const jobs = queues.find(({ name }) => name === 'invoke')?.jobs ?? [];
+        expect(jobs.map(({ name, failedReason }) => [name, failedReason])).to.deep.include([
+          'invoke work: failed',
+          'The handler answered 404.',
+        ]);
+      });
     });
 
     it('a request whose answer is long has an outcome like others', async () => {

@@ -49,7 +49,7 @@ export async function startBundleImport(
     const settled = start ? await settleUnchanged(deps, id) : new Set<string>();
     const handlers = outcome.endpoints
       .filter((endpoint) => endpoint.handler !== null && !settled.has(endpoint.id))
-      .map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1 }));
+      .map((endpoint) => ({ importId: id, endpointId: endpoint.id, attempt: 1, endpoint: endpoint.name }));
     if (handlers.length > 0) await enqueue(deps, id, handlers, request);
   }
   return id;
