@@ -81,7 +81,9 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
       jsonLimit: `${limitBytes}b`,
       textLimit: `${limitBytes}b`,
       strict: false,
-    });
+      // Ignored like other unknown members, and so that it can do nothing.
+      onProtoPoisoning: 'remove',
+    } as bodyParser.Options);
     parsers.set(limitBytes, parser);
   }
   return parser;

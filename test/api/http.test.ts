@@ -145,6 +145,13 @@ describe('HTTP', () => {
     }
   });
 
+  it('ignores a member that would be the prototype of others', async () => {
+    const body = '{"name":"A","host":"proto.example","__proto__":{"enabled":false,"description":"no"}}';
+    const created = expectData<{ id: string }>(await api.post('/api/domains', body), 201);
+    expect(created).to.include({ enabled: true, description: null });
+    expectData(await api.delete(`/api/domains/${created.id}`));
+  });
+
   it('ignores an unexpected body', async () => {
     expectData(await api.send('GET', '/api/domains', { body: 'not JSON' }));
   });
