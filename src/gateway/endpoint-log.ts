@@ -24,7 +24,8 @@ export class EndpointLog {
 
   /** The front has finished a request. */
   finished(finished: FinishedRequest): void {
-    const { endpointId, requestId, method, route, path, status, ms, bytes, clientIp, scheme } = finished;
+    const { endpointId, requestId, traceId, method, route, path, status, ms, bytes, clientIp, scheme } =
+      finished;
     this.#log.debug(
       {
         request_id: requestId,
@@ -48,7 +49,7 @@ export class EndpointLog {
       requestId,
       message: finished.error ?? '',
       fields: null,
-      request: { method, route, path, status, durationMs: ms, bytes, clientIp },
+      request: { method, route, path, status, durationMs: ms, bytes, clientIp, traceId },
     });
   }
 

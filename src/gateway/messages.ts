@@ -169,6 +169,8 @@ export interface FinishedRequest {
   readonly type: 'request';
   readonly endpointId: string;
   readonly requestId: string;
+  /** Of W3C Trace Context, 32 digits. */
+  readonly traceId: string;
   readonly method: string;
   readonly route: string;
   /** Without the query. */

@@ -20,6 +20,8 @@ export interface RequestOutcome {
   /** Of the body of the response. */
   readonly bytes: number;
   readonly clientIp: string;
+  /** Of W3C Trace Context, 32 digits. */
+  readonly traceId: string;
 }
 
 /** Key-values of an entry. */

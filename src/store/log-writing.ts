@@ -8,7 +8,7 @@ import { storable } from '../util/text.js';
 import { type Store, violatedConstraint } from './database.js';
 
 const COPY = `COPY logs (at, writer_id, number, kind, level, endpoint_id, version, request_id, message, fields,
-  method, route, path, status, duration_ms, bytes, client_ip) FROM STDIN`;
+  method, route, path, status, duration_ms, bytes, client_ip, trace_id) FROM STDIN`;
 
 /** An entry with its place in the log. */
 export interface NumberedEntry extends LogEntry {
@@ -83,7 +83,7 @@ function rowOf(writerId: number, entry: NumberedEntry): string {
     ...[entry.endpointId, entry.version, entry.requestId, entry.message],
     entry.fields && JSON.stringify(entry.fields),
     ...[request?.method, request?.route, request?.path, request?.status],
-    ...[request?.durationMs, request?.bytes, request?.clientIp],
+    ...[request?.durationMs, request?.bytes, request?.clientIp, request?.traceId],
   ];
   return `${columns.map(escaped).join('\t')}\n`;
 }

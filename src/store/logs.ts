@@ -16,6 +16,8 @@ export interface LogFilter {
   /** The lowest and the highest status. */
   readonly status?: readonly [number, number] | undefined;
   readonly requestId?: string | undefined;
+  /** All entries of its requests. */
+  readonly traceId?: string | undefined;
   readonly version?: number | undefined;
   /** Part of the message or of the path, in any case. */
   readonly search?: string | undefined;
@@ -42,6 +44,7 @@ export interface LogRow {
   readonly duration_ms: number | null;
   readonly bytes: number | null;
   readonly client_ip: string | null;
+  readonly trace_id: string | null;
 }
 
 /** What a writer has written: its entries up to this number, none of which is younger than this. */
@@ -139,6 +142,8 @@ function filtered({ knex }: Store, filter: LogFilter): Knex.QueryBuilder {
   if (collectionId !== undefined)
     query.whereIn('endpoint_id', knex('endpoints').select('id').where({ collection_id: collectionId }));
   if (domain !== undefined) query.whereIn('endpoint_id', knex('endpoints').select('id').where({ domain }));
+  if (filter.traceId !== undefined)
+    query.whereIn('request_id', knex('logs').select('request_id').where({ trace_id: filter.traceId }));
   if (filter.kind !== undefined) query.where({ kind: filter.kind });
   if (filter.level !== undefined) query.where('level', '>=', filter.level);
   if (status) query.whereBetween('status', [...status]);

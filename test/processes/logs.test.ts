@@ -29,7 +29,7 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         Some("long") => println!("{}", "x".repeat(1 << 20)),
         _ => {}
     }
-    Ok(Response::ok(json!({ "request_id": req.request_id })))
+    Ok(Response::ok(json!({ "request_id": req.request_id, "traceparent": req.header("traceparent") })))
 }
 handler_loop_result!(handle);
 `;
@@ -51,8 +51,10 @@ describe('the log', function () {
   });
   after(() => stack?.close());
 
-  const say = async (what: string, about = '') => {
-    const url = `${stack.gatewayUrl}/say/${what}?about=${encodeURIComponent(about)}`;
+  /** The same handler, of whose requests none is left out for those of others. */
+  const another = (path: string) => stack.deploy({ path: `/${path}/{what}`, domain: HOST, code: TALKS });
+  const say = async (what: string, about = '', to = 'say') => {
+    const url = `${stack.gatewayUrl}/${to}/${what}?about=${encodeURIComponent(about)}`;
     const { status, headers } = await call(url, { headers: { host: HOST } });
     return { status, requestId: String(headers['x-request-id']) };
   };
@@ -90,6 +92,42 @@ describe('the log', function () {
     expect(entry?.duration_ms).to.be.above(0);
     expect(entry?.bytes).to.be.above(10);
     expect(JSON.stringify(entry)).not.to.include('secret');
+  });
+
+  it('has the trace that a request belongs to, which the handler gets, or a new one', async () => {
+    await another('traced');
+    const trace = '0af7651916cd43dd8448eb211c80319c';
+    const of = async (traceparent: string | readonly string[]) => {
+      const headers = { host: HOST, tracestate: 'vendor=1', ...(traceparent !== '' && { traceparent }) };
+      const { text } = await call(`${stack.gatewayUrl}/traced/records`, {
+        headers: headers as Record<string, string>,
+      });
+      return JSON.parse(text) as { request_id: string; traceparent: string };
+    };
+    const valid = `00-${trace}-b7ad6b7169203331-01`;
+    for (let count = 0; count < 2; count++) expect((await of(valid)).traceparent).to.equal(valid);
+    await eventually(async () => {
+      const { items } = await logs(`trace_id=${trace}`);
+      expect(items.map(({ kind, message }) => [kind, message])).to.have.deep.members([
+        ...[
+          ['request', ''],
+          ['output', 'signed in'],
+          ['output', 'low on '],
+        ],
+        ...[
+          ['request', ''],
+          ['output', 'signed in'],
+          ['output', 'low on '],
+        ],
+      ]);
+    });
+    const own = new Set<string>();
+    for (const traceparent of ['', 'none', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
+      const made = (await of(traceparent)).traceparent;
+      expect(made).to.match(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+      own.add(made);
+    }
+    expect(own.size).to.equal(3);
   });
 
   it('has panics, with message, place and request', async () => {
@@ -184,15 +222,12 @@ describe('the log', function () {
   });
 
   it('leaves out requests beyond the limit, and says how many; those that fail are kept', async () => {
-    await eventually(async () =>
-      expect((await logs('search=LOG_REQUESTS_PER_SECOND')).items).to.be.an('array'),
-    );
-    const since = new Date().toISOString();
-    await Promise.all(Array.from({ length: 60 }, () => say('nothing')));
-    const failed = await Promise.all(Array.from({ length: 10 }, () => say('panic', 'kept')));
+    const other = await another('many');
+    await Promise.all(Array.from({ length: 60 }, () => say('nothing', '', 'many')));
+    const failed = await Promise.all(Array.from({ length: 10 }, () => say('panic', 'kept', 'many')));
     for (const { requestId } of failed) await ofRequest(requestId, 2);
     await eventually(async () => {
-      const { items } = await logs(`kind=request&since=${since}&limit=1000`);
+      const { items } = await logs(`kind=request&endpoint_id=${other}&limit=1000`);
       const kept = items.filter(({ status }) => status === 200).length;
       const leftOut = items.reduce((sum, { fields }) => sum + Number(fields?.['left_out'] ?? 0), 0);
       expect(kept + leftOut).to.equal(60);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::http::Refusal;
+use crate::http::{Refusal, TraceParent};
 use crate::messages::{FromFront, RequestEntry};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
@@ -26,6 +26,7 @@ pub struct EntryLimit {
 pub struct Finished<'a> {
     pub endpoint: &'a Rc<Endpoint>,
     pub request_id: &'a str,
+    pub trace: &'a TraceParent,
     /// As the handler got it, see `http/handler_head.rs`.
     pub head: &'a [u8],
     pub scheme: &'static str,
@@ -80,6 +81,7 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
     thread.supervisor.request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
         request_id: finished.request_id.to_owned(),
+        trace_id: finished.trace.trace_id().to_owned(),
         method: head.method.into_owned(),
         route: endpoint.state().address.route.to_string(),
         path: path.to_owned(),

@@ -87,7 +87,8 @@ async fn ask(
     let params = params_of(&state.address.method, &state.address.route, head)?;
     let params = params.iter().map(|(name, value)| (&**name, &**value));
     let timeout_ms = state.limits.timeout_ms;
-    let sent_head = http::handler_head(head, params, CLIENT, id, timeout_ms, request.attempt);
+    let trace = head.trace.unwrap_or_else(|| thread.trace_ids.next());
+    let sent_head = http::handler_head(head, params, CLIENT, id, &trace, timeout_ms, request.attempt);
     let sent = Rc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
@@ -101,6 +102,7 @@ async fn ask(
         let finished = Finished {
             endpoint,
             request_id: id,
+            trace: &trace,
             head: &sent_head,
             scheme: "http",
             status,

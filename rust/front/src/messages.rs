@@ -243,6 +243,8 @@ pub struct VersionInterval {
 pub struct RequestEntry {
     pub endpoint_id: String,
     pub request_id: String,
+    /// Of W3C Trace Context, 32 digits.
+    pub trace_id: String,
     pub method: String,
     pub route: String,
     /// Without the query.

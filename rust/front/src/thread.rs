@@ -16,7 +16,7 @@ use tokio::task::spawn_local;
 use crate::client_ip::TrustedProxies;
 use crate::entries;
 use crate::figures::ThreadFigures;
-use crate::http::{Dates, Guard, RequestIds, serve};
+use crate::http::{Dates, Guard, RequestIds, TraceIds, serve};
 use crate::internal::{self, InternalRequest, RouteQuery};
 use crate::intervals;
 use crate::memory::MemoryBudget;
@@ -90,9 +90,10 @@ impl ThreadHandle {
         let open = connections.clone();
         let runtime = || Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
         let request_ids = RequestIds::new()?;
+        let trace_ids = TraceIds::new()?;
         std::thread::Builder::new().name("front".to_owned()).spawn(move || {
             let runtime = runtime().unwrap_or_else(|error| panic!("a thread cannot wait for events: {error}"));
-            runtime.block_on(Thread::new(shared, request_ids, open).run(receiver));
+            runtime.block_on(Thread::new(shared, request_ids, trace_ids, open).run(receiver));
         })?;
         Ok(Self { commands, connections })
     }
@@ -134,6 +135,7 @@ pub struct Thread {
     /// Connections of clients that are open.
     connections: Arc<AtomicUsize>,
     pub request_ids: RequestIds,
+    pub trace_ids: TraceIds,
     pub dates: Dates,
     /// Requests that handlers answered and that are not in the count of all threads yet.
     pub handled: Cell<u64>,
@@ -148,7 +150,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    fn new(shared: Shared, request_ids: RequestIds, connections: Arc<AtomicUsize>) -> Rc<Self> {
+    fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds, connections: Arc<AtomicUsize>) -> Rc<Self> {
         Rc::new(Self {
             guard: Guard::new(&shared.settings),
             pool: HandlerPool::new(shared.memory.clone()),
@@ -160,6 +162,7 @@ impl Thread {
             endpoints: RefCell::default(),
             connections,
             request_ids,
+            trace_ids,
             dates: Dates::default(),
             handled: Cell::default(),
             all_handled: shared.handled,

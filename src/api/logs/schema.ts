@@ -15,6 +15,7 @@ export const EndpointLogsQuery = Type.Object({
       description: 'Of requests: a status such as `503`, or a class such as `5xx`',
     }),
     request_id: Type.String({ format: 'line', maxLength: 256 }),
+    trace_id: Type.String({ pattern: '^[0-9a-f]{32}$', description: 'All entries of its requests' }),
     version: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
     ...TimeSpan,
   }),
@@ -54,6 +55,7 @@ const LogEntryView = Type.Object(
     duration_ms: nullable(Type.Number()),
     bytes: nullable(Type.Integer({ description: 'Length of the body of the response' })),
     client_ip: nullable(Type.String()),
+    trace_id: nullable(Type.String({ description: 'Of W3C Trace Context' })),
   },
   { title: 'LogEntry' },
 );
@@ -87,6 +89,7 @@ export interface LogParameters {
   readonly level?: Level;
   readonly status?: string;
   readonly request_id?: string;
+  readonly trace_id?: string;
   readonly version?: number;
   readonly search?: string;
   readonly since?: string;
@@ -107,6 +110,7 @@ export function filterOf(query: LogParameters): LogFilter {
     level: query.level && LEVELS[query.level],
     status: query.status === undefined ? undefined : statusRange(query.status),
     requestId: query.request_id,
+    traceId: query.trace_id,
     version: query.version,
     search: query.search,
     since:

@@ -92,4 +92,20 @@ describe('the log of two machines', function () {
       expect(messages.slice(-said.length)).to.deep.equal(said);
     });
   });
+
+  it('has figures of what both have served, on either machine', async () => {
+    const { a, b } = machines;
+    const id = await a.deploy({ path: '/counted', code: CODE });
+    for (let count = 0; count < 12; count++) {
+      const { status } = await call(`${(count % 3 === 0 ? a : b).gatewayUrl}/counted`);
+      expect(status).to.equal(204);
+    }
+    for (const machine of [a, b]) {
+      await eventually(async () => {
+        const answer = await call(`${machine.apiUrl}/api/series?endpoint_id=${id}`);
+        const { points } = (JSON.parse(answer.text) as { data: { points: { requests: number }[] } }).data;
+        expect(points.reduce((sum, { requests }) => sum + requests, 0)).to.equal(12);
+      });
+    }
+  });
 });

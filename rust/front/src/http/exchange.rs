@@ -15,6 +15,7 @@ use super::refusal::Refusal;
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use super::target::host_name;
+use super::trace::TraceParent;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
@@ -54,6 +55,7 @@ struct Addressed {
     state: Arc<EndpointState>,
     /// The head as the handler gets it.
     head: Vec<u8>,
+    trace: TraceParent,
     /// Of a caller that keeps its handler.
     place: Option<u32>,
 }
@@ -92,8 +94,9 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
-            let head = handler_head::write(head, params, client_ip, id, state.limits.timeout_ms, None);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head, place })
+            let trace = head.trace.unwrap_or_else(|| thread.trace_ids.next());
+            let head = handler_head::write(head, params, client_ip, id, &trace, state.limits.timeout_ms, None);
+            Ok(Addressed { endpoint: endpoint.clone(), state, head, trace, place })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),
@@ -156,7 +159,7 @@ impl Exchange<'_> {
     /// When the connection cannot go on.
     pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
         let mut body = Body::new(request.framing);
-        let Addressed { endpoint, state, head, place } = match &request.to {
+        let Addressed { endpoint, state, head, place, .. } = match &request.to {
             Ok(addressed) => addressed,
             Err(refusal) => return self.refuse(&request, body, refusal).await,
         };
@@ -343,12 +346,13 @@ impl Exchange<'_> {
 
     /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.
     fn finished(&self, request: &Request, status: u16, bytes: usize, refusal: Option<&Refusal>) {
-        let Ok(Addressed { endpoint, head, .. }) = &request.to else { return };
+        let Ok(Addressed { endpoint, head, trace, .. }) = &request.to else { return };
         let duration = request.started.elapsed();
         endpoint.finished(status, duration);
         let finished = Finished {
             endpoint,
             request_id: &request.id,
+            trace,
             head,
             scheme: request.scheme,
             status,

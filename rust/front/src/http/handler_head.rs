@@ -5,14 +5,16 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use super::head::Head;
+use super::trace::TraceParent;
 
-/// Writes the head of a request. `params` are names and values. `attempt`: how often it was sent, if it is sent again
-/// when it fails.
+/// Writes the head of a request. `params` are names and values. `trace` is that of the client, or a new one. `attempt`:
+/// how often it was sent, if it is sent again when it fails.
 pub fn write<'p>(
     head: &Head<'_, '_>,
     params: impl Iterator<Item = (&'p str, &'p str)>,
     client_ip: impl Display,
     request_id: &str,
+    trace: &TraceParent,
     deadline_ms: u64,
     attempt: Option<u32>,
 ) -> Vec<u8> {
@@ -22,8 +24,11 @@ pub fn write<'p>(
     json.raw(",\"target\":");
     json.text(&head.target.path_and_query);
     json.raw(",\"headers\":[");
-    for (at, header) in head.headers.iter().enumerate() {
-        json.raw(if at == 0 { "" } else { "," });
+    for header in head.headers {
+        if head.trace.is_none() && is_of_trace(header.name) {
+            continue;
+        }
+        json.item();
         json.text(header.name);
         json.raw(",");
         // RFC 9112, section 3.2.2: the host of the target replaces the one of the header.
@@ -34,10 +39,16 @@ pub fn write<'p>(
         }
     }
     if head.target.is_absolute && !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("host")) {
-        json.raw(if head.headers.is_empty() { "" } else { "," });
+        json.item();
         json.text("Host");
         json.raw(",");
         json.text(head.target.authority);
+    }
+    if head.trace.is_none() {
+        json.item();
+        json.raw("\"traceparent\",\"");
+        json.raw(trace.as_str());
+        json.raw("\"");
     }
     json.raw("],\"params\":{");
     for (at, (name, value)) in params.enumerate() {
@@ -60,6 +71,11 @@ pub fn write<'p>(
     json.0
 }
 
+/// What belongs to a trace that is not valid, or not one.
+fn is_of_trace(name: &str) -> bool {
+    name.eq_ignore_ascii_case("traceparent") || name.eq_ignore_ascii_case("tracestate")
+}
+
 /// Header values that are valid UTF-8 are taken as such, others as Latin-1, the historical default of HTTP.
 fn text_of(value: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(value) {
@@ -73,6 +89,13 @@ struct Json(Vec<u8>);
 impl Json {
     fn raw(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Begins the next item of a list.
+    fn item(&mut self) {
+        if self.0.last() != Some(&b'[') {
+            self.0.push(b',');
+        }
     }
 
     fn text(&mut self, text: &str) {
@@ -95,6 +118,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::head;
+    use super::super::trace::TraceIds;
     use super::*;
 
     #[test]
@@ -104,12 +128,14 @@ mod tests {
         let mut space = [const { MaybeUninit::uninit() }; 100];
         let head = head::read(bytes, &mut space).unwrap();
         let params = [("id", "a\"b"), ("rest", "x")];
+        let trace = TraceIds::new().unwrap().next();
         let json: Value =
-            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", 30_000, Some(2))).unwrap();
+            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", &trace, 30_000, Some(2)))
+                .unwrap();
         let expected = json!({
             "method": "GET",
             "target": "/a?b=\"c",
-            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü"],
+            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü", "traceparent", trace.as_str()],
             "params": { "id": "a\"b", "rest": "x" },
             "client_ip": "::1",
             "request_id": "some-id",

@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 use super::refusal::Refusal;
 use super::request_id;
 use super::target::Target;
+use super::trace::TraceParent;
 
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
 pub const MAX_HEADERS: usize = 100;
@@ -76,6 +77,8 @@ pub struct Head<'h, 'b> {
     pub expects_continue: bool,
     /// Its `X-Request-Id`, if it is safe to pass on and log.
     pub request_id: Option<&'b str>,
+    /// Its `traceparent`, if there is one and it is valid.
+    pub trace: Option<TraceParent>,
 }
 
 /// Finds the end of a head. Each line has to end with CR and LF: others would take a bare LF as an end, or not.
@@ -158,6 +161,7 @@ pub fn read<'h, 'b>(bytes: &'b [u8], space: &'h mut HeaderSpace<'b>) -> Result<H
         keep_alive: if minor == 0 { fields.says_keep_alive && !fields.says_close } else { !fields.says_close },
         expects_continue: fields.expects_continue && fields.framing != Framing::None,
         request_id: fields.request_id,
+        trace: fields.trace,
     })
 }
 
@@ -171,6 +175,7 @@ struct Fields<'b> {
     expects_continue: bool,
     has_unmet_expectation: bool,
     request_id: Option<&'b str>,
+    trace: Option<TraceParent>,
 }
 
 impl<'b> Fields<'b> {
@@ -184,8 +189,10 @@ impl<'b> Fields<'b> {
             expects_continue: false,
             has_unmet_expectation: false,
             request_id: None,
+            trace: None,
         };
         let mut has_length = false;
+        let mut has_trace = false;
         for &Header { name, value } in headers {
             // Comparing the length first avoids comparing nearly all names.
             match name.len() {
@@ -203,6 +210,10 @@ impl<'b> Fields<'b> {
                         fields.says_close |= token.eq_ignore_ascii_case(b"close");
                         fields.says_keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                     }
+                }
+                11 if is(name, "traceparent") => {
+                    fields.trace = if has_trace { None } else { TraceParent::read(value) };
+                    has_trace = true;
                 }
                 12 if is(name, "x-request-id") && request_id::is_usable(value) => {
                     fields.request_id = std::str::from_utf8(value).ok();

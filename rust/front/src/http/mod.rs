@@ -12,6 +12,7 @@ mod request_id;
 mod response;
 mod stream;
 mod target;
+mod trace;
 
 pub use connection::serve;
 pub use exchange::refusal_of;
@@ -22,3 +23,4 @@ pub use refusal::{Refusal, refuse_connection};
 pub use request_id::RequestIds;
 pub use response::Dates;
 pub use target::host_name;
+pub use trace::{TraceIds, TraceParent};
