@@ -1,5 +1,5 @@
 //! The trace that a request belongs to, as W3C Trace Context has it (<https://www.w3.org/TR/trace-context/>). The header
-//! `traceparent` of a client is passed on; a request without a valid one gets its own, which says that it is not sampled.
+//! `traceparent` of a client is passed on; a request without a valid one gets its own, which is not sampled.
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
