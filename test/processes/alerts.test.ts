@@ -61,8 +61,8 @@ describe('alerts', function () {
   const received: Received[] = [];
   /** By alert. */
   const secrets = new Map<string, string>();
-  /** Answers before those that succeed. */
-  const answers: number[] = [];
+  /** Alerts whose next webhook is not taken. */
+  const notTaken = new Set<string>();
 
   before(async () => {
     receiver = createServer((request, response) => {
@@ -72,7 +72,7 @@ describe('alerts', function () {
         const key = Buffer.from(secrets.get(told.alert_id)?.replace('whsec_', '') ?? '', 'base64');
         const expected = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
         received.push({ id: String(id), isSigned: signature === `v1,${expected}`, told });
-        response.writeHead(answers.shift() ?? 204).end();
+        response.writeHead(notTaken.delete(told.alert_id) ? 500 : 204).end();
       });
     });
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
@@ -179,7 +179,7 @@ describe('alerts', function () {
   it('are sent again when they are not taken, each with the id that it had', async () => {
     const id = await endpoint('/again');
     const alert = await alertOn('build_failed', { scope: { endpoint_id: id } });
-    answers.push(500);
+    notTaken.add(alert.id);
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: 'fn nothing() {}' }));
     expectFailure(await stack.api.post(`/api/endpoints/${id}/compile`), 'compile_failed');
     await eventually(async () => {

@@ -103,7 +103,8 @@ describe('figures over time', function () {
     await ask('busy=1500');
     await eventually(async () => {
       const { cpu_seconds, memory_bytes } = await today(`endpoint_id=${id}`);
-      expect(cpu_seconds).to.be.within(0.5, 30);
+      // Other tests use the processors at the same time.
+      expect(cpu_seconds).to.be.within(0.1, 30);
       expect(memory_bytes).to.be.within(100_000, 256 * 1024 * 1024);
     });
     await ask('exit=1');
