@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const TELLS_EVERY_MS = 5_000;
 const TELLS_WITHIN_MS = 500;
 /** Rows are written whole: they are known for as long as something of them may still be told. */
-const KNOWN_MS = 300_000;
+const KNOWN_MS = 120_000;
 /** Rows of one write. */
 const MAX_BATCH = 2_000;
 /** About 500 bytes each. */

@@ -131,19 +131,20 @@ export async function logsOfWriter(
 }
 
 function filtered({ knex }: Store, filter: LogFilter): Knex.QueryBuilder {
-  const { requestId } = filter;
+  const { requestId, traceId } = filter;
+  const ofTrace = 'request_id IN (SELECT request_id FROM logs WHERE trace_id = ?)';
   // First of all: the planner would rather read all entries in their order, and expect one of the request soon.
-  const query: Knex.QueryBuilder =
-    requestId === undefined
-      ? knex('logs')
-      : knex.from(knex.raw('(SELECT * FROM logs WHERE request_id = ? OFFSET 0) AS logs', [requestId]));
+  const first = (condition: string, value: string): Knex.QueryBuilder =>
+    knex.from(knex.raw(`(SELECT * FROM logs WHERE ${condition} OFFSET 0) AS logs`, [value]));
+  let query: Knex.QueryBuilder = knex('logs');
+  if (requestId !== undefined) query = first('request_id = ?', requestId);
+  else if (traceId !== undefined) query = first(ofTrace, traceId);
+  if (requestId !== undefined && traceId !== undefined) query.whereRaw(ofTrace, [traceId]);
   const { endpointId, collectionId, domain, status, search } = filter;
   if (endpointId !== undefined) query.where({ endpoint_id: endpointId });
   if (collectionId !== undefined)
     query.whereIn('endpoint_id', knex('endpoints').select('id').where({ collection_id: collectionId }));
   if (domain !== undefined) query.whereIn('endpoint_id', knex('endpoints').select('id').where({ domain }));
-  if (filter.traceId !== undefined)
-    query.whereIn('request_id', knex('logs').select('request_id').where({ trace_id: filter.traceId }));
   if (filter.kind !== undefined) query.where({ kind: filter.kind });
   if (filter.level !== undefined) query.where('level', '>=', filter.level);
   if (status) query.whereBetween('status', [...status]);

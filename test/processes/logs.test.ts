@@ -130,6 +130,28 @@ describe('the log', function () {
     expect(own.size).to.equal(3);
   });
 
+  it('has the request of tasks that an async handler spawns', async () => {
+    const code = `
+use rust_edge_gateway_sdk::{in_request, prelude::*, tokio};
+async fn handle(_req: Request) -> Response {
+    let own = tokio::spawn(in_request(async { tokio::task::yield_now().await; info!("in a task") }));
+    let other = tokio::spawn(async { info!("in another") });
+    let _ = tokio::join!(own, other);
+    Response::no_content()
+}
+handler_loop_async!(handle);
+`;
+    const spawning = await stack.deploy({ path: '/spawns/{what}', domain: HOST, code });
+    const { requestId } = await say('task', '', 'spawns');
+    await eventually(async () => {
+      const { items } = await logs(`endpoint_id=${spawning}&kind=output`);
+      expect(items.map(({ message, request_id }) => [message, request_id])).to.have.deep.members([
+        ['in a task', requestId],
+        ['in another', null],
+      ]);
+    });
+  });
+
   it('has panics, with message, place and request', async () => {
     const { status, requestId } = await say('panic', 'pipe');
     expect(status).to.equal(500);

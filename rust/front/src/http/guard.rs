@@ -136,9 +136,15 @@ impl Guard {
         Watched { guard: self.clone(), key, watch }
     }
 
-    /// From now on connections are closed after their current request.
+    /// From now on connections are closed after their current request. Those that are idle have their time from now on,
+    /// however long they have been: a client that loses the ones it uses takes these next.
     pub fn drain(&self) {
         self.is_draining.set(true);
+        for (_, watch) in &*self.watches.borrow() {
+            if watch.phase() == Phase::Idle {
+                watch.waited.set(None);
+            }
+        }
     }
 
     pub fn is_draining(&self) -> bool {
@@ -267,6 +273,19 @@ pub mod tests {
         after(&guard, 2);
         assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
         assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn draining_closes_idle_connections_sooner_but_not_at_once() {
+        let guard = guard();
+        let watched = guard.watch(Waker::noop().clone());
+        watched.watch.begin(Phase::Idle);
+        after(&guard, 4);
+        guard.drain();
+        after(&guard, 1);
+        assert_eq!(watched.watch.verdict(), None);
+        guard.check(SECOND);
+        assert_eq!(watched.watch.verdict(), Some(Verdict::Idle));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub use request::Request;
 pub use response::Response;
 #[doc(hidden)]
 pub use runtime::blocking;
+pub use runtime::{in_request, InRequest};
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use tokio;

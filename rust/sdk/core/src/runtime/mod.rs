@@ -9,6 +9,7 @@ mod answer;
 #[cfg(feature = "async")]
 pub mod asynchronous;
 mod gateway_connection;
+mod in_request;
 mod latency;
 mod monitor;
 pub(crate) mod panics;
@@ -20,6 +21,7 @@ pub(crate) mod records;
 use crate::{Request, Response};
 use answer::{PlainAnswer, ResultAnswer};
 use gateway_connection::GatewayConnection;
+pub use in_request::{in_request, InRequest};
 pub(crate) use process::spawn_small;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
