@@ -14,7 +14,7 @@ import { DependencySets } from '../src/build/dependency-sets.js';
 import { reachableToolchain } from '../src/build/reachable-toolchain.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain } from '../src/build/toolchain.js';
-import { searchPath, toolEnvironment } from '../src/config.js';
+import { toolEnvironment } from '../src/config.js';
 import { toError } from '../src/errors.js';
 import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
@@ -105,7 +105,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const env = toolEnvironment();
   const installed = await findToolchain(HANDLER_PROFILE);
   const runDir = await runDirectory(config.DATA_DIR);
-  const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, env), runDir);
+  const sandbox = await openSandbox(config.SANDBOX, log, secretPaths(config, env), runDir);
   const limits = {
     timeoutMs: config.COMPILE_TIMEOUT_MS,
     memoryMb: config.COMPILE_MEMORY_MB,

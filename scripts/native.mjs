@@ -20,9 +20,9 @@ import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 /** What is built together: names of programs here, and as crates; and everything that they are made of. */
 const GROUPS = {
   front: {
-    title: "the gateway's front",
-    programs: { 'gateway-front': 'edge-front' },
-    sources: ['rust/wire', 'rust/front'],
+    title: "the gateway's front and launcher",
+    programs: { 'gateway-front': 'edge-front', launcher: 'edge-launcher' },
+    sources: ['rust/wire', 'rust/front', 'rust/launcher'],
   },
   services: {
     title: 'the programs of postgres and sqlite services',

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 
 /** Values of `SANDBOX`. */
-export const SANDBOX_MODES = ['auto', 'required', 'off'] as const;
+export const SANDBOX_MODES = ['auto', 'required', 'landlock', 'off'] as const;
 const HANDLER_NETWORKS = ['none', 'host'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -85,7 +85,7 @@ export const SETTING_GROUPS = {
     SANDBOX: oneOf(
       SANDBOX_MODES,
       'auto',
-      'What confines handlers and compilers: `auto` takes bubblewrap where it works, `required` does not start without it, `off` leaves resource limits, and as root separate users.',
+      'What confines handlers and compilers: `auto` takes the best level that works, `required` does not start without Landlock at least, `landlock` takes that level, `off` leaves resource limits, and as root separate users.',
     ),
   },
   Compiling: {
@@ -117,7 +117,7 @@ export const SETTING_GROUPS = {
       1024,
       16,
       1_048_576,
-      'Processes and threads of one build. In force with bubblewrap, and when started by root.',
+      'Processes and threads of one build. In force with namespaces, and when started by root.',
     ),
     COMPILE_WAIT_MS: integer(
       180_000,
@@ -171,7 +171,7 @@ export const SETTING_GROUPS = {
       512,
       16,
       1_000_000,
-      'Processes and threads of one handler. In force with bubblewrap, and when started by root.',
+      'Processes and threads of one handler. In force with namespaces, and when started by root.',
     ),
     HANDLER_OPEN_FILES: integer(1024, 32, 1_048_576, 'Open files and connections of one handler process.'),
     HANDLER_CPU_PERCENT: optionalInteger(

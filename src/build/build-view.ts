@@ -1,7 +1,8 @@
 /** The files of this machine that compilers, and the untrusted programs they run, can see. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Mount, View } from '../sandbox/confinement.js';
+import type { Confinement, View } from '../sandbox/confinement.js';
+import type { Mount } from '../sandbox/launcher.js';
 import type { FolderNames } from './diagnostics.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -54,19 +55,20 @@ const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 /**
  * The environment of build steps. It holds no secrets.
  * @param tools the environment that tools get to download crates
- * @param home a writable folder, as seen by the tool
- * @param inside maps paths of this machine to those the tool sees
+ * @param home a writable folder
  */
 export function buildEnvironment(
   toolchain: Toolchain,
   tools: Readonly<Record<string, string>>,
   home: string,
-  inside: (path: string) => string,
+  confinement: Confinement,
 ): Record<string, string> {
-  const common = { HOME: home, TMPDIR: home };
-  const bin = join(toolchain.sysroot, 'bin');
-  // In the sandbox paths differ, so the variables that contain paths are replaced.
-  if (inside(toolchain.sdk) !== toolchain.sdk) return { ...common, PATH: `${inside(bin)}:${SYSTEM_PATH}` };
+  const common = { HOME: confinement.inside(home), TMPDIR: confinement.inside(home) };
+  // In the sandbox, other programs cannot be reached.
+  if (confinement.level !== 'limits') {
+    const bin = confinement.inside(join(toolchain.sysroot, 'bin'));
+    return { ...common, PATH: `${bin}:${SYSTEM_PATH}` };
+  }
   const needed = Object.entries(tools).filter(([name]) => NEEDED.test(name));
   return { ...Object.fromEntries(needed), ...common };
 }

@@ -159,7 +159,7 @@ export class DependencySets {
 
   #keyOf(spec: DependencySpec): string {
     const { toolchain, sandbox } = this.#options;
-    const sdk = sandbox.level === 'limits' ? toolchain.sdk : INSIDE.sdk;
+    const sdk = sandbox.level === 'namespaces' ? INSIDE.sdk : toolchain.sdk;
     return setKey(toolchain.fingerprint, sdk, spec);
   }
 

@@ -6,8 +6,8 @@ import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { toError } from '../errors.js';
 import type { Confinement } from '../sandbox/confinement.js';
+import { watchDisk } from '../sandbox/disk-watch.js';
 import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../sandbox/limited-process.js';
-import { watchDisk } from './disk-watch.js';
 import { watchUsage } from './usage-watch.js';
 
 /** Limits of one run. */

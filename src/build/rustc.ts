@@ -123,7 +123,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
       ...['-o', EXECUTABLE, SOURCE_FILE],
     ],
     cwd: inside(work),
-    env: buildEnvironment(toolchain, request.env, inside(work), inside),
+    env: buildEnvironment(toolchain, request.env, work, confinement),
     limits: { ...limits, idleMs: IDLE_MS },
     writable: [work],
     signal,
@@ -137,7 +137,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
   const ended = whyEnded(result.outcome, limits);
   if (ended) return failed(ended);
   const names =
-    result.stderr === '' || confinement.hasMonitor ? INSIDE_NAMES : await folderNames(work, request);
+    result.stderr === '' || confinement.hasNamespaces ? INSIDE_NAMES : await folderNames(work, request);
   const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names).map(
     withCrateHelp,
   );

@@ -4,7 +4,8 @@
  */
 import { copyFile, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Confinement, type Mount, UNCONFINED } from '../sandbox/confinement.js';
+import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
+import type { Mount } from '../sandbox/launcher.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { isUntrustedUser, makePassable } from '../util/untrusted-users.js';
@@ -194,10 +195,11 @@ class SetBuild {
     return runTool({
       confinement,
       file: inside(toolchain.cargo),
-      args: [...args, '--offline', '--locked'],
-      cwd: inside(project),
+      args: [...args, '--offline', '--locked', `--manifest-path=${inside(join(project, 'Cargo.toml'))}`],
+      // In a folder, cargo would look for configuration in all folders above it.
+      cwd: '/',
       env: {
-        ...buildEnvironment(toolchain, env, inside(target), inside),
+        ...buildEnvironment(toolchain, env, target, confinement),
         CARGO_HOME: inside(cargo),
         CARGO_TARGET_DIR: inside(target),
         CARGO_TERM_COLOR: 'never',
@@ -233,7 +235,7 @@ class SetBuild {
     return [
       ...names,
       ...(await Promise.all(resolved)),
-      ...(this.#confinement.hasMonitor ? INSIDE_NAMES : []),
+      ...(this.#confinement.hasNamespaces ? INSIDE_NAMES : []),
     ];
   }
 }

@@ -54,9 +54,9 @@ class UsageWatch {
   check(): 'over-memory' | 'idle' | undefined {
     try {
       const processes = readProcesses();
-      const { user, hasMonitor } = this.#confinement;
+      const { user, hasNamespaces } = this.#confinement;
       // A sandbox keeps its processes together; without one, they can leave the family. To look at all is slower.
-      const members = user && !hasMonitor ? processesOfUser(user.id) : familyOf(this.#tool, processes);
+      const members = user && !hasNamespaces ? processesOfUser(user.id) : familyOf(this.#tool, processes);
       if (this.#isOverMemory(members, processes)) return 'over-memory';
       return this.#isIdle(members, processes) ? 'idle' : undefined;
     } catch (error) {
@@ -68,7 +68,7 @@ class UsageWatch {
 
   #isOverMemory(members: readonly number[], processes: ReadonlyMap<number, ProcessEntry>): boolean {
     // In a sandbox, /tmp is in memory.
-    const inFiles = this.#confinement.hasMonitor
+    const inFiles = this.#confinement.hasNamespaces
       ? tmpBytes(processes.get(this.#tool)?.thread ?? this.#tool)
       : 0;
     return memoryOver(members, processes, this.#limits.totalMemoryMb * MEGABYTE - inFiles) !== undefined;

@@ -1,6 +1,6 @@
 /**
- * The socket and the executable of one handler. In a sandbox the socket is in its private /tmp, so that the handler
- * cannot write to any disk of this machine; without one it is in a folder of its own.
+ * The socket and the executable of one handler. With namespaces the socket is in its own /tmp, so that the handler
+ * cannot write to any disk of this machine; without them it is in a folder that stands in for /tmp.
  */
 import { randomUUID } from 'node:crypto';
 import { copyFile, link, mkdir } from 'node:fs/promises';
@@ -13,6 +13,12 @@ export interface HandlerFiles {
   /** Paths as the handler sees them. */
   readonly executable: string;
   readonly socket: string;
+  /** Where it may write. */
+  readonly tmp: string;
+  /** The same on a disk of this machine; undefined when it is in memory. */
+  readonly folder: string | undefined;
+  /** That of the handler, with these files. */
+  readonly confinement: Confinement;
   /** The path of the socket for the front. @param pid process id of the handler */
   socketOutside(pid: number): string;
   /** Removes the files after the handler has ended. */
@@ -27,17 +33,20 @@ export async function makeHandlerFiles(
   instanceId: number,
   log: Logger,
 ): Promise<HandlerFiles> {
-  return confinement.hasMonitor
-    ? inSandbox(confinement.inside(executable))
+  return confinement.hasNamespaces
+    ? inNamespaces(confinement, executable)
     : inFolder(confinement, executable, socketOf(runDir, instanceId), log);
 }
 
 /** The name is random, so that a process that gets the same process id later cannot have such a socket. */
-function inSandbox(executable: string): HandlerFiles {
+function inNamespaces(confinement: Confinement, executable: string): HandlerFiles {
   const socket = `/tmp/handler-${randomUUID()}.sock`;
   return {
-    executable,
+    executable: confinement.inside(executable),
     socket,
+    tmp: '/tmp',
+    folder: undefined,
+    confinement,
     socketOutside: (pid) => `/proc/${pid}/root${socket}`,
     remove: async () => undefined,
   };
@@ -54,6 +63,9 @@ async function inFolder(
   const files = {
     executable,
     socket,
+    tmp: folder,
+    folder,
+    confinement: confinement.withFolder(folder),
     socketOutside: () => socket,
     remove: () => removeSocketFolder(folder, log),
   };

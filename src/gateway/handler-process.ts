@@ -2,14 +2,14 @@
 import type { Duplex } from 'node:stream';
 import { toError } from '../errors.js';
 import type { LimitsInForce } from '../model/endpoint-limits.js';
-import type { Confinement } from '../sandbox/confinement.js';
+import { watchDisk } from '../sandbox/disk-watch.js';
 import { type LimitedProcess, spawnLimited } from '../sandbox/limited-process.js';
 import type { ProgramEnd } from '../sandbox/monitor.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerFiles, makeHandlerFiles } from './handler-files.js';
 import { captureOutput, type OutputListeners } from './handler-output.js';
-import { type HandlerNetwork, viewOf } from './handler-view.js';
+import { type HandlerNetwork, TMP_MB, viewOf } from './handler-view.js';
 import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
 
@@ -95,6 +95,8 @@ const RECORDS_FD = 4;
 const FILE_MB = 64;
 /** Address space that threads and the allocator reserve without using it, MiB. */
 const RESERVED_MB = 256;
+/** How often it is looked how much it has written. */
+const DISK_CHECK_MS = 2_000;
 /** Threads of the SDK beside those that run handlers. */
 const OTHER_THREADS = 6;
 
@@ -105,14 +107,14 @@ const OTHER_THREADS = 6;
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
   const { executable, endpointId, services, instanceId, runDir, limits, settings, log, listeners } = options;
   const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
-  const confinement = settings.sandbox.confine(view);
-  const files = await makeHandlerFiles(confinement, executable, runDir, instanceId, log);
+  const files = await makeHandlerFiles(settings.sandbox.confine(view), executable, runDir, instanceId, log);
+  const { confinement } = files;
   let access: IssuedToken | undefined;
   let child: LimitedProcess;
   try {
     confinement.user?.claim();
     access = await services.issueToken(endpointId, confinement.user?.id);
-    child = spawnHandler(options, confinement, files, access.token);
+    child = spawnHandler(options, files, access.token);
   } catch (error) {
     confinement.user?.release();
     await Promise.all([files.remove(), access?.revoke()]);
@@ -141,7 +143,13 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     pid === undefined
       ? () => undefined
       : settings.watch.add({ pid, confinement, limits, end: fail, used: listeners.onUse });
-  void ended.then(unwatch);
+  const tooLarge = `its files took more than ${TMP_MB} MiB`;
+  const folders = files.folder === undefined ? [] : [files.folder];
+  const disk = watchDisk(folders, TMP_MB, () => fail(tooLarge), DISK_CHECK_MS);
+  void ended.then(() => {
+    unwatch();
+    disk.stop();
+  });
   const revoked = ended
     .then(revoke)
     .catch((error: unknown) =>
@@ -176,17 +184,17 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
 
 function spawnHandler(
   { endpointId, variables, services, limits, settings }: HandlerOptions,
-  confinement: Confinement,
-  { executable, socket }: HandlerFiles,
+  { executable, socket, tmp, confinement }: HandlerFiles,
   token: string,
 ): LimitedProcess {
   return spawnLimited({
     confinement,
     file: executable,
     args: [],
-    cwd: '/tmp',
+    cwd: tmp,
     env: {
       ...variables,
+      ...(tmp === '/tmp' ? {} : { TMPDIR: tmp }),
       EDGE_SOCKET: socket,
       EDGE_CONTROL_FD: String(CONTROL_FD),
       EDGE_LOG_FD: String(RECORDS_FD),

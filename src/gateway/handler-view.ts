@@ -1,7 +1,8 @@
 /** The files of this machine that a handler sees: its executable, the actor host's socket, and system files. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Mount, View } from '../sandbox/confinement.js';
+import type { View } from '../sandbox/confinement.js';
+import type { Mount } from '../sandbox/launcher.js';
 
 /** Paths of one handler on this machine. */
 export interface HandlerPaths {
@@ -13,8 +14,8 @@ export interface HandlerPaths {
 /** `none`: no network except services. */
 export type HandlerNetwork = 'none' | 'host';
 
-/** Size of its /tmp, which is in memory, MiB. */
-const TMP_MB = 64;
+/** Size of its /tmp, MiB, in memory; without one of its own, of the folder that it may write to. */
+export const TMP_MB = 64;
 /** The local time zone. */
 const ALWAYS = ['/etc/localtime'];
 /** For name resolution and certificate checks. Without folders that may contain private keys. */

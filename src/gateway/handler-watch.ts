@@ -13,7 +13,7 @@ import type { Logger } from '../util/log.js';
 
 export interface WatchedHandler {
   readonly pid: number;
-  readonly confinement: Pick<Confinement, 'hasMonitor' | 'user'>;
+  readonly confinement: Pick<Confinement, 'hasNamespaces' | 'keepsSession' | 'user'>;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
   /** Ends it and reports it as crashed. */
   end(reason: string): void;
@@ -125,8 +125,8 @@ export class HandlerWatch {
   /** Process ids of handlers without a sandbox, by user id. */
   #unsandboxedUsers(): Map<number | undefined, number> {
     return new Map(
-      [...this.#watched.values()].flatMap(({ pid, confinement: { user, hasMonitor } }) =>
-        user && !hasMonitor ? [[user.id, pid]] : [],
+      [...this.#watched.values()].flatMap(({ pid, confinement: { user, hasNamespaces } }) =>
+        user && !hasNamespaces ? [[user.id, pid]] : [],
       ),
     );
   }
@@ -153,7 +153,7 @@ function memoryProblem(
   processes: ReadonlyMap<number, ProcessEntry>,
 ): string | undefined {
   // In a sandbox, files in /tmp are in memory.
-  const inFiles = confinement.hasMonitor ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
+  const inFiles = confinement.hasNamespaces ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
   const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
   if (inProcesses === undefined) return undefined;
   const usedMb = Math.ceil((inProcesses + inFiles) / MEGABYTE);

@@ -11,7 +11,7 @@ import {
   tokenFolder,
 } from '../bootstrap/run-directory.js';
 import { startProcess } from '../bootstrap/start-process.js';
-import { type Config, searchPath, toolEnvironment } from '../config.js';
+import { type Config, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { EndpointLog } from '../gateway/endpoint-log.js';
 import { Environments } from '../gateway/environments.js';
@@ -53,17 +53,10 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   await serviceFolder(runDir);
   const nonces = await tokenFolder(runDir);
   await removeAbandoned(nonces, NONCE_FILE, log);
-  const sandbox = await openSandbox(
-    config.SANDBOX,
-    searchPath(),
-    log,
-    secretPaths(config, toolEnvironment()),
-    runDir,
-  );
-  if (sandbox.level === 'limits') {
-    const ignored = HAS_UNTRUSTED_USERS ? 'HANDLER_NETWORK is' : 'HANDLER_NETWORK and HANDLER_PROCESSES are';
-    log.warn(`${ignored} not in force without a sandbox`);
-  }
+  const sandbox = await openSandbox(config.SANDBOX, log, secretPaths(config, toolEnvironment()), runDir);
+  if (sandbox.level === 'limits') log.warn('HANDLER_NETWORK is not in force without a sandbox');
+  if (sandbox.level !== 'namespaces' && !HAS_UNTRUSTED_USERS)
+    log.warn('HANDLER_PROCESSES is not in force: it needs namespaces, or a gateway that root has started');
 
   const store = openDatabase(config.DATABASE_URL, (error) =>
     log.warn({ err: error }, 'announcements failed'),

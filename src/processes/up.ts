@@ -223,7 +223,8 @@ async function endAll(exitCode: number): Promise<void> {
 /** The sandbox levels in use, in words. */
 async function sandboxInForce(api: ApiClient): Promise<string> {
   const { sandbox } = (await api.get('/api/health')) as { sandbox: Record<string, string | null> };
-  if (Object.values(sandbox).every((level) => level === 'bubblewrap')) return 'bubblewrap';
+  const levels = new Set(Object.values(sandbox));
+  if (!levels.has('limits') && !levels.has(null)) return [...levels].join(', ');
   return HAS_UNTRUSTED_USERS
     ? 'none, only resource limits and separate users: code of handlers can read what every user of this machine can; docs/SANDBOX.md says what to do'
     : 'none, only resource limits: code of handlers can read what you can; docs/SANDBOX.md says what to do';

@@ -1,80 +1,85 @@
-/** Access of untrusted programs to this machine, independent of how it is enforced. */
+/** Access of untrusted programs to this machine, and the level at which it is enforced. */
 import { UNTRUSTED_GROUP } from '../util/untrusted-users.js';
+import type { Access, LaunchPlan } from './launcher.js';
 import type { RunUser } from './run-user.js';
 
-/** A file or folder of this machine, and its path inside. */
-export type Mount = readonly [source: string, target: string];
+/**
+ * What enforces it: namespaces of the kernel besides Landlock; Landlock and a filter of system calls; or resource
+ * limits only, and as root a user of its own.
+ */
+export const SANDBOX_LEVELS = ['namespaces', 'landlock', 'limits'] as const;
+export type SandboxLevel = (typeof SANDBOX_LEVELS)[number];
 
-/** The files that a program sees, besides system programs and libraries, its own /proc and harmless devices. */
-export interface View {
-  readonly readOnly: readonly Mount[];
-  /** Folders. `Confinement.handOver` makes the program their owner. */
-  readonly writable: readonly Mount[];
-  /** Whether it shares the network of this machine; otherwise it has no network and no abstract Unix sockets. */
-  readonly network: boolean;
-  /** Size of its /tmp, which is in memory, MiB. */
+/** The files that a program sees, besides system programs and libraries, and whether it has a network. */
+export interface View extends Omit<Access, 'hidden'> {
+  /** Size of its own /tmp in memory, MiB; only at the level `namespaces`. */
   readonly tmpMb: number;
 }
 
-/** A program to run. Paths are as seen inside. */
-export interface ConfinedProgram {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly cwd: string;
-}
-
-/** The command line that runs a confined program. */
-export interface CommandLine extends ConfinedProgram {
-  /** The user and group to start it as; those of this process by default. */
-  readonly uid?: number;
-  readonly gid?: number;
-}
-
 /** The confinement of one program or of several that trust each other. */
-export interface Confinement {
-  /** Maps a path of this machine to the path inside. */
-  inside(path: string): string;
-  /** Makes the user of the program the owner of a folder or file, not recursively. */
-  handOver(path: string): Promise<void>;
-  /** Opens the file descriptors that the command line needs after `statusFd`. The caller closes them. */
-  openFiles(): number[];
-  /**
-   * The command line that runs a program confined. The environment is passed to the program unchanged.
-   * @param statusFd file descriptor on which it reports, if `hasMonitor`
-   */
-  commandLine(program: ConfinedProgram, statusFd: number): CommandLine;
-  /** Whether a monitor process runs the program in a sandbox and reports its process id and exit status. */
-  readonly hasMonitor: boolean;
+export class Confinement {
+  readonly level: SandboxLevel;
   /** The user that only this program runs as; undefined when it is the user of this process. */
   readonly user: RunUser | undefined;
+  readonly #view: View | undefined;
+  readonly #hidden: readonly string[];
+
+  /**
+   * @param view without one, a program has the same access as its user
+   * @param hidden paths below system folders that it must not see
+   */
+  constructor(
+    level: SandboxLevel,
+    user: RunUser | undefined,
+    view: View | undefined,
+    hidden: readonly string[],
+  ) {
+    this.level = level;
+    this.user = user;
+    this.#view = view;
+    this.#hidden = hidden;
+  }
+
+  /** Whether it has processes, a root and a /tmp of its own, and a monitor that reports its process id and its end. */
+  get hasNamespaces(): boolean {
+    return this.level === 'namespaces';
+  }
+
+  /** Whether all its processes are in one session, which none can leave. */
+  get keepsSession(): boolean {
+    return this.level !== 'limits';
+  }
+
+  /** Maps a path of this machine to the path inside. */
+  inside(path: string): string {
+    if (!this.hasNamespaces || !this.#view) return path;
+    const { readOnly, writable } = this.#view;
+    const mount = [...readOnly, ...writable]
+      .filter(([source]) => path === source || path.startsWith(`${source}/`))
+      .sort(([a], [b]) => b.length - a.length)[0];
+    return mount ? mount[1] + path.slice(mount[0].length) : path;
+  }
+
+  /** Makes the user of the program the owner of a folder or file, not recursively. */
+  async handOver(path: string): Promise<void> {
+    await this.user?.takeOver(path);
+  }
+
+  /** The same, with another folder that it may write to. */
+  withFolder(path: string): Confinement {
+    const view = this.#view && { ...this.#view, writable: [...this.#view.writable, [path, path] as const] };
+    return new Confinement(this.level, this.user, view, this.#hidden);
+  }
+
+  /** What the launcher has to know of it. */
+  get plan(): Pick<LaunchPlan, 'identity' | 'access' | 'namespaces'> {
+    const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP } : null;
+    if (this.level === 'limits' || !this.#view) return { identity, access: null, namespaces: null };
+    const { tmpMb, ...access } = this.#view;
+    const namespaces = this.hasNamespaces ? { tmpBytes: tmpMb * 1024 * 1024 } : null;
+    return { identity, access: { ...access, hidden: this.#hidden }, namespaces };
+  }
 }
 
-/** No confinement: the program has the same access as this process. */
-export const UNCONFINED: Confinement = {
-  inside: (path) => path,
-  handOver: async () => undefined,
-  openFiles: () => [],
-  commandLine: (program) => program,
-  hasMonitor: false,
-  user: undefined,
-};
-
-/**
- * No sandbox, but a separate user.
- * @param setpriv path of the program, which keeps set-user-ID programs from giving it the rights of other users
- */
-export function confinedByUser(user: RunUser, setpriv?: string): Confinement {
-  return {
-    ...UNCONFINED,
-    handOver: (path) => user.takeOver(path),
-    commandLine: ({ file, args, cwd }) => ({
-      ...(setpriv === undefined
-        ? { file, args }
-        : { file: setpriv, args: ['--no-new-privs', '--', file, ...args] }),
-      cwd,
-      uid: user.id,
-      gid: UNTRUSTED_GROUP,
-    }),
-    user,
-  };
-}
+/** For programs that are trusted: the same access as this process. */
+export const UNCONFINED = new Confinement('limits', undefined, undefined, []);

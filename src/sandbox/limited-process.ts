@@ -1,15 +1,15 @@
 /**
  * Starts untrusted programs: confined, in their own session, with a clean environment and resource limits; and kills
- * them with all their processes. As root and in a sandbox none escapes; otherwise processes that have left the session
- * keep running.
+ * them with all their processes. None escapes, but at the level `limits` and not as root: there, processes that have
+ * left the session keep running.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { ConfinedProgram, Confinement } from './confinement.js';
+import type { Confinement } from './confinement.js';
 import { killAll, killGroup, killProcess, processesOfSession } from './kill.js';
+import { type LaunchPlan, launched } from './launcher.js';
 import { type ProgramEnd, readReports } from './monitor.js';
-import { lowerPriority, lowerSessionPriority } from './process-priority.js';
+import { lowerSessionPriority, niceness } from './process-priority.js';
 
 /** Limits that the kernel enforces on each process (`setrlimit`). */
 export interface ResourceLimits {
@@ -28,6 +28,8 @@ export interface ResourceLimits {
   readonly processes?: number;
 }
 
+const MEGABYTE = 1024 * 1024;
+
 /** A program with its arguments, environment and limits. */
 export interface LimitedCommand {
   /** Paths in `file`, `args` and `cwd` are as seen inside. */
@@ -40,6 +42,8 @@ export interface LimitedCommand {
   readonly limits: ResourceLimits;
   /** Standard and additional streams; none is inherited. */
   readonly stdio: readonly ('ignore' | 'pipe')[];
+  /** The folder of a cgroup for it and all its processes. */
+  readonly cgroup?: string | undefined;
 }
 
 /** A started program. */
@@ -54,21 +58,9 @@ export interface LimitedProcess {
   readonly ended: Promise<ProgramEnd>;
   /** Resolves when it has ended and its streams are closed, which its child processes can delay. */
   readonly closed: Promise<void>;
-  /**
-   * Kills it with all its processes, and resolves when none is left. Without root and a sandbox, processes that have
-   * left the session keep running.
-   */
+  /** Kills it with all its processes, and resolves when none is left. */
   kill(): Promise<void>;
 }
-
-// The shell sets the limits and replaces itself by the program, so there is no additional process. Shells use
-// different options for the number of processes. The name of the variable is none that an author can set.
-const LIMIT_SCRIPT = `
-  umask 022
-  [ -n "$BASH_VERSION" ] && EDGE_OPTION=-u || EDGE_OPTION=-p
-  ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -n "$3" && ulimit -t "$4" &&
-    { [ "$5" = unlimited ] || ulimit $EDGE_OPTION "$5"; } && shift 5 && exec "$@"`;
-const FILE_BLOCK_BYTES = 512;
 
 /**
  * Starts a program, confined and limited, in its own session.
@@ -78,39 +70,39 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
   const { confinement, stdio, env } = command;
   const statusFd = stdio.length;
   confinement.user?.claim();
-  const { file, args, ...options } = confinement.commandLine(underLimits(command), statusFd);
-  const files = confinement.openFiles();
   let child: ChildProcess;
   try {
+    const [file, args] = launched(planOf(command), command.file, command.args);
     child = spawn(file, args, {
-      ...options,
       env,
-      stdio: [...stdio, ...(confinement.hasMonitor ? (['pipe'] as const) : []), ...files],
+      stdio: [...stdio, ...(confinement.hasNamespaces ? (['pipe'] as const) : [])],
       detached: true,
     });
   } catch (error) {
     confinement.user?.release();
     throw error;
-  } finally {
-    for (const fd of files) closeSync(fd);
   }
-  if (child.pid !== undefined) {
-    lowerPriority(child.pid);
-    lowerSessionPriority(child);
-  }
+  if (child.pid !== undefined) lowerSessionPriority(child);
   // Without file descriptors Node creates no streams.
   if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
-  const status = confinement.hasMonitor ? (child.stdio[statusFd] as Readable | null | undefined) : undefined;
+  const status = confinement.hasNamespaces ? (child.stdio[statusFd] as Readable | null) : undefined;
   return status ? monitored(child, confinement, status) : direct(child, confinement);
 }
 
-function underLimits({ file, args, cwd, limits, confinement }: LimitedCommand): ConfinedProgram {
-  const { memoryMb, fileMb, openFiles, cpuSeconds = 'unlimited' } = limits;
-  const sharesUser = confinement.user === undefined && !confinement.hasMonitor;
-  const processes = (sharesUser ? undefined : limits.processes) ?? 'unlimited';
-  const fileBlocks = (fileMb * 1024 * 1024) / FILE_BLOCK_BYTES;
-  const values = [memoryMb * 1024, fileBlocks, openFiles, cpuSeconds, processes].map(String);
-  return { file: '/bin/sh', args: ['-c', LIMIT_SCRIPT, 'sh', ...values, file, ...args], cwd };
+function planOf({ cwd, stdio, limits, confinement, cgroup }: LimitedCommand): LaunchPlan {
+  const { memoryMb, fileMb, openFiles, cpuSeconds = null, processes = null } = limits;
+  const sharesUser = confinement.user === undefined && !confinement.hasNamespaces;
+  return {
+    ...confinement.plan,
+    ...{ parent: process.pid, streams: stdio.length, cwd, nice: niceness(), cgroup: cgroup ?? null },
+    limits: {
+      addressSpaceBytes: memoryMb * MEGABYTE,
+      fileBytes: fileMb * MEGABYTE,
+      openFiles,
+      cpuSeconds,
+      processes: sharesUser ? null : processes,
+    },
+  };
 }
 
 /** The child is the program. */
@@ -137,8 +129,6 @@ function direct(child: ChildProcess, { user }: Confinement): LimitedProcess {
 /** The child is a monitor, which ends when all processes of the program have ended. */
 function monitored(child: ChildProcess, { user }: Confinement, status: Readable): LimitedProcess {
   const reports = readReports(status);
-  // The monitor may have started it before its own priority was lowered.
-  void reports.pid.then((pid) => pid !== undefined && lowerPriority(pid));
   const exited = endOf(child);
   const ended = handled(
     exited.then(async (monitor) => {
@@ -146,7 +136,7 @@ function monitored(child: ChildProcess, { user }: Confinement, status: Readable)
       if (end) return end;
       // Either it was killed, or it has failed to set up the sandbox and printed why.
       if (monitor.code === null) return monitor;
-      throw new Error(`the sandbox could not be set up (bubblewrap ended with exit code ${monitor.code})`);
+      throw new Error('the sandbox could not be set up');
     }),
   );
   // A program that has cleared its parent death signal outlives a killed monitor.

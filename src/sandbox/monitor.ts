@@ -1,4 +1,4 @@
-/** Reports of the monitor process of bubblewrap about the program that it runs. */
+/** Reports of the launcher as the monitor of a program in namespaces. */
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 

@@ -1,110 +1,68 @@
-/** Checks whether bubblewrap works here by running a program in it that tries forbidden operations. */
+/** Checks whether a level of the sandbox works here, by running a program at it that tries forbidden operations. */
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
-import { type Bubblewrap, BubblewrapConfinement, hiddenPaths } from './bubblewrap.js';
-import { FilterFile } from './filter-file.js';
+import type { Confinement, SandboxLevel } from './confinement.js';
 import { type LimitedProcess, spawnLimited } from './limited-process.js';
-import { RunUser } from './run-user.js';
-import { seccompFilter } from './seccomp.js';
+
+/** The levels that confine. */
+export type ConfiningLevel = Exclude<SandboxLevel, 'limits'>;
 
 const PROBE_TIMEOUT_MS = 20_000;
 const POLL_MS = 2;
-/** Fails with the first operation that is possible but forbidden. */
-const PROBE_SCRIPT = `
-  [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
-  [ "$(id -u)" != 0 ] || { echo "it runs as root"; exit 1; }
-  [ ! -e /etc/passwd ] || { echo "it sees the files of this machine"; exit 1; }
-  for folder in / /usr /dev; do
-    ! (: > "$folder/probe") 2> /dev/null || { echo "it can write to $folder"; exit 1; }
-  done
-  while read -r name _; do
-    case $name in lo:|Inter-*|face) ;; *) echo "it shares the network: $name"; exit 1 ;; esac
-  done < /proc/net/dev
-  : > "/tmp/$MARK" || { echo "it cannot write to its /tmp"; exit 1; }
-  read -r _ || :
-`;
+/** Fail with the first operation that is possible but forbidden. */
+const SCRIPTS: Readonly<Record<ConfiningLevel, string>> = {
+  namespaces: `
+    [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
+    [ ! -e /etc/passwd ] || { echo "it sees the files of this machine"; exit 1; }
+    for folder in / /usr /dev; do
+      ! (: > "$folder/probe") 2> /dev/null || { echo "it can write to $folder"; exit 1; }
+    done
+    while read -r name _; do
+      case $name in lo:|Inter-*|face) ;; *) echo "it shares the network: $name"; exit 1 ;; esac
+    done < /proc/net/dev
+    : > "/tmp/$MARK" || { echo "it cannot write to its /tmp"; exit 1; }`,
+  landlock: `
+    ! (: < /etc/passwd) 2> /dev/null || { echo "it can read the files of this machine"; exit 1; }
+    ! (: < "/proc/$PARENT/environ") 2> /dev/null || { echo "it can look into other processes"; exit 1; }
+    ! (: > "/tmp/$MARK") 2> /dev/null || { echo "it can write to /tmp"; exit 1; }`,
+};
+const NOT_ROOT = '[ "$(id -u)" != 0 ] || { echo "it runs as root"; exit 1; }';
+const WAIT = 'read -r _ || :';
 
-/**
- * @param path where programs are looked up
- * @param secret files and folders that programs inside must not see
- * @param records for `RunUser`
- * @returns its configuration, or the problem and its solution, as the end of a sentence
- */
-export async function findBubblewrap(
-  path: string,
-  secret: readonly string[],
-  records: string | undefined,
-): Promise<Bubblewrap | { readonly problem: string }> {
-  const isRoot = process.getuid?.() === 0;
-  const bwrap = findProgram('bwrap', path);
-  if (bwrap === undefined)
-    return { problem: 'bubblewrap is not there: install it (`apt-get install bubblewrap`).' };
-  const setpriv = isRoot ? findProgram('setpriv', path) : undefined;
-  if (isRoot && setpriv === undefined)
-    return { problem: '`setpriv` is not there: install it (`apt-get install util-linux`).' };
+/** How a program is confined that may reach nothing. */
+export const NOTHING = { readOnly: [], writable: [], network: false, tmpMb: 1 } as const;
 
-  const filter = seccompFilter();
-  const found = { bwrap, setpriv, filter: filter && new FilterFile(filter), hidden: hiddenPaths(secret) };
-  const fault = await findFault(found, records);
-  if (fault === undefined) return found;
-  found.filter?.close();
-  return {
-    problem:
-      `bubblewrap does not work here: ${fault}. ` +
-      (isRoot
-        ? 'In a container it needs also CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone.'
-        : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
-          'Ubuntu 24.04 or newer an AppArmor profile for bwrap that allows `userns`.'),
-  };
-}
-
-export function findProgram(name: string, path: string): string | undefined {
-  return path
-    .split(delimiter)
-    .filter((folder) => folder.startsWith('/'))
-    .map((folder) => join(folder, name))
-    .find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** @returns the first fault; undefined when there is none */
-async function findFault(bubblewrap: Bubblewrap, records: string | undefined): Promise<string | undefined> {
+/** @returns why the level does not work, as the end of a sentence; undefined when it does */
+export async function findFault(
+  level: ConfiningLevel,
+  confinement: Confinement,
+): Promise<string | undefined> {
   const mark = `probe-${randomUUID()}`;
-  const confinement = new BubblewrapConfinement(
-    bubblewrap,
-    { readOnly: [], writable: [], network: false, tmpMb: 1 },
-    bubblewrap.setpriv === undefined ? undefined : new RunUser(records),
-  );
-  const program = spawnLimited({
-    confinement,
-    file: '/bin/sh',
-    args: ['-c', PROBE_SCRIPT],
-    cwd: '/',
-    env: { PATH: '/usr/bin:/bin', MARK: mark },
-    limits: { memoryMb: 1024, fileMb: 1, openFiles: 64 },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  let program: LimitedProcess;
+  try {
+    program = spawnLimited({
+      confinement,
+      file: '/bin/sh',
+      args: ['-c', [SCRIPTS[level], NOT_ROOT, WAIT].join('\n')],
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin', MARK: mark, PARENT: String(process.pid) },
+      limits: { memoryMb: 1024, fileMb: 1, openFiles: 64 },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    return toError(error).message;
+  }
   const stdin = program.stdio[0] as Writable;
   stdin.on('error', () => undefined); // it has ended
   const output = [program.stdout, program.stderr].map((stream) => (stream ? text(stream) : ''));
   const timer = setTimeout(() => void program.kill(), PROBE_TIMEOUT_MS);
   try {
-    const fault = await checkTmpAccess(program, mark);
+    const fault = level === 'namespaces' ? await checkTmpAccess(program, mark) : undefined;
     if (fault !== undefined) await program.kill();
     // The script waits for the end of its input.
     stdin.end();
@@ -116,6 +74,7 @@ async function findFault(bubblewrap: Bubblewrap, records: string | undefined): P
     return firstOf((await Promise.all(output)).toReversed()) ?? toError(error).message;
   } finally {
     clearTimeout(timer);
+    await program.kill();
   }
 }
 

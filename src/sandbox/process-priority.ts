@@ -1,15 +1,14 @@
 /**
  * Untrusted programs have a lower priority than the processes of the product: under CPU contention each gets a small
- * share, and when memory runs out the kernel kills them first. On an idle machine this has no effect.
+ * share. On an idle machine this has no effect.
  */
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { getPriority, setPriority } from 'node:os';
+import { getPriority } from 'node:os';
 
 /** Added to the niceness of this process: a tenth of its weight (110 against 1024 at nice 0, sched(7)). */
 const NICE_INCREMENT = 10;
 const MAX_NICE = 19;
-const OOM_SCORE = 1_000;
 /** Users other than root may change one autogroup per 100 ms on the whole machine. */
 const RETRY_MS = 110;
 /** Error codes of temporary failures. */
@@ -19,10 +18,9 @@ const TEMPORARY_ERRORS = ['EAGAIN', 'EMFILE', 'ENFILE'];
 const waiting = new Set<ChildProcess>();
 let timer: NodeJS.Timeout | undefined;
 
-/** Lowers the priority of a process and of its future child processes. */
-export function lowerPriority(pid: number): void {
-  tryTo(() => setPriority(pid, niceness()));
-  tryTo(() => writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE)));
+/** The niceness of untrusted programs. */
+export function niceness(): number {
+  return Math.min(MAX_NICE, getPriority() + NICE_INCREMENT);
 }
 
 /**
@@ -39,9 +37,7 @@ function lowerWaiting(): void {
   timer = undefined;
   for (const leader of waiting) {
     const isRunning = leader.exitCode === null && leader.signalCode === null;
-    const problem = isRunning
-      ? tryTo(() => writeFileSync(`/proc/${leader.pid}/autogroup`, String(niceness())))
-      : undefined;
+    const problem = isRunning ? lower(leader) : undefined;
     if (problem !== undefined && TEMPORARY_ERRORS.includes(problem)) {
       timer = setTimeout(lowerWaiting, RETRY_MS).unref();
       return;
@@ -50,14 +46,10 @@ function lowerWaiting(): void {
   }
 }
 
-function niceness(): number {
-  return Math.min(MAX_NICE, getPriority() + NICE_INCREMENT);
-}
-
 /** @returns the error code, if the process has ended or the kernel does not support or permit the change */
-function tryTo(change: () => void): string | undefined {
+function lower({ pid }: ChildProcess): string | undefined {
   try {
-    change();
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness()));
     return undefined;
   } catch (error) {
     return String((error as NodeJS.ErrnoException).code);

@@ -1,9 +1,9 @@
 /**
- * Runs untrusted programs with the least access that they need, by bubblewrap where it works.
+ * Runs untrusted programs with the least access that they need.
  *
  * ```ts
  * // Once per process.
- * const sandbox = await openSandbox(config.SANDBOX, searchPath(), log, secretPaths(config, toolEnvironment()), runDir);
+ * const sandbox = await openSandbox(config.SANDBOX, log, secretPaths(config, toolEnvironment()), runDir);
  * const confinement = sandbox.confine({
  *   readOnly: [['/srv/data/handlers/4f3c', '/handler']],
  *   writable: [['/srv/data/run/h-17', '/run/handler']],
@@ -13,7 +13,7 @@
  * await confinement.handOver('/srv/data/run/h-17');
  * const running = spawnLimited({
  *   confinement,
- *   file: confinement.inside('/srv/data/handlers/4f3c'), // "/handler"; unchanged at the level `limits`
+ *   file: confinement.inside('/srv/data/handlers/4f3c'), // "/handler" with namespaces; unchanged without
  *   cwd: '/',
  *   env: { EDGE_SOCKET: confinement.inside('/srv/data/run/h-17/socket') },
  *   ...
@@ -22,23 +22,19 @@
  * await running.kill(); // with all its processes
  * ```
  */
-import { realpathSync } from 'node:fs';
 import type { SANDBOX_MODES } from '../settings.js';
 import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
-import { type Bubblewrap, BubblewrapConfinement } from './bubblewrap.js';
-import { type Confinement, confinedByUser, UNCONFINED, type View } from './confinement.js';
-import { findBubblewrap, findProgram } from './probe.js';
+import { Confinement, type SandboxLevel, type View } from './confinement.js';
+import { hiddenPaths } from './hidden-paths.js';
+import { type ConfiningLevel, findFault, NOTHING } from './probe.js';
 import { killAbandoned, RunUser } from './run-user.js';
 
 /**
- * The setting of the operator: `auto` uses bubblewrap if it works, `required` does not start without it, `off` does
- * not use it.
+ * The setting of the operator: `auto` takes the best level that works; `required` does not start without `landlock` at
+ * least; `landlock` takes that level and no other; `off` leaves `limits`.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
-
-/** The level in force: namespaces and resource limits, or resource limits only. */
-export type SandboxLevel = 'bubblewrap' | 'limits';
 
 /** Untrusted programs cannot be run as SANDBOX requires, or only as root. The message has the reason and solution. */
 export class SandboxError extends Error {
@@ -47,27 +43,23 @@ export class SandboxError extends Error {
 
 /** Confines the untrusted programs of this process. */
 export class Sandbox {
-  readonly #bubblewrap: Bubblewrap | undefined;
-  readonly #setpriv: string | undefined;
+  readonly level: SandboxLevel;
+  readonly #hidden: readonly string[];
   readonly #records: string | undefined;
 
   /**
-   * @param setpriv its path, for the level `limits`
+   * @param hidden paths below system folders that programs must not see
    * @param records for `RunUser`
    */
-  constructor(bubblewrap: Bubblewrap | undefined, setpriv: string | undefined, records: string | undefined) {
-    this.#bubblewrap = bubblewrap;
-    this.#setpriv = setpriv;
+  constructor(level: SandboxLevel, hidden: readonly string[], records: string | undefined) {
+    this.level = level;
+    this.#hidden = hidden;
     this.#records = records;
-  }
-
-  get level(): SandboxLevel {
-    return this.#bubblewrap ? 'bubblewrap' : 'limits';
   }
 
   /** Whether programs run as other users with real paths, so that their files must be accessible to these users. */
   get needsReachablePaths(): boolean {
-    return HAS_UNTRUSTED_USERS && !this.#bubblewrap;
+    return HAS_UNTRUSTED_USERS && this.level !== 'namespaces';
   }
 
   /** Kills untrusted programs of killed processes, whose users are free to be used again then. */
@@ -80,44 +72,59 @@ export class Sandbox {
    */
   confine(view: View, user?: number): Confinement {
     const runUser = HAS_UNTRUSTED_USERS ? new RunUser(this.#records, user) : undefined;
-    if (this.#bubblewrap) return new BubblewrapConfinement(this.#bubblewrap, view, runUser);
-    return runUser ? confinedByUser(runUser, this.#setpriv) : UNCONFINED;
+    return new Confinement(this.level, runUser, view, this.#hidden);
   }
 }
 
 /**
- * Finds the best confinement on this machine, by running a program in it, and logs it.
- * @param path where programs are looked up, as in the variable PATH
- * @param secret files and folders that programs inside must not see even if they are below /usr
+ * Finds the best level that works on this machine, by running a program at it, and logs it.
+ * @param secret files and folders that programs must not see even if they are below /usr
  * @param records folder for records of the users of programs, for `killAbandoned`; none by default
- * @throws SandboxError when bubblewrap is required and does not work, or programs would run as root
+ * @throws SandboxError when none works that SANDBOX allows, or programs would run as root
  */
 export async function openSandbox(
   mode: SandboxMode,
-  path: string,
   log: Logger,
   secret: readonly string[] = [],
   records?: string,
 ): Promise<Sandbox> {
   if (process.getuid?.() === 0 && !HAS_UNTRUSTED_USERS) throw new SandboxError(ONLY_AS_ROOT);
-  const found = mode === 'off' ? { problem: undefined } : await findBubblewrap(path, secret, records);
-  if (!('problem' in found)) {
-    log.info({ sandbox: 'bubblewrap' }, 'sandbox works');
-    return new Sandbox(found, found.setpriv, records);
+  const hidden = hiddenPaths(secret);
+  const faults: string[] = [];
+  for (const level of LEVELS[mode]) {
+    const sandbox = new Sandbox(level, hidden, records);
+    const fault = await findFault(level, sandbox.confine(NOTHING));
+    if (fault === undefined) {
+      log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
+      return sandbox;
+    }
+    faults.push(`the level \`${level}\` does not work here: ${fault}. ${HELP[level]}`);
   }
-  const { problem } = found;
-  if (mode === 'required') throw new SandboxError(`SANDBOX is "required", but ${problem}`);
+  if (mode === 'required' || mode === 'landlock')
+    throw new SandboxError(`SANDBOX is "${mode}", but ${faults.join('; ')}`);
   const exposed = HAS_UNTRUSTED_USERS
     ? 'untrusted programs run as users of their own, and can read what every user can'
     : 'untrusted programs can read what this process can';
-  log.warn(
-    { sandbox: 'limits' },
-    problem === undefined ? `sandbox switched off: ${exposed}` : `no sandbox, ${exposed}: ${problem}`,
-  );
-  const setpriv = findProgram('setpriv', path);
-  // Other users may not be able to follow the link.
-  return new Sandbox(undefined, setpriv && realpathSync(setpriv), records);
+  const why = mode === 'off' ? [`sandbox switched off: ${exposed}`] : [`no sandbox, ${exposed}`, ...faults];
+  log.warn({ sandbox: 'limits' }, why.join('; '));
+  return new Sandbox('limits', hidden, records);
 }
+
+/** The levels to try, best first. */
+const LEVELS: Readonly<Record<SandboxMode, readonly ConfiningLevel[]>> = {
+  auto: ['namespaces', 'landlock'],
+  required: ['namespaces', 'landlock'],
+  landlock: ['landlock'],
+  off: [],
+};
+
+const HELP: Readonly<Record<ConfiningLevel, string>> = {
+  namespaces: HAS_UNTRUSTED_USERS
+    ? 'In a container it needs CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone'
+    : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
+      'Ubuntu 24.04 or newer an AppArmor profile for dist/native/launcher that allows `userns`',
+  landlock: 'It needs Linux 5.13 or newer with Landlock, see `lsm=` among the parameters of the kernel',
+};
 
 const ONLY_AS_ROOT =
   'Untrusted programs would run as root: this process may not start programs as other users. ' +

@@ -59,10 +59,10 @@ describe('health and statistics', () => {
     });
     const shown = async () => expectData<{ sandbox: unknown }>(await api.get('/api/health')).sandbox;
     try {
-      const gateway = node('gateway', 'bubblewrap');
-      await knex('nodes').insert([gateway, node('worker', 'bubblewrap'), node('worker', 'limits')]);
+      const gateway = node('gateway', 'namespaces');
+      await knex('nodes').insert([gateway, node('worker', 'namespaces'), node('worker', 'limits')]);
       await eventually(async () =>
-        expect(await shown()).to.deep.equal({ gateway: 'bubblewrap', worker: 'limits' }),
+        expect(await shown()).to.deep.equal({ gateway: 'namespaces', worker: 'limits' }),
       );
       await knex('nodes').where({ id: gateway.id }).delete();
       await eventually(async () => expect(await shown()).to.deep.equal({ gateway: null, worker: 'limits' }));

@@ -47,7 +47,7 @@ describe('dependency sets', () => {
     folder = await tempDir('sets');
     const sdk = join(folder.path, 'sdk');
     await mkdir(sdk);
-    sandbox = await openSandbox('off', '', createTestLog().log);
+    sandbox = await openSandbox('off', createTestLog().log);
     await writeFile(join(sdk, 'Cargo.lock'), 'version = 4\n');
     // The script may be run as another user.
     await writeFile(join(folder.path, 'runs'), '');

@@ -69,7 +69,7 @@ describe('sources of crates in folders of this machine', () => {
     const config = `[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "${vendor}"\n`;
     await writeFile(join(home, 'config.toml'), config);
     const { log } = createTestLog();
-    const sandbox = await openSandbox('required', process.env['PATH'] ?? '', log);
+    const sandbox = await openSandbox('required', log);
     const installed = await findToolchain(HANDLER_PROFILE);
     await mkdir(join(folder.path, 'toolchain'));
     const options = {

@@ -2,7 +2,7 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolRun } from '../../src/build/run-tool.js';
-import { confinedByUser, UNCONFINED } from '../../src/sandbox/confinement.js';
+import { Confinement, UNCONFINED } from '../../src/sandbox/confinement.js';
 import { RunUser } from '../../src/sandbox/run-user.js';
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
@@ -24,7 +24,8 @@ describe('running a tool', () => {
   });
 
   /** Without a sandbox: as root with a user of its own. */
-  const confinement = HAS_UNTRUSTED_USERS ? confinedByUser(new RunUser(undefined)) : UNCONFINED;
+  const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
+  const confinement = new Confinement('limits', user, undefined, []);
   const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number; idleMs?: number } = {}) => {
     const [name = '', value = ''] = family.split('=');
     const { timeoutMs = 60_000, idleMs, ...more } = options;
@@ -155,7 +156,7 @@ describe('running a tool', () => {
 
   it('fails when it cannot be started', async () => {
     const result = await sh('', { file: '/no/such/tool', args: [] });
-    expect(result.exitCode).to.equal(127);
+    expect(result.exitCode).to.equal(125);
     expect(result.stderr).to.match(/not found/);
   });
 });

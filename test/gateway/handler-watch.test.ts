@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { HandlerWatch } from '../../src/gateway/handler-watch.js';
-import { confinedByUser } from '../../src/sandbox/confinement.js';
+import { Confinement } from '../../src/sandbox/confinement.js';
 import { type LimitedProcess, spawnLimited } from '../../src/sandbox/limited-process.js';
 import { RunUser } from '../../src/sandbox/run-user.js';
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
@@ -27,7 +27,7 @@ describe('watching handlers without a sandbox', () => {
 
   it('counts orphaned processes that have left the session', async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
-    const confinement = confinedByUser(new RunUser(undefined));
+    const confinement = new Confinement('limits', new RunUser(undefined), undefined, []);
     await confinement.handOver(folder.path);
     const started = join(folder.path, 'started');
     // A shell with 50 MB in a variable, in its own session, as a child of the init process.

@@ -50,7 +50,7 @@ describe('npm run up', function () {
     ])
       expect(up.output()).to.include(step);
     expect(up.output()).to.include(`http://127.0.0.1:${site.port}/api`);
-    expect(up.output()).to.match(/^ {2}Sandbox +bubblewrap$/m);
+    expect(up.output()).to.match(/^ {2}Sandbox +namespaces$/m);
     deployed = await endpoints();
     expect(deployed.map(({ status }) => status)).to.deep.equal(['running']);
 

@@ -33,7 +33,7 @@ describe('an installation below /usr/local', () => {
       { DATA_DIR: join(root, 'link'), SQLITE_DIR: join(dataDir, 'sqlite') },
       { CARGO_HOME: join(root, 'cargo') },
     );
-    sandbox = await openSandbox('required', process.env['PATH'] ?? '', createTestLog().log, secret);
+    sandbox = await openSandbox('required', createTestLog().log, secret);
   });
   after(() => rm(root, { recursive: true, force: true }));
 

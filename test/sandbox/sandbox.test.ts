@@ -1,4 +1,4 @@
-/** Access of a program in the sandbox. The sandbox is required, so that no test passes without it. */
+/** Access of a program at the level `namespaces`. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -11,12 +11,12 @@ import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
 import { spawnLimited } from '../../src/sandbox/limited-process.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
-import { callNumber, REFUSED_CALLS, seccompFilter } from '../../src/sandbox/seccomp.js';
 import { isUntrustedUser } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
+import { REFUSED_CALLS } from '../support/refused-calls.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
@@ -26,8 +26,8 @@ describe('the sandbox', () => {
   let work: string;
 
   before(async () => {
-    sandbox = await openSandbox('required', process.env['PATH'] ?? '', createTestLog().log);
-    expect(sandbox.level).to.equal('bubblewrap');
+    sandbox = await openSandbox('required', createTestLog().log);
+    expect(sandbox.level).to.equal('namespaces');
     folder = await tempDir('sandbox');
     work = join(folder.path, 'work');
     await mkdir(work);
@@ -153,8 +153,8 @@ describe('the sandbox', () => {
     const reach = `
 import socket
 for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNIX, '\\0${name}'.ljust(108, '\\0'))):
-    s = socket.socket(family)
     try:
+        s = socket.socket(family)
         s.connect(address)
         print(s.recv(100).decode(), end='')
     except OSError as error:
@@ -260,14 +260,13 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
   });
 
   it('refuses system calls that break the isolation, or that no untrusted program needs', async () => {
-    const numbers = REFUSED_CALLS.flatMap((name) => callNumber(name) ?? []);
     const CLONE_NEWUSER = 0x1000_0000;
     const tries = `
 import ctypes, errno, os, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(number, *arguments):
     return errno.errorcode[ctypes.get_errno()] if libc.syscall(number, *arguments) == -1 else 'done'
-print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(numbers)}})
+print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(REFUSED_CALLS)}})
 print(attempt(${process.arch === 'arm64' ? 220 : 56}, ${CLONE_NEWUSER} | 17, 0, 0, 0, 0))
 print(attempt(435, 0, 0))
 print(*{attempt(number, 0, 0, 0, 0, 0) for number in range(463, 512)})
@@ -349,79 +348,84 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
   });
 });
 
-describe('the filter of system calls', () => {
-  it('exists for the supported architectures', () => {
-    for (const architecture of ['x64', 'arm64'])
-      expect((seccompFilter(architecture)?.length ?? 0) % 8).to.equal(0);
-    expect(seccompFilter('riscv64')).to.equal(undefined);
-  });
-});
-
 describe('opening the sandbox', () => {
-  const EMPTY = '/nonexistent';
-
-  it('logs a warning and continues without it when it is missing or switched off', async () => {
-    for (const mode of ['auto', 'off'] as const) {
-      const { log, lines } = createTestLog();
-      const sandbox = await openSandbox(mode, EMPTY, log);
-      expect(sandbox.level).to.equal('limits');
-      expect(lines).to.have.length(1);
-      expect(lines[0]).to.include({ sandbox: 'limits', level: 40 });
-      expect(lines[0]?.msg).to.match(
-        mode === 'auto' ? /bubblewrap is not there: install it/ : /switched off/,
-      );
-    }
-  });
-
-  it('refuses when it is required', async () => {
-    const error = await openSandbox('required', EMPTY, createTestLog().log).then(
-      () => undefined,
-      (thrown: Error) => thrown,
-    );
-    expect(error?.message).to.match(/^SANDBOX is "required", but bubblewrap is not there: install it/);
-  });
-
-  /** Opens the sandbox in a process of root without a capability. Returns its log, or the error. */
-  const openedWithout = async (capability: string) => {
+  /** Opens it in a process of its own. Returns what it logs, or its error. */
+  const opened = async (mode: string, ...wrapper: readonly string[]) => {
     const module = `
       import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';
-      const say = (_, text) => console.log(text);
-      await openSandbox('auto', process.env.PATH, { info: say, warn: say }).catch((error) => console.log(error.message));`;
-    const withoutRight = [`--bounding-set=-${capability}`, `--inh-caps=-${capability}`, process.execPath];
-    const { stdout } = await promisify(execFile)('setpriv', [
-      ...withoutRight,
-      ...['--input-type=module', '-e', module],
-    ]);
-    return stdout;
+      const say = ({ sandbox }, text) => console.log(sandbox + ': ' + text);
+      await openSandbox('${mode}', { info: say, warn: say }).catch((error) => console.log(error.message));`;
+    const [file = '', ...args] = [...wrapper, process.execPath, '--input-type=module', '-e', module];
+    return (await promisify(execFile)(file, args)).stdout;
   };
+  const without = (capability: string) => [
+    'setpriv',
+    `--bounding-set=-${capability}`,
+    `--inh-caps=-${capability}`,
+  ];
 
-  it('notices when this process cannot access its files', async function () {
+  it('takes resource limits only when it is switched off, with a warning', async () => {
+    const { log, lines } = createTestLog();
+    const sandbox = await openSandbox('off', log);
+    expect(sandbox.level).to.equal('limits');
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include({ sandbox: 'limits', level: 40 });
+    expect(lines[0]?.msg).to.match(/switched off/);
+  });
+
+  it('takes Landlock where namespaces cannot be had, and says why', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    expect(await opened('required', ...without('sys_admin'))).to.match(
+      /^landlock: sandbox works; the level `namespaces` does not work here: namespaces: EPERM.*CAP_SYS_ADMIN/,
+    );
+  });
+
+  it('takes Landlock when this process cannot access the files of programs in namespaces', async function () {
     // Without root, the creator of the user namespace has access.
     if (process.getuid?.() !== 0) this.skip();
-    expect(await openedWithout('sys_ptrace')).to.match(
-      /bubblewrap does not work here: its \/tmp cannot be reached .*CAP_SYS_PTRACE/,
+    expect(await opened('auto', ...without('sys_ptrace'))).to.match(
+      /^landlock: .*`namespaces` does not work here: its \/tmp cannot be reached .*CAP_SYS_PTRACE/,
     );
+  });
+
+  it('takes Landlock when that level is asked for', async () => {
+    expect(await opened('landlock')).to.equal('landlock: sandbox works\n');
+  });
+
+  for (const mode of ['required', 'landlock'])
+    it(`refuses when it is ${mode} and there is no Landlock`, async () => {
+      expect(await opened(mode, ...WITHOUT_LANDLOCK)).to.match(
+        new RegExp(`^SANDBOX is "${mode}", but .*\`landlock\` does not work here: .*no Landlock`),
+      );
+    });
+
+  it('continues without Landlock when it is not required, with a warning', async () => {
+    expect(await opened('auto', ...WITHOUT_LANDLOCK)).to.match(/^limits: no sandbox, .*no Landlock/);
   });
 
   it('refuses to run programs as root, where root may not start them as other users', async function () {
     if (process.getuid?.() !== 0) this.skip();
     for (const capability of ['kill', 'fowner', 'setuid'])
-      expect(await openedWithout(capability)).to.match(/^Untrusted programs would run as root: /);
-  });
-
-  it('notices a bubblewrap that does not confine', async () => {
-    const folder = await tempDir('fake-bwrap');
-    try {
-      const fake = '#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n';
-      await writeFile(join(folder.path, 'bwrap'), fake, { mode: 0o755 });
-      const { log, lines } = createTestLog();
-      const sandbox = await openSandbox('auto', `${folder.path}:${process.env['PATH']}`, log);
-      expect(sandbox.level).to.equal('limits');
-      expect(lines[0]?.msg).to.match(
-        /bubblewrap does not work here: it shares the processes of this machine/,
+      expect(await opened('auto', ...without(capability))).to.match(
+        /^Untrusted programs would run as root: /,
       );
-    } finally {
-      await folder.remove();
-    }
   });
 });
+
+/** Runs a program as on a kernel without Landlock: its system calls do not exist. */
+const WITHOUT_LANDLOCK = [
+  'python3',
+  '-c',
+  `
+import ctypes, os, struct, sys
+LOAD, AT_LEAST, ABOVE, RETURN = 0x20, 0x35, 0x25, 0x06
+instructions = [(LOAD, 0, 0, 0), (AT_LEAST, 0, 2, 444), (ABOVE, 1, 0, 446), (RETURN, 0, 0, 0x00050000 | 38), (RETURN, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *one) for one in instructions))
+class Program(ctypes.Structure):
+    _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, ctypes.byref(Program(len(instructions), ctypes.addressof(code)))) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+`,
+];

@@ -3,7 +3,12 @@ import { Type } from '@sinclair/typebox';
 import { Preparation } from '../../model/preparation.js';
 import { nullable } from '../schemas.js';
 
-const SandboxLevel = Type.Union([Type.Literal('bubblewrap'), Type.Literal('limits'), Type.Null()]);
+const SandboxLevel = Type.Union([
+  Type.Literal('namespaces'),
+  Type.Literal('landlock'),
+  Type.Literal('limits'),
+  Type.Null(),
+]);
 
 export const Health = Type.Object(
   {
@@ -14,7 +19,8 @@ export const Health = Type.Object(
       {
         description:
           'What confines untrusted code: the weakest level in force on the live gateways (for handlers) and workers (for ' +
-          'compilers). `bubblewrap`: namespaces and resource limits; `limits`: resource limits only; null: none is alive',
+          'compilers). `namespaces`: those of the kernel besides Landlock; `landlock`: Landlock and a filter of system calls; ' +
+          '`limits`: resource limits only; null: none is alive',
       },
     ),
     preparing: Type.Array(Preparation, {

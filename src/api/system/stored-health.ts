@@ -2,7 +2,7 @@
 
 import pTimeout from 'p-timeout';
 import type { Preparation } from '../../model/preparation.js';
-import type { SandboxLevel } from '../../sandbox/sandbox.js';
+import { SANDBOX_LEVELS, type SandboxLevel } from '../../sandbox/confinement.js';
 import { sealedPrefix } from '../../secrets/secret-box.js';
 import type { Database } from '../../store/database.js';
 import { liveNodes, type Node, preparationsOf } from '../../store/nodes.js';
@@ -68,7 +68,9 @@ class CachedHealth {
 
 function weakestSandbox(nodes: readonly Node[]): SandboxLevel | null {
   if (nodes.length === 0) return null;
-  return nodes.every(({ info }) => info['sandbox'] === 'bubblewrap') ? 'bubblewrap' : 'limits';
+  const levels = nodes.map(({ info }) => SANDBOX_LEVELS.indexOf(info['sandbox'] as SandboxLevel));
+  // A node of another version may report a level that this one does not know.
+  return levels.includes(-1) ? 'limits' : (SANDBOX_LEVELS[Math.max(...levels)] ?? 'limits');
 }
 
 const cached = new WeakMap<Database, CachedHealth>();

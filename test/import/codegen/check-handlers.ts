@@ -6,7 +6,7 @@ import { parseRustcOutput } from '../../../src/build/diagnostics.js';
 import { runTool } from '../../../src/build/run-tool.js';
 import { HANDLER_PROFILE } from '../../../src/build/rustc.js';
 import { findToolchain } from '../../../src/build/toolchain.js';
-import { searchPath, toolEnvironment } from '../../../src/config.js';
+import { toolEnvironment } from '../../../src/config.js';
 import { UNCONFINED } from '../../../src/sandbox/confinement.js';
 import { openSandbox } from '../../../src/sandbox/sandbox.js';
 import { createTestLog } from '../../support/log.js';
@@ -31,7 +31,7 @@ export async function openCompiler(): Promise<CheckHandlers> {
   const toolchain = await findToolchain(HANDLER_PROFILE);
   const { log } = createTestLog();
   // As the tests' workers do, so that the SDK in the cache is the same.
-  const sandbox = await openSandbox('auto', searchPath(), log);
+  const sandbox = await openSandbox('auto', log);
   const root = join(BUILD_CACHE, 'sets');
   const sets = new DependencySets({ root, toolchain, sandbox, env, limits: LIMITS }, log);
   const set = await sets.prepare({ dependencies: {}, async: false });

@@ -51,7 +51,7 @@ export async function startNeighbourhood(
     /** Beside the gateway; `web` and `worker` unless given. */
     processes?: readonly ProcessName[];
     /** `required` unless given: no test can pass because there is none. */
-    sandbox?: 'off';
+    sandbox?: 'landlock' | 'off';
     inheritedFile?: number;
   } = {},
 ): Promise<Neighbourhood> {
@@ -64,7 +64,7 @@ export async function startNeighbourhood(
   try {
     await stack.start('gateway', { SANDBOX: options.sandbox ?? 'required' });
     const levels = stack.processes.get('gateway')?.logged.lines.flatMap(({ sandbox }) => sandbox ?? []);
-    expect(levels).to.deep.equal([options.sandbox === 'off' ? 'limits' : 'bubblewrap']);
+    expect(levels).to.deep.equal([options.sandbox === 'off' ? 'limits' : (options.sandbox ?? 'namespaces')]);
     await stack.deploy({ path: '/neighbour', method: 'POST', code: NEIGHBOUR });
     load = await startLoad({
       targets: [stack.gatewayUrl],
@@ -92,7 +92,7 @@ export async function startNeighbourhood(
     await eventually(async () => {
       expect(processesWith(`EDGE_ENDPOINT_ID=${id}`)).to.deep.equal([]);
       const folders = (await readdir(runDir)).filter((name) => name.startsWith('handler-'));
-      expect(folders, 'of the neighbour').to.have.length(options.sandbox === 'off' ? 1 : 0);
+      expect(folders, 'of the neighbour').to.have.length(options.sandbox === undefined ? 0 : 1);
     });
   }
 

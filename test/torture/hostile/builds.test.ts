@@ -40,7 +40,7 @@ describe('hostile sources', () => {
     });
     // The node of the worker is there when it is ready.
     const { sandbox } = (await must(stack.api.get('/api/health'))) as { sandbox: { worker: string } };
-    expect(sandbox.worker).to.equal('bubblewrap');
+    expect(sandbox.worker).to.equal('namespaces');
     await writeFile(join(stack.dataDir, 'secret'), SECRET);
     expect(existsSync(join(stack.dataDir, 'secret.key'))).to.equal(true);
   });

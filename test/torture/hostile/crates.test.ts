@@ -99,7 +99,7 @@ describe('hostile crates', () => {
       processes: ['web', 'worker'],
     });
     const { sandbox } = (await must(stack.api.get('/api/health'))) as { sandbox: { worker: string } };
-    expect(sandbox.worker).to.equal('bubblewrap');
+    expect(sandbox.worker).to.equal('namespaces');
   });
 
   after(async () => {

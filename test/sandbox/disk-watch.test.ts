@@ -1,7 +1,7 @@
 import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { bytesIn, watchDisk } from '../../src/build/disk-watch.js';
+import { bytesIn, watchDisk } from '../../src/sandbox/disk-watch.js';
 import { eventually } from '../support/eventually.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 

@@ -1,4 +1,4 @@
-/** Limits how much a tool writes: the kernel has no limit for all its files together. */
+/** Limits how much a program writes: the kernel has no limit for all its files together. */
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -9,7 +9,8 @@ export interface DiskWatch {
   stop(): void;
 }
 
-const CHECK_EVERY_MS = 500;
+/** Milliseconds. */
+const CHECK_EVERY = 500;
 /**
  * The pause grows with the duration of a check, which grows with the number of files, so that checks take only a part
  * of the time.
@@ -18,8 +19,16 @@ const PAUSE_FACTOR = 10;
 /** Counted for an empty file, which occupies disk space too. */
 const LEAST_BYTES = 4096;
 
-/** @param onOver called once, when the folders exceed the limit */
-export function watchDisk(folders: readonly string[], limitMb: number, onOver: () => void): DiskWatch {
+/**
+ * @param onOver called once, when the folders exceed the limit
+ * @param everyMs milliseconds between two checks, at least
+ */
+export function watchDisk(
+  folders: readonly string[],
+  limitMb: number,
+  onOver: () => void,
+  everyMs = CHECK_EVERY,
+): DiskWatch {
   const limit = limitMb * 1024 * 1024;
   const isOver = async () => (await bytesIn(folders, limit)) > limit;
   let timer: NodeJS.Timeout | undefined;
@@ -27,10 +36,10 @@ export function watchDisk(folders: readonly string[], limitMb: number, onOver: (
   const check = async () => {
     const started = performance.now();
     if (await isOver()) return isStopped || onOver();
-    const pause = Math.max(CHECK_EVERY_MS, (performance.now() - started) * PAUSE_FACTOR);
+    const pause = Math.max(everyMs, (performance.now() - started) * PAUSE_FACTOR);
     if (!isStopped) timer = setTimeout(() => void check(), pause);
   };
-  if (folders.length > 0) timer = setTimeout(() => void check(), CHECK_EVERY_MS);
+  if (folders.length > 0) timer = setTimeout(() => void check(), everyMs);
   return {
     isOver,
     stop: () => {

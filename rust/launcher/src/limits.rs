@@ -1,0 +1,69 @@
+//! Limits of the kernel, priority and cgroup of a process; those that it starts inherit them.
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
+
+use crate::failure::{Context, Result, check};
+use crate::plan::Limits;
+
+/// The kernel ends these processes first when the machine has no memory left.
+const OOM_SCORE: &str = "1000";
+
+/// Joins it, when it is not there any more: stays where it is.
+///
+/// # Errors
+/// This process may not.
+pub fn join_cgroup(folder: Option<&Path>) -> Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    // 0 is this process.
+    fs::write(folder.join("cgroup.procs"), "0").context(folder.display())
+}
+
+/// Lowers the priority of this process, and has it ended first when memory runs out. The product goes on where a
+/// container allows neither.
+///
+/// # Errors
+/// Something else fails.
+pub fn lower_priority(nice: i32) -> Result<()> {
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    match Errno::result(result) {
+        Ok(_) | Err(Errno::EACCES | Errno::EPERM) => {}
+        Err(error) => return Err(error).context("its priority"),
+    }
+    match fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+            Err(error).context("its OOM score")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// This process may not raise a limit so far.
+pub fn set(limits: &Limits) -> Result<()> {
+    let all = [
+        (Resource::RLIMIT_CORE, Some(0), "core dumps"),
+        (Resource::RLIMIT_AS, Some(limits.address_space_bytes), "address space"),
+        (Resource::RLIMIT_FSIZE, Some(limits.file_bytes), "size of files"),
+        (Resource::RLIMIT_NOFILE, Some(limits.open_files), "open files"),
+        (Resource::RLIMIT_CPU, limits.cpu_seconds, "processor time"),
+        (Resource::RLIMIT_NPROC, limits.processes, "processes"),
+    ];
+    for (resource, limit, name) in all {
+        if let Some(limit) = limit {
+            setrlimit(resource, limit, limit).context(format_args!("the limit of {name} ({limit})"))?;
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// The kernel is older than Linux 5.11.
+pub fn close_descriptors_from(first: u32) -> Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC;
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) }, "close_range")?;
+    Ok(())
+}

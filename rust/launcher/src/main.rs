@@ -1,0 +1,53 @@
+//! Confines an untrusted program, a handler or a compiler, and becomes it.
+//!
+//! `edge-launcher PLAN PROGRAM ARGUMENT...`, where PLAN is JSON, see `plan.rs`. The environment is passed on as it is.
+//! With namespaces the launcher stays as the monitor of the program; otherwise nothing of it is left.
+mod failure;
+mod files;
+mod filter;
+mod limits;
+mod monitor;
+mod mounts;
+mod plan;
+mod privileges;
+mod program;
+
+use std::process::ExitCode;
+
+use failure::Result;
+use plan::Plan;
+
+/// The exit code when the program was not started; shells have one of their own for each reason, from here on.
+const NOT_STARTED: u8 = 125;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let (plan, program) = plan::from_arguments(std::env::args_os())?;
+    prepare(&plan)?;
+    if plan.namespaces.is_some() {
+        return monitor::run(&plan, &program);
+    }
+    die_with_parent(&plan)?;
+    Err(program.start(&plan, |access| files::allow_on_machine(access)))
+}
+
+/// What the monitor of a program has in common with it.
+fn prepare(plan: &Plan) -> Result<()> {
+    limits::join_cgroup(plan.cgroup.as_deref())?;
+    limits::lower_priority(plan.nice)
+}
+
+/// Without a parent there is nobody to run a program for.
+fn die_with_parent(plan: &Plan) -> Result<()> {
+    privileges::end_with_parent()?;
+    if nix::unistd::getppid().as_raw() == plan.parent { Ok(()) } else { Err(failure::of("its parent has ended")) }
+}

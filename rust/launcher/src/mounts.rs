@@ -1,0 +1,278 @@
+//! The root of a program in namespaces of its own: system folders, what it was given, its own /proc and /tmp, and
+//! harmless devices, all of it read-only but for /tmp and what is given as writable. The mount calls that are used came
+//! with Linux 5.12: <https://man7.org/linux/man-pages/man2/open_tree.2.html>
+use std::fs::{self, DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::stat::fstat;
+use nix::unistd::{chdir, pivot_root};
+
+use crate::failure::{Context, Result, check};
+use crate::plan::{Access, Mount, Namespaces};
+
+/// Folders of programs and libraries; on most systems all but /usr are links into it.
+pub const SYSTEM_FOLDERS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// Says where the dynamic loader finds other libraries.
+pub const LOADER_CACHE: &str = "/etc/ld.so.cache";
+/// What stands in /dev, and which device it is. /dev/full reads as zeros, too, and cannot be mapped as shared memory,
+/// which no limit counts.
+pub const DEVICES: [(&str, &str); 5] = [
+    ("dev/null", "/dev/null"),
+    ("dev/zero", "/dev/full"),
+    ("dev/full", "/dev/full"),
+    ("dev/random", "/dev/random"),
+    ("dev/urandom", "/dev/urandom"),
+];
+const LINKS_OF_DEV: [(&str, &str); 4] = [
+    ("dev/fd", "/proc/self/fd"),
+    ("dev/stdin", "/proc/self/fd/0"),
+    ("dev/stdout", "/proc/self/fd/1"),
+    ("dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Where the new root is put together. What is below it on the machine is opened before.
+const STAGE: &str = "/tmp";
+/// Over a hidden folder, which may need folders for mounts.
+const HIDDEN: &str = "mode=755,size=1m";
+const HARMLESS: MsFlags = MsFlags::MS_NOSUID.union(MsFlags::MS_NODEV);
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+/// Makes the root of this process, which must have namespaces of its own, and enters it.
+///
+/// # Errors
+/// Something that was given does not exist, or the kernel does not allow it.
+pub fn enter(access: &Access, namespaces: &Namespaces) -> Result<()> {
+    // Nothing of what follows is seen outside, nor the other way round.
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>).context("/")?;
+    let given = open_given(access)?;
+    let system = SYSTEM_FOLDERS.into_iter().filter_map(SystemFolder::open).collect::<Result<Vec<_>>>()?;
+    let devices = DEVICES.map(|(target, source)| Ok((target, Tree::open(Path::new(source))?)));
+    let devices = devices.into_iter().collect::<Result<Vec<_>>>()?;
+    let hidden = access.hidden.iter().map(|path| Hidden::open(path)).collect::<Result<Vec<_>>>()?;
+    let loader_cache = Tree::open(Path::new(LOADER_CACHE));
+
+    mount_tmpfs(STAGE, "mode=755")?;
+    chdir(STAGE).context(STAGE)?;
+    for folder in system {
+        folder.place()?;
+    }
+    for path in &hidden {
+        path.place()?;
+    }
+    make_folder(Path::new("etc"))?;
+    if let Ok(cache) = loader_cache {
+        cache.restrict(READ_ONLY)?.place(Path::new(LOADER_CACHE))?;
+    }
+    mount_proc()?;
+    mount_dev(devices)?;
+    mount_tmp(namespaces.tmp_bytes)?;
+    place_given(given)?;
+    for folder in hidden.iter().filter(|hidden| hidden.is_folder()) {
+        make_read_only(inside(&folder.path))?;
+    }
+    make_read_only(Path::new("."))?;
+
+    pivot_root(".", ".").context("pivot_root")?;
+    umount2(".", MntFlags::MNT_DETACH).context("the old root")?;
+    chdir("/").context("/")
+}
+
+/// A file, or a folder with all that is mounted in it, that is not attached anywhere yet.
+struct Tree {
+    fd: OwnedFd,
+    source: PathBuf,
+    is_folder: bool,
+}
+
+impl Tree {
+    fn open(source: &Path) -> Result<Self> {
+        let path = c_string(source)?;
+        let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as libc::c_uint;
+        let fd = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
+        let fd = unsafe { OwnedFd::from_raw_fd(check(fd, source.display())? as i32) };
+        let status = fstat(&fd).context(source.display())?;
+        let is_folder = status.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        Ok(Self { fd, source: source.to_owned(), is_folder })
+    }
+
+    /// With attributes of mount_setattr(2), for all of it.
+    fn restrict(self, attributes: u64) -> Result<Self> {
+        set_attributes(self.fd.as_raw_fd(), Path::new(""), libc::AT_EMPTY_PATH | libc::AT_RECURSIVE, attributes)?;
+        Ok(self)
+    }
+
+    /// Attaches it, at a path of the new root.
+    fn place(&self, target: &Path) -> Result<()> {
+        let target = inside(target);
+        if self.is_folder {
+            make_folder(target)?;
+        } else {
+            make_file(target)?;
+        }
+        let path = c_string(target)?;
+        let moved = unsafe {
+            libc::syscall(
+                libc::SYS_move_mount,
+                self.fd.as_raw_fd(),
+                c"".as_ptr(),
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                libc::MOVE_MOUNT_F_EMPTY_PATH,
+            )
+        };
+        check(moved, format_args!("{} at /{}", self.source.display(), target.display()))?;
+        Ok(())
+    }
+}
+
+enum SystemFolder {
+    Link(&'static str, PathBuf),
+    Folder(&'static str, Tree),
+}
+
+impl SystemFolder {
+    /// `None` when the machine does not have it.
+    fn open(path: &'static str) -> Option<Result<Self>> {
+        let status = fs::symlink_metadata(path).ok()?;
+        Some(if status.is_symlink() {
+            fs::read_link(path).map(|link| Self::Link(path, link)).context(path)
+        } else {
+            Tree::open(Path::new(path)).map(|tree| Self::Folder(path, tree))
+        })
+    }
+
+    fn place(self) -> Result<()> {
+        match self {
+            Self::Link(path, link) => symlink(link, inside(Path::new(path))).context(path),
+            Self::Folder(path, tree) => tree.restrict(READ_ONLY)?.place(Path::new(path)),
+        }
+    }
+}
+
+/// Something below a system folder that is empty inside.
+struct Hidden {
+    path: PathBuf,
+    /// What stands in its place; a folder gets a file system of its own.
+    file: Option<Tree>,
+}
+
+impl Hidden {
+    fn open(path: &Path) -> Result<Self> {
+        let is_folder = fs::metadata(path).context(path.display())?.is_dir();
+        let file = if is_folder { None } else { Some(Tree::open(Path::new("/dev/null"))?) };
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn is_folder(&self) -> bool {
+        self.file.is_none()
+    }
+
+    fn place(&self) -> Result<()> {
+        match &self.file {
+            Some(file) => file.place(&self.path),
+            None => mount_tmpfs(inside(&self.path), HIDDEN),
+        }
+    }
+}
+
+type Given<'a> = Vec<(&'a Path, Tree)>;
+
+/// Outer folders first, so that they do not hide inner mounts.
+fn open_given(access: &Access) -> Result<Given<'_>> {
+    let Access { read_only, writable, .. } = access;
+    let mut given = Vec::with_capacity(read_only.len() + writable.len());
+    for (mounts, attributes) in [(read_only, READ_ONLY), (writable, WRITABLE)] {
+        for Mount(source, target) in mounts {
+            given.push((target.as_path(), Tree::open(source)?.restrict(attributes)?));
+        }
+    }
+    given.sort_by_key(|(target, _)| target.components().count());
+    Ok(given)
+}
+
+fn place_given(given: Given<'_>) -> Result<()> {
+    for (at, (target, tree)) in given.iter().enumerate() {
+        // In another one, the folders above it are there.
+        if !given[..at].iter().any(|(outer, _)| target.starts_with(outer)) {
+            for folder in target.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev().skip(1) {
+                make_folder(inside(folder))?;
+            }
+        }
+        tree.place(target)?;
+    }
+    Ok(())
+}
+
+/// Read-only: otherwise a program could raise its priority, and lower its OOM score.
+fn mount_proc() -> Result<()> {
+    make_folder(Path::new("proc"))?;
+    let flags = HARMLESS | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    mount(Some("proc"), "proc", Some("proc"), flags, None::<&str>).context("/proc")
+}
+
+fn mount_dev(devices: Vec<(&str, Tree)>) -> Result<()> {
+    make_folder(Path::new("dev"))?;
+    mount_tmpfs("dev", "mode=755,size=64k")?;
+    for (target, device) in devices {
+        device.place(Path::new(target))?;
+    }
+    for (link, target) in LINKS_OF_DEV {
+        symlink(target, link).context(link)?;
+    }
+    make_folder(Path::new("dev/shm"))?;
+    make_read_only(Path::new("dev"))
+}
+
+/// The only one that is written to: its size is limited, because its memory counts for no limit of the program.
+fn mount_tmp(bytes: u64) -> Result<()> {
+    make_folder(Path::new("tmp"))?;
+    mount_tmpfs("tmp", &format!("mode=1777,size={bytes}"))
+}
+
+fn mount_tmpfs(target: impl AsRef<Path>, options: &str) -> Result<()> {
+    let target = target.as_ref();
+    mount(Some("tmpfs"), target, Some("tmpfs"), HARMLESS, Some(options)).context(target.display())
+}
+
+fn make_read_only(path: &Path) -> Result<()> {
+    set_attributes(libc::AT_FDCWD, path, 0, libc::MOUNT_ATTR_RDONLY)
+}
+
+fn set_attributes(at: i32, path: &Path, flags: i32, attributes: u64) -> Result<()> {
+    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let name = c_string(path)?;
+    let size = size_of_val(&attributes);
+    let set = unsafe { libc::syscall(libc::SYS_mount_setattr, at, name.as_ptr(), flags, &raw const attributes, size) };
+    check(set, format_args!("mount_setattr {}", path.display()))?;
+    Ok(())
+}
+
+/// All users may enter it.
+fn make_folder(path: &Path) -> Result<()> {
+    match DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context(path.display()),
+        _ => Ok(()),
+    }
+}
+
+/// Something is mounted on it.
+fn make_file(path: &Path) -> Result<()> {
+    match File::create_new(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context(path.display()),
+        _ => Ok(()),
+    }
+}
+
+/// A path of the new root while it is the current folder.
+fn inside(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}
+
+fn c_string(path: &Path) -> Result<std::ffi::CString> {
+    std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).context(path.display())
+}

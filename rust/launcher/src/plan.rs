@@ -1,0 +1,87 @@
+//! What the service asks for: `src/sandbox/launcher.ts` writes it.
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::failure::{self, Context, Result};
+use crate::program::Program;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// Process id of whoever starts the program, which ends with it.
+    pub parent: i32,
+    /// The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one.
+    pub streams: u32,
+    /// As the program sees it.
+    pub cwd: PathBuf,
+    pub nice: i32,
+    pub limits: Limits,
+    /// Whom the program runs as; as root only.
+    pub identity: Option<Identity>,
+    /// The folder of a cgroup to join.
+    pub cgroup: Option<PathBuf>,
+    /// None: what its user may reach.
+    pub access: Option<Access>,
+    /// None: those of the machine.
+    pub namespaces: Option<Namespaces>,
+}
+
+impl Plan {
+    /// A program of the service itself keeps its user and its rights.
+    pub fn is_untrusted(&self) -> bool {
+        self.identity.is_some() || self.access.is_some()
+    }
+}
+
+/// Limits of each process. None: those of the launcher.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    pub address_space_bytes: u64,
+    pub file_bytes: u64,
+    pub open_files: u64,
+    pub cpu_seconds: Option<u64>,
+    /// Of all processes of its user.
+    pub processes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    pub user: u32,
+    pub group: u32,
+}
+
+/// A file or folder of the machine, and where the program sees it if it has namespaces.
+#[derive(Deserialize)]
+pub struct Mount(pub PathBuf, pub PathBuf);
+
+/// What a program may reach.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Access {
+    pub read_only: Vec<Mount>,
+    pub writable: Vec<Mount>,
+    pub network: bool,
+    /// Paths below system folders that it must not see, without symbolic links.
+    pub hidden: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Namespaces {
+    /// Size of its own /tmp.
+    pub tmp_bytes: u64,
+}
+
+/// # Errors
+/// They are not what the service passes.
+pub fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Result<(Plan, Program)> {
+    let plan = arguments.nth(1).ok_or_else(|| failure::of("usage: edge-launcher PLAN PROGRAM ARGUMENT..."))?;
+    let plan = serde_json::from_slice(plan.as_encoded_bytes()).context("the plan")?;
+    let words = arguments.map(|word| CString::new(word.into_vec())).collect::<std::result::Result<Vec<_>, _>>();
+    Ok((plan, Program::new(words.context("an argument")?)?))
+}

@@ -1,0 +1,60 @@
+//! The last steps: the process loses its rights, one after the other, and becomes the program.
+use std::ffi::CString;
+
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{chdir, execv};
+
+use crate::failure::{self, Context, Failure, Result};
+use crate::files::Restriction;
+use crate::plan::{Access, Plan};
+use crate::{filter, limits, privileges};
+
+pub struct Program {
+    /// The path of the program, and its arguments.
+    words: Vec<CString>,
+}
+
+impl Program {
+    /// # Errors
+    /// There is none.
+    pub fn new(words: Vec<CString>) -> Result<Self> {
+        if words.is_empty() { Err(failure::of("no program is named")) } else { Ok(Self { words }) }
+    }
+
+    /// Becomes the program.
+    ///
+    /// @param allow makes the restriction of files, with the rights of the launcher
+    ///
+    /// Returns why it could not.
+    pub fn start(&self, plan: &Plan, allow: impl FnOnce(&Access) -> Result<Restriction>) -> Failure {
+        match self.try_to_start(plan, allow) {
+            Err(failure) => failure,
+            Ok(never) => match never {},
+        }
+    }
+
+    fn try_to_start(
+        &self,
+        plan: &Plan,
+        allow: impl FnOnce(&Access) -> Result<Restriction>,
+    ) -> Result<std::convert::Infallible> {
+        umask(Mode::from_bits_truncate(0o022));
+        limits::close_descriptors_from(plan.streams)?;
+        // Root may raise a limit that it has itself.
+        limits::set(&plan.limits)?;
+        let restriction = plan.access.as_ref().map(allow).transpose()?;
+        if plan.is_untrusted() {
+            privileges::drop_all(plan.identity)?;
+        }
+        // A change of user cancels it.
+        privileges::end_with_parent()?;
+        chdir(&plan.cwd).context(plan.cwd.display())?;
+        privileges::never_gain_any()?;
+        if let (Some(access), Some(restriction)) = (&plan.access, restriction) {
+            restriction.enforce()?;
+            filter::install(access.network)?;
+        }
+        let file = &self.words[0];
+        execv(file, &self.words).context(file.to_string_lossy())
+    }
+}

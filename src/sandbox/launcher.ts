@@ -1,0 +1,52 @@
+/** The native program that confines an untrusted program and becomes it: `rust/launcher`, whose `plan.rs` reads this. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const LAUNCHER = fileURLToPath(new URL('../../native/launcher', import.meta.url));
+
+/** A file or folder of this machine, and its path inside. */
+export type Mount = readonly [source: string, target: string];
+
+/** What a program may reach. */
+export interface Access {
+  readonly readOnly: readonly Mount[];
+  readonly writable: readonly Mount[];
+  readonly network: boolean;
+  /** Paths below system folders that it must not see, without symbolic links. */
+  readonly hidden: readonly string[];
+}
+
+/** What the launcher does before it becomes the program. */
+export interface LaunchPlan {
+  /** This process: the program ends with it. */
+  readonly parent: number;
+  /** The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one. */
+  readonly streams: number;
+  readonly cwd: string;
+  readonly nice: number;
+  /** Of each process, but for `processes`; null: no limit. */
+  readonly limits: {
+    readonly addressSpaceBytes: number;
+    readonly fileBytes: number;
+    readonly openFiles: number;
+    readonly cpuSeconds: number | null;
+    readonly processes: number | null;
+  };
+  /** As root only. */
+  readonly identity: { readonly user: number; readonly group: number } | null;
+  /** The folder of a cgroup to join. */
+  readonly cgroup: string | null;
+  /** null: what its user may reach. */
+  readonly access: Access | null;
+  /** null: those of this machine. */
+  readonly namespaces: { readonly tmpBytes: number } | null;
+}
+
+/**
+ * The command line that runs a program according to a plan.
+ * @throws Error when the launcher was not built
+ */
+export function launched(plan: LaunchPlan, file: string, args: readonly string[]): [string, string[]] {
+  if (!existsSync(LAUNCHER)) throw new Error(`there is no ${LAUNCHER}: run \`npm run build\``);
+  return [LAUNCHER, [JSON.stringify(plan), file, ...args]];
+}
