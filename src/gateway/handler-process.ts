@@ -95,8 +95,6 @@ const RECORDS_FD = 4;
 const FILE_MB = 64;
 /** Address space that threads and the allocator reserve without using it, MiB. */
 const RESERVED_MB = 256;
-/** How often it is looked how much it has written. */
-const DISK_CHECK_MS = 2_000;
 /** Threads of the SDK beside those that run handlers. */
 const OTHER_THREADS = 6;
 
@@ -145,7 +143,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
       : settings.watch.add({ pid, confinement, limits, end: fail, used: listeners.onUse });
   const tooLarge = `its files took more than ${TMP_MB} MiB`;
   const folders = files.folder === undefined ? [] : [files.folder];
-  const disk = watchDisk(folders, TMP_MB, () => fail(tooLarge), DISK_CHECK_MS);
+  const disk = watchDisk(folders, TMP_MB, () => fail(tooLarge));
   void ended.then(() => {
     unwatch();
     disk.stop();
@@ -218,8 +216,8 @@ function spawnHandler(
 
 /** SIGABRT does not end the init process of a PID namespace, so there `abort` ends with SIGSEGV. */
 function describeEnd({ code, signal }: ProgramEnd): string {
-  if (signal === 'SIGSEGV')
-    return 'it was ended by SIGSEGV, as by abort(), an exhausted stack or a wrong access to memory';
+  if (signal === 'SIGSEGV' || signal === 'SIGABRT')
+    return `it was ended by ${signal}, as by abort(), an exhausted stack or a wrong access to memory`;
   return signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
 }
 

@@ -9,8 +9,7 @@ export interface DiskWatch {
   stop(): void;
 }
 
-/** Milliseconds. */
-const CHECK_EVERY = 500;
+const CHECK_EVERY_MS = 500;
 /**
  * The pause grows with the duration of a check, which grows with the number of files, so that checks take only a part
  * of the time.
@@ -19,16 +18,8 @@ const PAUSE_FACTOR = 10;
 /** Counted for an empty file, which occupies disk space too. */
 const LEAST_BYTES = 4096;
 
-/**
- * @param onOver called once, when the folders exceed the limit
- * @param everyMs milliseconds between two checks, at least
- */
-export function watchDisk(
-  folders: readonly string[],
-  limitMb: number,
-  onOver: () => void,
-  everyMs = CHECK_EVERY,
-): DiskWatch {
+/** @param onOver called once, when the folders exceed the limit */
+export function watchDisk(folders: readonly string[], limitMb: number, onOver: () => void): DiskWatch {
   const limit = limitMb * 1024 * 1024;
   const isOver = async () => (await bytesIn(folders, limit)) > limit;
   let timer: NodeJS.Timeout | undefined;
@@ -36,10 +27,10 @@ export function watchDisk(
   const check = async () => {
     const started = performance.now();
     if (await isOver()) return isStopped || onOver();
-    const pause = Math.max(everyMs, (performance.now() - started) * PAUSE_FACTOR);
+    const pause = Math.max(CHECK_EVERY_MS, (performance.now() - started) * PAUSE_FACTOR);
     if (!isStopped) timer = setTimeout(() => void check(), pause);
   };
-  if (folders.length > 0) timer = setTimeout(() => void check(), everyMs);
+  if (folders.length > 0) timer = setTimeout(() => void check(), CHECK_EVERY_MS);
   return {
     isOver,
     stop: () => {

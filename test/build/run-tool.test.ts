@@ -157,6 +157,6 @@ describe('running a tool', () => {
   it('fails when it cannot be started', async () => {
     const result = await sh('', { file: '/no/such/tool', args: [] });
     expect(result.exitCode).to.equal(125);
-    expect(result.stderr).to.match(/not found/);
+    expect(result.stderr).to.match(/\/no\/such\/tool: ENOENT/);
   });
 });

@@ -19,8 +19,8 @@ const WITH_CRATES = {
   'two-crates': { source: SYNC, dependencies: TWO_CRATES },
   'optional-crate': { source: SYNC, dependencies: OPTIONAL_CRATE },
 };
-/** By mode of the sandbox: builds without a sandbox have libraries of their own. */
-const HANDLERS = { auto: { ...WITHOUT_CRATES, ...WITH_CRATES }, off: WITHOUT_CRATES };
+/** By setting of the sandbox: builds without namespaces have libraries of their own, at both levels the same. */
+const HANDLERS = { auto: { ...WITHOUT_CRATES, ...WITH_CRATES }, landlock: WITHOUT_CRATES };
 
 try {
   const stack = await startStack({ processes: ['web'] });

@@ -2,7 +2,7 @@
 use std::ffi::CString;
 
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{chdir, execv};
+use nix::unistd::{chdir, execvp};
 
 use crate::failure::{self, Context, Failure, Result};
 use crate::files::Restriction;
@@ -10,7 +10,7 @@ use crate::plan::{Access, Plan};
 use crate::{filter, limits, privileges};
 
 pub struct Program {
-    /// The path of the program, and its arguments.
+    /// The path of the program, or its name, which is looked up in PATH; and its arguments.
     words: Vec<CString>,
 }
 
@@ -55,6 +55,6 @@ impl Program {
             filter::install(access.network)?;
         }
         let file = &self.words[0];
-        execv(file, &self.words).context(file.to_string_lossy())
+        execvp(file, &self.words).context(file.to_string_lossy())
     }
 }

@@ -5,6 +5,7 @@
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
 import { runDirectory } from '../../../src/bootstrap/run-directory.js';
+import type { SandboxLevel } from '../../../src/sandbox/confinement.js';
 import { eventually } from '../eventually.js';
 import { type Answer, type Call, call } from '../http.js';
 import { type Load, outcomes, startLoad } from '../load.js';
@@ -45,16 +46,27 @@ export interface Neighbourhood {
   close(): Promise<void>;
 }
 
+/** The levels that confine: what holds at one holds at the other, where a test does not say what differs. */
+export const CONFINING = ['namespaces', 'landlock'] as const;
+
+/** What to set to get a level on a machine where all work. */
+export const SANDBOX_SETTING: Readonly<Record<SandboxLevel, string>> = {
+  namespaces: 'required',
+  landlock: 'landlock',
+  limits: 'off',
+};
+
 export async function startNeighbourhood(
   options: {
     env?: Record<string, string>;
     /** Beside the gateway; `web` and `worker` unless given. */
     processes?: readonly ProcessName[];
-    /** `required` unless given: no test can pass because there is none. */
-    sandbox?: 'landlock' | 'off';
+    /** `namespaces` unless given. It is required: no test can pass because there is none. */
+    sandbox?: SandboxLevel;
     inheritedFile?: number;
   } = {},
 ): Promise<Neighbourhood> {
+  const { sandbox = 'namespaces' } = options;
   const stack = await startStack({
     processes: options.processes ?? ['web', 'worker'],
     ...(options.env && { env: options.env }),
@@ -62,9 +74,9 @@ export async function startNeighbourhood(
   });
   let load: Load;
   try {
-    await stack.start('gateway', { SANDBOX: options.sandbox ?? 'required' });
+    await stack.start('gateway', { SANDBOX: SANDBOX_SETTING[sandbox] });
     const levels = stack.processes.get('gateway')?.logged.lines.flatMap(({ sandbox }) => sandbox ?? []);
-    expect(levels).to.deep.equal([options.sandbox === 'off' ? 'limits' : (options.sandbox ?? 'namespaces')]);
+    expect(levels).to.deep.equal([sandbox]);
     await stack.deploy({ path: '/neighbour', method: 'POST', code: NEIGHBOUR });
     load = await startLoad({
       targets: [stack.gatewayUrl],
@@ -92,7 +104,7 @@ export async function startNeighbourhood(
     await eventually(async () => {
       expect(processesWith(`EDGE_ENDPOINT_ID=${id}`)).to.deep.equal([]);
       const folders = (await readdir(runDir)).filter((name) => name.startsWith('handler-'));
-      expect(folders, 'of the neighbour').to.have.length(options.sandbox === undefined ? 0 : 1);
+      expect(folders, 'of the neighbour').to.have.length(sandbox === 'namespaces' ? 0 : 1);
     });
   }
 

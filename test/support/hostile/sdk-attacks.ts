@@ -123,18 +123,25 @@ fn handle(req: Request) -> Response {
             }
         }
         "memory-in-files" => {
+            let tmp = std::env::temp_dir();
             let mut written = 0;
             let megabyte = vec![1u8; 1 << 20];
             for file in 0..32 {
-                let Ok(mut file) = fs::File::create(format!("/tmp/{file}")) else { break };
+                let Ok(mut file) = fs::File::create(tmp.join(file.to_string())) else { break };
                 while written < 1024 && file.write_all(&megabyte).is_ok() {
                     written += 1;
                 }
             }
             for file in 0..32 {
-                let _ = fs::remove_file(format!("/tmp/{file}"));
+                let _ = fs::remove_file(tmp.join(file.to_string()));
             }
             return Response::text(200, written.to_string());
+        }
+        "keep-in-files" => {
+            let tmp = std::env::temp_dir();
+            let megabytes = vec![1u8; 8 << 20];
+            let made = (0..16).take_while(|file| fs::write(tmp.join(format!("kept-{file}")), &megabytes).is_ok());
+            return Response::text(200, (made.count() * 8).to_string());
         }
         "memory-in-memfd" => {
             let name = CString::new("m").expect("a name");
@@ -233,14 +240,15 @@ fn handle(req: Request) -> Response {
             }
         }
         "many-files" => {
+            let tmp = std::env::temp_dir();
             let name = "x".repeat(200);
-            let made = (0..1_000_000).take_while(|number| fs::File::create(format!("/tmp/{name}{number}")).is_ok());
+            let made = (0..1_000_000).take_while(|number| fs::File::create(tmp.join(format!("{name}{number}"))).is_ok());
             return Response::text(200, made.count().to_string());
         }
         "remove-socket" => return Response::text(200, fs::remove_file(std::env::var("EDGE_SOCKET").expect("a socket")).is_ok().to_string()),
         "read-body" => return Response::text(200, req.body_bytes().len().to_string()),
         "sleep" => thread::sleep(Duration::from_millis(req.query_param_as("ms").unwrap_or(0))),
-        "wait" => while fs::metadata("/tmp/go-on").is_err() { thread::sleep(Duration::from_millis(1)) },
+        "wait" => while fs::metadata(std::env::temp_dir().join("go-on")).is_err() { thread::sleep(Duration::from_millis(1)) },
         "nothing" => {}
         _ => return Response::text(400, format!("no such action: {name}")),
     }

@@ -56,6 +56,8 @@ fn report() -> String {
 
 /** Spawns processes that want to outlive it: in sessions of their own, orphaned, without streams and environment. */
 const DAEMONS = `
+/// The folder of cargo's output.
+fn target() -> String { std::env::var("CARGO_TARGET_DIR").unwrap() }
 fn daemons() {
     for script in ["setsid sleep 1000 &", "(setsid sh -c 'sleep 1000 & sleep 1000 & wait' &) &", "setsid env -i sleep 1000 > /dev/null 2>&1 < /dev/null &"] {
         std::process::Command::new("/bin/sh").args(["-c", script]).status().unwrap();
@@ -78,7 +80,7 @@ export function greedyCrates(version: string): TestCrate[] {
         if let Err(error) = std::process::Command::new("sleep").arg("1000").stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn() { panic!("forked {count} times, then: {error}") }
       }
     }`,
-    disk: 'fn main() { for at in 0u64.. { std::fs::write(format!("/target/{at}"), vec![7u8; 20 << 20]).unwrap(); } }',
+    disk: 'fn main() { for at in 0u64.. { std::fs::write(format!("{}/{at}", target()), vec![7u8; 20 << 20]).unwrap(); } }',
     print: 'fn main() { let line = "x".repeat(1 << 16); loop { println!("{line}"); eprintln!("{line}"); } }',
     memory: `fn main() {
       if std::env::var("CHILD").is_err() {
@@ -89,10 +91,10 @@ export function greedyCrates(version: string): TestCrate[] {
     }`,
     folders: `fn main() {
       let full = (0u64..).find_map(|at| std::fs::write(format!("/tmp/{at}"), vec![7u8; 8 << 20]).err()).unwrap();
-      std::env::set_current_dir("/target").unwrap();
+      std::env::set_current_dir(target()).unwrap();
       for _ in 0..3000 { std::fs::create_dir("deep-deep").unwrap(); std::env::set_current_dir("deep-deep").unwrap(); }
       std::os::unix::fs::symlink("/usr", "link").unwrap();
-      std::process::Command::new("chmod").args(["000", "/target/deep-deep"]).status().unwrap();
+      std::process::Command::new("chmod").args(["000", &format!("{}/deep-deep", target())]).status().unwrap();
       panic!("full: {full}; deep enough")
     }`,
   };
@@ -111,11 +113,12 @@ export function trapCrate(version: string, targets: Targets): TestCrate {
   const build = `${DAEMONS}
 fn main() {
     daemons();
-    let wrapper = "[build]\\nrustc-wrapper = \\"/target/wrapper\\"\\n";
-    std::fs::create_dir_all("/target/.cargo").unwrap();
-    std::fs::write("/target/.cargo/config.toml", wrapper).unwrap();
-    std::fs::write("/target/rustc-args.json", "[\\"--print\\", \\"sysroot\\"]").unwrap();
-    std::os::unix::fs::symlink("/etc", "/target/etc").unwrap();
+    let target = target();
+    let wrapper = format!("[build]\\nrustc-wrapper = \\"{target}/wrapper\\"\\n");
+    std::fs::create_dir_all(format!("{target}/.cargo")).unwrap();
+    std::fs::write(format!("{target}/.cargo/config.toml"), wrapper).unwrap();
+    std::fs::write(format!("{target}/rustc-args.json"), "[\\"--print\\", \\"sysroot\\"]").unwrap();
+    std::os::unix::fs::symlink("/etc", format!("{target}/etc")).unwrap();
     println!("cargo:rustc-link-search=native=/etc");
 }`;
   const macros: Record<string, string> = {

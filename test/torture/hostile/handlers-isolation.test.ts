@@ -1,4 +1,5 @@
 /** What handlers can see and reach of their machine: next to nothing. */
+import { readFileSync } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { basename, join } from 'node:path';
@@ -182,7 +183,6 @@ describe('what handlers can see and reach', function () {
         'EDGE_SERVICES_TOKEN',
         'EDGE_SERVICES_TIMEOUT_MS',
         'MALLOC_ARENA_MAX',
-        'PWD',
       ]);
       await answerTo(attacker, 'kill-all');
       expect(await answerTo(attacker, 'kill-parent')).to.equal('0');
@@ -233,11 +233,144 @@ describe('what handlers can reach with HANDLER_NETWORK=host', function () {
     }));
 });
 
+describe('what handlers can see and reach without namespaces', function () {
+  this.timeout(90_000);
+  const ABSTRACT_NAME = `${ABSTRACT}-landlock`;
+  let neighbourhood: Neighbourhood;
+  let abstract: Server;
+  let runDir: string;
+  before(async () => {
+    abstract = createServer().listen(`\0${ABSTRACT_NAME}`);
+    neighbourhood = await startNeighbourhood({
+      env: { SECRET_KEY: SECRET },
+      processes: ['web', 'worker', 'actor-host'],
+      sandbox: 'landlock',
+    });
+    runDir = await runDirectory(neighbourhood.stack.dataDir);
+  });
+  after(async () => {
+    await neighbourhood.close();
+    abstract.close();
+  });
+
+  const attack = (run: (attacker: Attacker) => Promise<void>) => neighbourhood.attack(ATTACKS, LIMITS, run);
+  const those = async (attacker: Attacker, action: string, places: readonly string[]) => {
+    const { status, text } = await attacker.do(action, { body: places.join('\n') });
+    expect(status, text).to.equal(200);
+    return JSON.parse(text) as string[];
+  };
+  /** The folder of its socket. */
+  const ownFolder = async (attacker: Attacker) => {
+    const { pid } = await attacker.view();
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1');
+    return /(?:^|\0)TMPDIR=([^\0]+)/.exec(environment)?.[1] ?? expect.fail('no TMPDIR');
+  };
+  const ours = () => [process, ...neighbourhood.stack.processes.values()].map(({ pid }) => pid);
+
+  it('reads no file but its own, and of no other process', () =>
+    attack(async (attacker) => {
+      const { dataDir } = neighbourhood.stack;
+      const own = await ownFolder(attacker);
+      const inRun = (await readdir(runDir)).map((name) => join(runDir, name));
+      expect(inRun.filter((path) => basename(path).startsWith('handler-'))).to.have.length.above(1);
+      const executables = (await readdir(join(dataDir, 'handlers'))).map((name) =>
+        join(dataDir, 'handlers', name),
+      );
+      expect(executables).not.to.deep.equal([]);
+      const places = [
+        ...[
+          dataDir,
+          join(dataDir, 'artifacts'),
+          join(dataDir, 'secret.key'),
+          ...executables,
+          runDir,
+          ...inRun,
+        ],
+        ...[
+          process.cwd(),
+          '/etc/passwd',
+          '/etc/hostname',
+          '/etc',
+          '/',
+          '/root',
+          '/home',
+          '/var',
+          '/sys',
+          '/tmp',
+        ],
+        ...[
+          '/proc',
+          '/proc/1/environ',
+          '/proc/self/environ',
+          '/proc/cpuinfo',
+          '/dev',
+          '/dev/zero',
+          '/dev/shm',
+        ],
+        ...ours().flatMap((pid) =>
+          ['environ', 'mem', 'cmdline', 'maps'].map((name) => `/proc/${pid}/${name}`),
+        ),
+      ].filter((place) => !place.startsWith('/usr/'));
+      // Not as root: its executable, and the folder of the sockets of services.
+      const given = HAS_UNTRUSTED_USERS ? [] : [...executables, join(runDir, 'services')];
+      const read = await those(attacker, 'read', [...places, '/usr']);
+      expect(read.filter((place) => !given.includes(place))).to.have.members([
+        ...[own, '/proc/self/environ', '/usr'],
+      ]);
+    }));
+
+  it('writes to nothing but the folder of its socket', () =>
+    attack(async (attacker) => {
+      const own = await ownFolder(attacker);
+      const { dataDir } = neighbourhood.stack;
+      const places = [
+        ...['/', '/tmp', '/var/tmp', '/dev', '/dev/shm', '/etc', '/usr', '/run', '/proc/self'],
+        ...[dataDir, join(dataDir, 'handlers'), runDir, join(runDir, 'services')],
+        ...(await readdir(runDir)).map((name) => join(runDir, name)).filter((path) => path !== own),
+      ];
+      expect(await those(attacker, 'write', [...places, own])).to.deep.equal([own]);
+    }));
+
+  it('signals and traces no process, and has its own environment', () =>
+    attack(async (attacker) => {
+      const text = async (action: string) => (await attacker.do(action)).text;
+      expect(JSON.parse(await text('list&at=/proc'))).to.deep.equal([]);
+      expect(JSON.parse(await text('environment'))).to.not.include.members(['SECRET_KEY', 'DATABASE_URL']);
+      await attacker.do('kill-all');
+      expect(await text('kill-parent')).to.equal('0');
+      expect(await text('ptrace')).to.equal('0');
+      expect(await text('root')).to.equal('false');
+      expect(await text('mount')).to.match(/not permitted|not implemented/);
+    }));
+
+  it('connects to nothing but the actor host, and what every user may connect to', () =>
+    attack(async (attacker) => {
+      const { apiUrl, gatewayUrl, databaseUrl } = neighbourhood.stack;
+      const tcp = [apiUrl, gatewayUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
+      const sockets = processesWith('EDGE_SOCKET=').flatMap((pid) => {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
+        return /(?:^|\0)EDGE_SOCKET=([^\0]+)/.exec(environment)?.[1] ?? [];
+      });
+      const own = join(await ownFolder(attacker), 'handler.sock');
+      expect(sockets).to.include(own).and.to.have.length.above(1);
+      const services = join(runDir, 'services', 'services.sock');
+      const closed = [actorHostSocket(runDir), `abstract:${ABSTRACT_NAME}`];
+      // Without a user of its own, it can connect to other handlers, whose frames it would have to speak.
+      const others = HAS_UNTRUSTED_USERS ? sockets.filter((path) => path !== own) : [];
+      expect(await those(attacker, 'connect', [...tcp, ...closed, ...others, services])).to.deep.equal([
+        services,
+      ]);
+      const why = async (address: string) => (await attacker.do(`why-not&at=${address}`)).text;
+      expect(await why('192.0.2.1:80')).to.match(/Network is unreachable/);
+      expect(await why('db.example:80')).to.match(/failed to lookup address/);
+    }));
+});
+
 describe('what these tests see without a sandbox', function () {
   this.timeout(90_000);
 
   it('is much, so that these tests can fail', async () => {
-    const neighbourhood = await startNeighbourhood({ sandbox: 'off' });
+    const neighbourhood = await startNeighbourhood({ sandbox: 'limits' });
     try {
       const { apiUrl, dataDir } = neighbourhood.stack;
       await neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
