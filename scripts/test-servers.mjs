@@ -42,7 +42,6 @@ const PACKAGED = [
     version: ['dpkg-query', '-W', 'vsftpd'],
   },
   { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
-  { name: 'bubblewrap (sandbox)', package: 'bubblewrap', version: ['bwrap', '--version'] },
   { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
   // Not a server, but an attack tool; it has no option that only prints its version.
   {

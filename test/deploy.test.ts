@@ -37,11 +37,12 @@ describe('the systemd units', () => {
     }
   });
 
-  it('leave gateway and worker what bubblewrap needs', async () => {
+  it('leave gateway and worker what the sandbox needs', async () => {
     for (const name of ['worker', 'gateway']) {
       const inTheWay =
-        /^(RestrictNamespaces|ProtectProc|ProcSubset|ProtectKernel\w+|SystemCallFilter|ProtectHostname)=/m;
+        /^(RestrictNamespaces|ProtectProc|ProcSubset|ProtectKernel\w+|SystemCallFilter|ProtectHostname|ProtectControlGroups)=/m;
       expect(await unit(name)).not.to.match(inTheWay);
+      expect(await unit(name)).to.match(/^Delegate=cpu memory pids$/m);
     }
   });
 

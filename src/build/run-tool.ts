@@ -5,6 +5,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { toError } from '../errors.js';
+import type { Cgroups } from '../sandbox/cgroups.js';
 import type { Confinement } from '../sandbox/confinement.js';
 import { watchDisk } from '../sandbox/disk-watch.js';
 import { type LimitedProcess, type ResourceLimits, spawnLimited } from '../sandbox/limited-process.js';
@@ -35,6 +36,8 @@ export interface ToolRun {
   readonly writable: readonly string[];
   /** Aborts the run, like the time limit. */
   readonly signal?: AbortSignal | undefined;
+  /** Limits memory and processes of all its processes together, where there are any. */
+  readonly groups?: Cgroups | undefined;
   /** Called with each line of its standard output. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
@@ -55,6 +58,7 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
+const MEGABYTE = 1024 * 1024;
 /** Output beyond this is dropped: a compiler can print without end. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** A failed write frees its space, so a full disk need not be full any more. */
@@ -67,7 +71,14 @@ const CLOSE_GRACE_MS = 1_000;
  * @throws when the tool cannot be started at all.
  */
 export async function runTool(run: ToolRun): Promise<ToolResult> {
-  const tool = spawnLimited({ ...run, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { totalMemoryMb, processes } = run.limits;
+  const group = run.groups?.make({
+    memoryBytes: totalMemoryMb * MEGABYTE,
+    // One more: the monitor.
+    processes: processes === undefined ? undefined : processes + 1,
+    cpuPercent: undefined,
+  });
+  const tool = spawnLimited({ ...run, group, stdio: ['ignore', 'pipe', 'pipe'] });
   const stdout = collect(tool.stdout, run.onLine);
   const stderr = collect(tool.stderr);
 
@@ -91,6 +102,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
     // Remaining processes can hold its streams open and write to its folders.
     await (killed ?? tool.kill());
     await closedSoon(tool);
+    if (outcome === 'exited' && group?.hasRunOutOfMemory()) outcome = 'over-memory';
     // Writes since the last check.
     if (outcome === 'exited' && (await watch.isOver())) outcome = 'over-disk';
     const diskMayBeFull = code !== 0 && (await isSpaceLow(run.writable[0]));

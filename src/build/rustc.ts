@@ -125,6 +125,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
     cwd: inside(work),
     env: buildEnvironment(toolchain, request.env, work, confinement),
     limits: { ...limits, idleMs: IDLE_MS },
+    groups: sandbox.groups,
     writable: [work],
     signal,
   });

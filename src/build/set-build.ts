@@ -206,6 +206,7 @@ class SetBuild {
         RUSTC: inside(toolchain.rustc),
       },
       limits,
+      groups: this.#options.sandbox.groups,
       writable: [target],
       signal,
       onLine,

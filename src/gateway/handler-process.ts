@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream';
 import { toError } from '../errors.js';
 import type { LimitsInForce } from '../model/endpoint-limits.js';
+import type { Cgroup, GroupLimits } from '../sandbox/cgroups.js';
 import { watchDisk } from '../sandbox/disk-watch.js';
 import { type LimitedProcess, spawnLimited } from '../sandbox/limited-process.js';
 import type { ProgramEnd } from '../sandbox/monitor.js';
@@ -89,6 +90,7 @@ export interface HandlerProcess {
 
 /** Grace period before a handler is killed. */
 const STOP_GRACE_MS = 1_000;
+const MEGABYTE = 1024 * 1024;
 const CONTROL_FD = 3;
 const RECORDS_FD = 4;
 /** Largest file it may write, MiB. */
@@ -108,11 +110,13 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   const files = await makeHandlerFiles(settings.sandbox.confine(view), executable, runDir, instanceId, log);
   const { confinement } = files;
   let access: IssuedToken | undefined;
+  let group: Cgroup | undefined;
   let child: LimitedProcess;
   try {
     confinement.user?.claim();
     access = await services.issueToken(endpointId, confinement.user?.id);
-    child = spawnHandler(options, files, access.token);
+    group = settings.sandbox.groups?.make(groupLimits(limits));
+    child = spawnHandler(options, files, access.token, group);
   } catch (error) {
     confinement.user?.release();
     await Promise.all([files.remove(), access?.revoke()]);
@@ -127,7 +131,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
 
   let failure: string | undefined;
   const ended = child.ended.then(
-    (end) => failure ?? describeEnd(end),
+    (end) => failure ?? (group?.hasRunOutOfMemory() ? outOfMemory(limits) : describeEnd(end)),
     (error: unknown) => `it could not be run: ${toError(error).message}`,
   );
   const control = child.stdio[CONTROL_FD] as Duplex;
@@ -140,7 +144,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   const unwatch =
     pid === undefined
       ? () => undefined
-      : settings.watch.add({ pid, confinement, limits, end: fail, used: listeners.onUse });
+      : settings.watch.add({ pid, confinement, limits, group, end: fail, used: listeners.onUse });
   const tooLarge = `its files took more than ${TMP_MB} MiB`;
   const folders = files.folder === undefined ? [] : [files.folder];
   const disk = watchDisk(folders, TMP_MB, () => fail(tooLarge));
@@ -180,13 +184,24 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
   return { pid, instance, startedAt, ended, outputEnded, lastLines, fail, stop: () => stop() };
 }
 
+/** One process more: the monitor. */
+function groupLimits({ memory_mb, processes, cpu_percent }: LimitsInForce): GroupLimits {
+  return { memoryBytes: memory_mb * MEGABYTE, processes: processes + 1, cpuPercent: cpu_percent };
+}
+
+function outOfMemory({ memory_mb }: LimitsInForce): string {
+  return `it used more memory than the ${memory_mb} MiB that it may use (memory_mb)`;
+}
+
 function spawnHandler(
   { endpointId, variables, services, limits, settings }: HandlerOptions,
   { executable, socket, tmp, confinement }: HandlerFiles,
   token: string,
+  group: Cgroup | undefined,
 ): LimitedProcess {
   return spawnLimited({
     confinement,
+    group,
     file: executable,
     args: [],
     cwd: tmp,

@@ -5,6 +5,7 @@
  */
 import { toError } from '../errors.js';
 import type { LimitsInForce } from '../model/endpoint-limits.js';
+import type { Cgroup } from '../sandbox/cgroups.js';
 import type { Confinement } from '../sandbox/confinement.js';
 import { userOf } from '../sandbox/kill.js';
 import { memoryOver, type ProcessEntry, readProcesses } from '../sandbox/process-table.js';
@@ -13,8 +14,10 @@ import type { Logger } from '../util/log.js';
 
 export interface WatchedHandler {
   readonly pid: number;
-  readonly confinement: Pick<Confinement, 'hasNamespaces' | 'keepsSession' | 'user'>;
+  readonly confinement: Pick<Confinement, 'hasNamespaces' | 'user'>;
   readonly limits: Pick<LimitsInForce, 'memory_mb' | 'cpu_percent'>;
+  /** The kernel limits it as a whole. */
+  readonly group?: Cgroup | undefined;
   /** Ends it and reports it as crashed. */
   end(reason: string): void;
   /** What all its processes have used of the processor since the last check, and their memory now. */
@@ -137,13 +140,22 @@ export class HandlerWatch {
     processes: ReadonlyMap<number, ProcessEntry>,
     now: number,
   ): string | undefined {
+    if (watched.group) {
+      const { cpuSeconds, bytes } = watched.group.usage();
+      this.#tell(watched, cpuSeconds, bytes);
+      return undefined;
+    }
     const entries = members.flatMap((pid) => processes.get(pid) ?? []);
     const cpuSeconds = entries.reduce((sum, entry) => sum + entry.cpuSeconds, 0);
     const bytes = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+    this.#tell(watched, cpuSeconds, bytes);
+    return memoryProblem(watched, members, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
+  }
+
+  #tell(watched: Watched, cpuSeconds: number, bytes: number): void {
     // What ended processes have used is not always counted for those that remain.
     watched.used?.(Math.max(0, cpuSeconds - watched.cpuSeconds), bytes);
     watched.cpuSeconds = cpuSeconds;
-    return memoryProblem(watched, members, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
   }
 }
 

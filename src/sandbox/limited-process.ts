@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import type { Cgroup } from './cgroups.js';
 import type { Confinement } from './confinement.js';
 import { killAll, killGroup, killProcess, processesOfSession } from './kill.js';
 import { type LaunchPlan, launched } from './launcher.js';
@@ -42,8 +43,8 @@ export interface LimitedCommand {
   readonly limits: ResourceLimits;
   /** Standard and additional streams; none is inherited. */
   readonly stdio: readonly ('ignore' | 'pipe')[];
-  /** The folder of a cgroup for it and all its processes. */
-  readonly cgroup?: string | undefined;
+  /** Of it and all its processes; it is removed when they have ended. */
+  readonly group?: Cgroup | undefined;
 }
 
 /** A started program. */
@@ -80,21 +81,24 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
     });
   } catch (error) {
     confinement.user?.release();
+    command.group?.remove();
     throw error;
   }
   if (child.pid !== undefined) lowerSessionPriority(child);
   // Without file descriptors Node creates no streams.
   if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
   const status = confinement.hasNamespaces ? (child.stdio[statusFd] as Readable | null) : undefined;
-  return status ? monitored(child, confinement, status) : direct(child, confinement);
+  const running = status ? monitored(child, confinement, status) : direct(child, confinement);
+  if (command.group) void running.cleared.then(() => command.group?.remove());
+  return running;
 }
 
-function planOf({ cwd, stdio, limits, confinement, cgroup }: LimitedCommand): LaunchPlan {
+function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): LaunchPlan {
   const { memoryMb, fileMb, openFiles, cpuSeconds = null, processes = null } = limits;
   const sharesUser = confinement.user === undefined && !confinement.hasNamespaces;
   return {
     ...confinement.plan,
-    ...{ parent: process.pid, streams: stdio.length, cwd, nice: niceness(), cgroup: cgroup ?? null },
+    ...{ parent: process.pid, streams: stdio.length, cwd, nice: niceness(), cgroup: group?.path ?? null },
     limits: {
       addressSpaceBytes: memoryMb * MEGABYTE,
       fileBytes: fileMb * MEGABYTE,
@@ -105,8 +109,13 @@ function planOf({ cwd, stdio, limits, confinement, cgroup }: LimitedCommand): La
   };
 }
 
+interface Cleared extends LimitedProcess {
+  /** Resolves when it and all its processes have ended. */
+  readonly cleared: Promise<void>;
+}
+
 /** The child is the program. */
-function direct(child: ChildProcess, { user }: Confinement): LimitedProcess {
+function direct(child: ChildProcess, { user }: Confinement): Cleared {
   const ended = endOf(child);
   const { pid } = child;
   const killEverything = async () => {
@@ -119,6 +128,7 @@ function direct(child: ChildProcess, { user }: Confinement): LimitedProcess {
     ...streamsOf(child),
     pid: Promise.resolve(pid),
     ended,
+    cleared,
     kill: handling(async () => {
       if (child.exitCode === null && child.signalCode === null) killGroup(pid);
       await cleared;
@@ -127,7 +137,7 @@ function direct(child: ChildProcess, { user }: Confinement): LimitedProcess {
 }
 
 /** The child is a monitor, which ends when all processes of the program have ended. */
-function monitored(child: ChildProcess, { user }: Confinement, status: Readable): LimitedProcess {
+function monitored(child: ChildProcess, { user }: Confinement, status: Readable): Cleared {
   const reports = readReports(status);
   const exited = endOf(child);
   const ended = handled(
@@ -155,6 +165,7 @@ function monitored(child: ChildProcess, { user }: Confinement, status: Readable)
     ...streamsOf(child),
     pid: handled(reports.pid),
     ended,
+    cleared,
     kill: handling(async () => {
       const pid = reports.knownPid();
       // Kills the program, not the monitor, which ends after the last process of the namespace.

@@ -25,6 +25,7 @@
 import type { SANDBOX_MODES } from '../settings.js';
 import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
+import { Cgroups } from './cgroups.js';
 import { Confinement, type SandboxLevel, type View } from './confinement.js';
 import { hiddenPaths } from './hidden-paths.js';
 import { type ConfiningLevel, findFault, NOTHING } from './probe.js';
@@ -46,15 +47,23 @@ export class Sandbox {
   readonly level: SandboxLevel;
   readonly #hidden: readonly string[];
   readonly #records: string | undefined;
+  /** Undefined where this process has no control groups. */
+  readonly groups: Cgroups | undefined;
 
   /**
    * @param hidden paths below system folders that programs must not see
    * @param records for `RunUser`
    */
-  constructor(level: SandboxLevel, hidden: readonly string[], records: string | undefined) {
+  constructor(
+    level: SandboxLevel,
+    hidden: readonly string[],
+    records: string | undefined,
+    groups?: Cgroups | undefined,
+  ) {
     this.level = level;
     this.#hidden = hidden;
     this.#records = records;
+    this.groups = groups;
   }
 
   /** Whether programs run as other users with real paths, so that their files must be accessible to these users. */
@@ -90,9 +99,10 @@ export async function openSandbox(
 ): Promise<Sandbox> {
   if (process.getuid?.() === 0 && !HAS_UNTRUSTED_USERS) throw new SandboxError(ONLY_AS_ROOT);
   const hidden = hiddenPaths(secret);
+  const groups = openGroups(log);
   const faults: string[] = [];
   for (const level of LEVELS[mode]) {
-    const sandbox = new Sandbox(level, hidden, records);
+    const sandbox = new Sandbox(level, hidden, records, groups);
     const fault = await findFault(level, sandbox.confine(NOTHING));
     if (fault === undefined) {
       log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
@@ -107,7 +117,17 @@ export async function openSandbox(
     : 'untrusted programs can read what this process can';
   const why = mode === 'off' ? [`sandbox switched off: ${exposed}`] : [`no sandbox, ${exposed}`, ...faults];
   log.warn({ sandbox: 'limits' }, why.join('; '));
-  return new Sandbox('limits', hidden, records);
+  return new Sandbox('limits', hidden, records, groups);
+}
+
+function openGroups(log: Logger): Cgroups | undefined {
+  const groups = Cgroups.open();
+  if (groups instanceof Cgroups) {
+    log.info('control groups limit memory, processes and CPU time');
+    return groups;
+  }
+  log.debug({ problem: groups.problem }, 'no control groups; memory and CPU time are checked twice a second');
+  return undefined;
 }
 
 /** The levels to try, best first. */

@@ -1,39 +1,24 @@
-/**
- * What confines untrusted code, as the processes report it: with bubblewrap, without it, and when it is required.
- * DATA_DIR is a folder that only the user of the processes may enter.
- */
-import { existsSync } from 'node:fs';
 import { chmod, rm, symlink } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { processesOfUser } from '../../src/sandbox/kill.js';
 import { HAS_UNTRUSTED_USERS, isUntrustedUser, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { numbered } from '../support/handler-sources.js';
-import { BUILD_CACHE, must, type ProcessName, type Stack, startStack } from '../support/processes.js';
-import { type TempDir, tempDir } from '../support/temp.js';
+import { BUILD_CACHE, must, type Stack, startStack } from '../support/processes.js';
 
 /** The SDK may have to be built, at a low priority, beside other tests. */
 const BUILD_LIMIT_MS = 600_000;
 
-/** What processes need of the PATH, but for bubblewrap. */
-const PROGRAMS = ['cargo', 'rustc', 'cc', 'sh', 'cp', 'chmod', 'rm', 'setpriv'];
-
 describe('the level of the sandbox', () => {
   let stack: Stack;
-  let programs: TempDir;
   let count = 0;
 
   before(async () => {
-    programs = await tempDir('programs');
-    for (const name of PROGRAMS) await symlink(findProgram(name), join(programs.path, name));
     stack = await startStack({ processes: ['web', 'actor-host'], prepareData: closeToOthers });
   });
-  after(async () => {
-    await stack.close();
-    await programs.remove();
-  });
+  after(() => stack.close());
 
   const health = async () => ((await must(stack.api.get('/api/health'))) as { sandbox: unknown }).sandbox;
   const run = async (env: Record<string, string>) => {
@@ -54,40 +39,25 @@ describe('the level of the sandbox', () => {
     expect((await stack.gateway.get(path)).status).to.equal(200);
   };
 
-  it('is bubblewrap where it works', async () => {
-    expect(await health()).to.deep.equal({ gateway: null, worker: null });
-    for (const line of await run({ SANDBOX: 'auto' })) {
-      expect(line).to.include({ level: 30, sandbox: 'bubblewrap' });
-    }
-    await eventually(async () =>
-      expect(await health()).to.deep.equal({ gateway: 'bubblewrap', worker: 'bubblewrap' }),
-    );
-    await serves();
-    await stop();
-  }).timeout(BUILD_LIMIT_MS);
-
-  const without: Record<string, readonly [env: () => Record<string, string>, warning: RegExp]> = {
-    'where there is no bubblewrap': [
-      () => ({ SANDBOX: 'auto', PATH: programs.path }),
-      /no sandbox.*bubblewrap is not there: install it \(`apt-get install bubblewrap`\)/,
-    ],
-    'when it is switched off': [() => ({ SANDBOX: 'off' }), /sandbox switched off/],
+  const levels = {
+    namespaces: { setting: 'auto', logged: 30, message: /^sandbox works$/ },
+    landlock: { setting: 'landlock', logged: 30, message: /^sandbox works$/ },
+    limits: { setting: 'off', logged: 40, message: /^sandbox switched off/ },
   };
-  for (const [when, [env, warning]] of Object.entries(without)) {
-    it(`is resource limits only ${when}, with a warning`, async () => {
-      for (const line of await run(env())) {
-        expect(line).to.include({ level: 40, sandbox: 'limits' });
-        expect(line?.msg).to.match(warning);
+  for (const [level, { setting, logged, message }] of Object.entries(levels)) {
+    it(`is ${level} with SANDBOX=${setting}`, async () => {
+      await eventually(async () => expect(await health()).to.deep.equal({ gateway: null, worker: null }));
+      for (const line of await run({ SANDBOX: setting })) {
+        expect(line).to.include({ level: logged, sandbox: level });
+        expect(line?.msg).to.match(message);
       }
-      await eventually(async () =>
-        expect(await health()).to.deep.equal({ gateway: 'limits', worker: 'limits' }),
-      );
+      await eventually(async () => expect(await health()).to.deep.equal({ gateway: level, worker: level }));
       await serves();
       await stop();
     }).timeout(BUILD_LIMIT_MS);
   }
 
-  it('assigns each handler and each build a separate user, as root without bubblewrap', async function () {
+  it('assigns each handler and each build a separate user, as root without a sandbox', async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
     const env = { SANDBOX: 'off' };
     const [, gateway] = [await stack.start('worker', env), await stack.start('gateway', env)];
@@ -130,19 +100,6 @@ describe('the level of the sandbox', () => {
     await stop();
     expect(processesOfUser(user)).to.deep.equal([]);
   }).timeout(BUILD_LIMIT_MS);
-
-  it('refuses to start when bubblewrap is required and missing', async () => {
-    for (const name of ['worker', 'gateway'] as const satisfies readonly ProcessName[]) {
-      const launched = stack.launch(name, { SANDBOX: 'required', PATH: programs.path });
-      launched.logged.expectErrors(/SANDBOX is \\"required\\", but bubblewrap is not there: install it/);
-      const refusal = await launched.ready.then(
-        () => undefined,
-        (error: Error) => error.message,
-      );
-      expect(refusal, name).to.match(new RegExp(`${name} ended \\(1\\) before it was ready`));
-      expect(launched.printed()).to.match(/SANDBOX is \\"required\\", but bubblewrap is not there/);
-    }
-  });
 });
 
 /** Runs the request's body. The variable BUILD is the state of the compiler that read this source. */
@@ -167,11 +124,4 @@ async function closeToOthers(dataDir: string): Promise<() => Promise<void>> {
   return async () => {
     if (isElsewhere) await rm(dirname(runDir), { recursive: true });
   };
-}
-
-function findProgram(name: string): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`${name} is not on the PATH`);
-  return found;
 }
