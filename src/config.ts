@@ -64,11 +64,6 @@ export function toolEnvironment(environment: Environment = process.env): Record<
   return allowed;
 }
 
-/** Where programs are looked for. */
-export function searchPath(environment: Environment = process.env): string {
-  return environment['PATH'] ?? '';
-}
-
 /** The whole environment, for child processes that are part of the product. */
 export function inheritedEnvironment(
   environment: Environment = process.env,

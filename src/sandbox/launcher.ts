@@ -1,4 +1,4 @@
-/** The native program that confines an untrusted program and becomes it: `rust/launcher`, whose `plan.rs` reads this. */
+/** The native program that confines an untrusted program and becomes it: `rust/launcher`. Its `plan.rs` reads this. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -37,7 +37,7 @@ fn run() -> Result<ExitCode> {
         return monitor::run(&plan, &program);
     }
     die_with_parent(&plan)?;
-    Err(program.start(&plan, |access| files::allow_on_machine(access)))
+    Err(program.start(&plan, files::allow_on_machine))
 }
 
 /// What the monitor of a program has in common with it.
