@@ -7,6 +7,7 @@ import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
 import { frontMemory } from './front-memory.js';
 import { imports } from './import.js';
+import { launcher } from './launcher.js';
 import { logs } from './logs.js';
 import { manyEndpoints } from './many-endpoints.js';
 import { recovery } from './recovery.js';
@@ -27,6 +28,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'front-memory': frontMemory,
   routes,
   start,
+  launcher,
   versions,
   logs,
   creates,

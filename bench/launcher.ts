@@ -1,0 +1,69 @@
+/** What does it cost that the launcher stands in front of a handler: a program that ends at once, with it and without? */
+import { spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Confinement, SANDBOX_LEVELS, type SandboxLevel } from '../src/sandbox/confinement.js';
+import { spawnLimited } from '../src/sandbox/limited-process.js';
+import { RunUser } from '../src/sandbox/run-user.js';
+import { HAS_UNTRUSTED_USERS } from '../src/util/untrusted-users.js';
+import { tempDir } from '../test/support/temp.js';
+import { type Benchmark, runAlone } from './support/main.js';
+import { round, timed } from './support/report.js';
+import { measureInTurn, medianOf } from './support/rounds.js';
+
+const ROUNDS = 200;
+const PROGRAM = '/bin/true';
+
+export const launcher: Benchmark = async () => {
+  const folder = await tempDir('launcher');
+  const given = join(folder.path, 'given');
+  await mkdir(given);
+  const view = { readOnly: [[given, '/given'] as const], writable: [], network: false, tmpMb: 64 };
+  // Each program has a user of its own; choosing it is not what is measured.
+  const under = (level: SandboxLevel) => () => {
+    const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
+    user?.claim();
+    return timed(() => launch(new Confinement(level, user, view, [])));
+  };
+  try {
+    const rounds = await measureInTurn(ROUNDS, {
+      plain: () => timed(bare),
+      limits: under('limits'),
+      landlock: under('landlock'),
+      namespaces: under('namespaces'),
+    });
+    const ms = (name: SandboxLevel | 'plain') => medianOf(rounds, name, (took) => took);
+    return SANDBOX_LEVELS.map((level) => ({
+      question: `what the launcher adds to the start of a program, at the level \`${level}\``,
+      measured: `median of ${ROUNDS}: ${round(ms(level))} ms against ${round(ms('plain'))} ms`,
+      value: ms(level) - ms('plain'),
+      unit: 'ms',
+      bar: { atMost: 2 },
+    }));
+  } finally {
+    await folder.remove();
+  }
+};
+
+function bare(): Promise<unknown> {
+  const child = spawn(PROGRAM, [], { env: {}, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  return new Promise((resolve) => child.once('exit', resolve));
+}
+
+/** Until the program has ended, not until it is certain that nothing is left of it. */
+async function launch(confinement: Confinement): Promise<unknown> {
+  const program = spawnLimited({
+    confinement,
+    file: PROGRAM,
+    args: [],
+    cwd: '/',
+    env: {},
+    limits: { memoryMb: 1024, fileMb: 64, openFiles: 256, processes: 64 },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const end = await program.ended;
+  if (end.code !== 0) throw new Error(`the program ended with ${end.code ?? end.signal}`);
+  return end;
+}
+
+await runAlone(import.meta.url, launcher);
