@@ -4,12 +4,9 @@ import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import {
-  type DesiredState,
-  EndpointRunner,
-  type EndpointRunnerHost,
-} from '../../src/gateway/endpoint-runner.js';
+import { EndpointRunner } from '../../src/gateway/endpoint-runner.js';
 import type { HandlerProcess } from '../../src/gateway/handler-process.js';
+import type { Beginning, DesiredState, EndpointRunnerHost } from '../../src/gateway/runner-host.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
 
 interface FakeProcess extends HandlerProcess {
@@ -23,6 +20,8 @@ const LIMITS: LimitsInForce = {
   open_files: 50,
   timeout_ms: 1_000,
   concurrent_requests: 10,
+  idle_ms: 900_000,
+  min_instances: 0,
 };
 
 /** All requests to the version of one artifact; null: nothing. */
@@ -43,7 +42,7 @@ function shared(
     percent,
     artifact,
   }));
-  const deployment = { id: JSON.stringify(targets), targets, sticky: null, request_id: 'r' };
+  const deployment = { id: JSON.stringify(targets), targets, sticky: null, request_id: 'r', confirmed: true };
   return { deployment, limits, environment: null, revision };
 }
 
@@ -119,9 +118,11 @@ describe('endpoint runner', () => {
     },
     restarted: (reason) => notes.push(`restarted ${reason}`),
     failed: () => undefined,
+    asleep: () => notes.push('asleep'),
     log: pino({ level: 'silent' }),
   };
-  const run = (desired: DesiredState) => new EndpointRunner(host, desired);
+  const run = (desired: DesiredState, beginning?: Beginning) =>
+    new EndpointRunner(host, desired, beginning);
   /** Runs all callbacks that do not wait for a timer. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await turn();

@@ -242,8 +242,8 @@ impl Control {
     }
 
     fn idle(&self, seq: u64, endpoint_ids: &[Box<str>]) {
-        let idle_ms = |id: &Box<str>| self.endpoints.get(id).map(|shared| shared.idle_ms());
-        let idle = Some(endpoint_ids.iter().map(idle_ms).collect());
+        let idle_ms = |id: &str| self.endpoints.get(id).map(|shared| shared.idle_ms());
+        let idle = Some(endpoint_ids.iter().map(|id| idle_ms(id)).collect());
         self.supervisor.done(Done { seq, idle, ..Done::default() });
     }
 
