@@ -52,6 +52,8 @@ export class EndpointRunner implements Runner {
   #crashes = 0;
   /** The error of the last crash in a crash loop; undefined while there is none. */
   #crashLoop: string | undefined;
+  /** The endpoint is in error because of one, and not known to have recovered. */
+  #isInError = false;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
   #reconciling: Promise<void> | undefined;
@@ -81,7 +83,10 @@ export class EndpointRunner implements Runner {
     // Setting the same state again does not restart a change in progress.
     if (isNewDeployment || desired.revision !== this.#desired.revision) {
       this.#desired = desired;
-      if (isNewDeployment) this.idle.hold();
+      if (isNewDeployment) {
+        this.idle.hold();
+        this.#isInError = false;
+      }
       if (isNewDeployment || isKeptAwake(desired.limits)) this.#isAwake = true;
       // Earlier crashes do not delay a new request.
       this.#crashes = 0;
@@ -109,8 +114,8 @@ export class EndpointRunner implements Runner {
 
   /** Ends its handlers until the next request, unless it changes, or they have not been stable since a crash. */
   sleep(): boolean {
-    const isStable = this.#crashes === 0 && this.#crashLoop === undefined && this.#crashReport.isSettled;
-    if (!isStable || this.idleLimitMs === Infinity) return false;
+    const isStable = this.#crashes === 0 && this.#crashLoop === undefined && !this.#isInError;
+    if (!isStable || !this.#crashReport.isSettled || this.idleLimitMs === Infinity) return false;
     if (this.#reconciling !== undefined || typeof this.#routed !== 'object') return false;
     this.#isAwake = false;
     this.#reconcile();
@@ -183,6 +188,11 @@ export class EndpointRunner implements Runner {
     if (!this.#isAwake) return this.#running.length === 0 && this.#routed === 'asleep';
     const wanted = routedTo(this.#running, desired, desired.deployment);
     return this.#running.length === wanted.targets.length && isDeepStrictEqual(wanted, this.#routed);
+  }
+
+  /** Whether requests go to a process: one may run and not be told of, because it is to be replaced already. */
+  get #isServing(): boolean {
+    return this.#running.length > 0 && typeof this.#routed === 'object';
   }
 
   async #makeChanges(): Promise<void> {
@@ -304,8 +314,9 @@ export class EndpointRunner implements Runner {
     this.#host.failed(null, error.message);
     // The previous handlers keep running; without one, requests need not wait. Those that wait for a handler which slept
     // when another deployment came get that one, because a deployment that fails at once is taken back.
-    const isTakenBack = this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
-    if (this.#running.length === 0 && !isTakenBack) await this.#routeNowhere('none');
+    const isTakenBack =
+      this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
+    if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     this.#backOff();
     await this.#observeFailed(error.message);
@@ -319,13 +330,14 @@ export class EndpointRunner implements Runner {
     const isReported = this.#crashLoop !== undefined;
     // Set before anything is awaited: a process started meanwhile has to become stable first.
     this.#crashLoop = error;
-    if (this.#running.length === 0) await this.#routeNowhere('none');
+    if (!this.#isServing) await this.#routeNowhere('none');
     // A newer desired state has not crashed yet.
     if (this.#desired !== desired) return;
     await this.#observeFailed(error);
     // It may have recovered while that was saved.
     if (isReported || this.#desired !== desired || this.#crashLoop === undefined) return;
     this.#host.log.warn({ deployment_id: deployment.id }, 'handler is in a crash loop');
+    this.#isInError = true;
     await this.#crashReport.write(() => this.#host.saveCrashLoop(deployment, revision, error));
   }
 
@@ -334,9 +346,10 @@ export class EndpointRunner implements Runner {
     // Others may serve only because what is desired cannot be started.
     if (!deployment || !this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
-    if (this.#crashLoop === undefined) return;
+    if (this.#crashLoop === undefined && !this.#isInError) return;
     this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
+    this.#isInError = false;
     await this.#crashReport.write(() => this.#host.saveRecovery(deployment));
   }
 
@@ -361,7 +374,7 @@ export class EndpointRunner implements Runner {
     const runs = deployment?.targets.every(({ version, artifact }) =>
       this.#running.some((running) => running.version === version && running.artifact === artifact),
     );
-    await this.#observe(this.#desired, runs ? 'running' : 'failed', error);
+    await this.#observe(this.#desired, runs && this.#isServing ? 'running' : 'failed', error);
   }
 
   async #observe(desired: DesiredState, state: ObservedState, error: string | null = null): Promise<void> {

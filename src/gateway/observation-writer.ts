@@ -31,6 +31,7 @@ export class ObservationWriter {
   async #write(): Promise<void> {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (let at = 0; at < waiting.length; at += MAX_BATCH) await this.#save(waiting.slice(at, at + MAX_BATCH));
+    for (let at = 0; at < waiting.length; at += MAX_BATCH)
+      await this.#save(waiting.slice(at, at + MAX_BATCH));
   }
 }

@@ -65,7 +65,6 @@ export interface EndpointRunnerHost {
 export function isSameProcess(left: ProcessSettings, right: ProcessSettings): boolean {
   const limits = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
   return (
-    left.environment === right.environment &&
-    limits.every((name) => left.limits[name] === right.limits[name])
+    left.environment === right.environment && limits.every((name) => left.limits[name] === right.limits[name])
   );
 }

@@ -296,9 +296,7 @@ export class Supervisor {
           },
         };
         const level = isWoken ? 'debug' : 'info';
-        return this.#starts(() =>
-          this.#start(endpointId, artifact, settings, undefined, listeners, level),
-        );
+        return this.#starts(() => this.#start(endpointId, artifact, settings, undefined, listeners, level));
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
@@ -310,8 +308,7 @@ export class Supervisor {
           milliseconds: limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),
-      saveObservation: (observation) =>
-        this.#observations.write({ endpoint_id: endpointId, ...observation }),
+      saveObservation: (observation) => this.#observations.write({ endpoint_id: endpointId, ...observation }),
       saveCrashLoop: (deployment, revision, error) =>
         reportCrashLoop(store, endpointId, deployment, revision, error),
       saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),

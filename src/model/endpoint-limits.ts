@@ -87,15 +87,15 @@ export const LIMITS_SCHEMA = {
   properties: {
     ...Object.fromEntries(
       ENTRIES.map(([name, { setting, minimum, maximum, description }]) => [
-      name,
-      {
-        type: 'integer',
-        minimum,
-        maximum,
-        description: `${description}. At most ${setting}, which is also the default.`,
-      },
-    ]),
-  ),
+        name,
+        {
+          type: 'integer',
+          minimum,
+          maximum,
+          description: `${description}. At most ${setting}, which is also the default.`,
+        },
+      ]),
+    ),
     min_instances: {
       type: 'integer',
       minimum: 0,

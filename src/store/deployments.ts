@@ -93,7 +93,7 @@ export async function requestSourceDeployment(
       targets.push({ ...rest, percent: 100 - percent });
       targets.sort((left, right) => right.percent - left.percent);
     }
-    const requested = await requestDeployment(tx, {
+    const requested = await requestLocked(tx, {
       endpointId,
       kind: percent < 100 ? 'canary' : 'deploy',
       targets,
@@ -149,6 +149,17 @@ export interface RequestedDeployment {
  * @returns undefined when there is no endpoint; `not_compiled` when it has no version
  */
 export async function requestDeployment(
+  store: Store,
+  request: DeploymentRequest,
+): Promise<RequestedDeployment | 'not_compiled' | undefined> {
+  return transaction(store, async (tx) => {
+    // Locked before anything is read: of two starts at once, the second finds the deployment of the first.
+    await tx.knex('endpoints').where({ id: request.endpointId }).forUpdate().first('id');
+    return requestLocked(tx, request);
+  });
+}
+
+async function requestLocked(
   store: Store,
   { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {

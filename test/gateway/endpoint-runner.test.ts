@@ -121,8 +121,7 @@ describe('endpoint runner', () => {
     asleep: () => notes.push('asleep'),
     log: pino({ level: 'silent' }),
   };
-  const run = (desired: DesiredState, beginning?: Beginning) =>
-    new EndpointRunner(host, desired, beginning);
+  const run = (desired: DesiredState, beginning?: Beginning) => new EndpointRunner(host, desired, beginning);
   /** Runs all callbacks that do not wait for a timer. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await turn();

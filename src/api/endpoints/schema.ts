@@ -61,7 +61,9 @@ export const EndpointView = Type.Object(
       description: 'A live gateway serves it now, with a process or with one that the next request starts',
     }),
     pid: nullable(
-      Type.Integer({ description: 'The process that serves it; none while it is asleep (`idle_ms` in `limits`)' }),
+      Type.Integer({
+        description: 'The process that serves it; none while it is asleep (`idle_ms` in `limits`)',
+      }),
     ),
     running_version: nullable(Type.Integer({ description: 'The version that it serves' })),
     latest_version: nullable(

@@ -1,7 +1,12 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
 import { AppError, notFound, requireFound } from '../../errors.js';
 import { requireCode } from '../../lifecycle/compile.js';
-import { awaitDeployment, type RunningDeployment, requireGateways, runDeployment } from '../../lifecycle/run.js';
+import {
+  awaitDeployment,
+  type RunningDeployment,
+  requireGateways,
+  runDeployment,
+} from '../../lifecycle/run.js';
 import type { Dependencies } from '../../model/crates.js';
 import { sourceKey } from '../../model/source-key.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
