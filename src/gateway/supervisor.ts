@@ -22,6 +22,7 @@ import {
 } from '../store/endpoint-runs.js';
 import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
+import { readRowsDigest } from '../store/rows-digest.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
@@ -117,6 +118,7 @@ export class Supervisor {
       changes,
       topic: 'endpoint',
       readVersions: () => endpointChangeCounts(store),
+      readDigest: () => readRowsDigest(store, 'endpoints'),
       readRows: (ids) => routedEndpoints(store, ids),
       apply: (changed) => this.#apply(changed),
       log,
