@@ -135,7 +135,8 @@ async function stormRows({ gatewayUrl }: Stack): Promise<Row[]> {
   waits.sort((left, right) => left - right);
   return [
     {
-      question: 'first requests to 1,000 sleeping endpoints at once that fail, and requests to one awake meanwhile',
+      question:
+        'first requests to 1,000 sleeping endpoints at once that fail, and requests to one awake meanwhile',
       measured: `all answered after ${round(took)} ms; ${JSON.stringify(outcomes(failures))}`,
       value: failed + failures.length,
       unit: 'requests',

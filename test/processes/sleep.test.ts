@@ -3,12 +3,14 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../src/store/database.js';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
 import { frontOf, isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
+import { tempDir } from '../support/temp.js';
 
 /** Less than the tests wait for anything. */
 const IDLE_MS = 300;
@@ -378,5 +380,46 @@ describe('handlers that sleep', function () {
     const pid = await eventually(() => start(other.id));
     expect(isRunning(pid)).to.equal(true);
     await starting;
+  });
+});
+
+(HAS_UNTRUSTED_USERS ? describe : describe.skip)('handlers on a machine without memory', function () {
+  this.timeout(120_000);
+  const folder = tempDir('memory');
+  let stack: Stack;
+  before(async () => {
+    await available(50);
+    const processes = ['web', 'worker', 'gateway'] as const;
+    stack = await startStack({ processes, memoryInfo: await file() });
+  });
+  after(async () => {
+    await stack?.close();
+    await (await folder).remove();
+  });
+
+  const file = async () => join((await folder).path, 'meminfo');
+  /** Says that so many percent of 1 GiB are available. */
+  const available = async (percent: number) => {
+    const [total, left] = [1024 * 1024, Math.round(1024 * 10.24 * percent)];
+    await writeFile(await file(), `MemTotal: ${total} kB\nMemAvailable: ${left} kB\n`);
+  };
+  const pidOf = async (id: string) =>
+    expectData<{ pid: number | null }>(await stack.api.get(`/api/endpoints/${id}`)).pid;
+
+  it('sleep when they are idle, those kept awake excepted, and wake as usual', async () => {
+    const code = sleeper(1);
+    const kept = await stack.deploy({ path: '/kept', code, limits: { min_instances: 1 } });
+    const ids: string[] = [];
+    for (const path of ['/a', '/b', '/c']) ids.push(await stack.deploy({ path, code }));
+    await available(1);
+    await eventually(async () => expect(await pidOf(ids[0] ?? '')).to.equal(null));
+    await available(50);
+    await eventually(async () => {
+      expect((await call(`${stack.gatewayUrl}/a`)).status).to.equal(200);
+      expect(await pidOf(ids[0] ?? '')).to.be.a('number');
+    });
+    expect(await pidOf(kept)).to.be.a('number');
+    const lines = stack.processes.get('gateway')?.logged.lines ?? [];
+    expect(lines.some(({ msg }) => msg === 'memory is scarce, idle handlers were ended')).to.equal(true);
   });
 });

@@ -118,7 +118,9 @@ describe('reconciler', () => {
     known.remove(ids[0] ?? '', 1);
     known.add(ids[0] ?? '', 100_000_000);
     expect(await isEqual()).to.equal(true);
-    await services().where({ id: ids[1] ?? '' }).delete();
+    await services()
+      .where({ id: ids[1] ?? '' })
+      .delete();
     expect(await isEqual()).to.equal(false);
     known.remove(ids[1] ?? '', 1);
     expect(await isEqual()).to.equal(true);
