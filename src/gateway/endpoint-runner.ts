@@ -312,8 +312,8 @@ export class EndpointRunner implements Runner {
     );
     this.#crashes++;
     this.#host.failed(null, error.message);
-    // The previous handlers keep running; without one, requests need not wait. Those that wait for a handler which slept
-    // when another deployment came get that one, because a deployment that fails at once is taken back.
+    // The previous handlers keep running; without one, requests need not wait. Those that wait for one that slept when
+    // another deployment came get that one, because a deployment that fails at once is taken back.
     const isTakenBack =
       this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
     if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');

@@ -3,8 +3,8 @@ import { type Store, transaction } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 
 /**
- * `running`: the handler serves, or is started by the next request, when no process is among those that serve; `failed`: it cannot be
- * started or kept running; `stopped`: it does not run.
+ * `running`: the handler serves, or it sleeps, and the next request starts it: then no process is among those that
+ * serve; `failed`: it cannot be started or kept running; `stopped`: it does not run.
  */
 export type ObservedState = 'running' | 'failed' | 'stopped';
 
