@@ -13,6 +13,7 @@ import { manyEndpoints } from './many-endpoints.js';
 import { recovery } from './recovery.js';
 import { routes } from './routes.js';
 import { services } from './services.js';
+import { sleep } from './sleep.js';
 import { start } from './start.js';
 import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
@@ -29,6 +30,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   routes,
   start,
   launcher,
+  sleep,
   versions,
   logs,
   creates,

@@ -164,7 +164,7 @@ export const SETTING_GROUPS = {
       30_000,
       1,
       3_600_000,
-      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next five in its `limits`.',
+      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next six in its `limits`.',
     ),
     HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Memory of all processes of one handler, MiB.'),
     HANDLER_PROCESSES: integer(
@@ -184,6 +184,12 @@ export const SETTING_GROUPS = {
       1,
       65_536,
       'Concurrent requests in one handler, for the gateway as a whole. More get 429.',
+    ),
+    HANDLER_IDLE_MS: integer(
+      900_000,
+      0,
+      604_800_000,
+      'Time without requests after which a handler is ended, milliseconds; the next request starts it again. 0: never, which for the `limits` of an endpoint counts as the highest value.',
     ),
     HANDLER_NETWORK: oneOf(
       HANDLER_NETWORKS,

@@ -13,6 +13,9 @@ import { soakHandler } from './handlers.js';
 export const ITEMS = 1_000;
 /** Small, so that bodies that are too large cost little. */
 export const BODY_LIMIT = 64 * 1024;
+/** One of so many endpoints has handlers that sleep between two requests, after so long. */
+const SLEEPS = 5;
+const IDLE_MS = 20;
 /** Endpoints created and started at a time. */
 const AT_A_TIME = 4;
 
@@ -84,7 +87,8 @@ async function defineEndpoints(
   const endpoints: SoakEndpoint[] = [];
   const one = async (number: number) => {
     const [path, variant] = [`/soak/${number}`, `v${number}.0`];
-    const id = await stack.deploy({ path: `${path}/{n}`, code: soakHandler(variant) });
+    const limits = number % SLEEPS === 0 ? { idle_ms: IDLE_MS } : null;
+    const id = await stack.deploy({ path: `${path}/{n}`, code: soakHandler(variant), limits });
     for (const [pool_id, service_id] of Object.entries(services))
       await must(stack.api.post(`/api/endpoints/${id}/services`, { service_id, pool_id }));
     endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false });

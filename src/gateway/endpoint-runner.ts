@@ -5,49 +5,22 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { toError } from '../errors.js';
-import type { LimitsInForce } from '../model/endpoint-limits.js';
+import { isKeptAwake } from '../model/endpoint-limits.js';
 import type { Runner } from '../reconcile/reconciler.js';
 import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
-import type { Observation, ObservedState } from '../store/observations.js';
+import type { ObservedState } from '../store/observations.js';
 import { LatestWriter } from '../util/latest-writer.js';
-import type { Logger } from '../util/log.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
-import type { RunningState, ServingState } from './messages.js';
-
-/** What a process is started with: it is replaced when this changes. */
-export interface ProcessSettings {
-  readonly limits: LimitsInForce;
-  /** Digest of its variables and secrets; null when there are none. */
-  readonly environment: string | null;
-}
-
-/** The desired state of an endpoint. */
-export interface DesiredState extends ProcessSettings {
-  /** What should serve; null: nothing. */
-  readonly deployment: Deployed | null;
-  /** Revision of the endpoint this is from. */
-  readonly revision: number;
-}
-
-/** The part of the gateway that a runner uses. */
-export interface EndpointRunnerHost {
-  /** Fetches the artifact and starts it. @throws when it does not become ready */
-  start(artifact: string, settings: ProcessSettings, version: number): Promise<HandlerProcess>;
-  /** Sends requests to another handler; resolves when all of them go there. */
-  route(serving: ServingState): Promise<void>;
-  /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
-  drained(process: HandlerProcess): Promise<void>;
-  /** @throws when it cannot be saved now */
-  saveObservation(observation: Omit<Observation, 'node_id' | 'endpoint_id'>): Promise<void>;
-  /** A handler of this revision of the endpoint keeps crashing. @throws when it cannot be saved now */
-  saveCrashLoop(deployment: Deployed, revision: number, error: string): Promise<void>;
-  /** The crash loop is over. @throws when it cannot be saved now */
-  saveRecovery(deployment: Deployed): Promise<void>;
-  restarted(reason: 'crash' | 'deadline', version: number): void;
-  /** A handler has crashed, or could not be started: an error in the log of the endpoint. */
-  failed(version: number | null, message: string): void;
-  readonly log: Logger;
-}
+import { IdleClock } from './idle-clock.js';
+import type { RunningState } from './messages.js';
+import type {
+  Beginning,
+  DesiredState,
+  EndpointRunnerHost,
+  ProcessSettings,
+  RunnerObservation,
+} from './runner-host.js';
+import { type Running, routedTo, runningOf } from './running-handlers.js';
 
 /** A handler that has run this long has not crashed at its start. */
 const STABLE_MS = 10_000;
@@ -59,38 +32,40 @@ const MAX_BACKOFF_MS = 30_000;
 /** The other end of a connection that broke is probably just ending: its exit code says more than that. */
 const CONNECTION_LOST_GRACE_MS = 200;
 
-interface Running {
-  readonly version: number;
-  readonly artifact: string;
-  readonly settings: ProcessSettings;
-  readonly process: HandlerProcess;
-  /** A request in it ran over its deadline. */
-  mustReplace: boolean;
-}
-
 export class EndpointRunner implements Runner {
+  /** For how long it has had no request. */
+  readonly idle: IdleClock;
   readonly #host: EndpointRunnerHost;
   #desired: DesiredState;
   /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
   #running: readonly Running[] = [];
   /** Where requests go, as the front was told last. */
-  #routed: RunningState | undefined;
+  #routed: RunningState | 'asleep' | undefined;
+  /** False: its handlers should be ended, until a request comes. */
+  #isAwake = true;
+  /** The last deployment that has served here. */
+  #proven: string | undefined;
   #observedRevision: number | undefined;
-  readonly #observation: LatestWriter<Omit<Observation, 'node_id' | 'endpoint_id'>>;
+  readonly #observation: LatestWriter<RunnerObservation>;
   /** Saves that a crash loop began or ended. */
   readonly #crashReport: LatestWriter<() => Promise<void>>;
   #crashes = 0;
   /** The error of the last crash in a crash loop; undefined while there is none. */
   #crashLoop: string | undefined;
+  /** The endpoint is in error because of one, and not known to have recovered. */
+  #isInError = false;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
   #reconciling: Promise<void> | undefined;
   /** Replaced processes that still have requests. */
   readonly #retiring = new Set<Promise<void>>();
 
-  constructor(host: EndpointRunnerHost, desired: DesiredState) {
+  constructor(host: EndpointRunnerHost, desired: DesiredState, beginning: Beginning = 'stopped') {
     this.#host = host;
     this.#desired = desired;
+    this.#routed = beginning === 'stopped' ? undefined : 'asleep';
+    this.#proven = beginning === 'woken' ? desired.deployment?.id : undefined;
+    this.idle = new IdleClock(beginning !== 'woken');
     this.#observation = new LatestWriter(
       (observation) => host.saveObservation(observation),
       (error) => host.log.warn({ err: error }, 'observation could not be saved; trying again soon'),
@@ -104,11 +79,15 @@ export class EndpointRunner implements Runner {
   }
 
   setDesired(desired: DesiredState): void {
-    const isNew =
-      desired.deployment?.id !== this.#desired.deployment?.id || desired.revision !== this.#desired.revision;
+    const isNewDeployment = desired.deployment?.id !== this.#desired.deployment?.id;
     // Setting the same state again does not restart a change in progress.
-    if (isNew) {
+    if (isNewDeployment || desired.revision !== this.#desired.revision) {
       this.#desired = desired;
+      if (isNewDeployment) {
+        this.idle.hold();
+        this.#isInError = false;
+      }
+      if (isNewDeployment || isKeptAwake(desired.limits)) this.#isAwake = true;
       // Earlier crashes do not delay a new request.
       this.#crashes = 0;
       this.#crashLoop = undefined;
@@ -125,6 +104,28 @@ export class EndpointRunner implements Runner {
   retryUnsaved(): void {
     void this.#observation.retry();
     void this.#crashReport.retry();
+  }
+
+  /** After so long without requests its handlers should sleep; never where they are not to. */
+  get idleLimitMs(): number {
+    const { deployment, limits } = this.#desired;
+    return deployment && this.#isAwake && !isKeptAwake(limits) ? limits.idle_ms : Infinity;
+  }
+
+  /** Ends its handlers until the next request, unless it changes, or they have not been stable since a crash. */
+  sleep(): boolean {
+    const isStable = this.#crashes === 0 && this.#crashLoop === undefined && !this.#isInError;
+    if (!isStable || !this.#crashReport.isSettled || this.idleLimitMs === Infinity) return false;
+    if (this.#reconciling !== undefined || typeof this.#routed !== 'object') return false;
+    this.#isAwake = false;
+    this.#reconcile();
+    return true;
+  }
+
+  /** Starts its handlers, because a request waits for them. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#reconcile();
   }
 
   /** Replaces the process because a request in it ran over its deadline. */
@@ -159,7 +160,15 @@ export class EndpointRunner implements Runner {
     this.#reconciling ??= this.#makeChanges().finally(() => {
       this.#reconciling = undefined;
       if (!this.#isAsDesired()) this.#reconcile();
+      else void this.#tellIfAsleep();
     });
+  }
+
+  /** When nothing is left to do before it is woken. */
+  async #tellIfAsleep(): Promise<void> {
+    await this.#observation.idle();
+    const isResting = this.#reconciling === undefined && this.#retiring.size === 0;
+    if (!this.#isAwake && isResting && this.#routed === 'asleep') this.#host.asleep();
   }
 
   #instance(id: number): Running | undefined {
@@ -168,48 +177,32 @@ export class EndpointRunner implements Runner {
 
   #isAsDesired(): boolean {
     if (this.#retry) return true;
-    return this.#isCurrent(this.#desired) && this.#observedRevision === this.#desired.revision;
+    // That it sleeps is observed by others.
+    const isObserved = !this.#isAwake || this.#observedRevision === this.#desired.revision;
+    return isObserved && this.#isCurrent(this.#desired);
   }
 
   /** Whether what should run does, nothing else does, and requests go there. */
   #isCurrent(desired: DesiredState): boolean {
     if (!desired.deployment) return this.#running.length === 0 && this.#routed === undefined;
-    const wanted = this.#routedTo(desired, desired.deployment);
+    if (!this.#isAwake) return this.#running.length === 0 && this.#routed === 'asleep';
+    const wanted = routedTo(this.#running, desired, desired.deployment);
     return this.#running.length === wanted.targets.length && isDeepStrictEqual(wanted, this.#routed);
   }
 
-  /** Where requests go in a desired state, as far as its processes run. */
-  #routedTo(desired: DesiredState, { targets, sticky }: Deployed): RunningState {
-    // In the order of versions: the more a newer one gets, the fewer callers change.
-    const inOrder = [...targets].sort((left, right) => left.version - right.version);
-    return {
-      kind: 'running',
-      targets: inOrder.flatMap((target) => {
-        const running = this.#runningOf(target, desired);
-        const { percent: weight, version } = target;
-        return running ? { weight, version, instance: running.process.instance } : [];
-      }),
-      ...(sticky && { sticky }),
-    };
-  }
-
-  #runningOf(target: DeployedTarget, settings: ProcessSettings): Running | undefined {
-    return this.#running.find(
-      (running) =>
-        running.version === target.version &&
-        running.artifact === target.artifact &&
-        !running.mustReplace &&
-        isSameProcess(running.settings, settings),
-    );
+  /** Whether requests go to a process: one may run and not be told of, because it is to be replaced already. */
+  get #isServing(): boolean {
+    return this.#running.length > 0 && typeof this.#routed === 'object';
   }
 
   async #makeChanges(): Promise<void> {
     while (!this.#isAsDesired()) {
       const desired = this.#desired;
       const { deployment } = desired;
-      const missing = deployment?.targets.find((target) => !this.#runningOf(target, desired));
+      const missing = deployment?.targets.find((target) => !runningOf(this.#running, target, desired));
       try {
         if (!deployment) await this.#stopAll(desired);
+        else if (!this.#isAwake) await this.#fallAsleep(deployment);
         else if (missing) await this.#startMissing(missing, desired);
         else if (!this.#isCurrent(desired)) await this.#switchTo(desired, deployment);
         else await this.#observeCurrent(desired);
@@ -233,9 +226,23 @@ export class EndpointRunner implements Runner {
     await this.#observe(desired, 'stopped');
   }
 
+  /** Requests that come from now on wake it, at once if need be: they do not wait until others are finished. */
+  async #fallAsleep({ sticky }: Deployed): Promise<void> {
+    const old = this.#running;
+    this.#running = [];
+    clearTimeout(this.#stable);
+    await this.#host.route({ kind: 'asleep', ...(sticky && { sticky }) });
+    this.#routed = 'asleep';
+    this.#observedRevision = undefined;
+    for (const { process } of old) this.#retire(process);
+  }
+
   async #startMissing({ version, artifact }: DeployedTarget, settings: ProcessSettings): Promise<void> {
-    if (this.#running.length === 0) await this.#routeNowhere('starting');
-    const process = await this.#host.start(artifact, settings, version);
+    // Requests to one that was asleep wait for it.
+    const isAsleep = this.#routed === 'asleep';
+    if (this.#running.length === 0 && !isAsleep) await this.#routeNowhere('starting');
+    const isWoken = isAsleep && this.#proven === this.#desired.deployment?.id;
+    const process = await this.#host.start(artifact, settings, version, isWoken);
     this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
@@ -245,10 +252,12 @@ export class EndpointRunner implements Runner {
 
   /** Sends requests to the handlers of a deployment, which all run, and lets others finish. */
   async #switchTo(desired: DesiredState, deployment: Deployed): Promise<void> {
-    const kept = deployment.targets.flatMap((target) => this.#runningOf(target, desired) ?? []);
-    const routed = this.#routedTo(desired, deployment);
+    const kept = deployment.targets.flatMap((target) => runningOf(this.#running, target, desired) ?? []);
+    const routed = routedTo(this.#running, desired, deployment);
     await this.#host.route(routed);
     this.#routed = routed;
+    this.#proven = deployment.id;
+    this.idle.used(performance.now());
     // Those that were added or have crashed meanwhile are not among those that were replaced.
     const old = this.#running.filter((running) => !kept.includes(running));
     this.#running = this.#running.filter((running) => kept.includes(running));
@@ -272,7 +281,10 @@ export class EndpointRunner implements Runner {
       .catch((error: unknown) =>
         this.#host.log.error({ err: error }, 'old handler process could not be stopped'),
       )
-      .finally(() => this.#retiring.delete(retiring));
+      .finally(() => {
+        this.#retiring.delete(retiring);
+        void this.#tellIfAsleep();
+      });
     this.#retiring.add(retiring);
   }
 
@@ -300,8 +312,11 @@ export class EndpointRunner implements Runner {
     );
     this.#crashes++;
     this.#host.failed(null, error.message);
-    // The previous handlers keep running; without one, requests need not wait.
-    if (this.#running.length === 0) await this.#routeNowhere('none');
+    // The previous handlers keep running; without one, requests need not wait. Those that wait for one that slept when
+    // another deployment came get that one, because a deployment that fails at once is taken back.
+    const isTakenBack =
+      this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
+    if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     this.#backOff();
     await this.#observeFailed(error.message);
@@ -315,13 +330,14 @@ export class EndpointRunner implements Runner {
     const isReported = this.#crashLoop !== undefined;
     // Set before anything is awaited: a process started meanwhile has to become stable first.
     this.#crashLoop = error;
-    if (this.#running.length === 0) await this.#routeNowhere('none');
+    if (!this.#isServing) await this.#routeNowhere('none');
     // A newer desired state has not crashed yet.
     if (this.#desired !== desired) return;
     await this.#observeFailed(error);
     // It may have recovered while that was saved.
     if (isReported || this.#desired !== desired || this.#crashLoop === undefined) return;
     this.#host.log.warn({ deployment_id: deployment.id }, 'handler is in a crash loop');
+    this.#isInError = true;
     await this.#crashReport.write(() => this.#host.saveCrashLoop(deployment, revision, error));
   }
 
@@ -330,9 +346,10 @@ export class EndpointRunner implements Runner {
     // Others may serve only because what is desired cannot be started.
     if (!deployment || !this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
-    if (this.#crashLoop === undefined) return;
+    if (this.#crashLoop === undefined && !this.#isInError) return;
     this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
+    this.#isInError = false;
     await this.#crashReport.write(() => this.#host.saveRecovery(deployment));
   }
 
@@ -357,11 +374,12 @@ export class EndpointRunner implements Runner {
     const runs = deployment?.targets.every(({ version, artifact }) =>
       this.#running.some((running) => running.version === version && running.artifact === artifact),
     );
-    await this.#observe(this.#desired, runs ? 'running' : 'failed', error);
+    await this.#observe(this.#desired, runs && this.#isServing ? 'running' : 'failed', error);
   }
 
   async #observe(desired: DesiredState, state: ObservedState, error: string | null = null): Promise<void> {
-    const targets = [...(this.#routed?.targets ?? [])].sort((left, right) => right.weight - left.weight);
+    const routed = typeof this.#routed === 'object' ? this.#routed.targets : [];
+    const targets = [...routed].sort((left, right) => right.weight - left.weight);
     const serving = targets.flatMap(({ instance }) => this.#instance(instance.id) ?? []);
     await this.#observation.write({
       state,
@@ -370,13 +388,6 @@ export class EndpointRunner implements Runner {
       error,
     });
     this.#observedRevision = desired.revision;
+    if (state === 'running') this.idle.observed();
   }
-}
-
-/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the front. */
-function isSameProcess(left: ProcessSettings, right: ProcessSettings): boolean {
-  const limits = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
-  return (
-    left.environment === right.environment && limits.every((name) => left.limits[name] === right.limits[name])
-  );
 }

@@ -27,6 +27,8 @@ export interface FrontEvents {
   readonly deadlineExceeded: (endpointId: string, instanceId: number) => void;
   /** The connection to this instance broke while it should serve. */
   readonly connectionLost: (endpointId: string, instanceId: number, reason: string) => void;
+  /** A request waits for a handler of this endpoint, which is asleep. */
+  readonly wake: (endpointId: string) => void;
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
   readonly finished: (request: FinishedRequest) => void;
@@ -101,6 +103,20 @@ export class Front {
   /** Resolves when no request is in flight in a replaced instance. */
   async drained(endpointId: string, instanceId: number): Promise<void> {
     await this.#ask({ type: 'drain', endpointId, instanceId });
+  }
+
+  /**
+   * For how long endpoints have had no request, milliseconds, in the same order; those that a process does not know
+   * have just had one.
+   */
+  async idleMs(endpointIds: readonly string[]): Promise<number[]> {
+    if (endpointIds.length === 0) return [];
+    const answers = await this.#ask({ type: 'idle', endpointIds });
+    // All that run, because one that has been replaced finishes its requests.
+    const known = answers.flatMap((answer) => (answer?.idle ? [answer.idle] : []));
+    return endpointIds.map((_id, at) =>
+      known.length === 0 ? 0 : Math.min(...known.map((idle) => idle[at] ?? 0)),
+    );
   }
 
   /**
@@ -255,6 +271,7 @@ export class Front {
       events.deadlineExceeded(report.endpointId, report.instanceId);
     else if (report.type === 'connectionLost')
       events.connectionLost(report.endpointId, report.instanceId, report.reason);
+    else if (report.type === 'wake') events.wake(report.endpointId);
     else if (report.type === 'handled') events.handled(report.requests);
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }

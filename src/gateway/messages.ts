@@ -33,8 +33,14 @@ export type ServingState =
   /** A handler is being started: requests are queued for a moment. */
   | { readonly kind: 'starting' }
   /** A handler is started when a request comes, which waits for it. */
-  | { readonly kind: 'asleep' }
+  | AsleepState
   | RunningState;
+
+export interface AsleepState {
+  readonly kind: 'asleep';
+  /** That of the handlers that will be started. */
+  readonly sticky?: Sticky;
+}
 
 export interface RunningState {
   readonly kind: 'running';
@@ -102,6 +108,8 @@ export type FrontRequest =
   /** Answered when no request is in flight in a replaced instance. */
   | { readonly type: 'drain'; readonly endpointId: string; readonly instanceId: number }
   | { readonly type: 'metrics' }
+  /** For how long have these had no request? */
+  | { readonly type: 'idle'; readonly endpointIds: readonly string[] }
   /** A request of the gateway itself to an endpoint, whatever its host, and whether it is enabled. */
   | {
       readonly type: 'request';
@@ -124,6 +132,8 @@ export interface Done {
   readonly seq: number;
   readonly error?: string;
   readonly metrics?: FrontFigures;
+  /** Milliseconds, in the order in which they were asked for; null for an endpoint that is not known. */
+  readonly idle?: readonly (number | null)[];
   readonly response?: Response;
   readonly routed?: Routed;
 }
@@ -145,6 +155,8 @@ export type FrontReport =
       readonly instanceId: number;
       readonly reason: string;
     }
+  /** A request waits for a handler of an endpoint that is asleep. It is told once for each state of the endpoint. */
+  | { readonly type: 'wake'; readonly endpointId: string }
   /** Requests that handlers answered since the last such message. */
   | { readonly type: 'handled'; readonly requests: number }
   | FinishedRequest

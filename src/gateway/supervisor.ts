@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import {
+  isKeptAwake,
   type LimitSettings,
   type LimitsInForce,
   limitsAbove,
@@ -19,13 +20,14 @@ import {
   reportRecovery,
   routedEndpoints,
 } from '../store/endpoint-runs.js';
-import { saveObservation } from '../store/observations.js';
+import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
+import { readRowsDigest } from '../store/rows-digest.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import type { EndpointLog } from './endpoint-log.js';
-import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
+import { EndpointRunner } from './endpoint-runner.js';
 import type { Environments } from './environments.js';
 import type { Front } from './front.js';
 import {
@@ -35,8 +37,13 @@ import {
   type ServiceAccess,
   startHandler,
 } from './handler-process.js';
+import { IdleHandlers } from './idle-handlers.js';
+import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
+import { ObservationWriter } from './observation-writer.js';
+import type { Beginning, EndpointRunnerHost, ProcessSettings } from './runner-host.js';
+import { SleepingEndpoints } from './sleeping-endpoints.js';
 
 /** Dependencies of a supervisor. */
 export interface SupervisorOptions {
@@ -71,7 +78,13 @@ const DRAIN_SLACK_MS = 2_000;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #endpoints: Reconciler<RoutedEndpoint, EndpointRunner>;
+  /** What runners have told the front. Endpoints that should run and have no runner are asleep. */
   readonly #serving = new Map<string, ServingState>();
+  readonly #observations: ObservationWriter;
+  readonly #sleeping: SleepingEndpoints;
+  readonly #idle: IdleHandlers;
+  /** What handlers had in memory when that was read last, by endpoint. */
+  readonly #bytes = new Map<string, number>();
   readonly #starts = pLimit(CONCURRENT_STARTS);
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #counting: PeriodicTask;
@@ -80,19 +93,41 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { store, changes, log } = options;
+    const { store, changes, front, log } = options;
+    this.#observations = new ObservationWriter((observations) =>
+      saveObservations(store, options.nodeId, observations),
+    );
+    this.#sleeping = new SleepingEndpoints({
+      revisionOf: (id) => (this.#isAsleep(id) ? this.#endpoints.rows.get(id)?.version : undefined),
+      write: (observations) => this.#observations.write(...observations),
+      log,
+    });
     this.#restarts = new Counter({
       name: 'edge_gateway_handler_restarts_total',
       help: 'Handler processes replaced because they crashed or ran over a deadline',
       labelNames: ['endpoint', 'reason'],
       registers: [options.registry],
     });
+    const asleep: Gauge = new Gauge({
+      name: 'edge_gateway_endpoints_asleep',
+      help: 'Endpoints that should run and whose handlers are ended until the next request',
+      registers: [options.registry],
+      collect: () => asleep.set(this.#sleepingIds().length),
+    });
     this.#endpoints = new Reconciler<RoutedEndpoint, EndpointRunner>({
       changes,
       topic: 'endpoint',
       readVersions: () => endpointChangeCounts(store),
+      readDigest: () => readRowsDigest(store, 'endpoints'),
       readRows: (ids) => routedEndpoints(store, ids),
       apply: (changed) => this.#apply(changed),
+      log,
+    });
+    this.#idle = new IdleHandlers({
+      runners: this.#endpoints.runners,
+      idleMs: (ids) => front.idleMs(ids),
+      readMemory,
+      bytesOf: (id) => this.#bytes.get(id) ?? 0,
       log,
     });
     this.#counting = new PeriodicTask(
@@ -110,6 +145,16 @@ export class Supervisor {
   /** Writes all observations again. */
   saveAgain(): void {
     this.#endpoints.saveAgain();
+    for (const id of this.#sleepingIds()) this.#sleeping.add(id);
+  }
+
+  /** A request waits for a handler of an endpoint that is asleep. */
+  wake(endpointId: string): void {
+    const runner = this.#endpoints.runners.get(endpointId);
+    const endpoint = this.#endpoints.rows.get(endpointId);
+    if (runner) runner.wake();
+    else if (endpoint?.deployment) this.#addRunner(endpoint, 'woken');
+    this.#idle.woken();
   }
 
   /** A request ran over its deadline. */
@@ -130,7 +175,9 @@ export class Supervisor {
   /** Stops all handlers. The front must have been stopped before, so that no request is lost. */
   async stop(): Promise<void> {
     await this.#counting.stop();
+    await this.#idle.stop();
     await this.#endpoints.stop();
+    await this.#sleeping.stop();
     await this.#saveCount();
   }
 
@@ -143,27 +190,70 @@ export class Supervisor {
       if (before && !after) removed.push(id);
     }
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
-    for (const { id, after } of changes) {
-      if (after) this.#run(after);
+    for (const { id, before, after } of changes) {
+      if (after) this.#run(after, before);
       else void this.#endpoints.remove(id).then(() => this.#forget(id));
     }
   }
 
   #forget(id: string): void {
     this.#serving.delete(id);
+    this.#bytes.delete(id);
     this.#options.environments.forget(id);
   }
 
-  #run(endpoint: RoutedEndpoint): void {
-    const { id, deployment, environment, version: revision, stopped } = endpoint;
+  #run(endpoint: RoutedEndpoint, before: RoutedEndpoint | undefined): void {
+    const { id, deployment, stopped } = endpoint;
     const { runners, isSynced } = this.#endpoints;
     const runner = runners.get(id);
-    const desired = { deployment, revision, environment, limits: this.#limitsOf(endpoint) };
-    if (runner) runner.setDesired(desired);
+    if (runner) runner.setDesired(this.#desiredOf(endpoint));
     // The request that stopped it waits until this gateway observes, too, that nothing runs. Not for all endpoints that
     // were ever stopped when a gateway starts: a request that still waits then announces the endpoint again.
-    else if (deployment !== null || (stopped && isSynced))
-      runners.set(id, new EndpointRunner(this.#hostOf(id), desired));
+    else if (deployment === null) {
+      if (stopped && isSynced) this.#addRunner(endpoint, 'stopped');
+    } else if (this.#needsHandler(endpoint, before)) {
+      const wasAsleep = before === undefined || before.deployment !== null;
+      this.#addRunner(endpoint, wasAsleep ? 'asleep' : 'stopped');
+    } else {
+      this.#sleeping.add(id);
+    }
+  }
+
+  /**
+   * Whether its handlers are started without a request: those that somebody has just asked for, and when a gateway
+   * starts, those that did not run when it was last tried.
+   */
+  #needsHandler(endpoint: RoutedEndpoint, before: RoutedEndpoint | undefined): boolean {
+    if (isKeptAwake(this.#limitsOf(endpoint))) return true;
+    if (before) return before.deployment?.id !== endpoint.deployment?.id;
+    return endpoint.failed || endpoint.deployment?.confirmed === false;
+  }
+
+  #addRunner(endpoint: RoutedEndpoint, beginning: Beginning): void {
+    const { id } = endpoint;
+    const { runners } = this.#endpoints;
+    const host = this.#hostOf(id, () => {
+      if (runners.get(id) !== runner) return;
+      runners.delete(id);
+      this.#serving.delete(id);
+      this.#bytes.delete(id);
+      this.#sleeping.add(id);
+    });
+    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning);
+    runners.set(id, runner);
+  }
+
+  #desiredOf(endpoint: RoutedEndpoint) {
+    const { deployment, environment, version: revision } = endpoint;
+    return { deployment, revision, environment, limits: this.#limitsOf(endpoint) };
+  }
+
+  #isAsleep(id: string): boolean {
+    return !this.#endpoints.runners.has(id) && (this.#endpoints.rows.get(id)?.deployment ?? null) !== null;
+  }
+
+  #sleepingIds(): string[] {
+    return [...this.#endpoints.rows.keys()].filter((id) => this.#isAsleep(id));
   }
 
   /** Starts a handler beside those that serve. @param onLine called with each line that it prints */
@@ -178,9 +268,13 @@ export class Supervisor {
 
   /** An endpoint as the front knows it. */
   stateOf(endpoint: RoutedEndpoint): EndpointState {
-    const { id, domain, method, route, routed } = endpoint;
+    const { id, domain, method, route, routed, deployment } = endpoint;
     const { timeout_ms: timeoutMs, concurrent_requests: concurrentRequests } = this.#limitsOf(endpoint);
-    const serving = this.#serving.get(id) ?? { kind: 'none' };
+    const sticky = deployment?.sticky;
+    const unserved: ServingState = deployment
+      ? { kind: 'asleep', ...(sticky && { sticky }) }
+      : { kind: 'none' };
+    const serving = this.#serving.get(id) ?? unserved;
     return { id, domain, method, route, routed, limits: { timeoutMs, concurrentRequests }, serving };
   }
 
@@ -188,18 +282,23 @@ export class Supervisor {
     return limitsInForce(limits, this.#options.limits);
   }
 
-  #hostOf(endpointId: string): EndpointRunnerHost {
-    const { store, front, nodeId, limits } = this.#options;
+  /** @param asleep called when its runner is not needed until the next request */
+  #hostOf(endpointId: string, asleep: () => void): EndpointRunnerHost {
+    const { store, front, limits } = this.#options;
     return {
+      asleep,
       log: this.#options.log.child({ endpoint_id: endpointId }),
-      start: (artifact, settings, version) => {
+      start: (artifact, settings, version, isWoken) => {
         const { endpointLog, figures } = this.#options;
-        return this.#starts(() =>
-          this.#start(endpointId, artifact, settings, undefined, {
-            onEntry: (entry) => endpointLog.output(endpointId, version, entry),
-            onUse: (cpuSeconds, bytes) => figures.used(endpointId, version, cpuSeconds, bytes),
-          }),
-        );
+        const listeners: HandlerListeners = {
+          onEntry: (entry) => endpointLog.output(endpointId, version, entry),
+          onUse: (cpuSeconds, bytes) => {
+            this.#bytes.set(endpointId, bytes);
+            figures.used(endpointId, version, cpuSeconds, bytes);
+          },
+        };
+        const level = isWoken ? 'debug' : 'info';
+        return this.#starts(() => this.#start(endpointId, artifact, settings, undefined, listeners, level));
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
@@ -211,8 +310,7 @@ export class Supervisor {
           milliseconds: limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),
-      saveObservation: (observation) =>
-        saveObservation(store, { node_id: nodeId, endpoint_id: endpointId, ...observation }),
+      saveObservation: (observation) => this.#observations.write({ endpoint_id: endpointId, ...observation }),
       saveCrashLoop: (deployment, revision, error) =>
         reportCrashLoop(store, endpointId, deployment, revision, error),
       saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),
@@ -233,6 +331,7 @@ export class Supervisor {
     { limits, environment }: ProcessSettings,
     endpoint = this.#endpoints.rows.get(endpointId),
     listeners: HandlerListeners = {},
+    level: 'info' | 'debug' = 'info',
   ): Promise<HandlerProcess> {
     const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);
@@ -260,7 +359,7 @@ export class Supervisor {
       listeners,
     });
     const ms = Math.round(performance.now() - started);
-    handlerLog.info({ handler_pid: handler.pid, artifact, ms }, 'handler ready');
+    handlerLog[level]({ handler_pid: handler.pid, artifact, ms }, 'handler ready');
     return handler;
   }
 

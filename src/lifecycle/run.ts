@@ -16,15 +16,21 @@ import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 /** A gateway needs a moment more than the handler itself. */
 const NOTICE_MS = 5_000;
 
+/** Attempts to find the process of a start: only a gateway that is being started needs a second one. */
+const START_TRIES = 5;
+
 /** A deployment that runs on all gateways. */
 export interface RunningDeployment {
   readonly id: string;
-  /** Process on the gateway that has been running longest, of the version with the greatest share. */
-  readonly pid: number;
+  /**
+   * Process on the gateway that has been running longest, of the version with the greatest share; undefined when its
+   * handlers are asleep by now.
+   */
+  readonly pid: number | undefined;
 }
 
 /**
- * Runs the newest version on all gateways.
+ * Runs the newest version on all gateways, also where it is asleep.
  * @param signal ends the wait; the start itself continues
  */
 export async function startEndpoint(
@@ -32,8 +38,14 @@ export async function startEndpoint(
   endpointId: string,
   requestId: string,
   signal?: AbortSignal,
-): Promise<RunningDeployment> {
-  return runDeployment(deps, { endpointId, kind: 'start', targets: null, requestId }, signal);
+): Promise<RunningDeployment & { readonly pid: number }> {
+  for (let tries = 0; tries < START_TRIES; tries++) {
+    const request = { endpointId, kind: 'start', targets: null, requestId } as const;
+    const { id, pid } = await runDeployment(deps, request, signal);
+    if (pid !== undefined) return { id, pid };
+    // A gateway that has just started has found it as it was confirmed before, and left it asleep.
+  }
+  throw new AppError('handler_start_failed', 'The handler was started, and put to sleep again each time.');
 }
 
 /**
@@ -69,10 +81,8 @@ export async function awaitDeployment(
     throw failure;
   }
   await confirmDeployment(deps.store, endpointId, deployment.id);
-  const pid = seen?.[0]?.serving[0]?.pid ?? seen?.[0]?.pid;
-  if (typeof pid !== 'number')
-    throw new Error(`endpoint ${endpointId} is observed as running without a process`);
-  return { id: deployment.id, pid };
+  const pids = (seen ?? []).flatMap(({ serving, pid }) => serving[0]?.pid ?? pid ?? []);
+  return { id: deployment.id, pid: pids[0] };
 }
 
 /**

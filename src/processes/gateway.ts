@@ -89,6 +89,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       deadlineExceeded: (endpointId, instanceId) => supervisor?.deadlineExceeded(endpointId, instanceId),
       connectionLost: (endpointId, instanceId, reason) =>
         supervisor?.connectionLost(endpointId, instanceId, reason),
+      wake: (endpointId) => supervisor?.wake(endpointId),
       handled: (requests) => supervisor?.handled(requests),
       finished: (request) => endpointLog.finished(request),
       leftOut: (endpointId, requests) => endpointLog.leftOut(endpointId, requests),

@@ -1,14 +1,16 @@
 /**
  * Reconciles what a process runs with the desired state in the rows of a table. Rows are read when they are announced;
  * every few seconds, and after a reconnect, the versions of all rows are compared with the known ones, because
- * announcements can be lost.
+ * announcements can be lost. With many rows, most of the time only a digest of them is compared.
  */
 import { toError } from '../errors.js';
 import type { Topic } from '../store/announcements.js';
+import type { RowsDigest } from '../store/rows-digest.js';
 import { CoalescingTask } from '../util/coalescing-task.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { Changes } from './changes.js';
+import { KnownRowsDigest } from './rows-digest.js';
 
 /** A row whose version is incremented with every change that has to be reconciled. */
 export interface Versioned {
@@ -39,6 +41,8 @@ export interface ReconcilerOptions<Row> {
   readonly topic: Topic;
   /** The versions of all rows. */
   readonly readVersions: () => Promise<readonly Versioned[]>;
+  /** Their digest, when there may be many. */
+  readonly readDigest?: () => Promise<RowsDigest>;
   /** Some rows; ids that do not exist are left out. */
   readonly readRows: (ids: readonly string[]) => Promise<readonly Row[]>;
   /** Reconciles rows that were read, changed or not. When it rejects, they are read again later. */
@@ -47,6 +51,8 @@ export interface ReconcilerOptions<Row> {
 }
 
 const RESYNC_MS = 5_000;
+/** One of so many reads all versions, whatever the digest says. */
+const WHOLE_RESYNC = 12;
 const READ_BATCH = 1_000;
 
 export class Reconciler<Row extends Versioned, R extends Runner> {
@@ -54,19 +60,21 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
   readonly runners = new Map<string, R>();
   readonly #options: ReconcilerOptions<Row>;
   readonly #rows = new Map<string, Row>();
+  readonly #digest = new KnownRowsDigest();
   readonly #toRead = new Set<string>();
   readonly #reading = new CoalescingTask(() => this.#readChanged());
   readonly #resyncing: PeriodicTask;
   /** Runners of deleted rows that have not stopped yet. */
   readonly #leaving = new Set<R>();
   #isSynced = false;
+  #digestsRead = 0;
   #isStopping = false;
 
   constructor(options: ReconcilerOptions<Row>) {
     this.#options = options;
     this.#resyncing = new PeriodicTask(
       RESYNC_MS,
-      () => this.resync(),
+      () => this.#resyncIfChanged(),
       (error) => this.#warn(error),
     );
     options.changes.onChange(options.topic, (id) => this.refresh(id));
@@ -91,8 +99,7 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
       if (this.#rows.get(id)?.version !== version) this.#toRead.add(id);
     }
     for (const id of missing) this.#toRead.add(id);
-    for (const runner of this.runners.values()) runner.retryUnsaved();
-    await this.#reading.run();
+    await this.#readAndRetry();
     this.#isSynced = true;
   }
 
@@ -128,6 +135,19 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
     await Promise.all([...this.runners.values(), ...this.#leaving].map((runner) => runner.stop(limitMs)));
   }
 
+  async #resyncIfChanged(): Promise<void> {
+    const { readDigest } = this.#options;
+    const isDue = !readDigest || !this.#isSynced || this.#digestsRead++ % WHOLE_RESYNC === 0;
+    if (isDue || !this.#digest.equals(await readDigest())) await this.resync();
+    else await this.#readAndRetry();
+  }
+
+  /** Reads what could not be applied before, and has saved what could not be. */
+  async #readAndRetry(): Promise<void> {
+    for (const runner of this.runners.values()) runner.retryUnsaved();
+    await this.#reading.run();
+  }
+
   async #readChanged(): Promise<void> {
     while (this.#toRead.size > 0 && !this.#isStopping) {
       const ids = [...this.#toRead].slice(0, READ_BATCH);
@@ -148,6 +168,9 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
   }
 
   #setRow(id: string, row: Row | undefined): void {
+    const before = this.#rows.get(id);
+    if (before) this.#digest.remove(id, before.version);
+    if (row) this.#digest.add(id, row.version);
     if (row) this.#rows.set(id, row);
     else this.#rows.delete(id);
   }

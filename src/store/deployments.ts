@@ -5,6 +5,7 @@
 import { AppError } from '../errors.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
+import { IS_LIVE_NODE } from './nodes.js';
 import { addVersions, type CompiledSource, removeNewestVersion } from './versions.js';
 
 /** The kinds after which versions serve. */
@@ -92,7 +93,7 @@ export async function requestSourceDeployment(
       targets.push({ ...rest, percent: 100 - percent });
       targets.sort((left, right) => right.percent - left.percent);
     }
-    const requested = await requestDeployment(tx, {
+    const requested = await requestLocked(tx, {
       endpointId,
       kind: percent < 100 ? 'canary' : 'deploy',
       targets,
@@ -144,10 +145,21 @@ export interface RequestedDeployment {
 
 /**
  * Makes a deployment the desired one. Nothing changes when a start asks for what is desired already, unless the
- * endpoint is in error: then the gateways try again.
+ * endpoint is in error, or asleep on a gateway: then the gateways try again, or wake it.
  * @returns undefined when there is no endpoint; `not_compiled` when it has no version
  */
 export async function requestDeployment(
+  store: Store,
+  request: DeploymentRequest,
+): Promise<RequestedDeployment | 'not_compiled' | undefined> {
+  return transaction(store, async (tx) => {
+    // Locked before anything is read: of two starts at once, the second finds the deployment of the first.
+    await tx.knex('endpoints').where({ id: request.endpointId }).forUpdate().first('id');
+    return requestLocked(tx, request);
+  });
+}
+
+async function requestLocked(
   store: Store,
   { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
@@ -162,7 +174,11 @@ export async function requestDeployment(
        INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, outcome, revision,
                                 deployed_version, is_new_version, build_id, draft_source_key)
        SELECT id, ?, wanted, ?::jsonb, ?, ?, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
-        WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error')
+        WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error' OR EXISTS (
+                -- Asleep since the last change: a gateway that has not seen that yet may be starting it.
+                SELECT FROM observations JOIN nodes ON nodes.id = node_id
+                 WHERE endpoint_id = endpoint.id AND observations.version >= endpoint.revision
+                   AND state = 'running' AND serving = '[]' AND ${IS_LIVE_NODE}))
        RETURNING id, targets, revision),
      overtaken AS (
        UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp()

@@ -25,6 +25,8 @@ export interface Deployed {
   readonly sticky: StickyBy | null;
   /** Of the API call that asked for it. */
   readonly request_id: string;
+  /** False: somebody may wait until it runs. */
+  readonly confirmed: boolean;
 }
 
 /** An endpoint as a gateway reads it. */
@@ -44,6 +46,8 @@ export interface RoutedEndpoint {
   readonly environment: string | null;
   /** True when it was stopped after its last start. */
   readonly stopped: boolean;
+  /** True when its handler could not be started or kept running, or its last compile failed. */
+  readonly failed: boolean;
 }
 
 /** How often each endpoint has changed, for a resync. */
@@ -68,9 +72,10 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.route',
       'endpoints.limits',
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
-        'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id) END AS deployment`),
+        'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
+        'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),
       store.knex.raw(`${environmentDigest('hosts.id')} AS environment`),
-      store.knex.raw("endpoints.status = 'stopped' AS stopped"),
+      store.knex.raw("endpoints.status = 'stopped' AS stopped, endpoints.status = 'error' AS failed"),
       store.knex.raw(
         `(endpoints.enabled AND coalesce(collections.enabled, true)
           AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,

@@ -56,7 +56,10 @@ export interface Endpoint {
   readonly latest_version: number | null;
   readonly created_at: Date;
   readonly updated_at: Date;
-  /** The processes that serve it on each live gateway, the longest-lived gateway and the greatest share first. */
+  /**
+   * The processes that serve it on each live gateway where it runs, the longest-lived gateway and the greatest share
+   * first; none where it is asleep.
+   */
   readonly serving: readonly (readonly ServingVersion[])[];
   /** The last one that ran everywhere; null when nothing should run. */
   readonly deployment: DeploymentInForce | null;

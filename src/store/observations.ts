@@ -1,8 +1,11 @@
 /** The table `observations`: the observed state of endpoints on each gateway. */
-import type { Store } from './database.js';
+import { type Store, transaction } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 
-/** `running`: the handler serves; `failed`: it cannot be started or kept running; `stopped`: it does not run. */
+/**
+ * `running`: the handler serves, or it sleeps, and the next request starts it: then no process is among those that
+ * serve; `failed`: it cannot be started or kept running; `stopped`: it does not run.
+ */
 export type ObservedState = 'running' | 'failed' | 'stopped';
 
 /** A process, and the version of the endpoint that it serves. */
@@ -24,18 +27,43 @@ export interface Observation {
   readonly error: string | null;
 }
 
-/** Saves an observation, unless the endpoint or the node has been deleted. */
-export async function saveObservation(store: Store, observation: Observation): Promise<void> {
-  const { node_id, endpoint_id, state, revision, serving, error } = observation;
-  await store.knex.raw(
-    `INSERT INTO observations (node_id, endpoint_id, state, version, serving, error)
-     SELECT nodes.id, endpoints.id, ?, ?, ?, ? FROM nodes, endpoints WHERE nodes.id = ? AND endpoints.id = ?
-     ON CONFLICT (node_id, endpoint_id) DO UPDATE SET
-       state = excluded.state, version = excluded.version, serving = excluded.serving, error = excluded.error,
-       updated_at = clock_timestamp()`,
-    [state, revision, JSON.stringify(serving), error, node_id, endpoint_id],
-  );
-  store.announce('observation', endpoint_id);
+/** An observation by the node that saves it. */
+export type OwnObservation = Omit<Observation, 'node_id'>;
+
+/**
+ * Saves observations of a node, at most one of each endpoint, unless the endpoint or the node has been deleted: all of
+ * them, or none.
+ */
+export async function saveObservations(
+  store: Store,
+  nodeId: string,
+  observations: readonly OwnObservation[],
+): Promise<void> {
+  const columns = [
+    observations.map(({ endpoint_id }) => endpoint_id),
+    observations.map(({ state }) => state),
+    observations.map(({ revision }) => revision),
+    observations.map(({ serving }) => JSON.stringify(serving)),
+    observations.map(({ error }) => error),
+  ];
+  const save = async (tx: Store) => {
+    await tx.knex.raw(
+      `INSERT INTO observations (node_id, endpoint_id, state, version, serving, error)
+       SELECT nodes.id, endpoints.id, observed.state, observed.version, observed.serving, observed.error
+         FROM unnest(?::uuid[], ?::text[], ?::integer[], ?::jsonb[], ?::text[])
+                AS observed (endpoint_id, state, version, serving, error)
+         JOIN endpoints ON endpoints.id = observed.endpoint_id JOIN nodes ON nodes.id = ?
+        ORDER BY endpoints.id
+       ON CONFLICT (node_id, endpoint_id) DO UPDATE SET
+         state = excluded.state, version = excluded.version, serving = excluded.serving, error = excluded.error,
+         updated_at = clock_timestamp()`,
+      [...columns, nodeId] as never[],
+    );
+    for (const { endpoint_id } of observations) tx.announce('observation', endpoint_id);
+  };
+  // Several lock several endpoints, which can be a deadlock with what deletes them.
+  if (observations.length === 1) await save(store);
+  else await transaction(store, save);
 }
 
 /** An endpoint of a host that should run, and that a live gateway has not reconciled; undefined when there is none. */

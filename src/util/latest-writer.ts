@@ -8,6 +8,7 @@ export class LatestWriter<T> {
   readonly #writing = new CoalescingTask(() => this.#writeLatest());
   #latest: { readonly value: T } | undefined;
   #isUnwritten = false;
+  #isWriting = false;
 
   /** @param onError called for each failed write, which `retry` repeats */
   constructor(write: (value: T) => Promise<void>, onError: (error: Error) => void) {
@@ -33,6 +34,11 @@ export class LatestWriter<T> {
     if (this.#isUnwritten) await this.writeAgain();
   }
 
+  /** Whether the latest value is written. */
+  get isSettled(): boolean {
+    return !this.#isUnwritten && !this.#isWriting;
+  }
+
   /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     await this.#writing.idle();
@@ -41,11 +47,14 @@ export class LatestWriter<T> {
   async #writeLatest(): Promise<void> {
     if (!this.#latest) return;
     this.#isUnwritten = false;
+    this.#isWriting = true;
     try {
       await this.#write(this.#latest.value);
     } catch (thrown) {
       this.#isUnwritten = true;
       this.#onError(toError(thrown));
+    } finally {
+      this.#isWriting = false;
     }
   }
 }

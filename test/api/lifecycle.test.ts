@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { registerNode, removeNode } from '../../src/store/nodes.js';
-import { type Observation, saveObservation } from '../../src/store/observations.js';
+import { type Observation, saveObservations } from '../../src/store/observations.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
@@ -67,14 +67,9 @@ describe('start and stop with several gateways', () => {
       return revision;
     });
   const observe = (node_id: string, endpoint_id: string, seen: Partial<Observation> & { revision: number }) =>
-    saveObservation(api.store, {
-      node_id,
-      endpoint_id,
-      state: 'running',
-      serving: [{ version: 1, pid: 42 }],
-      error: null,
-      ...seen,
-    });
+    saveObservations(api.store, node_id, [
+      { endpoint_id, state: 'running', serving: [{ version: 1, pid: 42 }], error: null, ...seen },
+    ]);
   const start = (id: string) => api.post(`/api/endpoints/${id}/start`);
   const stop = (id: string) => api.post(`/api/endpoints/${id}/stop`);
 

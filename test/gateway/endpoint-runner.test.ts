@@ -4,12 +4,9 @@ import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import {
-  type DesiredState,
-  EndpointRunner,
-  type EndpointRunnerHost,
-} from '../../src/gateway/endpoint-runner.js';
+import { EndpointRunner } from '../../src/gateway/endpoint-runner.js';
 import type { HandlerProcess } from '../../src/gateway/handler-process.js';
+import type { Beginning, DesiredState, EndpointRunnerHost } from '../../src/gateway/runner-host.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
 
 interface FakeProcess extends HandlerProcess {
@@ -23,6 +20,8 @@ const LIMITS: LimitsInForce = {
   open_files: 50,
   timeout_ms: 1_000,
   concurrent_requests: 10,
+  idle_ms: 900_000,
+  min_instances: 0,
 };
 
 /** All requests to the version of one artifact; null: nothing. */
@@ -43,7 +42,7 @@ function shared(
     percent,
     artifact,
   }));
-  const deployment = { id: JSON.stringify(targets), targets, sticky: null, request_id: 'r' };
+  const deployment = { id: JSON.stringify(targets), targets, sticky: null, request_id: 'r', confirmed: true };
   return { deployment, limits, environment: null, revision };
 }
 
@@ -54,6 +53,8 @@ describe('endpoint runner', () => {
   let onStart: (process: FakeProcess) => void;
   /** Awaited by every change of the route. */
   let routing: Promise<void>;
+  /** Awaited before a process is stopped. */
+  let drained: Promise<void>;
   /** Awaited by every observation of a failure. */
   let savingFailure: Promise<void>;
 
@@ -63,6 +64,7 @@ describe('endpoint runner', () => {
     started = [];
     onStart = () => undefined;
     routing = Promise.resolve();
+    drained = Promise.resolve();
     savingFailure = Promise.resolve();
   });
   afterEach(() => mock.timers.reset());
@@ -105,6 +107,7 @@ describe('endpoint runner', () => {
     },
     drained: async (process) => {
       notes.push(`drained ${process.instance.id}`);
+      await drained;
     },
     saveObservation: async ({ state, serving }) => {
       if (state === 'failed') await savingFailure;
@@ -119,9 +122,10 @@ describe('endpoint runner', () => {
     },
     restarted: (reason) => notes.push(`restarted ${reason}`),
     failed: () => undefined,
+    asleep: () => notes.push('asleep'),
     log: pino({ level: 'silent' }),
   };
-  const run = (desired: DesiredState) => new EndpointRunner(host, desired);
+  const run = (desired: DesiredState, beginning?: Beginning) => new EndpointRunner(host, desired, beginning);
   /** Runs all callbacks that do not wait for a timer. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await turn();
@@ -432,6 +436,144 @@ describe('endpoint runner', () => {
     runner.setDesired(desired('b', 2));
     await runner.stop();
     expect(notes.filter((note) => note.startsWith('stop')).length).to.equal(started.length);
+  });
+
+  describe('that sleeps', () => {
+    const asleep = ['route asleep', 'drained 1', 'stop 1', 'asleep'];
+    /** One that has run for a while. */
+    const runAwhile = async () => {
+      const runner = run(desired('a', 1));
+      await settle();
+      notes = [];
+      return runner;
+    };
+
+    it('has its process ended after requests wake it, and starts another one when it is woken', async () => {
+      const runner = await runAwhile();
+      expect(runner.sleep()).to.equal(true);
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(asleep);
+      runner.wake();
+      await settle();
+      expect(notes).to.deep.equal(['route running 2', 'observe running 1002']);
+      expect(runner.sleep()).to.equal(true);
+    });
+
+    it('is woken by what comes while it falls asleep, and does not wait for requests in the old process', async () => {
+      const runner = await runAwhile();
+      let reached = (): void => undefined;
+      routing = new Promise((resolve) => {
+        reached = resolve;
+      });
+      drained = new Promise(() => undefined);
+      runner.sleep();
+      await settle();
+      runner.wake();
+      routing = Promise.resolve();
+      reached();
+      await settle();
+      expect(notes).to.deep.equal(['route asleep', 'drained 1', 'route running 2', 'observe running 1002']);
+    });
+
+    it('is told of as asleep when its last process has ended', async () => {
+      const runner = await runAwhile();
+      let finished = (): void => undefined;
+      drained = new Promise((resolve) => {
+        finished = resolve;
+      });
+      runner.sleep();
+      await settle();
+      expect(notes).to.deep.equal(['route asleep', 'drained 1']);
+      finished();
+      await settle();
+      expect(notes).to.deep.equal(asleep);
+    });
+
+    it('is woken by a new deployment and by limits that keep it awake, not by other changes', async () => {
+      const runner = await runAwhile();
+      runner.sleep();
+      await settle();
+      notes = [];
+      runner.setDesired(desired('a', 2, { ...LIMITS, memory_mb: 50 }));
+      await settle();
+      expect(notes.splice(0).filter((note) => note !== 'asleep')).to.deep.equal([]);
+      runner.setDesired(desired('a', 3, { ...LIMITS, min_instances: 1 }));
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(['route running 2', 'observe running 1002']);
+      expect(runner.sleep()).to.equal(false);
+      runner.setDesired(desired('a', 4));
+      await settle();
+      expect(runner.sleep()).to.equal(true);
+      await settle();
+      notes = [];
+      runner.setDesired(desired('b', 5));
+      await settle();
+      expect(notes).to.deep.equal(['route running 3', 'observe running 1003']);
+    });
+
+    it('stops while it is asleep', async () => {
+      const runner = await runAwhile();
+      runner.sleep();
+      await settle();
+      notes = [];
+      runner.setDesired(desired(null, 2));
+      await settle();
+      expect(notes).to.deep.equal(['route none', 'observe stopped null']);
+    });
+
+    it('does not sleep while it changes, nor before it is stable after a crash', async () => {
+      const runner = run(desired('a', 1));
+      expect(runner.sleep()).to.equal(false);
+      await settle();
+      started[0]?.crash();
+      await settle();
+      expect(runner.sleep()).to.equal(false);
+      await pass(11);
+      expect(runner.sleep()).to.equal(true);
+    });
+
+    it('lets requests wait for what slept when a new deployment does not start, which is taken back', async () => {
+      onStart = ({ artifact }) => {
+        if (artifact === 'b') throw new Error('it does not start');
+      };
+      const runner = run(desired('b', 2), 'asleep');
+      await settle();
+      expect(notes.splice(0)).to.deep.equal(['observe failed null']);
+      runner.setDesired(desired('a', 3));
+      await settle();
+      expect(notes).to.deep.equal(['route running 2', 'observe running 1002']);
+    });
+
+    it('has requests refused when a new deployment fails again, or what is woken does not start', async () => {
+      onStart = () => {
+        throw new Error('it does not start');
+      };
+      run(desired('b', 2), 'asleep');
+      await pass(1);
+      expect(notes.splice(0).slice(0, 3)).to.deep.equal([
+        'observe failed null',
+        'route none',
+        'observe failed null',
+      ]);
+      mock.timers.reset();
+      mock.timers.enable({ apis: ['setTimeout'] });
+      run(desired('a', 1), 'woken');
+      await settle();
+      expect(notes.slice(0, 2)).to.deep.equal(['route none', 'observe failed null']);
+    });
+
+    it('tells of the end of a crash loop that other limits have ended', async () => {
+      const repair = crashHandlers();
+      const runner = run(desired('a', 1));
+      await pass(5);
+      repair();
+      runner.setDesired(desired('a', 2, { ...LIMITS, memory_mb: 50 }));
+      await settle();
+      expect(runner.sleep()).to.equal(false);
+      await pass(11);
+      expect(notes.at(-1)).to.equal('recovered');
+      expect(runner.sleep()).to.equal(true);
+    });
   });
 
   describe('with two versions', () => {

@@ -2,6 +2,8 @@
 import { expect } from 'chai';
 import { Changes } from '../../src/reconcile/changes.js';
 import { Reconciler, type Runner, type Versioned } from '../../src/reconcile/reconciler.js';
+import { KnownRowsDigest } from '../../src/reconcile/rows-digest.js';
+import { readRowsDigest } from '../../src/store/rows-digest.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { openTestStore, type TestStore } from '../support/store.js';
@@ -98,6 +100,30 @@ describe('reconciler', () => {
     await services().where({ id }).delete();
     await reconciler.resync();
     expect(applied).to.deep.equal(['b -> undefined']);
+  });
+
+  it('finds the same by a digest, which is equal only when nothing has changed', async () => {
+    const store = opened.store;
+    const known = new KnownRowsDigest();
+    const isEqual = async () => known.equals(await readRowsDigest(store, 'services'));
+    expect(await isEqual()).to.equal(true);
+    const ids = [await addService('a'), await addService('b')];
+    expect(await isEqual()).to.equal(false);
+    for (const id of ids) known.add(id, 1);
+    expect(await isEqual()).to.equal(true);
+    await services()
+      .where({ id: ids[0] ?? '' })
+      .update({ version: 100_000_000 });
+    expect(await isEqual()).to.equal(false);
+    known.remove(ids[0] ?? '', 1);
+    known.add(ids[0] ?? '', 100_000_000);
+    expect(await isEqual()).to.equal(true);
+    await services()
+      .where({ id: ids[1] ?? '' })
+      .delete();
+    expect(await isEqual()).to.equal(false);
+    known.remove(ids[1] ?? '', 1);
+    expect(await isEqual()).to.equal(true);
   });
 
   it('applies the same change again when it could not be applied', async () => {

@@ -75,6 +75,8 @@ export interface StackOptions {
   readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
   /** The host name that the processes see; needs root. By default that of this machine. */
   readonly hostname?: string;
+  /** A file that they read instead of /proc/meminfo; needs root. */
+  readonly memoryInfo?: string;
   /** A file descriptor that the processes inherit by mistake, as from a shell. */
   readonly inheritedFile?: number;
   /** Limit of open files and connections of each process. By default that of the tests. */
@@ -189,8 +191,9 @@ const FREE_DESCRIPTORS = Array<'ignore'>(100).fill('ignore');
 function startProcess(
   name: ProcessName,
   env: Record<string, string | undefined>,
-  { hostname, inheritedFile, openFiles }: Pick<StackOptions, 'hostname' | 'inheritedFile' | 'openFiles'>,
+  options: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'inheritedFile' | 'openFiles'>,
 ): TestProcess {
+  const { inheritedFile } = options;
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
@@ -198,7 +201,7 @@ function startProcess(
       ...(['ignore', 'pipe', 'pipe', 'ipc'] as const),
       ...(inheritedFile === undefined ? [] : [...FREE_DESCRIPTORS, inheritedFile]),
     ],
-    ...throughPrograms(hostname, openFiles),
+    ...throughPrograms(options),
   });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -227,14 +230,17 @@ function startProcess(
 }
 
 /** Node is started by programs that replace themselves by it, so it is our direct child. */
-function throughPrograms(
-  hostname: string | undefined,
-  openFiles: number | undefined,
-): { execPath: string; execArgv: string[] } {
+function throughPrograms({
+  hostname,
+  memoryInfo,
+  openFiles,
+}: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'openFiles'>): { execPath: string; execArgv: string[] } {
   const rename = 'hostname "$0" && exec "$@"';
+  const cover = 'mount --bind "$0" /proc/meminfo && exec "$@"';
   const [execPath = process.execPath, ...execArgv] = [
     ...(openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}`]),
     ...(hostname === undefined ? [] : ['unshare', '--uts', 'sh', '-c', rename, hostname]),
+    ...(memoryInfo === undefined ? [] : ['unshare', '--mount', 'sh', '-c', cover, memoryInfo]),
     process.execPath,
   ];
   return { execPath, execArgv };

@@ -25,7 +25,7 @@ use crate::memory::MemoryBudget;
 use crate::messages::{Done, EndpointState, FromFront, Level, Settings, ToFront};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
-use crate::upstream::endpoint::SharedEndpoint;
+use crate::upstream::SharedEndpoint;
 
 /// The descriptors that the supervisor gives this process.
 const CHANNEL: RawFd = 3;
@@ -191,6 +191,7 @@ impl Control {
             }
             ToFront::Drain { seq, instance_id } => self.when_all(seq, |done| Command::Drain(instance_id, done)),
             ToFront::Metrics { seq } => self.metrics(seq),
+            ToFront::Idle { seq, endpoint_ids } => self.idle(seq, &endpoint_ids),
             ToFront::Request { seq, endpoint_id, head, body, attempt } => {
                 self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
             }
@@ -212,6 +213,7 @@ impl Control {
         let with_shared = |state: EndpointState| {
             let new = || Arc::new(SharedEndpoint::new(state.id.clone(), &self.memory));
             let shared = self.endpoints.entry(state.id.clone()).or_insert_with(new).clone();
+            shared.state_comes();
             (shared, Arc::new(state))
         };
         let update = Arc::new(Update { upserts: upserts.into_iter().map(with_shared).collect(), removals });
@@ -237,6 +239,12 @@ impl Control {
             let metrics = Some(figures::sum(threads, acceptor.connections()));
             supervisor.done(Done { seq, metrics, ..Done::default() });
         });
+    }
+
+    fn idle(&self, seq: u64, endpoint_ids: &[Box<str>]) {
+        let idle_ms = |id: &str| self.endpoints.get(id).map(|shared| shared.idle_ms());
+        let idle = Some(endpoint_ids.iter().map(|id| idle_ms(id)).collect());
+        self.supervisor.done(Done { seq, idle, ..Done::default() });
     }
 
     fn request(&self, seq: u64, request: InternalRequest) {

@@ -33,6 +33,12 @@ pub enum ToFront {
     Metrics {
         seq: u64,
     },
+    /// For how long endpoints have had no request?
+    #[serde(rename_all = "camelCase")]
+    Idle {
+        seq: u64,
+        endpoint_ids: Vec<Box<str>>,
+    },
     /// A request of the gateway itself to an endpoint, whatever its host, and whether it is enabled.
     #[serde(rename_all = "camelCase")]
     Request {
@@ -138,7 +144,9 @@ pub enum Serving {
     /// A handler is being started: requests wait for a moment.
     Starting,
     /// A handler is started when a request comes, which waits for it.
-    Asleep,
+    Asleep {
+        sticky: Option<Sticky>,
+    },
     Running {
         targets: Vec<Target>,
         sticky: Option<Sticky>,
@@ -188,6 +196,11 @@ pub enum FromFront {
         endpoint_id: String,
         instance_id: u64,
         reason: String,
+    },
+    /// A request waits for a handler of an endpoint that is asleep. It is told once for each state of the endpoint.
+    #[serde(rename_all = "camelCase")]
+    Wake {
+        endpoint_id: String,
     },
     /// Requests that handlers answered since the last such message.
     Handled {
@@ -273,6 +286,9 @@ pub struct Done {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// Milliseconds, in the order in which they were asked for; none of an endpoint that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Vec<Option<u64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Response>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -23,8 +23,8 @@ use crate::memory::MemoryBudget;
 use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
-use crate::upstream::HandlerPool;
-use crate::upstream::endpoint::{Endpoint, SharedEndpoint};
+use crate::upstream::endpoint::Endpoint;
+use crate::upstream::{HandlerPool, SharedEndpoint};
 
 /// How often deadlines are checked.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);

@@ -12,7 +12,8 @@ export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView>
   return present({
     ...endpoint,
     needs_compile: artifact !== null && artifact_source_key !== source_key,
-    running: first !== undefined,
+    // One entry for each gateway; an empty one where its handlers are asleep.
+    running: serving.length > 0,
     pid: first?.pid ?? null,
     running_version: first?.version ?? null,
     deployment: deployment && {

@@ -57,8 +57,14 @@ export const EndpointView = Type.Object(
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
     last_error: nullable(Type.String({ description: 'Why the status is `error`' })),
     needs_compile: Type.Boolean({ description: 'The source changed since the last successful build' }),
-    running: Type.Boolean({ description: 'A process on a live gateway serves it now' }),
-    pid: nullable(Type.Integer({ description: 'That process' })),
+    running: Type.Boolean({
+      description: 'A live gateway serves it now, with a process or with one that the next request starts',
+    }),
+    pid: nullable(
+      Type.Integer({
+        description: 'The process that serves it; none while it is asleep (`idle_ms` in `limits`)',
+      }),
+    ),
     running_version: nullable(Type.Integer({ description: 'The version that it serves' })),
     latest_version: nullable(
       Type.Integer({ description: 'The newest version: the last source that was compiled; `start` runs it' }),

@@ -1,7 +1,12 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
 import { AppError, notFound, requireFound } from '../../errors.js';
 import { requireCode } from '../../lifecycle/compile.js';
-import { awaitDeployment, requireGateways, runDeployment } from '../../lifecycle/run.js';
+import {
+  awaitDeployment,
+  type RunningDeployment,
+  requireGateways,
+  runDeployment,
+} from '../../lifecycle/run.js';
 import type { Dependencies } from '../../model/crates.js';
 import { sourceKey } from '../../model/source-key.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
@@ -109,8 +114,8 @@ export async function setDeployment(
   };
 }
 
-function asRunning({ id, pid }: { readonly id: string; readonly pid: number }) {
-  return { deployment_id: id, pid, status: 'running' as const };
+function asRunning({ id, pid }: RunningDeployment) {
+  return { deployment_id: id, pid: pid ?? null, status: 'running' as const };
 }
 
 /** @throws AppError invalid_input */

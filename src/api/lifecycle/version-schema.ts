@@ -91,7 +91,11 @@ export const SetDeployment = Type.Object({
   message: Type.Optional(Message),
 });
 
-const RUNNING = { deployment_id: Id, pid: Type.Integer(), status: Type.Literal('running') };
+const RUNNING = {
+  deployment_id: Id,
+  pid: nullable(Type.Integer({ description: 'Null when its handlers fell asleep at once' })),
+  status: Type.Literal('running'),
+};
 
 export const Deployed = Type.Object(
   {

@@ -16,7 +16,9 @@ describe('a gateway that is killed under load', () => {
     stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
     for (let at = 0; at < ENDPOINTS; at++)
       await stack.deploy({ path: `/many/${at}`, code: numbered((at % 2) + 1) });
-    loopingId = await stack.deploy({ path: '/looping', code: ANYTHING });
+    // Started without a request.
+    const limits = { min_instances: 1 };
+    loopingId = await stack.deploy({ path: '/looping', code: ANYTHING, limits });
   });
   after(() => stack?.close());
 

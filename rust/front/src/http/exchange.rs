@@ -107,7 +107,10 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
 }
 
 fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
-    let Serving::Running { sticky: Some(sticky), .. } = &state.serving else { return None };
+    let (Serving::Running { sticky: Some(sticky), .. } | Serving::Asleep { sticky: Some(sticky) }) = &state.serving
+    else {
+        return None;
+    };
     place_of(sticky, head.headers.iter().map(|header| (header.name, header.value)))
 }
 

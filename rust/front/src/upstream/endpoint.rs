@@ -3,62 +3,28 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
-use super::counted::Counted;
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
+use super::shared::SharedEndpoint;
 use super::socket::is_out_of_descriptors;
-use crate::entries::EntryLimit;
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
 use crate::messages::{EndpointState, FromFront, Serving, Target};
 use crate::supervisor::Supervisor;
 
-/// How long requests wait for a handler that is being started, and how many.
+/// How long requests wait for a handler that is being started. For one that was asleep they wait as long as they may:
+/// it is started because of them, after others perhaps.
 const WAIT: Duration = Duration::from_secs(5);
-const MAX_WAITING: u32 = 1_000;
 /// A front that is out of file descriptors tries to connect again after this.
 const DESCRIPTORS_RETRY: Duration = Duration::from_millis(100);
-
-/// What the threads share of an endpoint.
-pub struct SharedEndpoint {
-    pub id: Box<str>,
-    /// For bodies of requests, and for those of answers: neither waits for the other.
-    requests: Arc<MemoryBudget>,
-    answers: Arc<MemoryBudget>,
-    /// Requests in a handler or waiting for one.
-    active: AtomicU32,
-    waiting: AtomicU32,
-    pub entries: EntryLimit,
-}
-
-impl SharedEndpoint {
-    /// An endpoint may use half of the memory for bodies of requests, and half of it for those of answers.
-    pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
-        let [requests, answers] = [memory.half(), memory.half()].map(Arc::new);
-        Self {
-            id,
-            requests,
-            answers,
-            active: AtomicU32::new(0),
-            waiting: AtomicU32::new(0),
-            entries: EntryLimit::default(),
-        }
-    }
-
-    /// Requests in a handler or waiting for one.
-    pub fn in_flight(&self) -> u32 {
-        self.active.load(Ordering::Relaxed)
-    }
-}
 
 /// Why a request has no answer of a handler.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,12 +124,12 @@ impl Endpoint {
 
     /// Memory for the body of a request.
     pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(self.shared.requests.clone()))
+        self.shared.share(memory)
     }
 
     /// Memory for an answer of so many bytes; `None` when there is none.
     pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<Share> {
-        let new = || Share::new(memory.clone(), Some(self.shared.answers.clone()));
+        let new = || Share::new(memory.clone(), Some(self.shared.answers().clone()));
         let mut share = body.share.take().unwrap_or_else(new);
         share.set(bytes).then_some(share)
     }
@@ -186,8 +152,8 @@ impl Endpoint {
             return Err(Failure::TooLarge(problem));
         }
         let limit = self.state.borrow().limits.concurrent_requests;
-        let Some(active) = Counted::add(&self.shared.active, limit) else { return Err(Failure::Overloaded) };
-        self.interval.began(active.count);
+        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
+        self.interval.began(active.count());
         loop {
             let Picked { version, connection } = match self.pick(place) {
                 Some(picked) => picked,
@@ -209,19 +175,32 @@ impl Endpoint {
     }
 
     async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
-        let until = deadline.min(Instant::now() + WAIT);
-        let Some(_waiting) = Counted::add(&self.shared.waiting, MAX_WAITING) else { return Err(Failure::Unavailable) };
+        let mut until = deadline.min(Instant::now() + WAIT);
+        let Some(_waiting) = self.shared.wait() else { return Err(Failure::Unavailable) };
         loop {
             let changed = self.changed.notified();
             if let Some(picked) = self.pick(place) {
                 return Ok(picked);
             }
-            if self.is_removed.get() || matches!(self.state.borrow().serving, Serving::None) {
-                return Err(Failure::Unavailable);
+            match self.state.borrow().serving {
+                _ if self.is_removed.get() => return Err(Failure::Unavailable),
+                Serving::None => return Err(Failure::Unavailable),
+                Serving::Asleep { .. } => {
+                    until = deadline;
+                    self.wake();
+                }
+                Serving::Starting | Serving::Running { .. } => {}
             }
             if tokio::time::timeout_at(until.into(), changed).await.is_err() {
                 return Err(Failure::Unavailable);
             }
+        }
+    }
+
+    /// Has the supervisor start the handlers, unless it was told already.
+    fn wake(&self) {
+        if self.shared.is_first_to_wake() {
+            self.supervisor.send(FromFront::Wake { endpoint_id: self.shared.id.to_string() });
         }
     }
 
@@ -270,7 +249,7 @@ impl Endpoint {
                 self.settle(number);
                 None
             }
-            Serving::None | Serving::Starting | Serving::Asleep => {
+            Serving::None | Serving::Starting | Serving::Asleep { .. } => {
                 self.replace(Vec::new());
                 self.settle(number);
                 None
@@ -335,7 +314,7 @@ impl Endpoint {
         instance: &crate::messages::Instance,
     ) -> io::Result<Rc<HandlerConnection>> {
         loop {
-            let answers = self.shared.answers.clone();
+            let answers = self.shared.answers().clone();
             match self.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
                 // The failure is this front's own, not the handler's. What serves now stays.
                 Err(error) if is_out_of_descriptors(&error) && self.received.get() == number => {

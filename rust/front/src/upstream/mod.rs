@@ -8,12 +8,16 @@ mod outgoing;
 mod pool;
 mod reply;
 mod response_head;
+mod shared;
 mod socket;
 pub mod sticky;
 
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, Reply};
+pub use shared::SharedEndpoint;
 
+#[cfg(test)]
+mod sleep_tests;
 #[cfg(test)]
 mod tests;

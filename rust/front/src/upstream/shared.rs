@@ -1,0 +1,111 @@
+//! What the threads share of an endpoint.
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use super::counted::Counted;
+use crate::entries::EntryLimit;
+use crate::memory::{MemoryBudget, Share};
+
+/// Requests of an endpoint that may wait for a handler.
+const MAX_WAITING: u32 = 1_000;
+
+pub struct SharedEndpoint {
+    pub id: Box<str>,
+    /// For bodies of requests, and for those of answers: neither waits for the other.
+    requests: Arc<MemoryBudget>,
+    answers: Arc<MemoryBudget>,
+    /// Requests in a handler or waiting for one.
+    active: AtomicU32,
+    waiting: AtomicU32,
+    /// When the last request ended, or when this was made: milliseconds of `now`.
+    used_at: AtomicU64,
+    /// The supervisor was told that a request needs a handler, and no new state came since.
+    is_waking: AtomicBool,
+    pub entries: EntryLimit,
+}
+
+impl SharedEndpoint {
+    /// An endpoint may use half of the memory for bodies of requests, and half of it for those of answers.
+    pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
+        let [requests, answers] = [memory.half(), memory.half()].map(Arc::new);
+        Self {
+            id,
+            requests,
+            answers,
+            active: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            used_at: AtomicU64::new(now()),
+            is_waking: AtomicBool::new(false),
+            entries: EntryLimit::default(),
+        }
+    }
+
+    /// Requests in a handler or waiting for one.
+    pub fn in_flight(&self) -> u32 {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request as active; `None` when there are so many already.
+    pub fn begin(&self, limit: u32) -> Option<Active<'_>> {
+        Some(Active { counted: Counted::add(&self.active, limit)?, used_at: &self.used_at })
+    }
+
+    /// Counts a request as waiting for a handler; `None` when too many do.
+    pub fn wait(&self) -> Option<Counted<'_>> {
+        Counted::add(&self.waiting, MAX_WAITING)
+    }
+
+    /// For how long it has had no request, milliseconds.
+    pub fn idle_ms(&self) -> u64 {
+        match self.in_flight() {
+            0 => now().saturating_sub(self.used_at.load(Ordering::Relaxed)),
+            _ => 0,
+        }
+    }
+
+    /// Whether the supervisor has to be told that a request needs a handler: once for each state.
+    pub fn is_first_to_wake(&self) -> bool {
+        !self.is_waking.swap(true, Ordering::Relaxed)
+    }
+
+    /// A new state has come, which all threads are about to be told of.
+    pub fn state_comes(&self) {
+        self.is_waking.store(false, Ordering::Relaxed);
+    }
+
+    /// Memory for the body of a request.
+    pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
+        Share::new(memory.clone(), Some(self.requests.clone()))
+    }
+
+    pub fn answers(&self) -> &Arc<MemoryBudget> {
+        &self.answers
+    }
+}
+
+/// A request in a handler or waiting for one.
+pub struct Active<'a> {
+    counted: Counted<'a>,
+    used_at: &'a AtomicU64,
+}
+
+impl Active<'_> {
+    /// Those there were when this one began, with this one.
+    pub fn count(&self) -> u32 {
+        self.counted.count
+    }
+}
+
+impl Drop for Active<'_> {
+    /// Before it is not counted any more.
+    fn drop(&mut self) {
+        self.used_at.store(now(), Ordering::Relaxed);
+    }
+}
+
+/// Milliseconds since the first call.
+fn now() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    FIRST.get_or_init(Instant::now).elapsed().as_millis() as u64
+}

@@ -1,0 +1,56 @@
+/** How much memory there is for this process and its descendants: that of the machine, and that of its cgroups. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Memory } from './memory-pressure.js';
+
+const CGROUPS = '/sys/fs/cgroup';
+
+/** The memory of the machine, and of each cgroup v2 around this process that has a limit. */
+export async function readMemory(): Promise<Memory[]> {
+  const machine = machineMemory(await readFile('/proc/meminfo', 'utf8'));
+  return [...(machine ? [machine] : []), ...(await cgroupsMemory())];
+}
+
+/** @param meminfo the text of /proc/meminfo */
+export function machineMemory(meminfo: string): Memory | undefined {
+  const [total, available] = ['MemTotal', 'MemAvailable'].map((name) => numberOf(meminfo, `${name}:`));
+  if (!total || available === undefined) return undefined;
+  return { total: total * 1024, available: available * 1024 };
+}
+
+/**
+ * @param max the text of `memory.max`; it is `max` for one without a limit
+ * @param current that of `memory.current`
+ * @param stat that of `memory.stat`
+ */
+export function cgroupMemory(max: string, current: string, stat: string): Memory | undefined {
+  const [total, used] = [Number(max), Number(current)];
+  if (!(total > 0) || !(used >= 0)) return undefined;
+  // The kernel takes back files that nothing has used lately, before it ends anything.
+  const reclaimable = numberOf(stat, 'inactive_file') ?? 0;
+  return { total, available: Math.max(0, total - used + Math.min(used, reclaimable)) };
+}
+
+async function cgroupsMemory(): Promise<Memory[]> {
+  const own = /^0::(\/.*)$/m.exec(await readIfThere('/proc/self/cgroup'))?.[1];
+  if (own === undefined) return [];
+  const found: Memory[] = [];
+  for (let path = own; ; path = dirname(path)) {
+    const [max = '', current = '', stat = ''] = await Promise.all(
+      ['memory.max', 'memory.current', 'memory.stat'].map((name) => readIfThere(join(CGROUPS, path, name))),
+    );
+    const memory = cgroupMemory(max.trim() === '' ? 'max' : max, current, stat);
+    if (memory) found.push(memory);
+    if (path === dirname(path)) return found;
+  }
+}
+
+function numberOf(text: string, name: string): number | undefined {
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+  const number = line === undefined ? Number.NaN : Number.parseInt(line.slice(name.length).trim(), 10);
+  return Number.isNaN(number) ? undefined : number;
+}
+
+async function readIfThere(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}

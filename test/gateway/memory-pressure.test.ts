@@ -1,0 +1,60 @@
+/** Which handlers are ended when memory is scarce, and what is read of it. */
+import { expect } from 'chai';
+import { cgroupMemory, machineMemory, readMemory } from '../../src/gateway/machine-memory.js';
+import { handlersToEnd, isScarce } from '../../src/gateway/memory-pressure.js';
+
+const MEMINFO = `MemTotal:       24683944 kB
+MemFree:        15145984 kB
+MemAvailable:   22109184 kB
+Buffers:          123456 kB
+`;
+const handlers = (...idle: readonly (readonly [string, number, number])[]) =>
+  idle.map(([endpointId, seconds, bytes]) => ({ endpointId, idleMs: seconds * 1_000, bytes }));
+const named = (...given: Parameters<typeof handlersToEnd>) =>
+  handlersToEnd(...given).map(({ endpointId }) => endpointId);
+
+describe('memory pressure', () => {
+  const idle = handlers(['a', 60, 10], ['b', 600, 10], ['c', 0.5, 10], ['d', 300, 10]);
+
+  it('ends nothing while there is enough memory', () => {
+    expect(isScarce({ total: 1_000, available: 80 })).to.equal(false);
+    expect(named([{ total: 1_000, available: 80 }], idle)).to.deep.equal([]);
+    expect(named([], idle)).to.deep.equal([]);
+  });
+
+  it('ends the longest idle handlers, as many as have what is missing', () => {
+    expect(named([{ total: 1_000, available: 79 }], handlers(['a', 60, 50], ['b', 600, 0]))).to.deep.equal([
+      'b',
+      'a',
+    ]);
+    expect(named([{ total: 100, available: 7 }], idle)).to.deep.equal(['b']);
+    expect(named([{ total: 200, available: 10 }], idle)).to.deep.equal(['b', 'd']);
+  });
+
+  it('ends none that have just had a request', () => {
+    expect(named([{ total: 1_000, available: 0 }], idle)).to.deep.equal(['b', 'd', 'a']);
+  });
+
+  it('counts for the machine or the cgroup that has least', () => {
+    const [plenty, scarce] = [
+      { total: 10_000, available: 9_000 },
+      { total: 200, available: 10 },
+    ];
+    expect(named([plenty, scarce], idle)).to.deep.equal(['b', 'd']);
+  });
+
+  it('is read of the machine', async () => {
+    expect(machineMemory(MEMINFO)).to.deep.equal({ total: 24683944 * 1024, available: 22109184 * 1024 });
+    expect(machineMemory('MemTotal: 1 kB\n')).to.equal(undefined);
+    const [machine] = await readMemory();
+    expect(machine?.total).to.be.greaterThan(machine?.available ?? Infinity);
+  });
+
+  it('is read of cgroups with a limit; files that can be dropped are available', () => {
+    expect(cgroupMemory('max\n', '100\n', '')).to.equal(undefined);
+    expect(cgroupMemory('', '', '')).to.equal(undefined);
+    const stat = 'anon 300\nactive_file 100\ninactive_file 200\n';
+    expect(cgroupMemory('1000\n', '900\n', stat)).to.deep.equal({ total: 1_000, available: 300 });
+    expect(cgroupMemory('1000\n', '1100\n', 'anon 1100\n')).to.deep.equal({ total: 1_000, available: 0 });
+  });
+});
