@@ -6,7 +6,7 @@ import type { Diagnostic } from '../model/diagnostic.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
-import { addVersions } from './versions.js';
+import { addCompiledVersions } from './versions.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -125,7 +125,7 @@ export async function recordCachedBuild(
   return transaction(store, async (tx) => {
     const id = await insertCachedBuild(tx, request, known);
     if (id !== undefined && endpointId !== null)
-      await addVersions(tx, [endpointId], { ...source, artifact: known.digest });
+      await addCompiledVersions(tx, [endpointId], { ...source, artifact: known.digest });
     return id;
   });
 }
@@ -239,7 +239,7 @@ export async function finishBuild(
       await tx.knex('endpoints').whereIn('id', locked).update(outcome);
       if (result.state === 'succeeded') {
         const { source_key: sourceKey, code, dependencies } = build;
-        await addVersions(tx, locked, { sourceKey, code, dependencies, artifact: result.artifact });
+        await addCompiledVersions(tx, locked, { sourceKey, code, dependencies, artifact: result.artifact });
       }
     }
     tx.announce('build', id);

@@ -5,7 +5,7 @@
 import { AppError } from '../errors.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
-import { addVersions, type CompiledSource, removeNewestVersion } from './versions.js';
+import { addVersions, type CompiledSource, removeVersion } from './versions.js';
 
 /** The kinds after which versions serve. */
 export type ServingKind = 'start' | 'deploy' | 'rollback' | 'canary';
@@ -92,7 +92,7 @@ export async function requestSourceDeployment(
       targets.push({ ...rest, percent: 100 - percent });
       targets.sort((left, right) => right.percent - left.percent);
     }
-    const requested = await requestDeployment(tx, {
+    const requested = await addDeployment(tx, {
       endpointId,
       kind: percent < 100 ? 'canary' : 'deploy',
       targets,
@@ -149,9 +149,16 @@ export interface RequestedDeployment {
  */
 export async function requestDeployment(
   store: Store,
+  request: DeploymentRequest,
+): Promise<RequestedDeployment | 'not_compiled' | undefined> {
+  return transaction(store, (tx) => addDeployment(tx, request));
+}
+
+async function addDeployment(
+  tx: Store,
   { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
-  const { rows } = await store.knex.raw<{ rows: RequestRow[] }>(
+  const { rows } = await tx.knex.raw<{ rows: RequestRow[] }>(
     `WITH endpoint AS (
        SELECT endpoints.id, endpoints.version AS revision, status, desired_deployment_id, deployments.targets AS desired,
               coalesce(?::jsonb, CASE WHEN artifact IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
@@ -166,14 +173,16 @@ export async function requestDeployment(
        RETURNING id, targets, revision),
      overtaken AS (
        UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp()
-        WHERE endpoint_id = ? AND outcome = 'pending' AND EXISTS (SELECT FROM added)),
+        WHERE endpoint_id = ? AND outcome = 'pending' AND EXISTS (SELECT FROM added)
+       RETURNING CASE WHEN is_new_version THEN deployed_version END AS unserved),
      changed AS (
        UPDATE endpoints SET desired_deployment_id = added.id, version = added.revision,
               -- For gateways from before there were versions, which run until they are upgraded, too.
               desired_artifact = added.targets->0->>'artifact'
          FROM added WHERE endpoints.id = ?)
      SELECT endpoint.wanted, added.id IS NOT NULL AS is_new, coalesce(added.id, desired_deployment_id) AS id,
-            coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision
+            coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision,
+            (SELECT max(unserved) FROM overtaken) AS unserved
        FROM endpoint LEFT JOIN added ON true`,
     [
       ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
@@ -190,14 +199,20 @@ export async function requestDeployment(
   const row = rows[0];
   if (!row) return undefined;
   if (row.wanted === null) return 'not_compiled';
-  if (row.is_new) store.announce('endpoint', endpointId);
-  const { id, targets: deployed, revision } = row;
+  const { id, targets: deployed, revision, unserved } = row;
+  if (row.is_new) tx.announce('endpoint', endpointId);
+  if (unserved !== null && deployed.some(({ version }) => version === unserved)) {
+    // It is still new, and goes if it does not serve with this deployment either.
+    await tx.knex('deployments').where({ id }).update({ deployed_version: unserved, is_new_version: true });
+  } else if (unserved !== null) await removeVersion(tx, endpointId, unserved);
   return { id, targets: deployed, revision };
 }
 
 interface RequestRow extends RequestedDeployment {
   readonly wanted: readonly DeployedTarget[] | null;
   readonly is_new: boolean;
+  /** The version that was made for the deployment that this one overtakes. */
+  readonly unserved: number | null;
 }
 
 /**
@@ -209,23 +224,28 @@ export async function requestStop(
   endpointId: string,
   requestId: string,
 ): Promise<number | undefined> {
-  const { rows } = await store.knex.raw<{ rows: { revision: number }[] }>(
-    `WITH stopped AS (
-       UPDATE endpoints SET desired_deployment_id = NULL, confirmed_deployment_id = NULL, desired_artifact = NULL,
-                            status = 'stopped', last_error = NULL, version = version + 1
-        WHERE id = ? AND desired_deployment_id IS NOT NULL RETURNING id, version AS revision),
-     overtaken AS (
-       UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp() FROM stopped
-        WHERE endpoint_id = stopped.id AND outcome = 'pending'),
-     added AS (
-       INSERT INTO deployments (endpoint_id, kind, targets, request_id, outcome, revision, finished_at)
-       SELECT id, 'stop', '[]', ?, 'succeeded', revision, clock_timestamp() FROM stopped)
-     SELECT revision FROM stopped`,
-    [endpointId, requestId],
-  );
-  const stopped = rows[0];
-  if (stopped) store.announce('endpoint', endpointId);
-  return stopped?.revision;
+  return transaction(store, async (tx) => {
+    const { rows } = await tx.knex.raw<{ rows: { revision: number; unserved: number | null }[] }>(
+      `WITH stopped AS (
+         UPDATE endpoints SET desired_deployment_id = NULL, confirmed_deployment_id = NULL, desired_artifact = NULL,
+                              status = 'stopped', last_error = NULL, version = version + 1
+          WHERE id = ? AND desired_deployment_id IS NOT NULL RETURNING id, version AS revision),
+       overtaken AS (
+         UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp() FROM stopped
+          WHERE endpoint_id = stopped.id AND outcome = 'pending'
+         RETURNING CASE WHEN is_new_version THEN deployed_version END AS unserved),
+       added AS (
+         INSERT INTO deployments (endpoint_id, kind, targets, request_id, outcome, revision, finished_at)
+         SELECT id, 'stop', '[]', ?, 'succeeded', revision, clock_timestamp() FROM stopped)
+       SELECT revision, (SELECT max(unserved) FROM overtaken) AS unserved FROM stopped`,
+      [endpointId, requestId],
+    );
+    const stopped = rows[0];
+    if (!stopped) return undefined;
+    if (stopped.unserved !== null) await removeVersion(tx, endpointId, stopped.unserved);
+    tx.announce('endpoint', endpointId);
+    return stopped.revision;
+  });
 }
 
 /** Records that a deployment runs on all gateways. Does nothing when another one is desired now. */
@@ -304,7 +324,7 @@ export async function revertDeployment(
         ...(failed.kind === 'start' && inError),
       });
     if (failed.is_new_version && failed.deployed_version !== null)
-      await removeNewestVersion(tx, endpointId, failed.deployed_version);
+      await removeVersion(tx, endpointId, failed.deployed_version);
     tx.announce('endpoint', endpointId);
   });
 }

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, TIMESTAMP, UUID } from '../support/expect.js';
-import { numbered } from '../support/handler-sources.js';
+import { numbered, slowToStart } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
 import { type Stack, startStack } from '../support/processes.js';
@@ -192,7 +192,8 @@ describe('versions and deployments', function () {
         targets: [{ version: 2, percent: 100 }],
       });
       expect(failed?.error).to.match(/no configuration/);
-      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 2 });
+      // Its number is not given again: logs have it.
+      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
     });
 
     it('nothing served before', async () => {
@@ -309,6 +310,71 @@ describe('versions and deployments', function () {
     expect(load.served()).to.be.greaterThan(100);
   });
 
+  describe('removes the version of a deploy that was overtaken before it served', () => {
+    /** Deploys version 1, and another one that is pending when this resolves. */
+    const overtakable = async () => {
+      const one = await create();
+      expectData(await one.deploy({ code: numbered(1) }));
+      const overtaken = one.deploy({ code: slowToStart(3) });
+      await eventually(async () => expect((await one.endpoint()).latest_version).to.equal(2), 60_000);
+      return { one, overtaken };
+    };
+    type One = Awaited<ReturnType<typeof create>>;
+    const numbersOf = async (one: One) => (await one.versions()).map(({ version }) => version);
+
+    it('by a stop', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.post('stop'));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([1]);
+      expect(await one.endpoint()).to.include({ latest_version: 1, code: numbered(1), status: 'stopped' });
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('1');
+    });
+
+    it('by a rollback', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.rollBack({ version: 1 }));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([1]);
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('1');
+    });
+
+    it('by another deploy', async () => {
+      const { one, overtaken } = await overtakable();
+      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([3, 1]);
+      expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    });
+
+    it('but not when a start, or a deploy of the same source, takes it over', async () => {
+      const { one, overtaken } = await overtakable();
+      const [started, deployed] = await Promise.all([
+        one.post('start'),
+        one.deploy({ code: slowToStart(3) }),
+      ]);
+      expect(expectData(deployed)).to.include({ version: 2 });
+      // Each of them waits for the same processes, and for its own deployment.
+      for (const answer of [started, await overtaken])
+        if (answer.status !== 200) expectFailure(answer, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([2, 1]);
+      expect(await one.endpoint()).to.include({ running_version: 2, latest_version: 2 });
+    });
+
+    it('but not when it was compiled by itself meanwhile', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.put({ code: slowToStart(3) }));
+      expectData(await one.post('compile'));
+      expectData(await one.rollBack({ version: 1 }));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([2, 1]);
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('3');
+    });
+  });
+
   it('refuses what cannot be, and changes nothing', async () => {
     const one = await create();
     expectFailure(await one.deploy({}), 'endpoint_has_no_code');
@@ -351,18 +417,13 @@ describe('versions and deployments', function () {
   it('finishes a deployment whose web process was killed', async () => {
     const one = await create();
     expectData(await one.deploy({ code: numbered(1) }));
-    const slowToStart = numbered(3).replace(
-      'handler_loop!(handle);',
-      `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
-       fn main() { std::thread::sleep(std::time::Duration::from_secs(3)); served::serve() }`,
-    );
-    const dying = one.deploy({ code: slowToStart }).catch(() => 'cut');
+    const dying = one.deploy({ code: slowToStart(3) }).catch(() => 'cut');
     await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('pending'), 60_000);
     await stack.processes.get('web')?.end('SIGKILL');
     await dying;
     await stack.start('web');
     await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('succeeded'), 60_000);
-    expect(await one.endpoint()).to.include({ running_version: 2, code: slowToStart, status: 'running' });
+    expect(await one.endpoint()).to.include({ running_version: 2, code: slowToStart(3), status: 'running' });
     expect(await one.answer()).to.equal('3');
   });
 });
