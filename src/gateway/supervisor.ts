@@ -26,7 +26,7 @@ import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
-import type { Environments } from './environments.js';
+import { type Environments, explainStart } from './environments.js';
 import type { Front } from './front.js';
 import {
   type HandlerListeners,
@@ -258,6 +258,8 @@ export class Supervisor {
       settings,
       log: handlerLog,
       listeners,
+    }).catch((error: unknown) => {
+      throw explainStart(error);
     });
     const ms = Math.round(performance.now() - started);
     handlerLog.info({ handler_pid: handler.pid, artifact, ms }, 'handler ready');

@@ -69,7 +69,7 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.limits',
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id) END AS deployment`),
-      store.knex.raw(`${environmentDigest('hosts.id')} AS environment`),
+      store.knex.raw(`${environmentDigest('coalesce(parents.id, hosts.id)')} AS environment`),
       store.knex.raw("endpoints.status = 'stopped' AS stopped"),
       store.knex.raw(
         `(endpoints.enabled AND coalesce(collections.enabled, true)

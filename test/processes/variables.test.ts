@@ -227,6 +227,76 @@ describe('variables and secrets', function () {
     expect(await state()).to.deep.equal(before);
   });
 
+  it('are at most 256 KiB together: plain and secret ones of an owner, and what is in force for an endpoint', async () => {
+    const large = 'x'.repeat(60_000);
+    const clear = async (owner: string) => {
+      expectData(await put(`${owner}/variables`, {}));
+      for (const { name } of expectData<{ name: string }[]>(await stack.api.get(`${owner}/secrets`)))
+        expectData(await stack.api.delete(`${owner}/secrets/${name}`));
+    };
+    for (const owner of [domain, collection, endpoint]) await clear(owner);
+    const full = /would have \d{6} bytes with their names; at most 262144 together/;
+
+    for (let at = 0; at < 4; at++) expectData(await put(`${endpoint}/secrets/S${at}`, { value: large }));
+    const before = await stack.api.get(`${endpoint}/secrets`);
+    expectFailure(await put(`${endpoint}/secrets/S4`, { value: large }), 'invalid_input', full);
+    expectFailure(await put(`${endpoint}/variables`, { PLAIN: large }), 'invalid_input', full);
+    expect((await stack.api.get(`${endpoint}/secrets`)).body).to.deep.equal(before.body);
+    // An existing one may be replaced, and a plain variable may become a secret.
+    expectData(await put(`${endpoint}/secrets/S0`, { value: large }));
+    expectData(await put(`${endpoint}/variables`, { PLAIN: 'x'.repeat(20_000) }));
+    expectData(await put(`${endpoint}/secrets/PLAIN`, { value: 'x'.repeat(20_000) }));
+
+    // Hidden ones take no room.
+    expectData(await put(`${domain}/variables`, { S0: large, S1: large, S2: large }));
+    const toEndpoint = /in force for the endpoint "\/read" .* would have \d{6} bytes/;
+    expectFailure(await put(`${domain}/variables`, { OTHER: large }), 'invalid_input', toEndpoint);
+    expectFailure(await put(`${collection}/secrets/OTHER`, { value: large }), 'invalid_input', toEndpoint);
+    await reads('PLAIN', 'x'.repeat(20_000));
+    for (const owner of [endpoint, collection, domain]) await clear(owner);
+    await reads('S0', 'unset');
+  });
+
+  it('that are too many for a process, after a move, fail its start with a clear error', async () => {
+    const { api } = stack;
+    const alone = `/api/endpoints/${await stack.deploy({ path: '/moved', code: READS })}`;
+    const database = openDatabase(stack.databaseUrl, () => undefined);
+    // As older releases stored them, which did not count.
+    await database.knex.raw(
+      `INSERT INTO variables (endpoint_id, name, value) SELECT ?, 'V' || at, repeat('x', 60000) FROM generate_series(1, 40) at`,
+      [alone.split('/').pop() ?? ''],
+    );
+    await database.close();
+    expectFailure(
+      await api.post(`${alone}/invoke`, { method: 'GET' }),
+      'handler_start_failed',
+      /variables and secrets in force are too large .* \d{7} bytes .* delete some/,
+    );
+    expectFailure(await put(`${alone}/secrets/ONE_MORE`, { value: '1' }), 'invalid_input', /would have/);
+    expectData(await put(`${alone}/variables`, {}));
+    expect(
+      expectData<{ body: string }>(await api.post(`${alone}/invoke`, { path: '/moved?name=V1' })),
+    ).to.include({
+      body: 'unset',
+    });
+  });
+
+  it('of a domain reach endpoints of all hosts in its collections, too', async () => {
+    const everywhere = await stack.deploy({
+      ...{ path: '/everywhere', code: READS, domain: '*' },
+      collection_id: collection.split('/').pop(),
+    });
+    const readHere = async (name: string) => (await call(`${stack.gatewayUrl}/everywhere?name=${name}`)).text;
+    expectData(await put(`${domain}/variables`, { OF_DOMAIN: 'one' }));
+    await eventually(async () => expect(await readHere('OF_DOMAIN')).to.equal('one'));
+    expectData(await put(`${domain}/variables`, { OF_DOMAIN: 'two' }));
+    await eventually(async () => expect(await readHere('OF_DOMAIN')).to.equal('two'));
+    const environment = await stack.api.get(`/api/endpoints/${everywhere}/environment`);
+    expect(expectData<{ name: string; scope: string }[]>(environment)[0]).to.include({
+      ...{ name: 'OF_DOMAIN', scope: 'domain' },
+    });
+  });
+
   it('are in force again after a crash of the handler, and a restart of the gateway', async () => {
     expectData(await put(`${endpoint}/secrets/STAYS`, { value: 'here' }));
     await reads('STAYS', 'here');

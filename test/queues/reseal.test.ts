@@ -35,7 +35,11 @@ describe('encryption with a new key', () => {
     const [domain] = await store.knex('domains').insert({ name: 'D', host: 'd.example' }).returning('id');
     for (let at = 0; at < VALUES; at++) {
       await putInstallationSecret(store, `SECRET_${at}`, box.seal(`secret ${at}`));
-      await putSecret(store, { scope: 'domain', id: domain.id }, `SECRET_${at}`, box.seal(`variable ${at}`));
+      await putSecret(
+        store,
+        { scope: 'domain', id: domain.id },
+        { name: `SECRET_${at}`, value: `variable ${at}`, seal: box.seal },
+      );
       const config_encrypted = box.seal(JSON.stringify({ host: `host ${at}` }));
       const service = { name: `S${at}`, service_type: 'redis', config_encrypted, enabled: true } as const;
       await createService(store, service, []);

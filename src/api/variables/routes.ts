@@ -1,6 +1,6 @@
 /** Variables and secrets of domains, collections and endpoints, which handlers find in their environment. */
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound, requireFound } from '../../errors.js';
+import { notFound, requireFound } from '../../errors.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import {
   deleteSecret,
@@ -14,7 +14,7 @@ import {
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { bytesOf, requireAccepted } from './limits.js';
+import { requireAccepted } from './limits.js';
 import {
   EnvironmentEntry,
   SecretDeleted,
@@ -27,7 +27,6 @@ import {
 } from './schema.js';
 
 const tag = 'Variables';
-const MAX_BYTES = 256 * 1024;
 
 const presentSecret = presenter(SecretView);
 const presentEntry = presenter(EnvironmentEntry);
@@ -66,12 +65,6 @@ export const variableRoutes = [
         handle: async ({ params: { id }, body }, { store }) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
-          const bytes = Object.entries(variables).reduce((sum, pair) => sum + bytesOf(pair.join('=')), 0);
-          if (bytes > MAX_BYTES)
-            throw new AppError(
-              'invalid_input',
-              `body: the variables have ${bytes} bytes; at most ${MAX_BYTES} together`,
-            );
           if (!(await replaceVariables(store, owner(id), variables))) throw notFound(scope, id);
           return requireFound(await plainVariables(store, owner(id)), scope, id);
         },
@@ -100,7 +93,8 @@ export const variableRoutes = [
         data: SecretSet,
         handle: async ({ params: { id, name }, body: { value } }, { store, secrets }) => {
           requireAccepted(value, 'body.value');
-          if (!(await putSecret(store, owner(id), name, secrets.seal(value)))) throw notFound(scope, id);
+          const seal = (text: string) => secrets.seal(text);
+          if (!(await putSecret(store, owner(id), { name, value, seal }))) throw notFound(scope, id);
           return { name };
         },
       }),
