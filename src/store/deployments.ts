@@ -361,13 +361,32 @@ export async function pendingDeployments(store: Store): Promise<PendingDeploymen
     );
 }
 
-/** Deletes all but the newest deployments of each endpoint, and those that are in force. @returns how many */
+/** SQL: whether something served with a row of `deployments`. */
+const served = (table: string) => `${table}.outcome = 'succeeded' AND ${table}.kind NOT IN ('stop', 'crash')`;
+
+/** SQL: whether an old row of `deployments` is the last one with which a version that is there served, or served alone. */
+const IS_LAST_OF_A_VERSION = `(${served('deployments')} AND EXISTS (
+  SELECT FROM jsonb_array_elements(targets) AS target
+    JOIN endpoint_versions ON endpoint_versions.endpoint_id = deployments.endpoint_id
+     AND endpoint_versions.version = (target->>'version')::integer
+   WHERE NOT EXISTS (
+     SELECT FROM deployments AS later
+      WHERE later.endpoint_id = deployments.endpoint_id AND later.position > deployments.position
+        AND ${served('later')} AND jsonb_array_length(later.targets) <= jsonb_array_length(deployments.targets)
+        AND later.targets @> jsonb_build_array(jsonb_build_object('version', target->'version')))))`;
+
+/**
+ * Deletes all but the newest deployments of each endpoint, those that are in force, and those that tell which version
+ * to roll back to.
+ * @returns how many
+ */
 export async function pruneDeployments(store: Store, kept: number): Promise<number> {
   const { rowCount } = await store.knex.raw<{ rowCount: number }>(
     `DELETE FROM deployments USING (
        SELECT id, row_number() OVER (PARTITION BY endpoint_id ORDER BY position DESC) AS age FROM deployments) aged
       WHERE deployments.id = aged.id AND age > ? AND outcome <> 'pending'
-        AND NOT EXISTS (SELECT FROM endpoints WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id))`,
+        AND NOT EXISTS (SELECT FROM endpoints WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id))
+        AND NOT ${IS_LAST_OF_A_VERSION}`,
     [kept],
   );
   return rowCount;

@@ -1,10 +1,13 @@
 /** Versions and deployments over HTTP, with real processes: deploy, break, roll back, share, compare. */
 import { expect } from 'chai';
+import { tidyHistory } from '../../jobs/recover-deployments.js';
+import { openDatabase } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, TIMESTAMP, UUID } from '../support/expect.js';
 import { numbered, slowToStart } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
+import { createTestLog } from '../support/log.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 interface Version {
@@ -52,6 +55,7 @@ describe('versions and deployments', function () {
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     const at = `/api/endpoints/${id}`;
     return {
+      id,
       path,
       deploy: (request: object) => stack.api.post(`${at}/deploy`, request),
       rollBack: (request?: object) => stack.api.post(`${at}/rollback`, request),
@@ -253,6 +257,40 @@ describe('versions and deployments', function () {
       'deploy',
     ]);
     expect(expectData(await one.rollBack())).to.include({ version: 1 });
+  });
+
+  it('goes back to a version that has served in a canary only', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    expectData(await one.deploy({ code: numbered(2), percent: 10 }));
+    for (const version of [1, 2, 1, 2])
+      expect(expectData(await one.rollBack()), `to ${version}`).to.include({ version });
+    // A canary goes back to what served alone before it, whatever else had a share.
+    expectData(await one.deploy({ code: numbered(3), percent: 10 }));
+    expect(expectData(await one.rollBack())).to.include({ version: 2 });
+    expect(expectData(await one.rollBack())).to.include({ version: 3 });
+  });
+
+  it('goes back, also after many stops and starts, and passes over versions that are gone', async () => {
+    const one = await create();
+    for (const number of [1, 2, 3]) expectData(await one.deploy({ code: numbered(number) }));
+    const database = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      const { log } = createTestLog();
+      const kept = { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 2, JOBS_KEPT_HOURS: 1 };
+      for (let round = 0; round < 3; round++) {
+        expectData(await one.post('stop'));
+        expectData(await one.post('start'));
+        await tidyHistory(database, kept, log);
+      }
+      expect((await one.deployments()).length).to.equal(4);
+      await database.knex('endpoint_versions').where({ endpoint_id: one.id, version: 2 }).delete();
+      await tidyHistory(database, kept, log);
+    } finally {
+      await database.close();
+    }
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(expectData(await one.rollBack())).to.include({ version: 3 });
   });
 
   for (const [by, headers] of [

@@ -38,6 +38,7 @@ describe('the history of an endpoint', () => {
     const serving = await deploy(2);
     await confirmDeployment(store, id, serving);
     for (let number = 0; number < 12; number++) await deploy(25);
+    expect((await listDeployments(store, id)).length).to.equal(13);
 
     const { log } = createTestLog();
     for (let round = 0; round < 2; round++) {

@@ -4,10 +4,11 @@ import { requireCode } from '../../lifecycle/compile.js';
 import { awaitDeployment, requireGateways, runDeployment } from '../../lifecycle/run.js';
 import type { Dependencies } from '../../model/crates.js';
 import { sourceKey } from '../../model/source-key.js';
+import type { Store } from '../../store/database.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
 import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { type EndpointVersion, findVersion, replaceArtifact } from '../../store/versions.js';
+import { type EndpointVersion, findVersion, replaceArtifact, versionNumbers } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { buildSource } from './compile.js';
 import { versionToRollBackTo } from './rollback-target.js';
@@ -57,7 +58,7 @@ export async function rollBack(
 ) {
   const { store } = deps;
   requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
-  const version = request.version ?? versionToRollBackTo(await listDeployments(store, endpointId));
+  const version = request.version ?? (await previousVersion(store, endpointId));
   if (version === undefined) {
     throw new AppError(
       'nothing_to_roll_back_to',
@@ -73,6 +74,11 @@ export async function rollBack(
     requestId,
   });
   return { version, ...asRunning(running) };
+}
+
+async function previousVersion(store: Store, endpointId: string): Promise<number | undefined> {
+  const existing = await versionNumbers(store, endpointId);
+  return versionToRollBackTo(await listDeployments(store, endpointId), new Set(existing));
 }
 
 /** Runs one version, or two that share the requests. */
