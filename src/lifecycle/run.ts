@@ -1,5 +1,6 @@
 /** What should run: makes a deployment the desired state, and waits until every gateway has reconciled it. */
 import { AppError, notFound, requireFound } from '../errors.js';
+import type { Origin } from '../model/actor.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import {
   confirmDeployment,
@@ -30,10 +31,10 @@ export interface RunningDeployment {
 export async function startEndpoint(
   deps: LifecycleDependencies,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
   signal?: AbortSignal,
 ): Promise<RunningDeployment> {
-  return runDeployment(deps, { endpointId, kind: 'start', targets: null, requestId }, signal);
+  return runDeployment(deps, { endpointId, kind: 'start', targets: null, origin }, signal);
 }
 
 /**
@@ -119,13 +120,9 @@ function failureOf(seen: readonly RunObservation[] | undefined): AppError | unde
 }
 
 /** Stops the endpoint on all gateways. */
-export async function stopEndpoint(
-  deps: LifecycleDependencies,
-  id: string,
-  requestId: string,
-): Promise<void> {
+export async function stopEndpoint(deps: LifecycleDependencies, id: string, origin: Origin): Promise<void> {
   const { store } = deps;
-  const revision = await requestStop(store, id, requestId);
+  const revision = await requestStop(store, id, origin);
   if (revision === undefined) {
     if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');

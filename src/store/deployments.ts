@@ -3,9 +3,11 @@
  * and settled once.
  */
 import { AppError } from '../errors.js';
+import type { Origin, StoredActor } from '../model/actor.js';
+import type { CompilableSource } from './builds.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
-import { addVersions, type CompiledSource, removeVersion } from './versions.js';
+import { addVersions, removeVersion } from './versions.js';
 
 /** The kinds after which versions serve. */
 export type ServingKind = 'start' | 'deploy' | 'rollback' | 'canary';
@@ -23,7 +25,7 @@ export interface Deployment {
   readonly targets: readonly DeployedTarget[];
   readonly sticky: StickyBy | null;
   readonly message: string | null;
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
   readonly request_id: string;
   readonly outcome: DeploymentOutcome;
   /** Why it failed. */
@@ -40,7 +42,7 @@ export interface DeploymentRequest {
   readonly targets: readonly DeployedTarget[] | null;
   readonly sticky?: StickyBy | null;
   readonly message?: string | null;
-  readonly requestId: string;
+  readonly origin: Origin;
   readonly draft?: DeployedDraft;
 }
 
@@ -57,12 +59,12 @@ export interface DeployedDraft {
 /** A source that was compiled to be deployed. */
 export interface SourceDeployment {
   readonly endpointId: string;
-  readonly source: CompiledSource;
+  readonly source: CompilableSource & { readonly artifact: string };
   readonly buildId: string;
   /** Share of the requests; what serves now keeps the rest. */
   readonly percent: number;
   readonly message: string | null;
-  readonly requestId: string;
+  readonly origin: Origin;
 }
 
 /**
@@ -72,7 +74,7 @@ export interface SourceDeployment {
  */
 export async function requestSourceDeployment(
   store: Store,
-  { endpointId, source, buildId, percent, message, requestId }: SourceDeployment,
+  { endpointId, source, buildId, percent, message, origin }: SourceDeployment,
 ): Promise<(RequestedDeployment & { readonly version: number }) | undefined> {
   return transaction(store, async (tx) => {
     const endpoint = await tx
@@ -81,7 +83,7 @@ export async function requestSourceDeployment(
       .forUpdate()
       .first<DraftRow | undefined>('source_key', 'confirmed_deployment_id');
     if (!endpoint) return undefined;
-    const [added] = await addVersions(tx, [endpointId], { ...source, message });
+    const [added] = await addVersions(tx, [endpointId], { ...source, message, actor: origin.actor });
     if (!added) throw new Error(`no version was added to the endpoint ${endpointId}`);
     const { version, isNew } = added;
     const targets = [{ version, percent, artifact: source.artifact }];
@@ -98,7 +100,7 @@ export async function requestSourceDeployment(
       targets,
       sticky,
       message,
-      requestId,
+      origin,
       draft: { version, isNew, buildId, draftSourceKey: endpoint.source_key },
     });
     return typeof requested === 'object' ? { ...requested, version } : undefined;
@@ -156,7 +158,7 @@ export async function requestDeployment(
 
 async function addDeployment(
   tx: Store,
-  { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
+  { endpointId, kind, targets, sticky = null, message = null, origin, draft }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
   const { rows } = await tx.knex.raw<{ rows: RequestRow[] }>(
     `WITH endpoint AS (
@@ -166,9 +168,9 @@ async function addDeployment(
          FROM endpoints LEFT JOIN deployments ON deployments.id = desired_deployment_id
         WHERE endpoints.id = ? FOR UPDATE OF endpoints),
      added AS (
-       INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, outcome, revision,
+       INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, actor, outcome, revision,
                                 deployed_version, is_new_version, build_id, draft_source_key)
-       SELECT id, ?, wanted, ?::jsonb, ?, ?, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
+       SELECT id, ?, wanted, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
         WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error')
        RETURNING id, targets, revision),
      overtaken AS (
@@ -186,7 +188,7 @@ async function addDeployment(
        FROM endpoint LEFT JOIN added ON true`,
     [
       ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
-      ...[message, requestId],
+      ...[message, origin.requestId, JSON.stringify(origin.actor)],
       ...[
         draft?.version ?? null,
         draft?.isNew ?? false,
@@ -222,7 +224,7 @@ interface RequestRow extends RequestedDeployment {
 export async function requestStop(
   store: Store,
   endpointId: string,
-  requestId: string,
+  { requestId, actor }: Origin,
 ): Promise<number | undefined> {
   return transaction(store, async (tx) => {
     const { rows } = await tx.knex.raw<{ rows: { revision: number; unserved: number | null }[] }>(
@@ -235,10 +237,10 @@ export async function requestStop(
           WHERE endpoint_id = stopped.id AND outcome = 'pending'
          RETURNING CASE WHEN is_new_version THEN deployed_version END AS unserved),
        added AS (
-         INSERT INTO deployments (endpoint_id, kind, targets, request_id, outcome, revision, finished_at)
-         SELECT id, 'stop', '[]', ?, 'succeeded', revision, clock_timestamp() FROM stopped)
+         INSERT INTO deployments (endpoint_id, kind, targets, request_id, actor, outcome, revision, finished_at)
+         SELECT id, 'stop', '[]', ?, ?::jsonb, 'succeeded', revision, clock_timestamp() FROM stopped)
        SELECT revision, (SELECT max(unserved) FROM overtaken) AS unserved FROM stopped`,
-      [endpointId, requestId],
+      [endpointId, requestId, JSON.stringify(actor)],
     );
     const stopped = rows[0];
     if (!stopped) return undefined;

@@ -1,5 +1,6 @@
 /** The table `variables`: what handlers find in their environment. Secrets are encrypted, and never decrypted here. */
 import { AppError } from '../errors.js';
+import type { StoredActor } from '../model/actor.js';
 import { type Store, transaction } from './database.js';
 import { touchEndpoints } from './routed-endpoints.js';
 
@@ -16,7 +17,7 @@ export interface VariableOwner {
 export interface SecretName {
   readonly name: string;
   readonly updated_at: Date;
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
 }
 
 /** A variable in force for an endpoint. */
@@ -73,6 +74,7 @@ export async function replaceVariables(
   store: Store,
   owner: VariableOwner,
   variables: Readonly<Record<string, string>>,
+  actor: StoredActor,
 ): Promise<boolean> {
   const names = Object.keys(variables);
   return changing(store, owner, async (tx) => {
@@ -92,7 +94,7 @@ export async function replaceVariables(
       value,
       bytes: bytesOf(name, value),
     }));
-    await upsert(tx, owner, rows, 'value');
+    await upsert(tx, owner, rows, 'value', actor);
   });
 }
 
@@ -105,9 +107,10 @@ export async function putSecret(
   store: Store,
   owner: VariableOwner,
   { name, value, seal }: { readonly name: string; readonly value: string; seal(text: string): string },
+  actor: StoredActor,
 ): Promise<boolean> {
   const row = { name, value: seal(value), bytes: bytesOf(name, value) };
-  return changing(store, owner, (tx) => upsert(tx, owner, [row], 'value_encrypted'));
+  return changing(store, owner, (tx) => upsert(tx, owner, [row], 'value_encrypted', actor));
 }
 
 /** @returns undefined when there is no such owner, false when there is no such secret */
@@ -184,16 +187,24 @@ async function upsert(
   owner: VariableOwner,
   rows: readonly VariableRow[],
   column: 'value' | 'value_encrypted',
+  actor: StoredActor,
 ): Promise<void> {
   await tx.knex.raw(
-    `INSERT INTO variables (??, name, ??, bytes)
-     SELECT ?, given.name, given.value, given.bytes
+    `INSERT INTO variables (??, name, ??, bytes, actor)
+     SELECT ?, given.name, given.value, given.bytes, ?::jsonb
        FROM unnest(?::text[], ?::text[], ?::integer[]) AS given (name, value, bytes)
      ON CONFLICT (??, name) DO UPDATE SET value = excluded.value, value_encrypted = excluded.value_encrypted,
-                                          bytes = excluded.bytes, updated_at = clock_timestamp()
+                                          bytes = excluded.bytes, actor = excluded.actor, updated_at = clock_timestamp()
        WHERE variables.value IS DISTINCT FROM excluded.value OR excluded.value IS NULL`,
     [
-      ...[columnOf(owner), column, owner.id, rows.map(({ name }) => name), rows.map(({ value }) => value)],
+      ...[
+        columnOf(owner),
+        column,
+        owner.id,
+        JSON.stringify(actor),
+        rows.map(({ name }) => name),
+        rows.map(({ value }) => value),
+      ],
       ...[rows.map(({ bytes }) => bytes), columnOf(owner)],
     ] as never[],
   );

@@ -1,4 +1,5 @@
 /** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
+import type { StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
@@ -19,7 +20,7 @@ export interface EndpointVersion {
   readonly artifact: string;
   readonly message: string | null;
   /** Who made it; null: not known. */
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
   readonly created_at: Date;
 }
 
@@ -27,6 +28,8 @@ export interface EndpointVersion {
 export interface CompiledSource extends CompilableSource {
   readonly artifact: string;
   readonly message?: string | null;
+  /** Null: not known. */
+  readonly actor: StoredActor | null;
 }
 
 export interface AddedVersion {
@@ -43,7 +46,7 @@ export interface AddedVersion {
 export async function addVersions(
   tx: Store,
   endpointIds: readonly string[],
-  { sourceKey, code, dependencies, artifact, message = null }: CompiledSource,
+  { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
 ): Promise<AddedVersion[]> {
   const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
     `WITH before AS (
@@ -55,13 +58,14 @@ export async function addVersions(
               last_number = greatest(last_number, number)
          FROM before WHERE endpoints.id = before.id
        RETURNING endpoints.id, endpoints.latest_version)
-     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message)
-     SELECT id, latest_version, ?, ?, ?, ?, ? FROM numbered
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
      ON CONFLICT (endpoint_id, version) DO UPDATE SET artifact = excluded.artifact
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
     [
       ...[sourceKey, [...endpointIds], artifact, sourceKey],
       ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+      actor && JSON.stringify(actor),
     ] as never[],
   );
   return rows;

@@ -75,7 +75,9 @@ describe('variables and secrets', function () {
     ]);
     const secrets = expectData<object[]>(await stack.api.get(`${endpoint}/secrets`));
     expect(secrets).to.have.length(1);
-    expect(secrets[0]).to.include({ name: 'WHERE', actor: null }).and.not.have.property('value');
+    expect(secrets[0])
+      .to.deep.include({ name: 'WHERE', actor: { kind: 'anonymous', address: '127.0.0.1' } })
+      .and.not.have.property('value');
     expect(expectData(await stack.api.get(`${endpoint}/variables`))).to.deep.equal({});
 
     expectData(await stack.api.delete(`${endpoint}/secrets/WHERE`));

@@ -14,12 +14,14 @@ interface Version {
   readonly version: number;
   readonly message: string | null;
   readonly deployed_percent: number;
+  readonly actor: object | null;
 }
 interface Deployment {
   readonly kind: string;
   readonly outcome: string;
   readonly message: string | null;
   readonly error: string | null;
+  readonly actor: object | null;
   readonly targets: readonly { readonly version: number; readonly percent: number }[];
 }
 interface Endpoint {
@@ -31,6 +33,8 @@ interface Endpoint {
   readonly deployment: { readonly id: string; readonly targets: readonly object[] } | null;
 }
 
+/** Who deploys without API_KEY. */
+const ANYBODY = { kind: 'anonymous', address: '127.0.0.1' };
 const DOES_NOT_COMPILE = 'fn handle() { this is not Rust }';
 const DOES_NOT_START = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -143,7 +147,10 @@ describe('versions and deployments', function () {
     expectData(await one.post('compile'));
     expect((await one.versions()).map(({ version }) => version)).to.deep.equal([3, 2, 1]);
 
+    for (const { actor } of [...(await one.versions()), ...(await one.deployments())])
+      expect(actor).to.deep.equal(ANYBODY);
     expectData(await one.post('stop'));
+    expect((await one.deployments())[0]?.actor).to.deep.equal(ANYBODY);
     expect(await one.endpoint()).to.deep.include({ running_version: null, deployment: null });
     expect((await one.deployments()).map(({ kind }) => kind)).to.deep.equal(['stop', 'start', 'start']);
     // The version before the one that served last.
@@ -155,7 +162,8 @@ describe('versions and deployments', function () {
     const one = await create();
     for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
     const version = expectData<Record<string, unknown>>(await one.get('versions/1'));
-    expect(version).to.include({ version: 1, code: numbered(1), deployed_percent: 0, actor: null });
+    expect(version).to.include({ version: 1, code: numbered(1), deployed_percent: 0 });
+    expect(version.actor).to.deep.equal(ANYBODY);
     expect(version.created_at).to.match(TIMESTAMP);
     const { from, to, diff } = expectData<{ from: number; to: number; diff: string }>(
       await one.get('versions/1/diff?to=2'),

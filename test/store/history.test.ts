@@ -8,6 +8,7 @@ import { createEndpoint } from '../../src/store/endpoints.js';
 import { claimJob, finishJob, insertJob, latestJobs } from '../../src/store/jobs.js';
 import { addVersions, listVersions } from '../../src/store/versions.js';
 import { createTestLog } from '../support/log.js';
+import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
 describe('the history of an endpoint', () => {
@@ -25,13 +26,14 @@ describe('the history of an endpoint', () => {
         code: '',
         dependencies: {},
         artifact: `artifact ${number}`,
+        actor: ORIGIN.actor,
       };
       await addVersions(store, [id], source);
     }
     const deploy = async (version: number) => {
       const targets = [{ version, percent: 100, artifact: `artifact ${version}` }];
       const requested = await requestDeployment(store, {
-        ...{ endpointId: id, kind: 'rollback', targets, requestId: 'r' },
+        ...{ endpointId: id, kind: 'rollback', targets, origin: ORIGIN },
       });
       return typeof requested === 'object' ? requested.id : expect.fail('not requested');
     };

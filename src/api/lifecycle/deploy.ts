@@ -2,6 +2,7 @@
 import { AppError, notFound, requireFound } from '../../errors.js';
 import { requireCode } from '../../lifecycle/compile.js';
 import { awaitDeployment, requireGateways, runDeployment } from '../../lifecycle/run.js';
+import type { Origin } from '../../model/actor.js';
 import type { Dependencies } from '../../model/crates.js';
 import { sourceKey } from '../../model/source-key.js';
 import type { Store } from '../../store/database.js';
@@ -26,7 +27,7 @@ export async function deploySource(
   deps: ApiDependencies,
   endpointId: string,
   request: DeployRequest,
-  requestId: string,
+  origin: Origin,
 ) {
   const { store } = deps;
   const draft = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -34,7 +35,7 @@ export async function deploySource(
   const code = requireCode(request.code === undefined ? draft.code : request.code);
   const dependencies = (request.dependencies === undefined ? draft.dependencies : request.dependencies) ?? {};
   const source = { code, dependencies, sourceKey: sourceKey(code, dependencies) };
-  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, requestId);
+  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, origin);
   const { percent = 100, message = null } = request;
   const deployment = await requestSourceDeployment(store, {
     endpointId,
@@ -42,7 +43,7 @@ export async function deploySource(
     buildId,
     percent,
     message,
-    requestId,
+    origin,
   });
   const running = await awaitDeployment(deps, endpointId, deployment);
   const { version } = requireFound(deployment, 'endpoint', endpointId);
@@ -54,7 +55,7 @@ export async function rollBack(
   deps: ApiDependencies,
   endpointId: string,
   request: { readonly version?: number; readonly message?: string | null },
-  requestId: string,
+  origin: Origin,
 ) {
   const { store } = deps;
   requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -65,13 +66,13 @@ export async function rollBack(
       'No other version has served before; name one of GET /api/endpoints/{id}/versions.',
     );
   }
-  const target = await availableTarget(deps, endpointId, { version, percent: 100 }, requestId);
+  const target = await availableTarget(deps, endpointId, { version, percent: 100 }, origin);
   const running = await runDeployment(deps, {
     endpointId,
     kind: 'rollback',
     targets: [target],
     message: request.message ?? null,
-    requestId,
+    origin,
   });
   return { version, ...asRunning(running) };
 }
@@ -90,7 +91,7 @@ export async function setDeployment(
     readonly sticky?: StickyBy | null;
     readonly message?: string | null;
   },
-  requestId: string,
+  origin: Origin,
 ) {
   requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
   for (const { version } of request.targets) {
@@ -98,8 +99,7 @@ export async function setDeployment(
   }
   requireWhole(request.targets);
   const targets: DeployedTarget[] = [];
-  for (const target of request.targets)
-    targets.push(await availableTarget(deps, endpointId, target, requestId));
+  for (const target of request.targets) targets.push(await availableTarget(deps, endpointId, target, origin));
   targets.sort((left, right) => right.percent - left.percent);
   const running = await runDeployment(deps, {
     endpointId,
@@ -107,7 +107,7 @@ export async function setDeployment(
     targets,
     sticky: request.sticky ?? null,
     message: request.message ?? null,
-    requestId,
+    origin,
   });
   return {
     targets: targets.map(({ version, percent }) => ({ version, percent })),
@@ -135,22 +135,22 @@ async function availableTarget(
   deps: ApiDependencies,
   endpointId: string,
   { version, percent }: { readonly version: number; readonly percent: number },
-  requestId: string,
+  origin: Origin,
 ): Promise<DeployedTarget> {
   const found = await findVersion(deps.store, endpointId, version);
   if (!found) throw notFound('version', String(version));
-  return { version, percent, artifact: await executableOf(deps, found, requestId) };
+  return { version, percent, artifact: await executableOf(deps, found, origin) };
 }
 
 /** The artifact of a version. It is compiled again when that was deleted. */
 export async function executableOf(
   deps: ApiDependencies,
   version: EndpointVersion,
-  requestId: string,
+  origin: Origin,
 ): Promise<string> {
   if (await deps.artifacts.has(version.artifact)) return version.artifact;
   const source = { sourceKey: version.source_key, code: version.code, dependencies: version.dependencies };
-  const { artifact } = await buildSource(deps, source, version.endpoint_id, requestId);
+  const { artifact } = await buildSource(deps, source, version.endpoint_id, origin);
   await replaceArtifact(deps.store, version, artifact);
   return artifact;
 }

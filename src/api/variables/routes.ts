@@ -62,10 +62,10 @@ export const variableRoutes = [
         body: SetVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body }, { store }) => {
+        handle: async ({ params: { id }, body, origin }, { store }) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
-          if (!(await replaceVariables(store, owner(id), variables))) throw notFound(scope, id);
+          if (!(await replaceVariables(store, owner(id), variables, origin.actor))) throw notFound(scope, id);
           return requireFound(await plainVariables(store, owner(id)), scope, id);
         },
       }),
@@ -91,10 +91,11 @@ export const variableRoutes = [
         params: SecretParams,
         body: SetSecret,
         data: SecretSet,
-        handle: async ({ params: { id, name }, body: { value } }, { store, secrets }) => {
+        handle: async ({ params: { id, name }, body: { value }, origin }, { store, secrets }) => {
           requireAccepted(value, 'body.value');
           const seal = (text: string) => secrets.seal(text);
-          if (!(await putSecret(store, owner(id), { name, value, seal }))) throw notFound(scope, id);
+          if (!(await putSecret(store, owner(id), { name, value, seal }, origin.actor)))
+            throw notFound(scope, id);
           return { name };
         },
       }),
