@@ -60,7 +60,7 @@ export interface Endpoint {
   readonly serving: readonly (readonly ServingVersion[])[];
   /** The last one that ran everywhere; null when nothing should run. */
   readonly deployment: DeploymentInForce | null;
-  /** Requests of the last hour with an error in the log; at most 1000. */
+  /** Requests of the last hour with an error, or a failed call of a service, in the log; at most 1000. */
   readonly recent_errors: number;
   /** The newest error of a request in the log of the last day. */
   readonly last_failure: LastFailure | null;
@@ -119,20 +119,33 @@ const DEPLOYMENT = `(
                             'message', message, 'created_at', created_at)
     FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
+/**
+ * SQL: entries of requests with an error since a time: errors, and calls of services that have failed, which are
+ * warnings. What the gateway refused without a version, such as requests while nothing serves, is no failure of one.
+ */
+const failures = (columns: string, since: string, last = '') => {
+  const isOfRequest = `logs.endpoint_id = endpoints.id AND at > now() - interval '${since}'
+       AND request_id IS NOT NULL AND version IS NOT NULL`;
+  const isFailedCall = `level = 40 AND fields->>'target' = 'service' AND fields->>'error' IS NOT NULL`;
+  return `(SELECT ${columns} FROM logs WHERE ${isOfRequest} AND level >= 50 ${last}) UNION ALL
+          (SELECT ${columns} FROM logs WHERE ${isOfRequest} AND ${isFailedCall} ${last})`;
+};
 const RECENT_ERRORS = `(
   SELECT count(*)::integer FROM (
-    SELECT FROM logs
-     WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 hour'
-       AND request_id IS NOT NULL
-     GROUP BY request_id LIMIT 1000) AS failed) AS recent_errors`;
+    SELECT FROM (${failures('request_id', '1 hour')}) AS entries GROUP BY request_id LIMIT 1000) AS failed)
+  AS recent_errors`;
+const MESSAGE = `CASE WHEN fields->>'target' = 'service' AND level = 40
+  THEN concat('The call ', fields->>'operation', ' of the pool "', fields->>'pool', '" has failed: ', fields->>'error')
+  ELSE message END AS message`;
 // What the handler said tells more than what became of its request, which is the newer entry.
 const LAST_FAILURE = `(
   SELECT jsonb_build_object('at', at, 'message', coalesce(nullif(newest.message, ''), 'answered ' || status),
                             'place', fields->>'place', 'version', newest.version, 'request_id', request_id)
-    FROM (SELECT * FROM logs
-           WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 day'
-             AND request_id IS NOT NULL
-           ORDER BY at DESC LIMIT 10) AS newest
+    FROM (SELECT * FROM (${failures(
+      `at, ${MESSAGE}, status, fields, version, request_id`,
+      '1 day',
+      'ORDER BY at DESC LIMIT 10',
+    )}) AS entries ORDER BY at DESC LIMIT 10) AS newest
    ORDER BY newest.message = '', at DESC LIMIT 1) AS last_failure`;
 const READ_BESIDES = [SERVING, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
 const NOTHING_YET = { serving: [], deployment: null, recent_errors: 0, last_failure: null } as const;

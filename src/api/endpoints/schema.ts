@@ -77,7 +77,8 @@ export const EndpointView = Type.Object(
       ),
     ),
     recent_errors: Type.Integer({
-      description: 'Requests of the last hour with an error in the log; at most 1000',
+      description:
+        'Requests of the last hour with an error, or a failed call of a service, in the log; at most 1000',
     }),
     last_failure: nullable(
       Type.Object(
