@@ -5,7 +5,7 @@ const SECRET_BYTES = `octet_length(regexp_replace(value_encrypted, '^.*:', '')) 
 
 /**
  * Numbers of versions are not given again; builds know who asked for them; variables know how long they are, secrets
- * too, which are encrypted.
+ * too, which are encrypted; gateways observe each version of a deployment.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.alterTable('endpoints', (table) => {
@@ -20,12 +20,19 @@ export async function up(knex: Knex): Promise<void> {
     // Of `NAME=value`; null: written by a process that is not upgraded yet.
     table.integer('bytes');
   });
+  await knex.schema.alterTable('observations', (table) => {
+    // [{version, state, error}]: how each version of the desired deployment stands.
+    table.jsonb('versions').notNullable().defaultTo('[]');
+  });
   await knex.raw(
     `UPDATE variables SET bytes = octet_length(name) + 1 + coalesce(octet_length(value), ${SECRET_BYTES})`,
   );
 }
 
 export async function down(knex: Knex): Promise<void> {
+  await knex.schema.alterTable('observations', (table) => {
+    table.dropColumn('versions');
+  });
   await knex.schema.alterTable('variables', (table) => {
     table.dropColumn('bytes');
   });

@@ -5,21 +5,15 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { toError } from '../errors.js';
-import type { LimitsInForce } from '../model/endpoint-limits.js';
 import type { Runner } from '../reconcile/reconciler.js';
 import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
-import type { Observation, ObservedState } from '../store/observations.js';
+import type { Observation, ObservedState, VersionState } from '../store/observations.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
 import type { RunningState, ServingState } from './messages.js';
-
-/** What a process is started with: it is replaced when this changes. */
-export interface ProcessSettings {
-  readonly limits: LimitsInForce;
-  /** Digest of its variables and secrets; null when there are none. */
-  readonly environment: string | null;
-}
+import { isProcessOf, PendingStart } from './pending-start.js';
+import { isSameProcess, type ProcessSettings } from './process-settings.js';
 
 /** The desired state of an endpoint. */
 export interface DesiredState extends ProcessSettings {
@@ -80,6 +74,10 @@ export class EndpointRunner implements Runner {
   /** Saves that a crash loop began or ended. */
   readonly #crashReport: LatestWriter<() => Promise<void>>;
   #crashes = 0;
+  /** The latest start. */
+  #starting: PendingStart | undefined;
+  /** Why versions could not be started, or crash again and again, until they run. */
+  readonly #failures = new Map<number, string>();
   /** The error of the last crash in a crash loop; undefined while there is none. */
   #crashLoop: string | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -112,8 +110,11 @@ export class EndpointRunner implements Runner {
       // Earlier crashes do not delay a new request.
       this.#crashes = 0;
       this.#crashLoop = undefined;
+      this.#failures.clear();
       clearTimeout(this.#retry);
       this.#retry = undefined;
+      if (this.#starting?.isPendingWithout(desired))
+        this.#inBackground(this.#starting.abandon(), 'abandoned handler process could not be stopped');
     }
     this.#reconcile();
   }
@@ -214,7 +215,7 @@ export class EndpointRunner implements Runner {
         else if (!this.#isCurrent(desired)) await this.#switchTo(desired, deployment);
         else await this.#observeCurrent(desired);
       } catch (thrown) {
-        await this.#startFailed(desired, toError(thrown));
+        await this.#startFailed(desired, toError(thrown), missing?.version ?? null);
       }
     }
   }
@@ -233,9 +234,16 @@ export class EndpointRunner implements Runner {
     await this.#observe(desired, 'stopped');
   }
 
-  async #startMissing({ version, artifact }: DeployedTarget, settings: ProcessSettings): Promise<void> {
+  async #startMissing(target: DeployedTarget, settings: ProcessSettings): Promise<void> {
+    const { version, artifact } = target;
     if (this.#running.length === 0) await this.#routeNowhere('starting');
-    const process = await this.#host.start(artifact, settings, version);
+    if (!isProcessOf(target, settings, this.#desired)) return; // no longer
+    const starting = new PendingStart(target, settings, this.#host.start(artifact, settings, version));
+    this.#starting = starting;
+    const process = await starting.outcome;
+    // What is desired now does not wait for it.
+    if (!process || starting.isAbandoned) return;
+    if (this.#crashLoop === undefined) this.#failures.delete(version);
     this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
@@ -266,14 +274,16 @@ export class EndpointRunner implements Runner {
 
   /** Lets the old process finish its requests, in the background. */
   #retire(old: HandlerProcess): void {
-    const retiring = this.#host
-      .drained(old)
-      .then(() => old.stop())
-      .catch((error: unknown) =>
-        this.#host.log.error({ err: error }, 'old handler process could not be stopped'),
-      )
-      .finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
+    const ended = this.#host.drained(old).then(() => old.stop());
+    this.#inBackground(ended, 'old handler process could not be stopped');
+  }
+
+  /** For the end of a process; `stop` waits for it. */
+  #inBackground(work: Promise<void>, failure: string): void {
+    const done = work
+      .catch((error: unknown) => this.#host.log.error({ err: error }, failure))
+      .finally(() => this.#retiring.delete(done));
+    this.#retiring.add(done);
   }
 
   #ended(process: HandlerProcess, reason: string): void {
@@ -285,27 +295,36 @@ export class EndpointRunner implements Runner {
     this.#crashes++;
     this.#host.restarted('crash', crashed.version);
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
+    if (this.#crashes >= CRASH_LOOP) this.#failures.set(crashed.version, text);
     this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
     this.#host.failed(crashed.version, `The handler crashed: ${reason}.`);
     void process.stop(); // removes its child processes and its socket
     if (this.#crashes > 1) this.#backOff();
-    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(text);
+    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(this.#namingVersion(crashed.version, text));
     this.#reconcile();
   }
 
-  async #startFailed(desired: DesiredState, error: Error): Promise<void> {
+  async #startFailed(desired: DesiredState, error: Error, version: number | null): Promise<void> {
     this.#host.log.warn(
       { err: error, deployment_id: desired.deployment?.id },
       'handler could not be started',
     );
     this.#crashes++;
-    this.#host.failed(null, error.message);
+    this.#host.failed(version, error.message);
     // The previous handlers keep running; without one, requests need not wait.
     if (this.#running.length === 0) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     this.#backOff();
-    await this.#observeFailed(error.message);
-    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(error.message);
+    if (version !== null) this.#failures.set(version, error.message);
+    const text = this.#namingVersion(version, error.message);
+    await this.#observeFailed(text);
+    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(text);
+  }
+
+  /** Where several serve, it matters which of them fails. */
+  #namingVersion(version: number | null, text: string): string {
+    const isOneOfSeveral = (this.#desired.deployment?.targets.length ?? 0) > 1;
+    return version !== null && isOneOfSeveral ? `Version ${version}: ${text}` : text;
   }
 
   async #enterCrashLoop(error: string): Promise<void> {
@@ -330,6 +349,7 @@ export class EndpointRunner implements Runner {
     // Others may serve only because what is desired cannot be started.
     if (!deployment || !this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
+    this.#failures.clear();
     if (this.#crashLoop === undefined) return;
     this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
@@ -367,16 +387,17 @@ export class EndpointRunner implements Runner {
       state,
       revision: desired.revision,
       serving: serving.map(({ version, process }) => ({ version, pid: process.pid })),
+      versions: this.#versionStates(desired.deployment?.targets ?? []),
       error,
     });
     this.#observedRevision = desired.revision;
   }
-}
 
-/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the front. */
-function isSameProcess(left: ProcessSettings, right: ProcessSettings): boolean {
-  const limits = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
-  return (
-    left.environment === right.environment && limits.every((name) => left.limits[name] === right.limits[name])
-  );
+  #versionStates(targets: readonly DeployedTarget[]): VersionState[] {
+    return targets.map(({ version }) => {
+      const error = this.#failures.get(version) ?? null;
+      const runs = this.#running.some((running) => running.version === version);
+      return { version, state: error !== null ? 'failed' : runs ? 'running' : 'starting', error };
+    });
+  }
 }

@@ -25,7 +25,7 @@ import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import type { EndpointLog } from './endpoint-log.js';
-import { EndpointRunner, type EndpointRunnerHost, type ProcessSettings } from './endpoint-runner.js';
+import { EndpointRunner, type EndpointRunnerHost } from './endpoint-runner.js';
 import { type Environments, explainStart } from './environments.js';
 import type { Front } from './front.js';
 import {
@@ -37,6 +37,7 @@ import {
 } from './handler-process.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
+import type { ProcessSettings } from './process-settings.js';
 
 /** Dependencies of a supervisor. */
 export interface SupervisorOptions {

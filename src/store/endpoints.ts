@@ -11,7 +11,7 @@ import type { ServingKind } from './deployments.js';
 import type { StickyBy } from './endpoint-runs.js';
 import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
-import type { ServingVersion } from './observations.js';
+import type { ServingVersion, VersionState } from './observations.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
@@ -58,6 +58,8 @@ export interface Endpoint {
   readonly updated_at: Date;
   /** The processes that serve it on each live gateway, the longest-lived gateway and the greatest share first. */
   readonly serving: readonly (readonly ServingVersion[])[];
+  /** How the versions of its deployment stand on each live gateway. */
+  readonly observed: readonly VersionState[];
   /** The last one that ran everywhere; null when nothing should run. */
   readonly deployment: DeploymentInForce | null;
   /** Requests of the last hour with an error, or a failed call of a service, in the log; at most 1000. */
@@ -114,6 +116,10 @@ const SERVING = `(
     FROM observations JOIN nodes ON nodes.id = observations.node_id
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
      AND ${IS_LIVE_NODE}) AS serving`;
+const OBSERVED = `(
+  SELECT coalesce(jsonb_agg(observed ORDER BY nodes.started_at, nodes.id), '[]')
+    FROM observations JOIN nodes ON nodes.id = observations.node_id, jsonb_array_elements(observations.versions) AS observed
+   WHERE observations.endpoint_id = endpoints.id AND ${IS_LIVE_NODE}) AS observed`;
 const DEPLOYMENT = `(
   SELECT jsonb_build_object('id', deployments.id, 'kind', kind, 'targets', targets, 'sticky', sticky,
                             'message', message, 'created_at', created_at)
@@ -147,8 +153,14 @@ const LAST_FAILURE = `(
       'ORDER BY at DESC LIMIT 10',
     )}) AS entries ORDER BY at DESC LIMIT 10) AS newest
    ORDER BY newest.message = '', at DESC LIMIT 1) AS last_failure`;
-const READ_BESIDES = [SERVING, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
-const NOTHING_YET = { serving: [], deployment: null, recent_errors: 0, last_failure: null } as const;
+const READ_BESIDES = [SERVING, OBSERVED, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
+const NOTHING_YET = {
+  serving: [],
+  observed: [],
+  deployment: null,
+  recent_errors: 0,
+  last_failure: null,
+} as const;
 
 const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description']);
 

@@ -11,6 +11,14 @@ export interface ServingVersion {
   readonly pid: number;
 }
 
+/** How a version of the desired deployment stands. */
+export interface VersionState {
+  readonly version: number;
+  readonly state: 'starting' | 'running' | 'failed';
+  /** Why it cannot be started or kept running. */
+  readonly error: string | null;
+}
+
 /** A row. */
 export interface Observation {
   readonly node_id: string;
@@ -20,20 +28,22 @@ export interface Observation {
   readonly revision: number;
   /** The processes that serve. */
   readonly serving: readonly ServingVersion[];
+  /** Of the desired deployment. */
+  readonly versions: readonly VersionState[];
   /** Why it failed, with the last lines the handler printed. */
   readonly error: string | null;
 }
 
 /** Saves an observation, unless the endpoint or the node has been deleted. */
 export async function saveObservation(store: Store, observation: Observation): Promise<void> {
-  const { node_id, endpoint_id, state, revision, serving, error } = observation;
+  const { node_id, endpoint_id, state, revision, serving, versions, error } = observation;
   await store.knex.raw(
-    `INSERT INTO observations (node_id, endpoint_id, state, version, serving, error)
-     SELECT nodes.id, endpoints.id, ?, ?, ?, ? FROM nodes, endpoints WHERE nodes.id = ? AND endpoints.id = ?
+    `INSERT INTO observations (node_id, endpoint_id, state, version, serving, versions, error)
+     SELECT nodes.id, endpoints.id, ?, ?, ?, ?, ? FROM nodes, endpoints WHERE nodes.id = ? AND endpoints.id = ?
      ON CONFLICT (node_id, endpoint_id) DO UPDATE SET
-       state = excluded.state, version = excluded.version, serving = excluded.serving, error = excluded.error,
-       updated_at = clock_timestamp()`,
-    [state, revision, JSON.stringify(serving), error, node_id, endpoint_id],
+       state = excluded.state, version = excluded.version, serving = excluded.serving, versions = excluded.versions,
+       error = excluded.error, updated_at = clock_timestamp()`,
+    [state, revision, JSON.stringify(serving), JSON.stringify(versions), error, node_id, endpoint_id],
   );
   store.announce('observation', endpoint_id);
 }

@@ -72,6 +72,7 @@ describe('start and stop with several gateways', () => {
       endpoint_id,
       state: 'running',
       serving: [{ version: 1, pid: 42 }],
+      versions: [],
       error: null,
       ...seen,
     });

@@ -30,7 +30,15 @@ interface Endpoint {
   readonly running_version: number | null;
   readonly latest_version: number | null;
   readonly needs_compile: boolean;
-  readonly deployment: { readonly id: string; readonly targets: readonly object[] } | null;
+  readonly last_error: string | null;
+  readonly deployment: {
+    readonly id: string;
+    readonly targets: readonly {
+      readonly version: number;
+      readonly state: string;
+      readonly error: string | null;
+    }[];
+  } | null;
 }
 
 /** Who deploys without API_KEY. */
@@ -265,6 +273,36 @@ describe('versions and deployments', function () {
       'deploy',
     ]);
     expect(expectData(await one.rollBack())).to.include({ version: 1 });
+  });
+
+  it('tells which of two versions fails, and why', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    const noStart = await one.deploy({ code: DOES_NOT_START, percent: 50 });
+    expectFailure(noStart, 'handler_start_failed', /Version 2: .*no configuration/s);
+    const dies = numbered(2).replace(
+      'std::thread::sleep',
+      'if req.header("X-Die").is_some() { std::process::exit(9) }\n    std::thread::sleep',
+    );
+    expectData(await one.deploy({ code: dies, percent: 50 }));
+    const states = async () => (await one.endpoint()).deployment?.targets;
+    const running = { percent: 50, state: 'running', error: null };
+    expect(await states()).to.have.deep.members([
+      { version: 1, ...running },
+      { version: 3, ...running },
+    ]);
+    await eventually(async () => {
+      await call(`${stack.gatewayUrl}${one.path}`, { method: 'POST', headers: { 'X-Die': '1' } });
+      expect(await one.endpoint()).to.include({ status: 'error' });
+    }, 60_000);
+    const { last_error } = await one.endpoint();
+    expect(last_error).to.match(/^Version 3: The handler crashed: .*exit code 9/);
+    const byVersion = new Map((await states())?.map((target) => [target.version, target]));
+    expect(byVersion.get(1)).to.include({ state: 'running', error: null });
+    expect(byVersion.get(3)).to.include({ state: 'failed' });
+    expect(byVersion.get(3)?.error).to.match(/^The handler crashed: .*exit code 9/);
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(await states()).to.deep.equal([{ version: 1, percent: 100, state: 'running', error: null }]);
   });
 
   it('goes back to a version that has served in a canary only', async () => {
