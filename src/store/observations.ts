@@ -48,15 +48,25 @@ export async function saveObservation(store: Store, observation: Observation): P
   store.announce('observation', endpoint_id);
 }
 
-/** An endpoint of a host that should run, and that a live gateway has not reconciled; undefined when there is none. */
-export async function unobservedEndpoint(store: Store, host: string): Promise<string | undefined> {
+/** Endpoints by their host, or by their ids. */
+export type EndpointSelection = { readonly host: string } | { readonly ids: readonly string[] };
+
+/** One of some endpoints that should run, and that a live gateway has not reconciled; undefined when there is none. */
+export async function unobservedEndpoint(
+  store: Store,
+  selection: EndpointSelection,
+): Promise<string | undefined> {
+  const [condition, value] =
+    'host' in selection
+      ? ['endpoints.domain = ?', selection.host]
+      : ['endpoints.id = ANY(?)', [...selection.ids]];
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
     `SELECT endpoints.id FROM endpoints
       CROSS JOIN (SELECT id FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE}) AS gateways
        LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
-      WHERE endpoints.domain = ? AND endpoints.desired_deployment_id IS NOT NULL
+      WHERE ${condition} AND endpoints.desired_deployment_id IS NOT NULL
         AND (observations.version IS NULL OR observations.version < endpoints.version) LIMIT 1`,
-    [host],
+    [value] as never[],
   );
   return rows[0]?.id;
 }

@@ -67,7 +67,7 @@ export async function plainVariables(
 
 /**
  * Sets the plain variables, and deletes all others.
- * @returns false when there is no such owner
+ * @returns the endpoints that they are in force for; undefined when there is no such owner
  * @throws AppError name_is_secret, invalid_input when they are too many
  */
 export async function replaceVariables(
@@ -75,7 +75,7 @@ export async function replaceVariables(
   owner: VariableOwner,
   variables: Readonly<Record<string, string>>,
   actor: StoredActor,
-): Promise<boolean> {
+): Promise<string[] | undefined> {
   const names = Object.keys(variables);
   return changing(store, owner, async (tx) => {
     const [secret] = await rowsOf(tx, owner)
@@ -100,7 +100,7 @@ export async function replaceVariables(
 
 /**
  * Sets a secret; a plain variable of this name becomes secret.
- * @returns false when there is no such owner
+ * @returns the endpoints that they are in force for; undefined when there is no such owner
  * @throws AppError invalid_input when there are too many
  */
 export async function putSecret(
@@ -108,22 +108,22 @@ export async function putSecret(
   owner: VariableOwner,
   { name, value, seal }: { readonly name: string; readonly value: string; seal(text: string): string },
   actor: StoredActor,
-): Promise<boolean> {
+): Promise<string[] | undefined> {
   const row = { name, value: seal(value), bytes: bytesOf(name, value) };
   return changing(store, owner, (tx) => upsert(tx, owner, [row], 'value_encrypted', actor));
 }
 
-/** @returns undefined when there is no such owner, false when there is no such secret */
+/** @returns those endpoints; undefined when there is no such owner, `none` when there is no such secret */
 export async function deleteSecret(
   store: Store,
   owner: VariableOwner,
   name: string,
-): Promise<boolean | undefined> {
+): Promise<string[] | 'none' | undefined> {
   let deleted = 0;
-  const isOwner = await changing(store, owner, async (tx) => {
+  const affected = await changing(store, owner, async (tx) => {
     deleted = await rowsOf(tx, owner).where({ name }).whereNotNull('value_encrypted').delete();
   });
-  return isOwner ? deleted > 0 : undefined;
+  return affected && deleted === 0 ? 'none' : affected;
 }
 
 /** The names of the secrets; undefined when there is no such owner. */
@@ -212,13 +212,14 @@ async function upsert(
 
 /**
  * Changes variables; gateways read the endpoints that they are in force for again.
+ * @returns these; undefined when there is no such owner
  * @throws AppError invalid_input when there are more bytes than before, and more than there may be
  */
 async function changing(
   store: Store,
   owner: VariableOwner,
   change: (tx: Store) => Promise<void>,
-): Promise<boolean> {
+): Promise<string[] | undefined> {
   return transaction(store, async (tx) => {
     // Of two changes of one owner, the second waits for the first.
     const [found] = await tx
@@ -226,7 +227,7 @@ async function changing(
       .where({ id: owner.id })
       .forUpdate()
       .select<{ id: string }[]>('id');
-    if (!found) return false;
+    if (!found) return undefined;
     // Locked before they are looked at: their other owners may be changed at the same time.
     const affected = await endpointsOf(tx, owner);
     const [bytesBefore, fullBefore] = [await bytesOfOwner(tx, owner), await fullEndpoints(tx, affected)];
@@ -243,7 +244,7 @@ async function changing(
       throw tooLarge(`what is in force for ${which} from its domain, its collection and itself`, grown.bytes);
     }
     await touchEndpoints(tx, affected);
-    return true;
+    return affected;
   });
 }
 

@@ -155,6 +155,35 @@ describe('start and stop with several gateways', () => {
     expectFailure(await stop(id), 'endpoint_not_running');
   });
 
+  it('warns when a change is not in force on all gateways in time', async () => {
+    const node = await join();
+    const host = 'slow-gateway.example';
+    const { id: domainId } = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'D', host }),
+      201,
+    );
+    const id = await create();
+    expectData(await api.put(`/api/endpoints/${id}`, { domain: host }));
+    const starting = start(id);
+    await observe(node, id, { revision: await desired(id, 'a') });
+    expectData(await starting);
+    const changes = [
+      api.put(`/api/domains/${domainId}`, { host: 'renamed.example' }),
+      api.put(`/api/endpoints/${id}/variables`, { A: 'b' }),
+      api.put(`/api/endpoints/${id}/secrets/C`, { value: 'd' }),
+    ];
+    for (const answer of await Promise.all(changes)) {
+      expectData(answer);
+      expect((answer.body as { warnings?: string[] }).warnings?.[0]).to.match(/not all gateways/);
+    }
+    const deleting = api.delete(`/api/endpoints/${id}/secrets/C`);
+    await eventually(async () =>
+      expect(expectData(await api.get(`/api/endpoints/${id}/secrets`))).to.deep.equal([]),
+    );
+    await observe(node, id, { revision: (await row(id)).revision });
+    expect((await deleting).body).not.to.have.property('warnings');
+  }).timeout(30_000);
+
   it('answers 404 for what does not exist', async () => {
     await join();
     const none = '00000000-0000-4000-8000-000000000000';

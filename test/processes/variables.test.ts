@@ -47,9 +47,7 @@ describe('variables and secrets', function () {
     expect(status, text).to.equal(200);
     return text;
   };
-  /** Handlers are replaced after the answer. */
-  const reads = (name: string, value: string) =>
-    eventually(async () => expect(await read(name)).to.equal(value));
+  const reads = async (name: string, value: string) => expect(await read(name)).to.equal(value);
 
   it('reach the handler from its endpoint, collection and domain; the nearest counts', async () => {
     expect(await read('WHERE')).to.equal('unset');
