@@ -34,35 +34,36 @@ const NO_GATEWAY_MS = 2_000;
 type Verdict = 'succeeded' | 'failed' | 'again' | 'not sent';
 
 /**
- * Makes an attempt. Running it twice for one generation is harmless: the second run finds nothing to claim. When the
+ * Makes an attempt, and says for the dashboard what came of it. Running it twice for one generation is harmless: the second run finds nothing to claim. When the
  * service itself fails, the row stays without an active job, and recovery queues it again.
  */
-export function deliver(queued: InvokeJob, context: DeliveryContext): Promise<void> {
+export function deliver(queued: InvokeJob, context: DeliveryContext): Promise<string> {
   return context.activeJobs.run(invokeJobId(queued), () => attempt(queued, context));
 }
 
-async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<void> {
+async function attempt(queued: InvokeJob, context: DeliveryContext): Promise<string> {
   const { store, workerId } = context;
   const job = await claimJob(store, queued, workerId);
-  if (!job) return;
+  if (!job) return 'nothing to do';
   const log = context.log.child({ request_id: job.request_id, endpoint_id: job.endpoint_id, job_id: job.id });
   const { verdict, ...result } = await send(job, context);
   const { attempts, max_attempts } = job;
   if (verdict === 'not sent') {
     await sendAgain(job, NO_GATEWAY_MS, result, context, false);
-    return;
+    return 'not sent: no gateway';
   }
   if (verdict === 'again' && attempts < max_attempts) {
     const delayMs = backoffOf(job);
     log.info({ ...result, attempts, delay_ms: delayMs }, 'queued request has failed and is sent again');
     await sendAgain(job, delayMs, result, context);
-    return;
+    return `again: ${result.status ?? 'no answer'}`;
   }
   const state = verdict === 'succeeded' ? 'succeeded' : 'failed';
   await finishJob(store, job, state, result);
   log.info({ ...result, attempts, state }, 'queued request has ended');
   // So that the dashboard has it under Failed.
   if (state === 'failed') throw new FailedJob(result.error ?? `The handler answered ${result.status}.`);
+  return `succeeded: ${result.status}`;
 }
 
 /** Queues a job again. @param counts whether its attempt counts */

@@ -76,10 +76,11 @@ async function resultOf(
 ): Promise<HandlerResult | undefined> {
   const { endpointId, requestId } = job;
   const { store } = lifecycle;
+  const origin = { requestId, actor: { kind: 'import', import_id: job.importId } } as const;
   let stage: HandlerStage = 'compile';
   try {
     const capacity = { toolchains: [context.toolchain], canBuild: true };
-    const build = await requestCompile(lifecycle, endpointId, requestId, capacity);
+    const build = await requestCompile(lifecycle, endpointId, origin, capacity);
     const { id: buildId, attempt } = build;
     let hasSucceeded = build.state === 'known';
     if (build.state === 'new') {
@@ -95,7 +96,7 @@ async function resultOf(
       return { state: 'compiled' };
     }
     stage = 'start';
-    await startEndpoint(lifecycle, endpointId, requestId, signal);
+    await startEndpoint(lifecycle, endpointId, origin, signal);
     return { state: 'started' };
   } catch (thrown) {
     if (signal.aborted) return undefined;

@@ -8,6 +8,8 @@ export interface ApiState {
   requestId: string;
   /** Logger with the request id. */
   log: Logger;
+  /** True when it has the API_KEY. */
+  hasKey?: boolean;
   /** The matched route; undefined before routing. */
   route?: Route;
 }

@@ -16,6 +16,8 @@ interface ShownJob {
   readonly data?: { readonly endpoint?: string; readonly buildId?: string; readonly id?: string };
   readonly finishedOn?: number | null;
   readonly failedReason?: string | null;
+  /** What an attempt has come to, of queues whose jobs say it. */
+  readonly returnvalue?: unknown;
 }
 
 /** Jobs have the name of their endpoint and how they ended, and a link to what the API knows of them. */
@@ -27,11 +29,15 @@ function adapterOf(queue: Queue): BullMQAdapter {
       return { displayText: 'API', href: '/api/openapi.json' };
     },
   });
-  adapter.setFormatter('name', ({ name = queue.name, data, finishedOn, failedReason }: ShownJob) => {
-    const outcome = failedReason ? 'failed' : finishedOn ? 'done' : undefined;
-    const subject = data?.endpoint === undefined ? name : `${name} ${data.endpoint}`;
-    return outcome === undefined ? subject : `${subject}: ${outcome}`;
-  });
+  adapter.setFormatter(
+    'name',
+    ({ name = queue.name, data, finishedOn, failedReason, returnvalue }: ShownJob) => {
+      const done = typeof returnvalue === 'string' ? returnvalue : 'done';
+      const outcome = failedReason ? 'failed' : finishedOn ? done : undefined;
+      const subject = data?.endpoint === undefined ? name : `${name} ${data.endpoint}`;
+      return outcome === undefined ? subject : `${subject}: ${outcome}`;
+    },
+  );
   return adapter;
 }
 

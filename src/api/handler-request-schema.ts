@@ -10,6 +10,11 @@ export const HandlerRequestBody = optional({
     maxLength: 8_192,
     description: 'Path and query; the route of the endpoint, where that has no parameters',
   }),
+  // Refused, not ignored: whoever gives one expects the request to go there.
+  url: Type.Unsafe<never>({
+    not: {},
+    description: 'the request goes to the handler of this endpoint only, never to a URL; give a path',
+  }),
   headers: Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), { description: 'ASCII values' }),
   body: Type.Unsafe<unknown>({
     type: ['string', 'object', 'array'],

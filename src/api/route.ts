@@ -6,9 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
+import type { Origin } from '../model/actor.js';
 import { type Check, describeProblem } from '../model/problems.js';
 import { checkOf, coercingCheckOf } from '../model/schema-check.js';
 import type { Logger } from '../util/log.js';
+import { actorOf } from './actor.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
@@ -27,8 +29,10 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly content: Content;
   /** Fields, and files on disk. */
   readonly form: Form;
-  /** The request id, to be stored with work that outlives the request. */
+  /** The request id. */
   readonly id: string;
+  /** Request id and who sent it, to be stored with what the request changes. */
+  readonly origin: Origin;
   readonly log: Logger;
   /** Which of these media types the client prefers. */
   prefers<T extends string>(...mediaTypes: readonly T[]): T | undefined;
@@ -200,6 +204,7 @@ export function defineRoute<
               form: (form?.parts ?? {}) as Static<Form>,
               content: content as Content,
               id: context.state.requestId,
+              origin: { requestId: context.state.requestId, actor: actorOf(context) },
               log: context.state.log,
               prefers: (...types) => {
                 const best = context.accepts([...types]);

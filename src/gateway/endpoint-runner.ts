@@ -8,18 +8,14 @@ import { toError } from '../errors.js';
 import { isKeptAwake } from '../model/endpoint-limits.js';
 import type { Runner } from '../reconcile/reconciler.js';
 import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
-import type { ObservedState } from '../store/observations.js';
+import type { ObservedState, VersionState } from '../store/observations.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
 import { IdleClock } from './idle-clock.js';
 import type { RunningState } from './messages.js';
-import type {
-  Beginning,
-  DesiredState,
-  EndpointRunnerHost,
-  ProcessSettings,
-  RunnerObservation,
-} from './runner-host.js';
+import { isProcessOf, PendingStart } from './pending-start.js';
+import type { ProcessSettings } from './process-settings.js';
+import type { Beginning, DesiredState, EndpointRunnerHost, RunnerObservation } from './runner-host.js';
 import { type Running, routedTo, runningOf } from './running-handlers.js';
 
 /** A handler that has run this long has not crashed at its start. */
@@ -50,6 +46,10 @@ export class EndpointRunner implements Runner {
   /** Saves that a crash loop began or ended. */
   readonly #crashReport: LatestWriter<() => Promise<void>>;
   #crashes = 0;
+  /** The latest start. */
+  #starting: PendingStart | undefined;
+  /** Why versions could not be started, or crash again and again, until they run. */
+  readonly #failures = new Map<number, string>();
   /** The error of the last crash in a crash loop; undefined while there is none. */
   #crashLoop: string | undefined;
   /** The endpoint is in error because of one, and not known to have recovered. */
@@ -91,8 +91,11 @@ export class EndpointRunner implements Runner {
       // Earlier crashes do not delay a new request.
       this.#crashes = 0;
       this.#crashLoop = undefined;
+      this.#failures.clear();
       clearTimeout(this.#retry);
       this.#retry = undefined;
+      if (this.#starting?.isPendingWithout(desired))
+        this.#inBackground(this.#starting.abandon(), 'abandoned handler process could not be stopped');
     }
     this.#reconcile();
   }
@@ -207,7 +210,7 @@ export class EndpointRunner implements Runner {
         else if (!this.#isCurrent(desired)) await this.#switchTo(desired, deployment);
         else await this.#observeCurrent(desired);
       } catch (thrown) {
-        await this.#startFailed(desired, toError(thrown));
+        await this.#startFailed(desired, toError(thrown), missing?.version ?? null);
       }
     }
   }
@@ -237,12 +240,20 @@ export class EndpointRunner implements Runner {
     for (const { process } of old) this.#retire(process);
   }
 
-  async #startMissing({ version, artifact }: DeployedTarget, settings: ProcessSettings): Promise<void> {
+  async #startMissing(target: DeployedTarget, settings: ProcessSettings): Promise<void> {
+    const { version, artifact } = target;
     // Requests to one that was asleep wait for it.
     const isAsleep = this.#routed === 'asleep';
     if (this.#running.length === 0 && !isAsleep) await this.#routeNowhere('starting');
+    if (!isProcessOf(target, settings, this.#desired)) return; // no longer
     const isWoken = isAsleep && this.#proven === this.#desired.deployment?.id;
-    const process = await this.#host.start(artifact, settings, version, isWoken);
+    const start = this.#host.start(artifact, settings, version, isWoken);
+    const starting = new PendingStart(target, settings, start);
+    this.#starting = starting;
+    const process = await starting.outcome;
+    // What is desired now does not wait for it.
+    if (!process || starting.isAbandoned) return;
+    if (this.#crashLoop === undefined) this.#failures.delete(version);
     this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
@@ -275,17 +286,19 @@ export class EndpointRunner implements Runner {
 
   /** Lets the old process finish its requests, in the background. */
   #retire(old: HandlerProcess): void {
-    const retiring = this.#host
-      .drained(old)
-      .then(() => old.stop())
-      .catch((error: unknown) =>
-        this.#host.log.error({ err: error }, 'old handler process could not be stopped'),
-      )
+    const ended = this.#host.drained(old).then(() => old.stop());
+    this.#inBackground(ended, 'old handler process could not be stopped');
+  }
+
+  /** For the end of a process; `stop` waits for it. */
+  #inBackground(work: Promise<void>, failure: string): void {
+    const done = work
+      .catch((error: unknown) => this.#host.log.error({ err: error }, failure))
       .finally(() => {
-        this.#retiring.delete(retiring);
+        this.#retiring.delete(done);
         void this.#tellIfAsleep();
       });
-    this.#retiring.add(retiring);
+    this.#retiring.add(done);
   }
 
   #ended(process: HandlerProcess, reason: string): void {
@@ -297,21 +310,22 @@ export class EndpointRunner implements Runner {
     this.#crashes++;
     this.#host.restarted('crash', crashed.version);
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
+    if (this.#crashes >= CRASH_LOOP) this.#failures.set(crashed.version, text);
     this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
     this.#host.failed(crashed.version, `The handler crashed: ${reason}.`);
     void process.stop(); // removes its child processes and its socket
     if (this.#crashes > 1) this.#backOff();
-    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(text);
+    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(this.#namingVersion(crashed.version, text));
     this.#reconcile();
   }
 
-  async #startFailed(desired: DesiredState, error: Error): Promise<void> {
+  async #startFailed(desired: DesiredState, error: Error, version: number | null): Promise<void> {
     this.#host.log.warn(
       { err: error, deployment_id: desired.deployment?.id },
       'handler could not be started',
     );
     this.#crashes++;
-    this.#host.failed(null, error.message);
+    this.#host.failed(version, error.message);
     // The previous handlers keep running; without one, requests need not wait. Those that wait for one that slept when
     // another deployment came get that one, because a deployment that fails at once is taken back.
     const isTakenBack =
@@ -319,8 +333,16 @@ export class EndpointRunner implements Runner {
     if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     this.#backOff();
-    await this.#observeFailed(error.message);
-    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(error.message);
+    if (version !== null) this.#failures.set(version, error.message);
+    const text = this.#namingVersion(version, error.message);
+    await this.#observeFailed(text);
+    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(text);
+  }
+
+  /** Where several serve, it matters which of them fails. */
+  #namingVersion(version: number | null, text: string): string {
+    const isOneOfSeveral = (this.#desired.deployment?.targets.length ?? 0) > 1;
+    return version !== null && isOneOfSeveral ? `Version ${version}: ${text}` : text;
   }
 
   async #enterCrashLoop(error: string): Promise<void> {
@@ -346,6 +368,7 @@ export class EndpointRunner implements Runner {
     // Others may serve only because what is desired cannot be started.
     if (!deployment || !this.#isCurrent(this.#desired)) return;
     this.#crashes = 0;
+    this.#failures.clear();
     if (this.#crashLoop === undefined && !this.#isInError) return;
     this.#crashLoop = undefined;
     await this.#observe(this.#desired, 'running');
@@ -385,9 +408,18 @@ export class EndpointRunner implements Runner {
       state,
       revision: desired.revision,
       serving: serving.map(({ version, process }) => ({ version, pid: process.pid })),
+      versions: this.#versionStates(desired.deployment?.targets ?? []),
       error,
     });
     this.#observedRevision = desired.revision;
     if (state === 'running') this.idle.observed();
+  }
+
+  #versionStates(targets: readonly DeployedTarget[]): VersionState[] {
+    return targets.map(({ version }) => {
+      const error = this.#failures.get(version) ?? null;
+      const runs = this.#running.some((running) => running.version === version);
+      return { version, state: error !== null ? 'failed' : runs ? 'running' : 'starting', error };
+    });
   }
 }

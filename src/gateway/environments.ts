@@ -5,6 +5,14 @@
 import { toError } from '../errors.js';
 import type { Store } from '../store/database.js';
 import { type VariableInForce, variablesInForce } from '../store/variables.js';
+import { isErrno } from '../util/errno.js';
+import { HandlerStartError } from './handler-process.js';
+
+/**
+ * What a process gets at most, bytes: the kernel gives it 2 MiB for its arguments and environment. Changes of variables
+ * keep to less than this; endpoints that move to another collection or domain can have more.
+ */
+const MAX_BYTES = 1024 * 1024;
 
 interface Known {
   readonly digest: string;
@@ -25,7 +33,8 @@ export class Environments {
   /**
    * The variables of an endpoint by name.
    * @param digest of those in force; null when there are none
-   * @throws Error when they cannot be read, or a secret was encrypted with another key
+   * @throws HandlerStartError when they are too large, or a secret was encrypted with another key
+   * @throws Error when they cannot be read
    */
   async of(endpointId: string, digest: string | null): Promise<Readonly<Record<string, string>>> {
     if (digest === null) {
@@ -37,7 +46,10 @@ export class Environments {
       known = { digest, variables: await variablesInForce(this.#store, endpointId) };
       this.#known.set(endpointId, known);
     }
-    return Object.fromEntries(known.variables.map((variable) => [variable.name, this.#valueOf(variable)]));
+    const values = known.variables.map((variable) => [variable.name, this.#valueOf(variable)] as const);
+    const bytes = values.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')), 0);
+    if (bytes > MAX_BYTES) throw tooLarge(`: ${bytes} bytes with their names, at most ${MAX_BYTES}`);
+    return Object.fromEntries(values);
   }
 
   forget(endpointId: string): void {
@@ -50,7 +62,24 @@ export class Environments {
       return this.#decrypt(value_encrypted);
     } catch (thrown) {
       const error = toError(thrown);
-      throw new Error(`The secret ${name} cannot be decrypted. ${error.message}`, { cause: error });
+      throw new HandlerStartError(`The secret ${name} cannot be decrypted. ${error.message}`, {
+        cause: error,
+      });
     }
   }
+}
+
+/** Tells what to do when the kernel refuses a process because of its environment. */
+export function explainStart(error: unknown): unknown {
+  return isErrno(error, 'E2BIG')
+    ? tooLarge(' on this machine, whose limit of the stack is low', error)
+    : error;
+}
+
+function tooLarge(how: string, cause?: unknown): HandlerStartError {
+  const advice = 'delete some of the endpoint, its collection or its domain';
+  return new HandlerStartError(
+    `The variables and secrets in force are too large for a process${how}; ${advice}.`,
+    { cause },
+  );
 }

@@ -1,17 +1,10 @@
 /** What the runner of an endpoint is told, and what it uses of the gateway. */
-import type { LimitsInForce } from '../model/endpoint-limits.js';
 import type { Deployed } from '../store/endpoint-runs.js';
 import type { OwnObservation } from '../store/observations.js';
 import type { Logger } from '../util/log.js';
 import type { HandlerProcess } from './handler-process.js';
 import type { ServingState } from './messages.js';
-
-/** What a process is started with: it is replaced when this changes. */
-export interface ProcessSettings {
-  readonly limits: LimitsInForce;
-  /** Digest of its variables and secrets; null when there are none. */
-  readonly environment: string | null;
-}
+import type { ProcessSettings } from './process-settings.js';
 
 /** The desired state of an endpoint. */
 export interface DesiredState extends ProcessSettings {
@@ -59,12 +52,4 @@ export interface EndpointRunnerHost {
   /** It is asleep and has no process any more: the runner is not needed until it is woken. */
   asleep(): void;
   readonly log: Logger;
-}
-
-/** Whether a process started with one of them fits the other too; the remaining limits are enforced by the front. */
-export function isSameProcess(left: ProcessSettings, right: ProcessSettings): boolean {
-  const limits = ['memory_mb', 'processes', 'open_files', 'cpu_percent'] as const;
-  return (
-    left.environment === right.environment && limits.every((name) => left.limits[name] === right.limits[name])
-  );
 }

@@ -2,7 +2,7 @@
 import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
 import type { HandlerProcess } from './handler-process.js';
 import type { RunningState } from './messages.js';
-import { isSameProcess, type ProcessSettings } from './runner-host.js';
+import { isSameProcess, type ProcessSettings } from './process-settings.js';
 
 /** One that runs. */
 export interface Running {

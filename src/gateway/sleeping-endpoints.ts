@@ -50,7 +50,7 @@ export class SleepingEndpoints {
       const revision = this.#host.revisionOf(endpoint_id);
       return revision === undefined
         ? []
-        : [{ endpoint_id, state: 'running', revision, serving: [], error: null }];
+        : [{ endpoint_id, state: 'running', revision, serving: [], versions: [], error: null }];
     });
     if (observations.length === 0) return;
     try {

@@ -28,7 +28,7 @@ import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
-import type { Environments } from './environments.js';
+import { type Environments, explainStart } from './environments.js';
 import type { Front } from './front.js';
 import {
   type HandlerListeners,
@@ -42,7 +42,8 @@ import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
 import { ObservationWriter } from './observation-writer.js';
-import type { Beginning, EndpointRunnerHost, ProcessSettings } from './runner-host.js';
+import type { ProcessSettings } from './process-settings.js';
+import type { Beginning, EndpointRunnerHost } from './runner-host.js';
 import { SleepingEndpoints } from './sleeping-endpoints.js';
 
 /** Dependencies of a supervisor. */
@@ -357,6 +358,8 @@ export class Supervisor {
       settings,
       log: handlerLog,
       listeners,
+    }).catch((error: unknown) => {
+      throw explainStart(error);
     });
     const ms = Math.round(performance.now() - started);
     handlerLog[level]({ handler_pid: handler.pid, artifact, ms }, 'handler ready');

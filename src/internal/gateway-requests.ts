@@ -59,7 +59,8 @@ export interface Routed {
   readonly disabled?: RouteMatch;
   /** The methods that the path has, when it has not the one that was asked for. */
   readonly allow: readonly string[];
-  readonly isMalformed: boolean;
+  /** Why such a request would be answered with 400. */
+  readonly refusal?: string;
 }
 
 /** The body of an error response. */

@@ -1,5 +1,6 @@
 /** The operation compile: reuses a known artifact or requests a build, and waits for the outcome. */
 import { AppError, requireFound } from '../errors.js';
+import type { Origin } from '../model/actor.js';
 import { describePreparation } from '../model/preparation.js';
 import { findArtifact } from '../store/artifacts.js';
 import {
@@ -34,7 +35,7 @@ export interface BuildCapacity {
 export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
   capacity: BuildCapacity,
 ): Promise<RequestedBuild> {
   const endpoint = requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
@@ -43,7 +44,7 @@ export async function requestCompile(
     sourceKey: endpoint.source_key,
     code: requireCode(endpoint.code),
     dependencies: endpoint.dependencies ?? {},
-    requestId,
+    origin,
   };
   return requestBuildOf(deps, request, capacity);
 }

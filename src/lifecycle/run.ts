@@ -1,5 +1,6 @@
 /** What should run: makes a deployment the desired state, and waits until every gateway has reconciled it. */
 import { AppError, notFound, requireFound } from '../errors.js';
+import type { Origin } from '../model/actor.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import {
   confirmDeployment,
@@ -36,11 +37,11 @@ export interface RunningDeployment {
 export async function startEndpoint(
   deps: LifecycleDependencies,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
   signal?: AbortSignal,
 ): Promise<RunningDeployment & { readonly pid: number }> {
   for (let tries = 0; tries < START_TRIES; tries++) {
-    const request = { endpointId, kind: 'start', targets: null, requestId } as const;
+    const request = { endpointId, kind: 'start', targets: null, origin } as const;
     const { id, pid } = await runDeployment(deps, request, signal);
     if (pid !== undefined) return { id, pid };
     // A gateway that has just started has found it as it was confirmed before, and left it asleep.
@@ -129,13 +130,9 @@ function failureOf(seen: readonly RunObservation[] | undefined): AppError | unde
 }
 
 /** Stops the endpoint on all gateways. */
-export async function stopEndpoint(
-  deps: LifecycleDependencies,
-  id: string,
-  requestId: string,
-): Promise<void> {
+export async function stopEndpoint(deps: LifecycleDependencies, id: string, origin: Origin): Promise<void> {
   const { store } = deps;
-  const revision = await requestStop(store, id, requestId);
+  const revision = await requestStop(store, id, origin);
   if (revision === undefined) {
     if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');

@@ -35,12 +35,14 @@ interface Broken {
   /** The value of the keyword. */
   readonly schema?: unknown;
   readonly data?: unknown;
+  /** The schema that the keyword is in. */
+  readonly parentSchema?: Readonly<Record<string, unknown>> | undefined;
   /** In the words of a library, for other keywords. */
   readonly message?: string | undefined;
 }
 
 /** Says in our words what is wrong. */
-export function reason({ keyword, schema, data, message }: Broken): string {
+export function reason({ keyword, schema, data, parentSchema, message }: Broken): string {
   switch (keyword) {
     case 'type':
       return `must be ${[schema].flat().map(withArticle).join(' or ')}, not ${kindOf(data)}`;
@@ -54,6 +56,8 @@ export function reason({ keyword, schema, data, message }: Broken): string {
       return schema === 1 ? 'must not be empty' : `must have at least ${String(schema)} characters`;
     case 'maxLength':
       return `must have at most ${String(schema)} characters`;
+    case 'not':
+      return `is not accepted: ${String(parentSchema?.['description'] ?? 'leave it out')}`;
     case 'pattern':
       return `must match ${String(schema)}`;
     case 'maxItems':

@@ -28,7 +28,7 @@ export const JOB_RETENTION = {
 export interface Backend {
   queue(name: string): Queue;
   flowProducer(): FlowProducer;
-  worker<T>(name: string, processor: Processor<T, void>, concurrency: number): Worker<T, void>;
+  worker<T>(name: string, processor: Processor<T, unknown>, concurrency: number): Worker<T, unknown>;
   onError(listener: (error: Error) => void): void;
   close(): Promise<void>;
 }

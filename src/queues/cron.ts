@@ -29,6 +29,12 @@ export function timezoneProblem(timezone: string): string | undefined {
   }
 }
 
+/** A time zone in the spelling of the database, where it is known in another case. */
+export function spelledTimezone(timezone: string): string {
+  const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions();
+  return timeZone.toLowerCase() === timezone.toLowerCase() ? timeZone : timezone;
+}
+
 /** When the first run after a moment begins; undefined when there is none. */
 export function nextRun(cron: string, timezone: string, after: Date): Date | undefined {
   const millis = getNextMillis(after.getTime(), { pattern: cron, tz: timezone });

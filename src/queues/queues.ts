@@ -201,7 +201,7 @@ const MAX_REASON_CHARACTERS = 16 * 1024;
 export function consume<T>(
   config: QueueConfig,
   queueName: string,
-  processor: Processor<T, void>,
+  processor: Processor<T, unknown>,
   concurrency: number,
   log: Logger,
 ): Consumer {
@@ -210,9 +210,9 @@ export function consume<T>(
     log.error({ err: error, queue: queueName, job_id: job?.id }, 'job failed');
   const failures = new WeakSet<Error>();
   // Logged at once: BullMQ reports a failure after recording it, which an outage of its server delays.
-  const logged: Processor<T, void> = async (job, ...rest) => {
+  const logged: Processor<T, unknown> = async (job, ...rest) => {
     try {
-      await processor(job, ...rest);
+      return await processor(job, ...rest);
     } catch (thrown) {
       const error = toError(thrown);
       failures.add(error);

@@ -1,12 +1,13 @@
 /** The table `builds`: requested builds and their outcomes. */
 
 import type { ErrorCode } from '../errors.js';
+import type { Origin, StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
-import { addVersions } from './versions.js';
+import { addCompiledVersions } from './versions.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -29,6 +30,8 @@ export interface Build {
   readonly state: BuildState;
   readonly attempt: number;
   readonly request_id: string;
+  /** Who asked for it; null: not known. */
+  readonly actor: StoredActor | null;
   readonly cached: boolean;
   readonly error_code: ErrorCode | null;
   readonly error: string | null;
@@ -57,7 +60,7 @@ export interface CompilableSource {
 export interface BuildRequest extends CompilableSource {
   /** The endpoint whose draft it is; null when the outcome is written to none. */
   readonly endpointId: string | null;
-  readonly requestId: string;
+  readonly origin: Origin;
 }
 
 /** How a build ended. */
@@ -94,7 +97,7 @@ export async function requestBuild(
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
-       INSERT INTO builds (source_key, code, dependencies, state, request_id) VALUES (?, ?, ?, 'queued', ?)
+       INSERT INTO builds (source_key, code, dependencies, state, request_id, actor) VALUES (?, ?, ?, 'queued', ?, ?)
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
        RETURNING id, attempt, xmax = 0 AS "isNew"),
      latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
@@ -103,7 +106,8 @@ export async function requestBuild(
       request.sourceKey,
       request.code,
       JSON.stringify(request.dependencies),
-      request.requestId,
+      request.origin.requestId,
+      JSON.stringify(request.origin.actor),
       request.endpointId,
     ],
   );
@@ -121,11 +125,11 @@ export async function recordCachedBuild(
   request: BuildRequest,
   known: Artifact,
 ): Promise<string | undefined> {
-  const { endpointId, ...source } = request;
+  const { endpointId, origin, ...source } = request;
   return transaction(store, async (tx) => {
     const id = await insertCachedBuild(tx, request, known);
     if (id !== undefined && endpointId !== null)
-      await addVersions(tx, [endpointId], { ...source, artifact: known.digest });
+      await addCompiledVersions(tx, [endpointId], { ...source, artifact: known.digest, actor: origin.actor });
     return id;
   });
 }
@@ -140,9 +144,9 @@ async function insertCachedBuild(
     `WITH known AS (
        SELECT digest FROM artifacts WHERE source_key = ? AND toolchain = ? AND digest = ? FOR KEY SHARE),
      build AS (
-       INSERT INTO builds (source_key, code, dependencies, state, cached, request_id, artifact, diagnostics,
+       INSERT INTO builds (source_key, code, dependencies, state, cached, request_id, actor, artifact, diagnostics,
                            started_at, finished_at)
-       SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
+       SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
          FROM known RETURNING id),
      latest AS (
        UPDATE endpoints SET build_id = build.id, status = 'compiled', last_error = NULL
@@ -151,7 +155,7 @@ async function insertCachedBuild(
     [
       ...[known.source_key, known.toolchain, known.digest],
       ...[request.sourceKey, request.code, JSON.stringify(request.dependencies)],
-      ...[request.requestId, JSON.stringify(known.diagnostics)],
+      ...[request.origin.requestId, JSON.stringify(request.origin.actor), JSON.stringify(known.diagnostics)],
       request.endpointId,
     ] as never[],
   );
@@ -225,10 +229,11 @@ export async function finishBuild(
           ? { artifact: result.artifact, cached: result.cached }
           : { error_code: result.errorCode, error: result.error }),
       })
-      .returning<Pick<Build, 'source_key' | 'code' | 'dependencies'>[]>([
+      .returning<Pick<Build, 'source_key' | 'code' | 'dependencies' | 'actor'>[]>([
         'source_key',
         'code',
         'dependencies',
+        'actor',
       ]);
     if (!build) return false;
     // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
@@ -238,8 +243,9 @@ export async function finishBuild(
     if (outcome && locked.length > 0) {
       await tx.knex('endpoints').whereIn('id', locked).update(outcome);
       if (result.state === 'succeeded') {
-        const { source_key: sourceKey, code, dependencies } = build;
-        await addVersions(tx, locked, { sourceKey, code, dependencies, artifact: result.artifact });
+        const { source_key: sourceKey, code, dependencies, actor } = build;
+        const { artifact } = result;
+        await addCompiledVersions(tx, locked, { sourceKey, code, dependencies, artifact, actor });
       }
     }
     tx.announce('build', id);

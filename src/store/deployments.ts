@@ -3,10 +3,12 @@
  * and settled once.
  */
 import { AppError } from '../errors.js';
+import type { Origin, StoredActor } from '../model/actor.js';
+import type { CompilableSource } from './builds.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
 import { IS_LIVE_NODE } from './nodes.js';
-import { addVersions, type CompiledSource, removeNewestVersion } from './versions.js';
+import { addVersions, removeVersion } from './versions.js';
 
 /** The kinds after which versions serve. */
 export type ServingKind = 'start' | 'deploy' | 'rollback' | 'canary';
@@ -24,7 +26,7 @@ export interface Deployment {
   readonly targets: readonly DeployedTarget[];
   readonly sticky: StickyBy | null;
   readonly message: string | null;
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
   readonly request_id: string;
   readonly outcome: DeploymentOutcome;
   /** Why it failed. */
@@ -41,7 +43,7 @@ export interface DeploymentRequest {
   readonly targets: readonly DeployedTarget[] | null;
   readonly sticky?: StickyBy | null;
   readonly message?: string | null;
-  readonly requestId: string;
+  readonly origin: Origin;
   readonly draft?: DeployedDraft;
 }
 
@@ -58,12 +60,12 @@ export interface DeployedDraft {
 /** A source that was compiled to be deployed. */
 export interface SourceDeployment {
   readonly endpointId: string;
-  readonly source: CompiledSource;
+  readonly source: CompilableSource & { readonly artifact: string };
   readonly buildId: string;
   /** Share of the requests; what serves now keeps the rest. */
   readonly percent: number;
   readonly message: string | null;
-  readonly requestId: string;
+  readonly origin: Origin;
 }
 
 /**
@@ -73,7 +75,7 @@ export interface SourceDeployment {
  */
 export async function requestSourceDeployment(
   store: Store,
-  { endpointId, source, buildId, percent, message, requestId }: SourceDeployment,
+  { endpointId, source, buildId, percent, message, origin }: SourceDeployment,
 ): Promise<(RequestedDeployment & { readonly version: number }) | undefined> {
   return transaction(store, async (tx) => {
     const endpoint = await tx
@@ -82,7 +84,7 @@ export async function requestSourceDeployment(
       .forUpdate()
       .first<DraftRow | undefined>('source_key', 'confirmed_deployment_id');
     if (!endpoint) return undefined;
-    const [added] = await addVersions(tx, [endpointId], { ...source, message });
+    const [added] = await addVersions(tx, [endpointId], { ...source, message, actor: origin.actor });
     if (!added) throw new Error(`no version was added to the endpoint ${endpointId}`);
     const { version, isNew } = added;
     const targets = [{ version, percent, artifact: source.artifact }];
@@ -93,13 +95,13 @@ export async function requestSourceDeployment(
       targets.push({ ...rest, percent: 100 - percent });
       targets.sort((left, right) => right.percent - left.percent);
     }
-    const requested = await requestLocked(tx, {
+    const requested = await addDeployment(tx, {
       endpointId,
       kind: percent < 100 ? 'canary' : 'deploy',
       targets,
       sticky,
       message,
-      requestId,
+      origin,
       draft: { version, isNew, buildId, draftSourceKey: endpoint.source_key },
     });
     return typeof requested === 'object' ? { ...requested, version } : undefined;
@@ -155,15 +157,17 @@ export async function requestDeployment(
   return transaction(store, async (tx) => {
     // Locked before anything is read: of two starts at once, the second finds the deployment of the first.
     await tx.knex('endpoints').where({ id: request.endpointId }).forUpdate().first('id');
-    return requestLocked(tx, request);
+    return addDeployment(tx, request);
   });
 }
 
-async function requestLocked(
-  store: Store,
-  { endpointId, kind, targets, sticky = null, message = null, requestId, draft }: DeploymentRequest,
+/** @param tx in which the endpoint is locked */
+
+async function addDeployment(
+  tx: Store,
+  { endpointId, kind, targets, sticky = null, message = null, origin, draft }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
-  const { rows } = await store.knex.raw<{ rows: RequestRow[] }>(
+  const { rows } = await tx.knex.raw<{ rows: RequestRow[] }>(
     `WITH endpoint AS (
        SELECT endpoints.id, endpoints.version AS revision, status, desired_deployment_id, deployments.targets AS desired,
               coalesce(?::jsonb, CASE WHEN artifact IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
@@ -171,9 +175,9 @@ async function requestLocked(
          FROM endpoints LEFT JOIN deployments ON deployments.id = desired_deployment_id
         WHERE endpoints.id = ? FOR UPDATE OF endpoints),
      added AS (
-       INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, outcome, revision,
+       INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, actor, outcome, revision,
                                 deployed_version, is_new_version, build_id, draft_source_key)
-       SELECT id, ?, wanted, ?::jsonb, ?, ?, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
+       SELECT id, ?, wanted, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
         WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error' OR EXISTS (
                 -- Asleep since the last change: a gateway that has not seen that yet may be starting it.
                 SELECT FROM observations JOIN nodes ON nodes.id = node_id
@@ -182,18 +186,20 @@ async function requestLocked(
        RETURNING id, targets, revision),
      overtaken AS (
        UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp()
-        WHERE endpoint_id = ? AND outcome = 'pending' AND EXISTS (SELECT FROM added)),
+        WHERE endpoint_id = ? AND outcome = 'pending' AND EXISTS (SELECT FROM added)
+       RETURNING CASE WHEN is_new_version THEN deployed_version END AS unserved),
      changed AS (
        UPDATE endpoints SET desired_deployment_id = added.id, version = added.revision,
               -- For gateways from before there were versions, which run until they are upgraded, too.
               desired_artifact = added.targets->0->>'artifact'
          FROM added WHERE endpoints.id = ?)
      SELECT endpoint.wanted, added.id IS NOT NULL AS is_new, coalesce(added.id, desired_deployment_id) AS id,
-            coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision
+            coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision,
+            (SELECT max(unserved) FROM overtaken) AS unserved
        FROM endpoint LEFT JOIN added ON true`,
     [
       ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
-      ...[message, requestId],
+      ...[message, origin.requestId, JSON.stringify(origin.actor)],
       ...[
         draft?.version ?? null,
         draft?.isNew ?? false,
@@ -206,14 +212,20 @@ async function requestLocked(
   const row = rows[0];
   if (!row) return undefined;
   if (row.wanted === null) return 'not_compiled';
-  if (row.is_new) store.announce('endpoint', endpointId);
-  const { id, targets: deployed, revision } = row;
+  const { id, targets: deployed, revision, unserved } = row;
+  if (row.is_new) tx.announce('endpoint', endpointId);
+  if (unserved !== null && deployed.some(({ version }) => version === unserved)) {
+    // It is still new, and goes if it does not serve with this deployment either.
+    await tx.knex('deployments').where({ id }).update({ deployed_version: unserved, is_new_version: true });
+  } else if (unserved !== null) await removeVersion(tx, endpointId, unserved);
   return { id, targets: deployed, revision };
 }
 
 interface RequestRow extends RequestedDeployment {
   readonly wanted: readonly DeployedTarget[] | null;
   readonly is_new: boolean;
+  /** The version that was made for the deployment that this one overtakes. */
+  readonly unserved: number | null;
 }
 
 /**
@@ -223,25 +235,30 @@ interface RequestRow extends RequestedDeployment {
 export async function requestStop(
   store: Store,
   endpointId: string,
-  requestId: string,
+  { requestId, actor }: Origin,
 ): Promise<number | undefined> {
-  const { rows } = await store.knex.raw<{ rows: { revision: number }[] }>(
-    `WITH stopped AS (
-       UPDATE endpoints SET desired_deployment_id = NULL, confirmed_deployment_id = NULL, desired_artifact = NULL,
-                            status = 'stopped', last_error = NULL, version = version + 1
-        WHERE id = ? AND desired_deployment_id IS NOT NULL RETURNING id, version AS revision),
-     overtaken AS (
-       UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp() FROM stopped
-        WHERE endpoint_id = stopped.id AND outcome = 'pending'),
-     added AS (
-       INSERT INTO deployments (endpoint_id, kind, targets, request_id, outcome, revision, finished_at)
-       SELECT id, 'stop', '[]', ?, 'succeeded', revision, clock_timestamp() FROM stopped)
-     SELECT revision FROM stopped`,
-    [endpointId, requestId],
-  );
-  const stopped = rows[0];
-  if (stopped) store.announce('endpoint', endpointId);
-  return stopped?.revision;
+  return transaction(store, async (tx) => {
+    const { rows } = await tx.knex.raw<{ rows: { revision: number; unserved: number | null }[] }>(
+      `WITH stopped AS (
+         UPDATE endpoints SET desired_deployment_id = NULL, confirmed_deployment_id = NULL, desired_artifact = NULL,
+                              status = 'stopped', last_error = NULL, version = version + 1
+          WHERE id = ? AND desired_deployment_id IS NOT NULL RETURNING id, version AS revision),
+       overtaken AS (
+         UPDATE deployments SET outcome = 'overtaken', finished_at = clock_timestamp() FROM stopped
+          WHERE endpoint_id = stopped.id AND outcome = 'pending'
+         RETURNING CASE WHEN is_new_version THEN deployed_version END AS unserved),
+       added AS (
+         INSERT INTO deployments (endpoint_id, kind, targets, request_id, actor, outcome, revision, finished_at)
+         SELECT id, 'stop', '[]', ?, ?::jsonb, 'succeeded', revision, clock_timestamp() FROM stopped)
+       SELECT revision, (SELECT max(unserved) FROM overtaken) AS unserved FROM stopped`,
+      [endpointId, requestId, JSON.stringify(actor)],
+    );
+    const stopped = rows[0];
+    if (!stopped) return undefined;
+    if (stopped.unserved !== null) await removeVersion(tx, endpointId, stopped.unserved);
+    tx.announce('endpoint', endpointId);
+    return stopped.revision;
+  });
 }
 
 /** Records that a deployment runs on all gateways. Does nothing when another one is desired now. */
@@ -320,7 +337,7 @@ export async function revertDeployment(
         ...(failed.kind === 'start' && inError),
       });
     if (failed.is_new_version && failed.deployed_version !== null)
-      await removeNewestVersion(tx, endpointId, failed.deployed_version);
+      await removeVersion(tx, endpointId, failed.deployed_version);
     tx.announce('endpoint', endpointId);
   });
 }
@@ -357,13 +374,32 @@ export async function pendingDeployments(store: Store): Promise<PendingDeploymen
     );
 }
 
-/** Deletes all but the newest deployments of each endpoint, and those that are in force. @returns how many */
+/** SQL: whether something served with a row of `deployments`. */
+const served = (table: string) => `${table}.outcome = 'succeeded' AND ${table}.kind NOT IN ('stop', 'crash')`;
+
+/** SQL: whether an old row of `deployments` is the last one with which a version that is there served, or served alone. */
+const IS_LAST_OF_A_VERSION = `(${served('deployments')} AND EXISTS (
+  SELECT FROM jsonb_array_elements(targets) AS target
+    JOIN endpoint_versions ON endpoint_versions.endpoint_id = deployments.endpoint_id
+     AND endpoint_versions.version = (target->>'version')::integer
+   WHERE NOT EXISTS (
+     SELECT FROM deployments AS later
+      WHERE later.endpoint_id = deployments.endpoint_id AND later.position > deployments.position
+        AND ${served('later')} AND jsonb_array_length(later.targets) <= jsonb_array_length(deployments.targets)
+        AND later.targets @> jsonb_build_array(jsonb_build_object('version', target->'version')))))`;
+
+/**
+ * Deletes all but the newest deployments of each endpoint, those that are in force, and those that tell which version
+ * to roll back to.
+ * @returns how many
+ */
 export async function pruneDeployments(store: Store, kept: number): Promise<number> {
   const { rowCount } = await store.knex.raw<{ rowCount: number }>(
     `DELETE FROM deployments USING (
        SELECT id, row_number() OVER (PARTITION BY endpoint_id ORDER BY position DESC) AS age FROM deployments) aged
       WHERE deployments.id = aged.id AND age > ? AND outcome <> 'pending'
-        AND NOT EXISTS (SELECT FROM endpoints WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id))`,
+        AND NOT EXISTS (SELECT FROM endpoints WHERE deployments.id IN (desired_deployment_id, confirmed_deployment_id))
+        AND NOT ${IS_LAST_OF_A_VERSION}`,
     [kept],
   );
   return rowCount;

@@ -74,7 +74,7 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
         'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),
-      store.knex.raw(`${environmentDigest('hosts.id')} AS environment`),
+      store.knex.raw(`${environmentDigest('coalesce(parents.id, hosts.id)')} AS environment`),
       store.knex.raw("endpoints.status = 'stopped' AS stopped, endpoints.status = 'error' AS failed"),
       store.knex.raw(
         `(endpoints.enabled AND coalesce(collections.enabled, true)

@@ -11,7 +11,7 @@ import type { ServingKind } from './deployments.js';
 import type { StickyBy } from './endpoint-runs.js';
 import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
-import type { ServingVersion } from './observations.js';
+import type { ServingVersion, VersionState } from './observations.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
@@ -61,9 +61,11 @@ export interface Endpoint {
    * first; none where it is asleep.
    */
   readonly serving: readonly (readonly ServingVersion[])[];
+  /** How the versions of its deployment stand on each live gateway. */
+  readonly observed: readonly VersionState[];
   /** The last one that ran everywhere; null when nothing should run. */
   readonly deployment: DeploymentInForce | null;
-  /** Requests of the last hour with an error in the log; at most 1000. */
+  /** Requests of the last hour with an error, or a failed call of a service, in the log; at most 1000. */
   readonly recent_errors: number;
   /** The newest error of a request in the log of the last day. */
   readonly last_failure: LastFailure | null;
@@ -117,28 +119,51 @@ const SERVING = `(
     FROM observations JOIN nodes ON nodes.id = observations.node_id
    WHERE observations.endpoint_id = endpoints.id AND observations.state = 'running'
      AND ${IS_LIVE_NODE}) AS serving`;
+const OBSERVED = `(
+  SELECT coalesce(jsonb_agg(observed ORDER BY nodes.started_at, nodes.id), '[]')
+    FROM observations JOIN nodes ON nodes.id = observations.node_id, jsonb_array_elements(observations.versions) AS observed
+   WHERE observations.endpoint_id = endpoints.id AND ${IS_LIVE_NODE}) AS observed`;
 const DEPLOYMENT = `(
   SELECT jsonb_build_object('id', deployments.id, 'kind', kind, 'targets', targets, 'sticky', sticky,
                             'message', message, 'created_at', created_at)
     FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
+/**
+ * SQL: entries of requests with an error since a time: errors, and calls of services that have failed, which are
+ * warnings. What the gateway refused without a version, such as requests while nothing serves, is no failure of one.
+ */
+const failures = (columns: string, since: string, last = '') => {
+  const isOfRequest = `logs.endpoint_id = endpoints.id AND at > now() - interval '${since}'
+       AND request_id IS NOT NULL AND version IS NOT NULL`;
+  const isFailedCall = `level = 40 AND fields->>'target' = 'service' AND fields->>'error' IS NOT NULL`;
+  return `(SELECT ${columns} FROM logs WHERE ${isOfRequest} AND level >= 50 ${last}) UNION ALL
+          (SELECT ${columns} FROM logs WHERE ${isOfRequest} AND ${isFailedCall} ${last})`;
+};
 const RECENT_ERRORS = `(
   SELECT count(*)::integer FROM (
-    SELECT FROM logs
-     WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 hour'
-       AND request_id IS NOT NULL
-     GROUP BY request_id LIMIT 1000) AS failed) AS recent_errors`;
+    SELECT FROM (${failures('request_id', '1 hour')}) AS entries GROUP BY request_id LIMIT 1000) AS failed)
+  AS recent_errors`;
+const MESSAGE = `CASE WHEN fields->>'target' = 'service' AND level = 40
+  THEN concat('The call ', fields->>'operation', ' of the pool "', fields->>'pool', '" has failed: ', fields->>'error')
+  ELSE message END AS message`;
 // What the handler said tells more than what became of its request, which is the newer entry.
 const LAST_FAILURE = `(
   SELECT jsonb_build_object('at', at, 'message', coalesce(nullif(newest.message, ''), 'answered ' || status),
                             'place', fields->>'place', 'version', newest.version, 'request_id', request_id)
-    FROM (SELECT * FROM logs
-           WHERE logs.endpoint_id = endpoints.id AND level >= 50 AND at > now() - interval '1 day'
-             AND request_id IS NOT NULL
-           ORDER BY at DESC LIMIT 10) AS newest
+    FROM (SELECT * FROM (${failures(
+      `at, ${MESSAGE}, status, fields, version, request_id`,
+      '1 day',
+      'ORDER BY at DESC LIMIT 10',
+    )}) AS entries ORDER BY at DESC LIMIT 10) AS newest
    ORDER BY newest.message = '', at DESC LIMIT 1) AS last_failure`;
-const READ_BESIDES = [SERVING, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
-const NOTHING_YET = { serving: [], deployment: null, recent_errors: 0, last_failure: null } as const;
+const READ_BESIDES = [SERVING, OBSERVED, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
+const NOTHING_YET = {
+  serving: [],
+  observed: [],
+  deployment: null,
+  recent_errors: 0,
+  last_failure: null,
+} as const;
 
 const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description']);
 

@@ -3,6 +3,7 @@
  * decrypted here.
  */
 import { AppError } from '../errors.js';
+import type { StoredActor } from '../model/actor.js';
 import { type Store, transaction } from './database.js';
 import { lockServicesUsing, type UsingService } from './service-secrets.js';
 import type { SecretName } from './variables.js';
@@ -26,14 +27,16 @@ export async function putInstallationSecret(
   store: Store,
   name: string,
   sealed: string,
+  actor: StoredActor,
 ): Promise<UsingService[]> {
   return transaction(store, async (tx) => {
     // A config that begins to refer to it waits for this, or is among the services.
     await lockForChange(tx, name);
     await tx.knex.raw(
-      `INSERT INTO installation_secrets (name, value_encrypted) VALUES (?, ?)
-       ON CONFLICT (name) DO UPDATE SET value_encrypted = excluded.value_encrypted, updated_at = clock_timestamp()`,
-      [name, sealed],
+      `INSERT INTO installation_secrets (name, value_encrypted, actor) VALUES (?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET value_encrypted = excluded.value_encrypted, actor = excluded.actor,
+                                        updated_at = clock_timestamp()`,
+      [name, sealed, JSON.stringify(actor)],
     );
     const using = await lockServicesUsing(tx, name);
     const ids = using.map(({ id }) => id);

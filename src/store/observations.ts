@@ -14,6 +14,14 @@ export interface ServingVersion {
   readonly pid: number;
 }
 
+/** How a version of the desired deployment stands. */
+export interface VersionState {
+  readonly version: number;
+  readonly state: 'starting' | 'running' | 'failed';
+  /** Why it cannot be started or kept running. */
+  readonly error: string | null;
+}
+
 /** A row. */
 export interface Observation {
   readonly node_id: string;
@@ -23,6 +31,8 @@ export interface Observation {
   readonly revision: number;
   /** The processes that serve. */
   readonly serving: readonly ServingVersion[];
+  /** Of the desired deployment. */
+  readonly versions: readonly VersionState[];
   /** Why it failed, with the last lines the handler printed. */
   readonly error: string | null;
 }
@@ -44,18 +54,20 @@ export async function saveObservations(
     observations.map(({ state }) => state),
     observations.map(({ revision }) => revision),
     observations.map(({ serving }) => JSON.stringify(serving)),
+    observations.map(({ versions }) => JSON.stringify(versions)),
     observations.map(({ error }) => error),
   ];
   const save = async (tx: Store) => {
     await tx.knex.raw(
-      `INSERT INTO observations (node_id, endpoint_id, state, version, serving, error)
-       SELECT nodes.id, endpoints.id, observed.state, observed.version, observed.serving, observed.error
-         FROM unnest(?::uuid[], ?::text[], ?::integer[], ?::jsonb[], ?::text[])
-                AS observed (endpoint_id, state, version, serving, error)
+      `INSERT INTO observations (node_id, endpoint_id, state, version, serving, versions, error)
+       SELECT nodes.id, endpoints.id, observed.state, observed.version, observed.serving, observed.versions, observed.error
+         FROM unnest(?::uuid[], ?::text[], ?::integer[], ?::jsonb[], ?::jsonb[], ?::text[])
+                AS observed (endpoint_id, state, version, serving, versions, error)
          JOIN endpoints ON endpoints.id = observed.endpoint_id JOIN nodes ON nodes.id = ?
         ORDER BY endpoints.id
        ON CONFLICT (node_id, endpoint_id) DO UPDATE SET
-         state = excluded.state, version = excluded.version, serving = excluded.serving, error = excluded.error,
+         state = excluded.state, version = excluded.version, serving = excluded.serving, versions = excluded.versions,
+         error = excluded.error,
          updated_at = clock_timestamp()`,
       [...columns, nodeId] as never[],
     );
@@ -66,15 +78,25 @@ export async function saveObservations(
   else await transaction(store, save);
 }
 
-/** An endpoint of a host that should run, and that a live gateway has not reconciled; undefined when there is none. */
-export async function unobservedEndpoint(store: Store, host: string): Promise<string | undefined> {
+/** Endpoints by their host, or by their ids. */
+export type EndpointSelection = { readonly host: string } | { readonly ids: readonly string[] };
+
+/** One of some endpoints that should run, and that a live gateway has not reconciled; undefined when there is none. */
+export async function unobservedEndpoint(
+  store: Store,
+  selection: EndpointSelection,
+): Promise<string | undefined> {
+  const [condition, value] =
+    'host' in selection
+      ? ['endpoints.domain = ?', selection.host]
+      : ['endpoints.id = ANY(?)', [...selection.ids]];
   const { rows } = await store.knex.raw<{ rows: { id: string }[] }>(
     `SELECT endpoints.id FROM endpoints
       CROSS JOIN (SELECT id FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE}) AS gateways
        LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
-      WHERE endpoints.domain = ? AND endpoints.desired_deployment_id IS NOT NULL
+      WHERE ${condition} AND endpoints.desired_deployment_id IS NOT NULL
         AND (observations.version IS NULL OR observations.version < endpoints.version) LIMIT 1`,
-    [host],
+    [value] as never[],
   );
   return rows[0]?.id;
 }

@@ -1,5 +1,6 @@
 /** The table `variables`: what handlers find in their environment. Secrets are encrypted, and never decrypted here. */
 import { AppError } from '../errors.js';
+import type { StoredActor } from '../model/actor.js';
 import { type Store, transaction } from './database.js';
 import { touchEndpoints } from './routed-endpoints.js';
 
@@ -16,7 +17,7 @@ export interface VariableOwner {
 export interface SecretName {
   readonly name: string;
   readonly updated_at: Date;
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
 }
 
 /** A variable in force for an endpoint. */
@@ -31,6 +32,19 @@ export interface VariableInForce {
   readonly owner_id: string;
   readonly updated_at: Date;
 }
+
+/** What one owner may have together, and what may be in force for one endpoint, as `NAME=value`. */
+const MAX_BYTES = 256 * 1024;
+
+/** SQL: the bytes of a variable. Processes that are not upgraded yet do not write them. */
+const BYTES = `coalesce(variables.bytes, octet_length(variables.name) + 1
+  + coalesce(octet_length(variables.value), octet_length(variables.value_encrypted) * 3 / 4))`;
+
+/** SQL: endpoints with `domain_id`, that of their collection where they have one. */
+const ENDPOINTS = `(
+  SELECT endpoints.id, endpoints.name, endpoints.collection_id, coalesce(collections.domain_id, domains.id) AS domain_id
+    FROM endpoints LEFT JOIN collections ON collections.id = endpoints.collection_id
+    LEFT JOIN domains ON domains.host = endpoints.domain) AS endpoints`;
 
 const TABLES = { domain: 'domains', collection: 'collections', endpoint: 'endpoints' } as const;
 
@@ -53,14 +67,15 @@ export async function plainVariables(
 
 /**
  * Sets the plain variables, and deletes all others.
- * @returns false when there is no such owner
- * @throws AppError name_is_secret
+ * @returns the endpoints that they are in force for; undefined when there is no such owner
+ * @throws AppError name_is_secret, invalid_input when they are too many
  */
 export async function replaceVariables(
   store: Store,
   owner: VariableOwner,
   variables: Readonly<Record<string, string>>,
-): Promise<boolean> {
+  actor: StoredActor,
+): Promise<string[] | undefined> {
   const names = Object.keys(variables);
   return changing(store, owner, async (tx) => {
     const [secret] = await rowsOf(tx, owner)
@@ -74,31 +89,41 @@ export async function replaceVariables(
       );
     }
     await rowsOf(tx, owner).whereNotNull('value').whereRaw('name <> ALL(?)', [names]).delete();
-    await upsert(tx, owner, names, Object.values(variables), 'value');
+    const rows = Object.entries(variables).map(([name, value]) => ({
+      name,
+      value,
+      bytes: bytesOf(name, value),
+    }));
+    await upsert(tx, owner, rows, 'value', actor);
   });
 }
 
-/** Sets a secret; a plain variable of this name becomes secret. @returns false when there is no such owner */
+/**
+ * Sets a secret; a plain variable of this name becomes secret.
+ * @returns the endpoints that they are in force for; undefined when there is no such owner
+ * @throws AppError invalid_input when there are too many
+ */
 export async function putSecret(
   store: Store,
   owner: VariableOwner,
-  name: string,
-  sealed: string,
-): Promise<boolean> {
-  return changing(store, owner, (tx) => upsert(tx, owner, [name], [sealed], 'value_encrypted'));
+  { name, value, seal }: { readonly name: string; readonly value: string; seal(text: string): string },
+  actor: StoredActor,
+): Promise<string[] | undefined> {
+  const row = { name, value: seal(value), bytes: bytesOf(name, value) };
+  return changing(store, owner, (tx) => upsert(tx, owner, [row], 'value_encrypted', actor));
 }
 
-/** @returns undefined when there is no such owner, false when there is no such secret */
+/** @returns those endpoints; undefined when there is no such owner, `none` when there is no such secret */
 export async function deleteSecret(
   store: Store,
   owner: VariableOwner,
   name: string,
-): Promise<boolean | undefined> {
+): Promise<string[] | 'none' | undefined> {
   let deleted = 0;
-  const isOwner = await changing(store, owner, async (tx) => {
+  const affected = await changing(store, owner, async (tx) => {
     deleted = await rowsOf(tx, owner).where({ name }).whereNotNull('value_encrypted').delete();
   });
-  return isOwner ? deleted > 0 : undefined;
+  return affected && deleted === 0 ? 'none' : affected;
 }
 
 /** The names of the secrets; undefined when there is no such owner. */
@@ -117,8 +142,7 @@ export async function variablesInForce(store: Store, endpointId: string): Promis
             CASE WHEN variables.endpoint_id IS NOT NULL THEN 'endpoint'
                  WHEN variables.collection_id IS NOT NULL THEN 'collection' ELSE 'domain' END AS scope,
             coalesce(variables.endpoint_id, variables.collection_id, variables.domain_id) AS owner_id
-       FROM endpoints LEFT JOIN domains ON domains.host = endpoints.domain
-       JOIN variables ON ${appliesTo('domains.id')}
+       FROM ${ENDPOINTS} JOIN variables ON ${appliesTo('endpoints.domain_id')}
       WHERE endpoints.id = ?
       ORDER BY variables.name, variables.endpoint_id NULLS LAST, variables.collection_id NULLS LAST`,
     [endpointId],
@@ -126,10 +150,14 @@ export async function variablesInForce(store: Store, endpointId: string): Promis
   return rows;
 }
 
-/** SQL: a digest of the variables in force for a row of `endpoints`; null when there are none. */
+/**
+ * SQL: a digest of the variables in force for a row of `endpoints`; null when there are none.
+ * @param domainId of its collection, or of its host when it has none
+ */
 export const environmentDigest = (domainId: string) => `(
   SELECT md5(string_agg(concat_ws(' ', coalesce(variables.endpoint_id, variables.collection_id, variables.domain_id),
-                                  variables.name, variables.updated_at), ',' ORDER BY variables.name))
+                                  variables.name, variables.updated_at), ','
+                        ORDER BY variables.name, variables.endpoint_id, variables.collection_id))
     FROM variables WHERE ${appliesTo(domainId)})`;
 
 /** SQL: whether a variable is set for a row of `endpoints`, its collection or its domain. */
@@ -142,30 +170,56 @@ async function exists(store: Store, { scope, id }: VariableOwner): Promise<boole
   return (await store.knex(TABLES[scope]).where({ id }).first('id')) !== undefined;
 }
 
+interface VariableRow {
+  readonly name: string;
+  /** Encrypted, of a secret. */
+  readonly value: string;
+  readonly bytes: number;
+}
+
+function bytesOf(name: string, value: string): number {
+  return Buffer.byteLength(`${name}=${value}`);
+}
+
 /** An unchanged value keeps its time, so that no handler is restarted for it. An encrypted one is never unchanged. */
 async function upsert(
   tx: Store,
   owner: VariableOwner,
-  names: readonly string[],
-  values: readonly string[],
+  rows: readonly VariableRow[],
   column: 'value' | 'value_encrypted',
+  actor: StoredActor,
 ): Promise<void> {
   await tx.knex.raw(
-    `INSERT INTO variables (??, name, ??)
-     SELECT ?, given.name, given.value FROM unnest(?::text[], ?::text[]) AS given (name, value)
+    `INSERT INTO variables (??, name, ??, bytes, actor)
+     SELECT ?, given.name, given.value, given.bytes, ?::jsonb
+       FROM unnest(?::text[], ?::text[], ?::integer[]) AS given (name, value, bytes)
      ON CONFLICT (??, name) DO UPDATE SET value = excluded.value, value_encrypted = excluded.value_encrypted,
-                                          updated_at = clock_timestamp()
+                                          bytes = excluded.bytes, actor = excluded.actor, updated_at = clock_timestamp()
        WHERE variables.value IS DISTINCT FROM excluded.value OR excluded.value IS NULL`,
-    [columnOf(owner), column, owner.id, [...names], [...values], columnOf(owner)] as never[],
+    [
+      ...[
+        columnOf(owner),
+        column,
+        owner.id,
+        JSON.stringify(actor),
+        rows.map(({ name }) => name),
+        rows.map(({ value }) => value),
+      ],
+      ...[rows.map(({ bytes }) => bytes), columnOf(owner)],
+    ] as never[],
   );
 }
 
-/** Changes variables; gateways read the endpoints that they are in force for again. */
+/**
+ * Changes variables; gateways read the endpoints that they are in force for again.
+ * @returns these; undefined when there is no such owner
+ * @throws AppError invalid_input when there are more bytes than before, and more than there may be
+ */
 async function changing(
   store: Store,
   owner: VariableOwner,
   change: (tx: Store) => Promise<void>,
-): Promise<boolean> {
+): Promise<string[] | undefined> {
   return transaction(store, async (tx) => {
     // Of two changes of one owner, the second waits for the first.
     const [found] = await tx
@@ -173,17 +227,75 @@ async function changing(
       .where({ id: owner.id })
       .forUpdate()
       .select<{ id: string }[]>('id');
-    if (!found) return false;
+    if (!found) return undefined;
+    // Locked before they are looked at: their other owners may be changed at the same time.
+    const affected = await endpointsOf(tx, owner);
+    const [bytesBefore, fullBefore] = [await bytesOfOwner(tx, owner), await fullEndpoints(tx, affected)];
     await change(tx);
-    await touchEndpoints(tx, await endpointsOf(tx, owner));
-    return true;
+    const bytes = await bytesOfOwner(tx, owner);
+    if (bytes > Math.max(MAX_BYTES, bytesBefore))
+      throw tooLarge(`the variables and secrets of the ${owner.scope} together`, bytes);
+    const sizesBefore = new Map(fullBefore.map((full) => [full.id, full.bytes]));
+    const grown = (await fullEndpoints(tx, affected)).find(
+      (full) => full.bytes > (sizesBefore.get(full.id) ?? MAX_BYTES),
+    );
+    if (grown) {
+      const which = `the endpoint "${grown.name}" (${grown.id})`;
+      throw tooLarge(`what is in force for ${which} from its domain, its collection and itself`, grown.bytes);
+    }
+    await touchEndpoints(tx, affected);
+    return affected;
   });
+}
+
+function tooLarge(what: string, bytes: number): AppError {
+  const limit = `${what} would have ${bytes} bytes with their names; at most ${MAX_BYTES} together`;
+  return new AppError('invalid_input', `body: ${limit}. Delete some first, or keep large values elsewhere.`);
+}
+
+async function bytesOfOwner(tx: Store, owner: VariableOwner): Promise<number> {
+  const [row] = await rowsOf(tx, owner).select<{ bytes: number }[]>(
+    tx.knex.raw(`coalesce(sum(${BYTES}), 0)::integer AS bytes`),
+  );
+  return row?.bytes ?? 0;
+}
+
+interface FullEndpoint {
+  readonly id: string;
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** Those of some endpoints for which more is in force than there may be. */
+async function fullEndpoints(tx: Store, endpointIds: readonly string[]): Promise<FullEndpoint[]> {
+  // Only where the sum of all is too large it matters which of them are hidden by nearer ones.
+  const { rows } = await tx.knex.raw<{ rows: FullEndpoint[] }>(
+    `WITH affected AS (SELECT * FROM ${ENDPOINTS} WHERE id = ANY(?)),
+     sums AS (
+       SELECT coalesce(endpoint_id, collection_id, domain_id) AS owner_id, sum(${BYTES}) AS bytes FROM variables
+        WHERE endpoint_id = ANY(?) OR collection_id = ANY(ARRAY(SELECT collection_id FROM affected))
+           OR domain_id = ANY(ARRAY(SELECT domain_id FROM affected))
+        GROUP BY owner_id)
+     SELECT endpoints.id, endpoints.name, in_force.bytes
+       FROM affected AS endpoints
+       JOIN LATERAL (SELECT sum(bytes) AS bytes FROM sums
+                      WHERE owner_id IN (endpoints.id, endpoints.collection_id, endpoints.domain_id)) AS all_owners
+         ON all_owners.bytes > ?
+       JOIN LATERAL (
+              SELECT sum(bytes)::integer AS bytes FROM (
+                SELECT DISTINCT ON (variables.name) ${BYTES} AS bytes
+                  FROM variables WHERE ${appliesTo('endpoints.domain_id')}
+                 ORDER BY variables.name, variables.endpoint_id NULLS LAST, variables.collection_id NULLS LAST) nearest) AS in_force
+         ON in_force.bytes > ?`,
+    [[...endpointIds], [...endpointIds], MAX_BYTES, MAX_BYTES] as never[],
+  );
+  return rows;
 }
 
 /** Locked in the order of their ids, to avoid deadlocks. */
 async function endpointsOf(tx: Store, { scope, id }: VariableOwner): Promise<string[]> {
   const endpoints = tx.knex('endpoints').orderBy('id').forUpdate();
-  if (scope === 'domain') endpoints.whereIn('domain', tx.knex('domains').where({ id }).select('host'));
+  if (scope === 'domain') endpoints.whereRaw(`id IN (SELECT id FROM ${ENDPOINTS} WHERE domain_id = ?)`, [id]);
   else endpoints.where({ [scope === 'collection' ? 'collection_id' : 'id']: id });
   return endpoints.pluck<string[]>('id');
 }

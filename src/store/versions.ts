@@ -1,4 +1,5 @@
 /** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
+import type { StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
@@ -19,7 +20,7 @@ export interface EndpointVersion {
   readonly artifact: string;
   readonly message: string | null;
   /** Who made it; null: not known. */
-  readonly actor: Readonly<Record<string, unknown>> | null;
+  readonly actor: StoredActor | null;
   readonly created_at: Date;
 }
 
@@ -27,6 +28,8 @@ export interface EndpointVersion {
 export interface CompiledSource extends CompilableSource {
   readonly artifact: string;
   readonly message?: string | null;
+  /** Null: not known. */
+  readonly actor: StoredActor | null;
 }
 
 export interface AddedVersion {
@@ -38,32 +41,51 @@ export interface AddedVersion {
 
 /**
  * Makes a compiled source the newest version of endpoints, unless their newest version is of the same source: then its
- * executable is replaced.
+ * executable is replaced. The number of a version that was removed is not given again.
  */
 export async function addVersions(
   tx: Store,
   endpointIds: readonly string[],
-  { sourceKey, code, dependencies, artifact, message = null }: CompiledSource,
+  { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
 ): Promise<AddedVersion[]> {
   const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
     `WITH before AS (
-       SELECT id, latest_version, artifact_source_key FROM endpoints WHERE id = ANY(?) ORDER BY id FOR UPDATE),
+       SELECT id, CASE WHEN artifact_source_key IS NOT DISTINCT FROM ? AND latest_version IS NOT NULL
+                       THEN latest_version ELSE coalesce(greatest(last_number, latest_version), 0) + 1 END AS number
+         FROM endpoints WHERE id = ANY(?) ORDER BY id FOR UPDATE),
      numbered AS (
-       UPDATE endpoints SET artifact = ?, artifact_source_key = ?,
-              latest_version = coalesce(before.latest_version, 0)
-                + CASE WHEN before.artifact_source_key IS NOT DISTINCT FROM ? THEN 0 ELSE 1 END
+       UPDATE endpoints SET artifact = ?, artifact_source_key = ?, latest_version = number,
+              last_number = greatest(last_number, number)
          FROM before WHERE endpoints.id = before.id
        RETURNING endpoints.id, endpoints.latest_version)
-     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message)
-     SELECT id, latest_version, ?, ?, ?, ?, ? FROM numbered
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
      ON CONFLICT (endpoint_id, version) DO UPDATE SET artifact = excluded.artifact
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
     [
-      ...[[...endpointIds], artifact, sourceKey, sourceKey],
+      ...[sourceKey, [...endpointIds], artifact, sourceKey],
       ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+      actor && JSON.stringify(actor),
     ] as never[],
   );
   return rows;
+}
+
+/** The same for a source that was compiled by itself: its version stays, also when a deployment made it and fails. */
+export async function addCompiledVersions(
+  tx: Store,
+  endpointIds: readonly string[],
+  source: CompiledSource,
+): Promise<void> {
+  const added = await addVersions(tx, endpointIds, source);
+  const known = added.filter(({ isNew }) => !isNew);
+  await tx.knex.raw(
+    `UPDATE deployments SET is_new_version = false
+       FROM unnest(?::uuid[], ?::integer[]) AS compiled (endpoint_id, version)
+      WHERE deployments.endpoint_id = compiled.endpoint_id AND deployed_version = compiled.version
+        AND outcome = 'pending'`,
+    [known.map(({ endpointId }) => endpointId), known.map(({ version }) => version)],
+  );
 }
 
 /** The newest first, without their sources: those of all may be large. */
@@ -86,6 +108,11 @@ export async function listVersions(
   return readPage(store, query, ORDER, options);
 }
 
+/** Of all versions that are there. */
+export async function versionNumbers(store: Store, endpointId: string): Promise<number[]> {
+  return store.knex('endpoint_versions').where({ endpoint_id: endpointId }).pluck<number[]>('version');
+}
+
 export async function findVersion(
   store: Store,
   endpointId: string,
@@ -94,8 +121,8 @@ export async function findVersion(
   return store.knex<EndpointVersion>('endpoint_versions').where({ endpoint_id: endpointId, version }).first();
 }
 
-/** Deletes the newest version, which was never deployed. The one before it is the newest again. */
-export async function removeNewestVersion(tx: Store, endpointId: string, version: number): Promise<void> {
+/** Deletes a version that never served. When it was the newest, the one before it is the newest again. */
+export async function removeVersion(tx: Store, endpointId: string, version: number): Promise<void> {
   const removed = await tx.knex('endpoint_versions').where({ endpoint_id: endpointId, version }).delete();
   if (removed === 0) return;
   await tx.knex.raw(

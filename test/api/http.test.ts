@@ -309,6 +309,14 @@ describe('the API key', () => {
     expectData(await api.get('/api/domains', withAuthorization('bearer the-right-key')));
   });
 
+  it('is who did something with it', async () => {
+    const authorized = withAuthorization('Bearer the-right-key');
+    expectData(await api.put('/api/secrets/MINE', { value: 'x' }, authorized));
+    const [secret] = expectData<{ actor: object }[]>(await api.get('/api/secrets', authorized));
+    expect(secret?.actor).to.deep.equal({ kind: 'api_key' });
+    expectData(await api.delete('/api/secrets/MINE', authorized));
+  });
+
   it('is not needed for the health check', async () => {
     expectData(await api.get('/api/health'));
   });

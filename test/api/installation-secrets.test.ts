@@ -34,7 +34,8 @@ describe('secrets of the installation', () => {
     const listed = (body as { data: { name: string; updated_at: string }[] }).data;
     expect(listed.map(({ name }) => name)).to.deep.equal(['A_FIRST', 'Z_LAST']);
     for (const secret of listed) {
-      expect(secret).to.have.all.keys('name', 'updated_at', 'actor').and.include({ actor: null });
+      expect(secret).to.have.all.keys('name', 'updated_at', 'actor');
+      expect(secret).to.deep.include({ actor: { kind: 'anonymous', address: '127.0.0.1' } });
       expect(secret.updated_at).to.match(TIMESTAMP);
     }
     expect(JSON.stringify(body)).not.to.include('hidden-value');

@@ -68,7 +68,14 @@ describe('start and stop with several gateways', () => {
     });
   const observe = (node_id: string, endpoint_id: string, seen: Partial<Observation> & { revision: number }) =>
     saveObservations(api.store, node_id, [
-      { endpoint_id, state: 'running', serving: [{ version: 1, pid: 42 }], error: null, ...seen },
+      {
+        endpoint_id,
+        state: 'running',
+        serving: [{ version: 1, pid: 42 }],
+        versions: [],
+        error: null,
+        ...seen,
+      },
     ]);
   const start = (id: string) => api.post(`/api/endpoints/${id}/start`);
   const stop = (id: string) => api.post(`/api/endpoints/${id}/stop`);
@@ -148,6 +155,35 @@ describe('start and stop with several gateways', () => {
     expect(expectData(await answer)).to.deep.equal({ status: 'stopped' });
     expectFailure(await stop(id), 'endpoint_not_running');
   });
+
+  it('warns when a change is not in force on all gateways in time', async () => {
+    const node = await join();
+    const host = 'slow-gateway.example';
+    const { id: domainId } = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'D', host }),
+      201,
+    );
+    const id = await create();
+    expectData(await api.put(`/api/endpoints/${id}`, { domain: host }));
+    const starting = start(id);
+    await observe(node, id, { revision: await desired(id, 'a') });
+    expectData(await starting);
+    const changes = [
+      api.put(`/api/domains/${domainId}`, { host: 'renamed.example' }),
+      api.put(`/api/endpoints/${id}/variables`, { A: 'b' }),
+      api.put(`/api/endpoints/${id}/secrets/C`, { value: 'd' }),
+    ];
+    for (const answer of await Promise.all(changes)) {
+      expectData(answer);
+      expect((answer.body as { warnings?: string[] }).warnings?.[0]).to.match(/not all gateways/);
+    }
+    const deleting = api.delete(`/api/endpoints/${id}/secrets/C`);
+    await eventually(async () =>
+      expect(expectData(await api.get(`/api/endpoints/${id}/secrets`))).to.deep.equal([]),
+    );
+    await observe(node, id, { revision: (await row(id)).revision });
+    expect((await deleting).body).not.to.have.property('warnings');
+  }).timeout(30_000);
 
   it('answers 404 for what does not exist', async () => {
     await join();

@@ -41,6 +41,7 @@ describe('a list', () => {
   const sourceOf = (number: number) => ({
     ...{ sourceKey: `key ${number}`, code: '', dependencies: {}, artifact: `artifact ${number}` },
     message: `change ${number}`,
+    actor: null,
   });
   const LISTS: readonly (readonly [string, () => string, string, number])[] = [
     ['domains', () => '/api/domains', 'shop-3', 1],

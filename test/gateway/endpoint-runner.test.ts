@@ -8,6 +8,7 @@ import { EndpointRunner } from '../../src/gateway/endpoint-runner.js';
 import type { HandlerProcess } from '../../src/gateway/handler-process.js';
 import type { Beginning, DesiredState, EndpointRunnerHost } from '../../src/gateway/runner-host.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
+import type { VersionState } from '../../src/store/observations.js';
 
 interface FakeProcess extends HandlerProcess {
   readonly artifact: string;
@@ -51,6 +52,10 @@ describe('endpoint runner', () => {
   let started: FakeProcess[];
   /** Called on each start; may throw. */
   let onStart: (process: FakeProcess) => void;
+  /** Awaited by every start. */
+  let starting: Promise<void>;
+  /** Those of the last observation. */
+  let versions: readonly VersionState[];
   /** Awaited by every change of the route. */
   let routing: Promise<void>;
   /** Awaited before a process is stopped. */
@@ -63,6 +68,8 @@ describe('endpoint runner', () => {
     notes = [];
     started = [];
     onStart = () => undefined;
+    starting = Promise.resolve();
+    versions = [];
     routing = Promise.resolve();
     drained = Promise.resolve();
     savingFailure = Promise.resolve();
@@ -95,6 +102,7 @@ describe('endpoint runner', () => {
       };
       started.push(process);
       onStart(process);
+      await starting;
       return process;
     },
     route: async (serving) => {
@@ -109,8 +117,9 @@ describe('endpoint runner', () => {
       notes.push(`drained ${process.instance.id}`);
       await drained;
     },
-    saveObservation: async ({ state, serving }) => {
+    saveObservation: async ({ state, serving, versions: seen }) => {
       if (state === 'failed') await savingFailure;
+      versions = seen;
       const pids = serving.map(({ pid }) => pid);
       notes.push(`observe ${state} ${state === 'running' ? pids : null}`);
     },
@@ -197,8 +206,67 @@ describe('endpoint runner', () => {
     const runner = run(desired('a', 1));
     for (const [at, artifact] of ['b', 'c', 'd'].entries()) runner.setDesired(desired(artifact, at + 2));
     await settle();
-    expect(started.map(({ artifact }) => artifact)).to.deep.equal(['a', 'd']);
-    expect(notes.at(-1)).to.be.oneOf(['observe running 1002', 'stop 1']);
+    expect(started.map(({ artifact }) => artifact)).to.deep.equal(['d']);
+    expect(notes.at(-1)).to.equal('observe running 1001');
+  });
+
+  it('does not wait for a start that is no longer desired, and ends its process when it is ready', async () => {
+    const runner = run(desired('a', 1));
+    await settle();
+    notes = [];
+    let ready = (): void => undefined;
+    starting = new Promise((resolve) => {
+      ready = resolve;
+    });
+    runner.setDesired(desired('b', 2));
+    await settle();
+    expect([started.length, notes.splice(0)]).to.deep.equal([2, []]);
+    // The same again is no reason to give it up.
+    runner.setDesired(desired('b', 3));
+    await settle();
+    expect(started.length).to.equal(2);
+    runner.setDesired(desired('a', 4));
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['observe running 1001']);
+    ready();
+    await settle();
+    expect(notes.splice(0)).to.deep.equal(['stop 2']);
+
+    // One that fails then is no failure of what is desired.
+    starting = Promise.resolve().then(() => Promise.reject(new Error('never ready')));
+    runner.setDesired(desired('c', 5));
+    runner.setDesired(desired('a', 6));
+    await settle();
+    expect(notes).to.deep.equal(['observe running 1001']);
+    await runner.stop();
+  });
+
+  it('observes which version of several fails, and why', async () => {
+    onStart = (process) => {
+      if (process.artifact === 'b') throw new Error('no configuration');
+    };
+    const runner = run(desired('a', 1));
+    await settle();
+    runner.setDesired(shared({ a: 90, b: 10 }, 2));
+    await settle();
+    expect(versions).to.deep.equal([
+      { version: 1, state: 'running', error: null },
+      { version: 2, state: 'failed', error: 'no configuration' },
+    ]);
+    onStart = () => undefined;
+    await pass(1);
+    expect(versions.map(({ state }) => state)).to.deep.equal(['running', 'running']);
+    // A crash loop counts until the version is stable again.
+    onStart = (process) => {
+      if (process.artifact === 'b') process.crash();
+    };
+    started.at(-1)?.crash();
+    while (started.length < 8) await pass(0.1);
+    expect(versions.map(({ state }) => state)).to.deep.equal(['running', 'failed']);
+    expect(versions[1]?.error).to.match(/^The handler crashed/);
+    onStart = () => undefined;
+    await pass(60);
+    expect(versions.map(({ state }) => state)).to.deep.equal(['running', 'running']);
   });
 
   it('restarts at once after a first crash', async () => {

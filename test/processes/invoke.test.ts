@@ -256,7 +256,22 @@ describe('where a request would go', function () {
     expect((await where('/files/x', { method: 'PUT' })).reason).to.match(/has GET, HEAD, not PUT/);
     expect((await where('/none')).reason).to.match(/No endpoint of the host try\.example/);
     expect((await where('/off/1')).reason).to.match(/off \(.*disabled/);
-    expect((await where('/files/%ff')).reason).to.match(/not valid/);
+    for (const [path, host, reason] of [
+      ['/files/%ff', HOST, /not percent-encoded UTF-8/],
+      ['/files/..', HOST, /"\." or "\.\."/],
+      ['/files/%2e%2e/a', HOST, /"\." or "\.\."/],
+      ['/files/a%00', HOST, /NUL/],
+      ['/files/a\\b', HOST, /backslash/],
+      ['/files/a#b', HOST, /fragment/],
+      ['/files/x', 'a b', /not a host/],
+      ['/files/x', `user@${HOST}`, /not a host/],
+    ] as const) {
+      const { match, reason: why } = await where(path, { host });
+      expect(match, path).to.equal(null);
+      expect(why, path)
+        .to.match(/answers such a request with 400: /)
+        .and.to.match(reason);
+    }
   });
 
   it('does not change where requests go', async () => {

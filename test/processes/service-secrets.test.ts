@@ -1,34 +1,12 @@
 /** Secrets of services are visible to their backend only, and, unless hidden, to users of the API. */
-import { readdir, readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import pg from 'pg';
 import { SERVICE_TYPES, type ServiceType } from '../../src/model/service-configs.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { startSmtpBackend } from '../support/backends/smtp.js';
 import { freePort } from '../support/ports.js';
 import { type Stack, startStack } from '../support/processes.js';
+import { everythingIn, expectNone, expectNoneInProcesses, secret } from '../support/secrets.js';
 import { bind, connectAs, createEndpoint, createService, SECRET_KEY } from '../support/test-services.js';
-
-/** In every secret of these tests, and nowhere else. Letters and digits stay what they are in URLs and JSON. */
-const MARK = 'Zq7secret';
-/** Around it in every secret: characters that escaping changes. Redaction has to find secrets in escaped form too. */
-const ESCAPED = '"\\%/+? &ü:@';
-
-/**
- * The mark as it may stand in a text. In base64 it depends on how many bytes are before it, as with `\0user\0password`
- * of AUTH PLAIN.
- */
-const FORMS: readonly string[] = [
-  MARK,
-  Buffer.from(MARK).toString('hex'),
-  ...[0, 1, 2].flatMap((before) => [base64Within('base64', before), base64Within('base64url', before)]),
-];
-
-/** The characters of base64 that hold bits of the mark only. */
-function base64Within(encoding: 'base64' | 'base64url', before: number): string {
-  const text = Buffer.concat([Buffer.alloc(before), Buffer.from(MARK)]).toString(encoding);
-  return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + MARK.length) * 8) / 6));
-}
 
 describe('secrets of services', function () {
   this.timeout(120_000);
@@ -79,12 +57,7 @@ describe('secrets of services', function () {
       expectNone('an answer', JSON.stringify(answers));
       expectNone('the metrics', String((await stack.api.get('/metrics')).body));
       expectNone('the queue dashboard', String((await stack.api.get('/queues/api/queues')).body));
-      for (const [name, process] of stack.processes) {
-        expectNone(`the output of ${name}`, process.printed());
-        for (const pid of [process.pid, ...(await childrenOf(process.pid))]) {
-          expectNone(`the arguments of ${name}`, await readFile(`/proc/${pid}/cmdline`, 'latin1'));
-        }
-      }
+      await expectNoneInProcesses(stack);
       expectNone('the database', await everythingIn(stack.databaseUrl));
     } finally {
       await client.close();
@@ -111,20 +84,6 @@ describe('secrets of services', function () {
   }
 });
 
-/** @param name tells secrets apart */
-function secret(name: string): string {
-  return `${ESCAPED}${MARK}${ESCAPED}${name}`;
-}
-
-function expectNone(where: string, text: string): void {
-  expect(text.length, `nothing was read of ${where}`).to.be.greaterThan(0);
-  for (const form of FORMS) {
-    const at = text.indexOf(form);
-    const found = at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 100);
-    expect(found, `a secret is in ${where}`).to.equal('');
-  }
-}
-
 /** Configs whose backends are away, each with a secret wherever there is room for one. */
 async function configsThatFail(): Promise<Record<ServiceType, object>> {
   const at = { host: '127.0.0.1', port: await freePort() };
@@ -147,35 +106,4 @@ async function configsThatFail(): Promise<Record<ServiceType, object>> {
     ftp: { ...at, ...login, private_key: secret('private key'), protocol: 'sftp' },
     email: { ...at, ...login, from_address: 'a@example.com' },
   };
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const children: number[] = [];
-  for (const entry of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
-    if (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] === String(pid)) children.push(Number(entry));
-  }
-  return children;
-}
-
-/** All rows of all tables, those of the queues included. */
-async function everythingIn(databaseUrl: string): Promise<string> {
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
-  try {
-    const { rows: tables } = await client.query<{ name: string }>(
-      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-    );
-    const texts: string[] = [];
-    for (const { name } of tables) {
-      const { rows } = await client.query<{ text: string }>(
-        `SELECT to_jsonb(t)::text AS text FROM ${name} AS t`,
-      );
-      texts.push(...rows.map(({ text }) => text));
-    }
-    return texts.join('\n');
-  } finally {
-    await client.end();
-  }
 }

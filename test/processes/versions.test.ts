@@ -1,22 +1,27 @@
 /** Versions and deployments over HTTP, with real processes: deploy, break, roll back, share, compare. */
 import { expect } from 'chai';
+import { tidyHistory } from '../../jobs/recover-deployments.js';
+import { openDatabase } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, TIMESTAMP, UUID } from '../support/expect.js';
-import { numbered } from '../support/handler-sources.js';
+import { numbered, slowToStart } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
+import { createTestLog } from '../support/log.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 interface Version {
   readonly version: number;
   readonly message: string | null;
   readonly deployed_percent: number;
+  readonly actor: object | null;
 }
 interface Deployment {
   readonly kind: string;
   readonly outcome: string;
   readonly message: string | null;
   readonly error: string | null;
+  readonly actor: object | null;
   readonly targets: readonly { readonly version: number; readonly percent: number }[];
 }
 interface Endpoint {
@@ -25,9 +30,19 @@ interface Endpoint {
   readonly running_version: number | null;
   readonly latest_version: number | null;
   readonly needs_compile: boolean;
-  readonly deployment: { readonly id: string; readonly targets: readonly object[] } | null;
+  readonly last_error: string | null;
+  readonly deployment: {
+    readonly id: string;
+    readonly targets: readonly {
+      readonly version: number;
+      readonly state: string;
+      readonly error: string | null;
+    }[];
+  } | null;
 }
 
+/** Who deploys without API_KEY. */
+const ANYBODY = { kind: 'anonymous', address: '127.0.0.1' };
 const DOES_NOT_COMPILE = 'fn handle() { this is not Rust }';
 const DOES_NOT_START = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -52,6 +67,7 @@ describe('versions and deployments', function () {
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     const at = `/api/endpoints/${id}`;
     return {
+      id,
       path,
       deploy: (request: object) => stack.api.post(`${at}/deploy`, request),
       rollBack: (request?: object) => stack.api.post(`${at}/rollback`, request),
@@ -139,7 +155,10 @@ describe('versions and deployments', function () {
     expectData(await one.post('compile'));
     expect((await one.versions()).map(({ version }) => version)).to.deep.equal([3, 2, 1]);
 
+    for (const { actor } of [...(await one.versions()), ...(await one.deployments())])
+      expect(actor).to.deep.equal(ANYBODY);
     expectData(await one.post('stop'));
+    expect((await one.deployments())[0]?.actor).to.deep.equal(ANYBODY);
     expect(await one.endpoint()).to.deep.include({ running_version: null, deployment: null });
     expect((await one.deployments()).map(({ kind }) => kind)).to.deep.equal(['stop', 'start', 'start']);
     // The version before the one that served last.
@@ -151,7 +170,8 @@ describe('versions and deployments', function () {
     const one = await create();
     for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
     const version = expectData<Record<string, unknown>>(await one.get('versions/1'));
-    expect(version).to.include({ version: 1, code: numbered(1), deployed_percent: 0, actor: null });
+    expect(version).to.include({ version: 1, code: numbered(1), deployed_percent: 0 });
+    expect(version.actor).to.deep.equal(ANYBODY);
     expect(version.created_at).to.match(TIMESTAMP);
     const { from, to, diff } = expectData<{ from: number; to: number; diff: string }>(
       await one.get('versions/1/diff?to=2'),
@@ -192,7 +212,8 @@ describe('versions and deployments', function () {
         targets: [{ version: 2, percent: 100 }],
       });
       expect(failed?.error).to.match(/no configuration/);
-      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 2 });
+      // Its number is not given again: logs have it.
+      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
     });
 
     it('nothing served before', async () => {
@@ -254,6 +275,70 @@ describe('versions and deployments', function () {
     expect(expectData(await one.rollBack())).to.include({ version: 1 });
   });
 
+  it('tells which of two versions fails, and why', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    const noStart = await one.deploy({ code: DOES_NOT_START, percent: 50 });
+    expectFailure(noStart, 'handler_start_failed', /Version 2: .*no configuration/s);
+    const dies = numbered(2).replace(
+      'std::thread::sleep',
+      'if req.header("X-Die").is_some() { std::process::exit(9) }\n    std::thread::sleep',
+    );
+    expectData(await one.deploy({ code: dies, percent: 50 }));
+    const states = async () => (await one.endpoint()).deployment?.targets;
+    const running = { percent: 50, state: 'running', error: null };
+    expect(await states()).to.have.deep.members([
+      { version: 1, ...running },
+      { version: 3, ...running },
+    ]);
+    await eventually(async () => {
+      await call(`${stack.gatewayUrl}${one.path}`, { method: 'POST', headers: { 'X-Die': '1' } });
+      expect(await one.endpoint()).to.include({ status: 'error' });
+    }, 60_000);
+    const { last_error } = await one.endpoint();
+    expect(last_error).to.match(/^Version 3: The handler crashed: .*exit code 9/);
+    const byVersion = new Map((await states())?.map((target) => [target.version, target]));
+    expect(byVersion.get(1)).to.include({ state: 'running', error: null });
+    expect(byVersion.get(3)).to.include({ state: 'failed' });
+    expect(byVersion.get(3)?.error).to.match(/^The handler crashed: .*exit code 9/);
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(await states()).to.deep.equal([{ version: 1, percent: 100, state: 'running', error: null }]);
+  });
+
+  it('goes back to a version that has served in a canary only', async () => {
+    const one = await create();
+    expectData(await one.deploy({ code: numbered(1) }));
+    expectData(await one.deploy({ code: numbered(2), percent: 10 }));
+    for (const version of [1, 2, 1, 2])
+      expect(expectData(await one.rollBack()), `to ${version}`).to.include({ version });
+    // A canary goes back to what served alone before it, whatever else had a share.
+    expectData(await one.deploy({ code: numbered(3), percent: 10 }));
+    expect(expectData(await one.rollBack())).to.include({ version: 2 });
+    expect(expectData(await one.rollBack())).to.include({ version: 3 });
+  });
+
+  it('goes back, also after many stops and starts, and passes over versions that are gone', async () => {
+    const one = await create();
+    for (const number of [1, 2, 3]) expectData(await one.deploy({ code: numbered(number) }));
+    const database = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      const { log } = createTestLog();
+      const kept = { VERSIONS_KEPT: 20, DEPLOYMENTS_KEPT: 2, JOBS_KEPT_HOURS: 1 };
+      for (let round = 0; round < 3; round++) {
+        expectData(await one.post('stop'));
+        expectData(await one.post('start'));
+        await tidyHistory(database, kept, log);
+      }
+      expect((await one.deployments()).length).to.equal(4);
+      await database.knex('endpoint_versions').where({ endpoint_id: one.id, version: 2 }).delete();
+      await tidyHistory(database, kept, log);
+    } finally {
+      await database.close();
+    }
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(expectData(await one.rollBack())).to.include({ version: 3 });
+  });
+
   for (const [by, headers] of [
     [{ header: 'X-User' }, (user: number) => ({ 'x-user': `user-${user}` })],
     [{ cookie: 'sid' }, (user: number) => ({ cookie: `a=b; sid=user-${user}` })],
@@ -309,6 +394,71 @@ describe('versions and deployments', function () {
     expect(load.served()).to.be.greaterThan(100);
   });
 
+  describe('removes the version of a deploy that was overtaken before it served', () => {
+    /** Deploys version 1, and another one that is pending when this resolves. */
+    const overtakable = async () => {
+      const one = await create();
+      expectData(await one.deploy({ code: numbered(1) }));
+      const overtaken = one.deploy({ code: slowToStart(3) });
+      await eventually(async () => expect((await one.endpoint()).latest_version).to.equal(2), 60_000);
+      return { one, overtaken };
+    };
+    type One = Awaited<ReturnType<typeof create>>;
+    const numbersOf = async (one: One) => (await one.versions()).map(({ version }) => version);
+
+    it('by a stop', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.post('stop'));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([1]);
+      expect(await one.endpoint()).to.include({ latest_version: 1, code: numbered(1), status: 'stopped' });
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('1');
+    });
+
+    it('by a rollback', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.rollBack({ version: 1 }));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([1]);
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('1');
+    });
+
+    it('by another deploy', async () => {
+      const { one, overtaken } = await overtakable();
+      expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([3, 1]);
+      expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    });
+
+    it('but not when a start, or a deploy of the same source, takes it over', async () => {
+      const { one, overtaken } = await overtakable();
+      const [started, deployed] = await Promise.all([
+        one.post('start'),
+        one.deploy({ code: slowToStart(3) }),
+      ]);
+      expect(expectData(deployed)).to.include({ version: 2 });
+      // Each of them waits for the same processes, and for its own deployment.
+      for (const answer of [started, await overtaken])
+        if (answer.status !== 200) expectFailure(answer, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([2, 1]);
+      expect(await one.endpoint()).to.include({ running_version: 2, latest_version: 2 });
+    });
+
+    it('but not when it was compiled by itself meanwhile', async () => {
+      const { one, overtaken } = await overtakable();
+      expectData(await one.put({ code: slowToStart(3) }));
+      expectData(await one.post('compile'));
+      expectData(await one.rollBack({ version: 1 }));
+      expectFailure(await overtaken, 'start_overtaken');
+      expect(await numbersOf(one)).to.deep.equal([2, 1]);
+      expectData(await one.post('start'));
+      expect(await one.answer()).to.equal('3');
+    });
+  });
+
   it('refuses what cannot be, and changes nothing', async () => {
     const one = await create();
     expectFailure(await one.deploy({}), 'endpoint_has_no_code');
@@ -351,18 +501,13 @@ describe('versions and deployments', function () {
   it('finishes a deployment whose web process was killed', async () => {
     const one = await create();
     expectData(await one.deploy({ code: numbered(1) }));
-    const slowToStart = numbered(3).replace(
-      'handler_loop!(handle);',
-      `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
-       fn main() { std::thread::sleep(std::time::Duration::from_secs(3)); served::serve() }`,
-    );
-    const dying = one.deploy({ code: slowToStart }).catch(() => 'cut');
+    const dying = one.deploy({ code: slowToStart(3) }).catch(() => 'cut');
     await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('pending'), 60_000);
     await stack.processes.get('web')?.end('SIGKILL');
     await dying;
     await stack.start('web');
     await eventually(async () => expect((await one.deployments())[0]?.outcome).to.equal('succeeded'), 60_000);
-    expect(await one.endpoint()).to.include({ running_version: 2, code: slowToStart, status: 'running' });
+    expect(await one.endpoint()).to.include({ running_version: 2, code: slowToStart(3), status: 'running' });
     expect(await one.answer()).to.equal('3');
   });
 });

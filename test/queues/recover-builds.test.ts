@@ -16,6 +16,7 @@ import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
+import { ORIGIN } from '../support/origin.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 const FAILED = {
@@ -62,7 +63,7 @@ describe('lost builds', () => {
     const sourceKey = randomUUID();
     let build: BuildAttempt | undefined;
     for (const { id: endpointId } of endpoints) {
-      const request = { endpointId, sourceKey, code: '// same', dependencies: {}, requestId: 'request' };
+      const request = { endpointId, sourceKey, code: '// same', dependencies: {}, origin: ORIGIN };
       build = await requestBuild(store, request);
     }
     if (!build) throw new Error('no endpoints');

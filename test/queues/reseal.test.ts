@@ -10,6 +10,7 @@ import { countSealedOtherwise, replaceSealed, SEALED_COLUMNS } from '../../src/s
 import { createService } from '../../src/store/services.js';
 import { putSecret } from '../../src/store/variables.js';
 import { createTestLog } from '../support/log.js';
+import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
 const OLD = 'the old key of them all';
@@ -34,8 +35,13 @@ describe('encryption with a new key', () => {
   async function fill(box: SecretBox): Promise<void> {
     const [domain] = await store.knex('domains').insert({ name: 'D', host: 'd.example' }).returning('id');
     for (let at = 0; at < VALUES; at++) {
-      await putInstallationSecret(store, `SECRET_${at}`, box.seal(`secret ${at}`));
-      await putSecret(store, { scope: 'domain', id: domain.id }, `SECRET_${at}`, box.seal(`variable ${at}`));
+      await putInstallationSecret(store, `SECRET_${at}`, box.seal(`secret ${at}`), ORIGIN.actor);
+      await putSecret(
+        store,
+        { scope: 'domain', id: domain.id },
+        { name: `SECRET_${at}`, value: `variable ${at}`, seal: box.seal },
+        ORIGIN.actor,
+      );
       const config_encrypted = box.seal(JSON.stringify({ host: `host ${at}` }));
       const service = { name: `S${at}`, service_type: 'redis', config_encrypted, enabled: true } as const;
       await createService(store, service, []);
@@ -122,14 +128,15 @@ describe('encryption with a new key', () => {
     const [column] = SEALED_COLUMNS.filter(({ table }) => table === 'installation_secrets');
     const [secret] = await store.knex('installation_secrets').limit(1);
     const before = secret.value_encrypted;
-    await putInstallationSecret(store, secret.name, fresh.seal('changed meanwhile'));
+    await putInstallationSecret(store, secret.name, fresh.seal('changed meanwhile'), ORIGIN.actor);
     expect(
       await replaceSealed(store, column ?? expect.fail(), [{ before, after: fresh.seal('stale') }]),
     ).to.equal(0);
 
     let runs = 0;
     const changing = (async () => {
-      for (; runs < 50; runs++) await putInstallationSecret(store, 'SECRET_0', both.seal(`turn ${runs}`));
+      for (; runs < 50; runs++)
+        await putInstallationSecret(store, 'SECRET_0', both.seal(`turn ${runs}`), ORIGIN.actor);
     })();
     while (runs < 50) await job().reseal.run();
     await changing;
@@ -140,7 +147,7 @@ describe('encryption with a new key', () => {
   it('leaves values that no key opens as they are, and says so', async () => {
     await fill(old);
     const foreign = createSecretBox('a key that is lost').seal('x');
-    await putInstallationSecret(store, 'SECRET_3', foreign);
+    await putInstallationSecret(store, 'SECRET_3', foreign, ORIGIN.actor);
     const { reseal, lines } = job();
     await reseal.run();
     expect(await countSealedOtherwise(store, prefix)).to.equal(1);

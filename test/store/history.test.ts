@@ -8,6 +8,7 @@ import { createEndpoint } from '../../src/store/endpoints.js';
 import { claimJob, finishJob, insertJob, latestJobs } from '../../src/store/jobs.js';
 import { addVersions, listVersions } from '../../src/store/versions.js';
 import { createTestLog } from '../support/log.js';
+import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
 describe('the history of an endpoint', () => {
@@ -25,19 +26,21 @@ describe('the history of an endpoint', () => {
         code: '',
         dependencies: {},
         artifact: `artifact ${number}`,
+        actor: ORIGIN.actor,
       };
       await addVersions(store, [id], source);
     }
     const deploy = async (version: number) => {
       const targets = [{ version, percent: 100, artifact: `artifact ${version}` }];
       const requested = await requestDeployment(store, {
-        ...{ endpointId: id, kind: 'rollback', targets, requestId: 'r' },
+        ...{ endpointId: id, kind: 'rollback', targets, origin: ORIGIN },
       });
       return typeof requested === 'object' ? requested.id : expect.fail('not requested');
     };
     const serving = await deploy(2);
     await confirmDeployment(store, id, serving);
     for (let number = 0; number < 12; number++) await deploy(25);
+    expect((await listDeployments(store, id)).length).to.equal(13);
 
     const { log } = createTestLog();
     for (let round = 0; round < 2; round++) {

@@ -74,6 +74,15 @@ handler_loop!(handle);
 `;
 }
 
+/** Answers with its number, and is ready a few seconds after its start. */
+export function slowToStart(number: number): string {
+  return numbered(number).replace(
+    'handler_loop!(handle);',
+    `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
+fn main() { std::thread::sleep(std::time::Duration::from_secs(3)); served::serve() }`,
+  );
+}
+
 /** Takes about as many seconds to compile as it has millions of steps. */
 export function slowToCompile(steps: number, number: number): string {
   return `#![allow(long_running_const_eval)]

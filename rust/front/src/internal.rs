@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::entries::{self, Finished};
-use crate::http::{self, Head, Refusal};
+use crate::http::{self, Head, Refusal, Target};
 use crate::intervals;
 use crate::messages::{Match, Response, Routed};
 use crate::routes::{Lookup, Params, RouteTable};
@@ -23,6 +23,7 @@ use crate::upstream::{Answer, Reply, RequestBody};
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The longest answer that is passed on: it is held in memory several times.
 const MAX_SHOWN_BYTES: usize = 4 * 1024 * 1024;
+const BAD_PATH: &str = "The path of the request is not a valid path.";
 /// How the ids of endpoints begin that exist for a trial of a version only (`src/gateway/invocations.ts`).
 const TRIAL: &str = "invocation-";
 
@@ -92,7 +93,7 @@ async fn ask(
     let sent = Rc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-    let outcome = endpoint.request(&sent_head, &sent, &reply, deadline, None).await;
+    let outcome = endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head)).await;
     let answered = outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id));
     if !endpoint.shared.id.starts_with(TRIAL) {
         let (status, bytes) = match &answered {
@@ -126,7 +127,7 @@ fn params_of(method: &str, route: &str, head: &Head<'_, '_>) -> Result<BTreeMap<
         Lookup::Found { names, values, .. } => Ok(named(names, values)),
         Lookup::WrongMethod { allow } => Err(Refusal::wrong_method(head.method, &allow)),
         Lookup::Unknown => Err(Refusal::other_route()),
-        Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
+        Lookup::Malformed => Err(Refusal::malformed(BAD_PATH)),
     }
 }
 
@@ -165,16 +166,24 @@ fn refused(refusal: &Refusal, request_id: String, started: Instant) -> Response 
     }
 }
 
+fn not_taken(refusal: &Refusal) -> Routed {
+    Routed { refusal: Some(refusal.message.to_string()), ..Routed::default() }
+}
+
 /// Where a request would go.
 pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) -> Routed {
-    let host = http::host_name(host);
+    let target = match Target::read(method, path, host) {
+        Ok(target) => target,
+        Err(refusal) => return not_taken(&refusal),
+    };
+    let (host, path) = (http::host_name(target.authority), target.path());
     let mut routes = thread.routes.borrow_mut();
     let (endpoint, found) = match routes.find(&host, method, path) {
         Lookup::Found { target, names, values } => (target.clone(), matched(target, names, values)),
         Lookup::WrongMethod { allow } => {
             return Routed { allow, disabled: disabled(thread, &host, method, path), ..Routed::default() };
         }
-        Lookup::Malformed => return Routed { is_malformed: true, ..Routed::default() },
+        Lookup::Malformed => return not_taken(&Refusal::malformed(BAD_PATH)),
         Lookup::Unknown => return Routed { disabled: disabled(thread, &host, method, path), ..Routed::default() },
     };
     // What stands behind it is found when it is away; no request comes meanwhile.

@@ -324,8 +324,9 @@ pub struct Routed {
     pub disabled: Option<Match>,
     /// Without an endpoint: the methods that the path has.
     pub allow: Vec<&'static str>,
-    /// The path is not valid.
-    pub is_malformed: bool,
+    /// Why such a request would be answered with 400.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ import { awaitRouting } from '../../lifecycle/routing.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { CreateDomain, DOMAIN_DEFAULTS, DomainView, UpdateDomain } from './schema.js';
 
@@ -69,8 +69,9 @@ export const domainRoutes = [
         ...(host !== undefined && { host: host.toLowerCase() }),
       });
       const domain = requireFound(updated, 'domain', id);
-      if (host !== undefined || changes.enabled !== undefined) await awaitRouting(deps, domain.host);
-      return presentDomain(domain);
+      const isRouted = host !== undefined || changes.enabled !== undefined;
+      const warnings = isRouted ? await awaitRouting(deps, { host: domain.host }) : [];
+      return new Reply(200, presentDomain(domain), {}, warnings);
     },
   }),
 

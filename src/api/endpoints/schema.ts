@@ -48,6 +48,18 @@ export const ENDPOINT_DEFAULTS = {
   enabled: true,
 };
 
+/** A version that serves, and how it stands on the gateway where it stands worst. */
+export const TargetInForce = Type.Object(
+  {
+    ...Target.properties,
+    state: nullable(
+      oneOf(['starting', 'running', 'failed'], { description: 'Null: no gateway has told yet' }),
+    ),
+    error: nullable(Type.String({ description: 'Why it cannot be started or kept running' })),
+  },
+  { title: 'TargetInForce' },
+);
+
 export const EndpointView = Type.Object(
   {
     id: Id,
@@ -74,7 +86,7 @@ export const EndpointView = Type.Object(
         {
           id: Id,
           kind: oneOf(['start', 'deploy', 'rollback', 'canary']),
-          targets: Type.Array(Target),
+          targets: Type.Array(TargetInForce),
           sticky: nullable(Sticky),
           message: nullable(Type.String()),
           created_at: Timestamp,
@@ -83,7 +95,8 @@ export const EndpointView = Type.Object(
       ),
     ),
     recent_errors: Type.Integer({
-      description: 'Requests of the last hour with an error in the log; at most 1000',
+      description:
+        'Requests of the last hour with an error, or a failed call of a service, in the log; at most 1000',
     }),
     last_failure: nullable(
       Type.Object(

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound, toError } from '../../errors.js';
 import { type RequestInput, toHandlerRequest } from '../../model/handler-request.js';
-import { cronProblem, nextRun, timezoneProblem } from '../../queues/cron.js';
+import { cronProblem, nextRun, spelledTimezone, timezoneProblem } from '../../queues/cron.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { latestJobs } from '../../store/jobs.js';
 import {
@@ -51,12 +51,11 @@ export const scheduleRoutes = [
     errors: ['queue_full'],
     handle: async ({ params: { id }, body, log }, deps) => {
       const endpoint = requireFound(await findEndpoint(deps.store, id), 'endpoint', id);
-      const { cron, timezone = 'UTC', enabled = true } = body;
-      requireTimes({ cron, timezone });
+      const { timezone = 'UTC', enabled = true } = body;
+      const times = validTimes({ cron: body.cron, timezone });
       const limit = deps.config.GATEWAY_BODY_LIMIT_BYTES;
       const settings = {
-        cron,
-        timezone,
+        ...times,
         enabled,
         request: toHandlerRequest(endpoint, requestIn(body), limit),
       };
@@ -82,8 +81,7 @@ export const scheduleRoutes = [
       const { cron = before.cron, timezone = before.timezone, enabled = before.enabled } = body;
       const changes = requestIn(body);
       const isResent = Object.keys(changes).length > 0;
-      const timing = { cron, timezone, enabled };
-      requireTimes(timing);
+      const timing = { ...validTimes({ cron, timezone }), enabled };
       // What stays as it is need not fit the endpoint as it is now: it can still be disabled.
       const request = isResent
         ? toHandlerRequest(
@@ -129,14 +127,17 @@ export const scheduleRoutes = [
   }),
 ];
 
-/** @throws AppError invalid_input */
-function requireTimes({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>): void {
+type Times = Pick<Schedule, 'cron' | 'timezone'>;
+
+/** The time zone in its own spelling. @throws AppError invalid_input */
+function validTimes({ cron, timezone }: Times): Times {
   for (const [member, problem] of [
     ['cron', cronProblem(cron)],
     ['timezone', timezoneProblem(timezone)],
   ]) {
     if (problem !== undefined) throw new AppError('invalid_input', `body.${member}: ${problem}`);
   }
+  return { cron, timezone: spelledTimezone(timezone) };
 }
 
 /** Workers tell the queue again when this fails. */

@@ -6,6 +6,7 @@ import {
   requestBuildOf,
   requestCompile,
 } from '../../lifecycle/compile.js';
+import type { Origin } from '../../model/actor.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
 import { type Build, type CompilableSource, finishBuild } from '../../store/builds.js';
 import { endpointName } from '../../store/endpoints.js';
@@ -20,11 +21,11 @@ import type { ApiDependencies } from '../api-dependencies.js';
 export async function startCompile(
   deps: ApiDependencies,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
   isAwaited: boolean,
 ): Promise<string> {
   const capacity = await buildCapacity(deps, isAwaited);
-  return enqueued(deps, await requestCompile(deps, endpointId, requestId, capacity), endpointId, requestId);
+  return enqueued(deps, await requestCompile(deps, endpointId, origin, capacity), endpointId, origin);
 }
 
 /** Builds a source whose outcome is written to no endpoint, and waits for it. @throws AppError when that fails */
@@ -32,11 +33,11 @@ export async function buildSource(
   deps: ApiDependencies,
   source: CompilableSource,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
 ): Promise<Build & { readonly artifact: string }> {
   const capacity = await buildCapacity(deps, true);
-  const requested = await requestBuildOf(deps, { ...source, endpointId: null, requestId }, capacity);
-  const id = await enqueued(deps, requested, endpointId, requestId);
+  const requested = await requestBuildOf(deps, { ...source, endpointId: null, origin }, capacity);
+  const id = await enqueued(deps, requested, endpointId, origin);
   const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
   const { artifact } = build;
   if (artifact === null) throw new Error(`build ${id} has succeeded without an executable`);
@@ -58,11 +59,11 @@ async function enqueued(
   deps: ApiDependencies,
   build: RequestedBuild,
   endpointId: string,
-  requestId: string,
+  origin: Origin,
 ): Promise<string> {
   if (build.state !== 'new') return build.id;
   try {
-    await deps.queues.enqueueCompile(build, requestId, await endpointName(deps.store, endpointId));
+    await deps.queues.enqueueCompile(build, origin.requestId, await endpointName(deps.store, endpointId));
   } catch (error) {
     await finishBuild(deps.store, build, {
       state: 'failed',

@@ -7,12 +7,14 @@ import {
   requireGateways,
   runDeployment,
 } from '../../lifecycle/run.js';
+import type { Origin } from '../../model/actor.js';
 import type { Dependencies } from '../../model/crates.js';
 import { sourceKey } from '../../model/source-key.js';
+import type { Store } from '../../store/database.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
 import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { type EndpointVersion, findVersion, replaceArtifact } from '../../store/versions.js';
+import { type EndpointVersion, findVersion, replaceArtifact, versionNumbers } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { buildSource } from './compile.js';
 import { versionToRollBackTo } from './rollback-target.js';
@@ -30,7 +32,7 @@ export async function deploySource(
   deps: ApiDependencies,
   endpointId: string,
   request: DeployRequest,
-  requestId: string,
+  origin: Origin,
 ) {
   const { store } = deps;
   const draft = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -38,7 +40,7 @@ export async function deploySource(
   const code = requireCode(request.code === undefined ? draft.code : request.code);
   const dependencies = (request.dependencies === undefined ? draft.dependencies : request.dependencies) ?? {};
   const source = { code, dependencies, sourceKey: sourceKey(code, dependencies) };
-  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, requestId);
+  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, origin);
   const { percent = 100, message = null } = request;
   const deployment = await requestSourceDeployment(store, {
     endpointId,
@@ -46,7 +48,7 @@ export async function deploySource(
     buildId,
     percent,
     message,
-    requestId,
+    origin,
   });
   const running = await awaitDeployment(deps, endpointId, deployment);
   const { version } = requireFound(deployment, 'endpoint', endpointId);
@@ -58,26 +60,31 @@ export async function rollBack(
   deps: ApiDependencies,
   endpointId: string,
   request: { readonly version?: number; readonly message?: string | null },
-  requestId: string,
+  origin: Origin,
 ) {
   const { store } = deps;
   requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
-  const version = request.version ?? versionToRollBackTo(await listDeployments(store, endpointId));
+  const version = request.version ?? (await previousVersion(store, endpointId));
   if (version === undefined) {
     throw new AppError(
       'nothing_to_roll_back_to',
       'No other version has served before; name one of GET /api/endpoints/{id}/versions.',
     );
   }
-  const target = await availableTarget(deps, endpointId, { version, percent: 100 }, requestId);
+  const target = await availableTarget(deps, endpointId, { version, percent: 100 }, origin);
   const running = await runDeployment(deps, {
     endpointId,
     kind: 'rollback',
     targets: [target],
     message: request.message ?? null,
-    requestId,
+    origin,
   });
   return { version, ...asRunning(running) };
+}
+
+async function previousVersion(store: Store, endpointId: string): Promise<number | undefined> {
+  const existing = await versionNumbers(store, endpointId);
+  return versionToRollBackTo(await listDeployments(store, endpointId), new Set(existing));
 }
 
 /** Runs one version, or two that share the requests. */
@@ -89,7 +96,7 @@ export async function setDeployment(
     readonly sticky?: StickyBy | null;
     readonly message?: string | null;
   },
-  requestId: string,
+  origin: Origin,
 ) {
   requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
   for (const { version } of request.targets) {
@@ -97,8 +104,7 @@ export async function setDeployment(
   }
   requireWhole(request.targets);
   const targets: DeployedTarget[] = [];
-  for (const target of request.targets)
-    targets.push(await availableTarget(deps, endpointId, target, requestId));
+  for (const target of request.targets) targets.push(await availableTarget(deps, endpointId, target, origin));
   targets.sort((left, right) => right.percent - left.percent);
   const running = await runDeployment(deps, {
     endpointId,
@@ -106,7 +112,7 @@ export async function setDeployment(
     targets,
     sticky: request.sticky ?? null,
     message: request.message ?? null,
-    requestId,
+    origin,
   });
   return {
     targets: targets.map(({ version, percent }) => ({ version, percent })),
@@ -134,22 +140,22 @@ async function availableTarget(
   deps: ApiDependencies,
   endpointId: string,
   { version, percent }: { readonly version: number; readonly percent: number },
-  requestId: string,
+  origin: Origin,
 ): Promise<DeployedTarget> {
   const found = await findVersion(deps.store, endpointId, version);
   if (!found) throw notFound('version', String(version));
-  return { version, percent, artifact: await executableOf(deps, found, requestId) };
+  return { version, percent, artifact: await executableOf(deps, found, origin) };
 }
 
 /** The artifact of a version. It is compiled again when that was deleted. */
 export async function executableOf(
   deps: ApiDependencies,
   version: EndpointVersion,
-  requestId: string,
+  origin: Origin,
 ): Promise<string> {
   if (await deps.artifacts.has(version.artifact)) return version.artifact;
   const source = { sourceKey: version.source_key, code: version.code, dependencies: version.dependencies };
-  const { artifact } = await buildSource(deps, source, version.endpoint_id, requestId);
+  const { artifact } = await buildSource(deps, source, version.endpoint_id, origin);
   await replaceArtifact(deps.store, version, artifact);
   return artifact;
 }

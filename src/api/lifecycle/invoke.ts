@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
 import type { Invoked } from '../../internal/gateway-requests.js';
+import type { Origin } from '../../model/actor.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findVersion } from '../../store/versions.js';
@@ -53,7 +54,7 @@ export const invokeRoutes = [
       ...(['compile_failed', 'compile_timeout', 'no_disk_space', 'queue_unavailable'] as const),
       ...(['artifact_store_unavailable', 'no_worker', 'wait_timeout'] as const),
     ],
-    handle: ({ params, body, id: requestId }, deps) => invoke(deps, params.id, body, requestId),
+    handle: ({ params, body, origin }, deps) => invoke(deps, params.id, body, origin),
   }),
 ];
 
@@ -61,7 +62,7 @@ async function invoke(
   deps: ApiDependencies,
   endpointId: string,
   input: Static<typeof Invoke>,
-  requestId: string,
+  origin: Origin,
 ): Promise<Static<typeof Invocation>> {
   const { store, config, gateways } = deps;
   const endpoint = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
@@ -71,9 +72,9 @@ async function invoke(
     throw new AppError('endpoint_not_compiled', 'The endpoint has no version; compile it first.');
   const found = await findVersion(store, endpointId, version);
   if (!found) throw notFound('version', String(version));
-  const artifact = await executableOf(deps, found, requestId);
+  const artifact = await executableOf(deps, found, origin);
   const { body, ...rest } = request;
-  const sent = { ...rest, endpointId, bodyBase64: body.toString('base64'), requestId };
+  const sent = { ...rest, endpointId, bodyBase64: body.toString('base64'), requestId: origin.requestId };
   return present(await gateways.invoke({ ...sent, artifact }), version);
 }
 

@@ -54,9 +54,9 @@ export const lifecycleRoutes = [
       'no_worker',
       'wait_timeout',
     ],
-    handle: async ({ params, id: requestId, header }, deps) => {
+    handle: async ({ params, origin, header }, deps) => {
       const isAwaited = !prefersAsync(header);
-      const buildId = await startCompile(deps, params.id, requestId, isAwaited);
+      const buildId = await startCompile(deps, params.id, origin, isAwaited);
       if (!isAwaited) {
         const preparing = await livePreparations(deps.store);
         const accepted = { build_id: buildId, status: 'queued', ...(preparing.length > 0 && { preparing }) };
@@ -87,8 +87,8 @@ export const lifecycleRoutes = [
     params: IdParams,
     data: Type.Object({ status: Type.Literal('running'), pid: Type.Integer() }, { title: 'Started' }),
     errors: ['endpoint_not_compiled', 'handler_start_failed', 'no_gateway', 'start_overtaken'],
-    handle: async ({ params, id: requestId }, deps) => {
-      const { pid } = await startEndpoint(deps, params.id, requestId);
+    handle: async ({ params, origin }, deps) => {
+      const { pid } = await startEndpoint(deps, params.id, origin);
       const endpoint = await findEndpoint(deps.store, params.id);
       const warnings = await unboundPoolsOf(deps.store, params.id, endpoint?.latest_version);
       return new Reply(200, { status: 'running', pid }, {}, warnings);
@@ -103,8 +103,8 @@ export const lifecycleRoutes = [
     params: IdParams,
     data: Type.Object({ status: Type.Literal('stopped') }, { title: 'Stopped' }),
     errors: ['endpoint_not_running', 'wait_timeout'],
-    handle: async ({ params, id: requestId }, deps) => {
-      await stopEndpoint(deps, params.id, requestId);
+    handle: async ({ params, origin }, deps) => {
+      await stopEndpoint(deps, params.id, origin);
       return { status: 'stopped' as const };
     },
   }),

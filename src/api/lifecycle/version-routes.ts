@@ -59,8 +59,8 @@ export const versionRoutes = [
     bodyErrors: { dependencies: 'invalid_dependency' },
     data: Deployed,
     errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
-    handle: async ({ params, body, id: requestId }, deps) => {
-      const deployed = await deploySource(deps, params.id, body, requestId);
+    handle: async ({ params, body, origin }, deps) => {
+      const deployed = await deploySource(deps, params.id, body, origin);
       const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
       return new Reply(200, deployed, {}, warnings);
     },
@@ -76,7 +76,7 @@ export const versionRoutes = [
     isBodyOptional: true,
     data: RolledBack,
     errors: [...deployErrors, 'nothing_to_roll_back_to'],
-    handle: ({ params, body, id: requestId }, deps) => rollBack(deps, params.id, body, requestId),
+    handle: ({ params, body, origin }, deps) => rollBack(deps, params.id, body, origin),
   }),
 
   defineRoute({
@@ -88,7 +88,7 @@ export const versionRoutes = [
     body: SetDeployment,
     data: DeploymentSet,
     errors: deployErrors,
-    handle: ({ params, body, id: requestId }, deps) => setDeployment(deps, params.id, body, requestId),
+    handle: ({ params, body, origin }, deps) => setDeployment(deps, params.id, body, origin),
   }),
 
   defineRoute({

@@ -11,7 +11,10 @@ export function apiKey(key: string | undefined) {
     const isForBrowsers = isPage(context.path);
     const given = keyFrom(context.get('Authorization'), isForBrowsers);
     // Digests have the same length, as timingSafeEqual requires.
-    if (given !== undefined && timingSafeEqual(digest(given), expected)) return next();
+    if (given !== undefined && timingSafeEqual(digest(given), expected)) {
+      context.state.hasKey = true;
+      return next();
+    }
     context.set('WWW-Authenticate', isForBrowsers ? 'Basic realm="Edge Gateway"' : 'Bearer');
     throw new AppError('unauthorized', 'The request needs the header Authorization: Bearer <API_KEY>');
   };

@@ -61,7 +61,7 @@ export const routingRoutes = [
 ];
 
 async function routing(deps: ApiDependencies, query: RouteQuery): Promise<Static<typeof Routing>> {
-  const { found, next, disabled, allow, isMalformed } = await deps.gateways.route(query);
+  const { found, next, disabled, allow, refusal } = await deps.gateways.route(query);
   const [match, second] = [await present(deps, found), await present(deps, next)];
   if (match) {
     const isServed = match.status === 'running';
@@ -71,7 +71,7 @@ async function routing(deps: ApiDependencies, query: RouteQuery): Promise<Static
   if (found) throw new AppError('no_gateway', 'The endpoints are being changed; try again.');
   const off = await present(deps, disabled);
   const none = (reason: string) => ({ match: null, next: null, reason });
-  if (isMalformed) return none('The path is not valid: it must be percent-encoded UTF-8.');
+  if (refusal !== undefined) return none(`The gateway answers such a request with 400: ${refusal}`);
   if (off) {
     const which = `${off.name} (${off.endpoint_id}, ${off.method} ${off.domain}${off.route})`;
     return none(`The endpoint ${which} would match, but it, its collection or its domain is disabled.`);

@@ -40,10 +40,10 @@ export const installationSecretRoutes = [
     params: InstallationSecretParams,
     body: SetSecret,
     data: SecretSet,
-    handle: async ({ params: { name }, body: { value } }, deps) => {
+    handle: async ({ params: { name }, body: { value }, origin }, deps) => {
       requireAccepted(value, 'body.value');
       const hosts = await liveActorHosts(deps);
-      const using = await putInstallationSecret(deps.store, name, deps.secrets.seal(value));
+      const using = await putInstallationSecret(deps.store, name, deps.secrets.seal(value), origin.actor);
       const active = using.filter(({ activated_at }) => activated_at !== null);
       // Calls after the response use the new value.
       await Promise.all(active.map((service) => awaitHosts(deps, hosts, service, CHANGE_MS)));

@@ -1,6 +1,7 @@
 /** Variables and secrets of domains, collections and endpoints, which handlers find in their environment. */
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound, requireFound } from '../../errors.js';
+import { notFound, requireFound } from '../../errors.js';
+import { awaitRouting } from '../../lifecycle/routing.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import {
   deleteSecret,
@@ -12,9 +13,9 @@ import {
   variablesInForce,
 } from '../../store/variables.js';
 import { presenter } from '../present.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { bytesOf, requireAccepted } from './limits.js';
+import { requireAccepted } from './limits.js';
 import {
   EnvironmentEntry,
   SecretDeleted,
@@ -27,7 +28,6 @@ import {
 } from './schema.js';
 
 const tag = 'Variables';
-const MAX_BYTES = 256 * 1024;
 
 const presentSecret = presenter(SecretView);
 const presentEntry = presenter(EnvironmentEntry);
@@ -57,23 +57,20 @@ export const variableRoutes = [
       defineRoute({
         method: 'PUT',
         path: `${at}/variables`,
-        summary: `Replace the plain variables of the ${scope}; running handlers are replaced`,
+        summary: `Replace the plain variables of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: IdParams,
         body: SetVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body }, { store }) => {
+        handle: async ({ params: { id }, body, origin }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
-          const bytes = Object.entries(variables).reduce((sum, pair) => sum + bytesOf(pair.join('=')), 0);
-          if (bytes > MAX_BYTES)
-            throw new AppError(
-              'invalid_input',
-              `body: the variables have ${bytes} bytes; at most ${MAX_BYTES} together`,
-            );
-          if (!(await replaceVariables(store, owner(id), variables))) throw notFound(scope, id);
-          return requireFound(await plainVariables(store, owner(id)), scope, id);
+          const { store } = deps;
+          const affected = await replaceVariables(store, owner(id), variables, origin.actor);
+          const ids = requireFound(affected, scope, id);
+          const shown = requireFound(await plainVariables(store, owner(id)), scope, id);
+          return new Reply(200, shown, {}, await awaitRouting(deps, { ids }));
         },
       }),
 
@@ -93,29 +90,33 @@ export const variableRoutes = [
       defineRoute({
         method: 'PUT',
         path: `${at}/secrets/{name}`,
-        summary: `Set a secret of the ${scope}; running handlers are replaced`,
+        summary: `Set a secret of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: SecretParams,
         body: SetSecret,
         data: SecretSet,
-        handle: async ({ params: { id, name }, body: { value } }, { store, secrets }) => {
+        handle: async ({ params: { id, name }, body: { value }, origin }, deps) => {
           requireAccepted(value, 'body.value');
-          if (!(await putSecret(store, owner(id), name, secrets.seal(value)))) throw notFound(scope, id);
-          return { name };
+          const { store, secrets } = deps;
+          const seal = (text: string) => secrets.seal(text);
+          const affected = await putSecret(store, owner(id), { name, value, seal }, origin.actor);
+          const ids = requireFound(affected, scope, id);
+          return new Reply(200, { name }, {}, await awaitRouting(deps, { ids }));
         },
       }),
 
       defineRoute({
         method: 'DELETE',
         path: `${at}/secrets/{name}`,
-        summary: `Delete a secret of the ${scope}; running handlers are replaced`,
+        summary: `Delete a secret of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: SecretParams,
         data: SecretDeleted,
-        handle: async ({ params: { id, name } }, { store }) => {
-          if (!requireFound(await deleteSecret(store, owner(id), name), scope, id))
-            throw notFound('secret', name);
-          return { name, deleted: true as const };
+        handle: async ({ params: { id, name } }, deps) => {
+          const affected = requireFound(await deleteSecret(deps.store, owner(id), name), scope, id);
+          if (affected === 'none') throw notFound('secret', name);
+          const warnings = await awaitRouting(deps, { ids: affected });
+          return new Reply(200, { name, deleted: true }, {}, warnings);
         },
       }),
     ];

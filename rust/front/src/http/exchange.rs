@@ -106,7 +106,8 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
     }
 }
 
-fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
+/// Where the client of a request stands, if the endpoint keeps callers with their version.
+pub fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
     let (Serving::Running { sticky: Some(sticky), .. } | Serving::Asleep { sticky: Some(sticky) }) = &state.serving
     else {
         return None;

@@ -15,12 +15,12 @@ mod target;
 mod trace;
 
 pub use connection::serve;
-pub use exchange::refusal_of;
+pub use exchange::{place, refusal_of};
 pub use guard::Guard;
 pub use handler_head::write as handler_head;
 pub use head::{Head, MAX_HEADERS, read as read_head};
 pub use refusal::{Refusal, refuse_connection};
 pub use request_id::RequestIds;
 pub use response::Dates;
-pub use target::host_name;
+pub use target::{Target, host_name};
 pub use trace::{TraceIds, TraceParent};

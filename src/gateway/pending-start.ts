@@ -1,0 +1,58 @@
+/** A handler that is being started, for a desired state that may change before it is ready. */
+import type { DeployedTarget } from '../store/endpoint-runs.js';
+import type { HandlerProcess } from './handler-process.js';
+import { isSameProcess, type ProcessSettings } from './process-settings.js';
+
+/** What should serve, as far as it concerns processes. */
+interface Desired extends ProcessSettings {
+  readonly deployment: { readonly targets: readonly DeployedTarget[] } | null;
+}
+
+export class PendingStart {
+  /** The process when it is ready; undefined when it was abandoned before. */
+  readonly outcome: Promise<HandlerProcess | undefined>;
+  readonly #target: DeployedTarget;
+  readonly #settings: ProcessSettings;
+  readonly #start: Promise<HandlerProcess>;
+  #isOver = false;
+  #isAbandoned = false;
+  #giveUp = (): void => undefined;
+
+  constructor(target: DeployedTarget, settings: ProcessSettings, start: Promise<HandlerProcess>) {
+    this.#target = target;
+    this.#settings = settings;
+    this.#start = start;
+    const abandoned = new Promise<undefined>((resolve) => {
+      this.#giveUp = () => resolve(undefined);
+    });
+    this.outcome = Promise.race([start, abandoned]).finally(() => {
+      this.#isOver = true;
+    });
+  }
+
+  /** Also when the process became ready at the same moment: it is ended here. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /** Whether its process is not ready, and no part of a desired state. */
+  isPendingWithout(desired: Desired): boolean {
+    return !this.#isOver && !this.#isAbandoned && !isProcessOf(this.#target, this.#settings, desired);
+  }
+
+  /** Nobody waits for it any more. Resolves when its process has ended, which happens as soon as it is ready. */
+  async abandon(): Promise<void> {
+    this.#isAbandoned = true;
+    this.#giveUp();
+    const process = await this.#start.catch(() => undefined); // it has not become ready, and is gone
+    await process?.stop();
+  }
+}
+
+/** Whether the process of a version, started with these settings, is part of a desired state. */
+export function isProcessOf(target: DeployedTarget, settings: ProcessSettings, desired: Desired): boolean {
+  const isTarget = desired.deployment?.targets.some(
+    ({ version, artifact }) => version === target.version && artifact === target.artifact,
+  );
+  return isTarget === true && isSameProcess(settings, desired);
+}
