@@ -16,6 +16,11 @@ export function event(name: string, id: number | string, data: unknown): string 
   return `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
+/** Only an id: what a client that reconnects sends, though nothing has happened. */
+export function eventId(id: string): string {
+  return `id: ${id}\n\n`;
+}
+
 /**
  * A response of events. It ends with its source and on errors, after which clients reconnect.
  * @param source makes the events; its signal aborts when nobody reads them any more

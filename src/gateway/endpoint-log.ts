@@ -53,13 +53,15 @@ export class EndpointLog {
     });
   }
 
-  /** So many requests of an endpoint have no entry. */
-  leftOut(endpointId: string, requests: number): void {
-    const message = `${requests} more requests have no entry (LOG_REQUESTS_PER_SECOND)`;
+  /** So many requests of an endpoint have no entry, of which so many have failed. */
+  leftOut(endpointId: string, requests: number, failed: number): void {
+    const more = `${requests} more requests have no entry (LOG_REQUESTS_PER_SECOND)`;
+    const message =
+      failed === 0 ? more : `${more}, ${failed} of them failed: there were more than the gateway could note`;
     this.#writer.add({
-      ...noteOf(endpointId, message, { left_out: requests }),
+      ...noteOf(endpointId, message, { left_out: requests, ...(failed > 0 && { failed }) }),
       kind: 'request',
-      level: 'info',
+      level: failed === 0 ? 'info' : 'error',
     });
   }
 

@@ -32,8 +32,8 @@ export interface FrontEvents {
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
   readonly finished: (request: FinishedRequest) => void;
-  /** So many finished requests of an endpoint had no entry in the log. */
-  readonly leftOut: (endpointId: string, requests: number) => void;
+  /** So many finished requests of an endpoint had no entry in the log, of which so many have failed. */
+  readonly leftOut: (endpointId: string, requests: number, failed: number) => void;
   /** What became of requests in an interval that began then, seconds since 1970. */
   readonly counted: (at: number, endpoints: readonly EndpointInterval[]) => void;
 }
@@ -265,7 +265,7 @@ export class Front {
   #receive(process: FrontProcess, report: FrontReport): void {
     const { events, log } = this.#options;
     if (report.type === 'request') events.finished(report);
-    else if (report.type === 'leftOut') events.leftOut(report.endpointId, report.requests);
+    else if (report.type === 'leftOut') events.leftOut(report.endpointId, report.requests, report.failed);
     else if (report.type === 'interval') events.counted(report.at, report.endpoints);
     else if (report.type === 'deadlineExceeded')
       events.deadlineExceeded(report.endpointId, report.instanceId);

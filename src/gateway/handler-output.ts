@@ -14,6 +14,8 @@ const MAX_LINE_CHARACTERS = 4_096;
 const MAX_RECORD_CHARACTERS = 128 * 1024;
 /** Prevents a handler from filling the disk with its log. */
 const MAX_LINES_PER_SECOND = 500;
+/** Errors that it records are counted by themselves: nothing that it prints takes their place. */
+const MAX_ERRORS_PER_SECOND = 2_000;
 
 /** Reading is limited too: a handler that writes more blocks, instead of keeping the gateway busy. */
 const MAX_CHARACTERS_PER_SECOND = 1024 * 1024;
@@ -47,34 +49,44 @@ export function captureOutput(
   { onLine, onEntry }: OutputListeners = {},
 ): HandlerOutput {
   const kept: string[] = [];
-  const limiter = new LogRateLimiter(MAX_LINES_PER_SECOND, (dropped) => {
-    const message = `handler prints more than ${MAX_LINES_PER_SECOND} lines a second; the rest is not logged`;
-    log.warn({ dropped }, message);
-    onEntry?.({ level: 'warn', message, requestId: null, fields: { target: 'gateway', dropped } });
-  });
-  const throttle = new ReadThrottle(MAX_CHARACTERS_PER_SECOND);
+  const limiterOf = (perSecond: number, level: 'warn' | 'error', what: string) =>
+    new LogRateLimiter(perSecond, (dropped) => {
+      const message = `handler ${what} a second; the rest is not logged`;
+      log.warn({ dropped }, message);
+      onEntry?.({ level, message, requestId: null, fields: { target: 'gateway', dropped } });
+    });
+  const limiter = limiterOf(MAX_LINES_PER_SECOND, 'warn', `prints more than ${MAX_LINES_PER_SECOND} lines`);
+  const errors = limiterOf(MAX_ERRORS_PER_SECOND, 'error', `has more than ${MAX_ERRORS_PER_SECOND} errors`);
   const said = (line: string, stream: string, entry: HandlerEntry) => {
     onLine?.(line);
     if (kept.push(line) > KEPT_LINES) kept.shift();
-    if (!limiter.take()) return;
+    if (!(entry.level === 'error' ? errors : limiter).take()) return;
     log.info({ stream }, line);
     onEntry?.(entry);
   };
+  const printing = new ReadThrottle(MAX_CHARACTERS_PER_SECOND);
   const capture = async (stream: Readable | null, name: 'stdout' | 'stderr') => {
     if (!stream) return;
-    for await (const line of lines(stream, throttle, MAX_LINE_CHARACTERS))
-      said(line, name, { level: 'info', message: line, requestId: null, fields: { target: name } });
+    for await (const { text, cutBytes } of lines(stream, printing, MAX_LINE_CHARACTERS)) {
+      const fields = { target: name, ...(cutBytes > 0 && { cut_bytes: cutBytes }) };
+      said(text, name, { level: 'info', message: text, requestId: null, fields });
+    }
   };
   const captureRecords = async () => {
     if (!records) return;
-    for await (const line of lines(records, throttle, MAX_RECORD_CHARACTERS)) {
-      const entry = readRecord(line) ?? { level: 'info', message: line, requestId: null, fields: null };
-      said(shorten(textOf(entry), MAX_LINE_CHARACTERS), 'records', entry);
+    // What is printed does not hold up records.
+    const throttle = new ReadThrottle(MAX_CHARACTERS_PER_SECOND);
+    for await (const { text } of lines(records, throttle, MAX_RECORD_CHARACTERS)) {
+      const entry = readRecord(text) ?? { level: 'info', message: text, requestId: null, fields: null };
+      said(shorten(textOf(entry), MAX_LINE_CHARACTERS).text, 'records', entry);
     }
   };
   const ended = Promise.all([capture(stdout, 'stdout'), capture(stderr, 'stderr'), captureRecords()])
     .catch((error: unknown) => log.warn({ err: error }, 'output of a handler could not be read'))
-    .finally(() => limiter.reportDropped());
+    .finally(() => {
+      limiter.reportDropped();
+      errors.reportDropped();
+    });
   return { lastLines: () => kept.join('\n'), ended };
 }
 
@@ -98,26 +110,37 @@ class ReadThrottle {
   }
 }
 
-async function* lines(
-  stream: Readable,
-  throttle: ReadThrottle,
-  maxCharacters: number,
-): AsyncGenerator<string> {
+interface Line {
+  readonly text: string;
+  /** What is missing at its end. */
+  readonly cutBytes: number;
+}
+
+async function* lines(stream: Readable, throttle: ReadThrottle, maxCharacters: number): AsyncGenerator<Line> {
   let line = '';
+  let cutBytes = 0;
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
     await throttle.take(chunk.length);
     const parts = chunk.split('\n');
     const last = parts.pop() ?? '';
     for (const part of parts) {
-      yield shorten(line + part, maxCharacters);
+      yield shorten(line + part, maxCharacters, cutBytes);
       line = '';
+      cutBytes = 0;
     }
     if (line.length <= maxCharacters) line += last;
+    else cutBytes += Buffer.byteLength(last);
   }
-  if (line !== '') yield shorten(line, maxCharacters);
+  if (line !== '') yield shorten(line, maxCharacters, cutBytes);
 }
 
-function shorten(line: string, maxCharacters: number): string {
+/** @param cutBytes what is missing at its end already */
+function shorten(line: string, maxCharacters: number, cutBytes = 0): Line {
   const text = line.endsWith('\r') ? line.slice(0, -1) : line;
-  return storable(text.length > maxCharacters ? `${text.slice(0, maxCharacters)}...` : text);
+  if (text.length <= maxCharacters) return { text: storable(text), cutBytes };
+  const rest = text.slice(maxCharacters);
+  return {
+    text: storable(`${text.slice(0, maxCharacters)}...`),
+    cutBytes: cutBytes + Buffer.byteLength(rest),
+  };
 }

@@ -2,15 +2,17 @@
  * Entries of the log that wait to be written: so many and no more. Of those beyond it is counted how many each endpoint
  * has lost, which becomes an entry itself.
  */
-import type { LogEntry } from '../model/log-entry.js';
+import { isImportant, type LogEntry } from '../model/log-entry.js';
 
 const MAX_ENTRIES = 20_000;
 const MAX_CHARACTERS = 16 * 1024 * 1024;
+/** Errors have more room: nothing else takes their place. */
+const ROOM_OF_ERRORS = 1.25;
 /** What an entry takes beside its texts, about. */
 const OTHER_CHARACTERS = 200;
 
 export class LogBuffer {
-  #entries: LogEntry[] = [];
+  readonly #entries: LogEntry[] = [];
   #characters = 0;
   /** By endpoint. */
   readonly #lost = new Map<string, number>();
@@ -26,7 +28,8 @@ export class LogBuffer {
 
   add(entry: LogEntry): void {
     const characters = lengthOf(entry);
-    if (this.#entries.length >= MAX_ENTRIES || this.#characters + characters > MAX_CHARACTERS) {
+    const room = isImportant(entry) ? ROOM_OF_ERRORS : 1;
+    if (this.#entries.length >= MAX_ENTRIES * room || this.#characters + characters > MAX_CHARACTERS * room) {
       this.lose(entry);
       return;
     }
@@ -39,13 +42,6 @@ export class LogBuffer {
     this.#lost.set(endpointId, (this.#lost.get(endpointId) ?? 0) + 1);
   }
 
-  /** Counts all that wait as lost. */
-  loseAll(): void {
-    for (const entry of this.#entries) this.lose(entry);
-    this.#entries = [];
-    this.#characters = 0;
-  }
-
   /** Takes the oldest entries; behind the last one, what was lost. */
   take(limit: number): LogEntry[] {
     const taken = this.#entries.splice(0, limit);
@@ -55,11 +51,7 @@ export class LogBuffer {
 
   #takeLost(): LogEntry[] {
     const notes = [...this.#lost].map(([endpointId, lost]) =>
-      noteOf(
-        endpointId,
-        `${lost} entries were lost: PostgreSQL did not take them in time, or those of the hour take more than LOG_RETENTION_MB`,
-        { lost },
-      ),
+      noteOf(endpointId, `${lost} entries were lost: PostgreSQL did not take them in time`, { lost }),
     );
     this.#lost.clear();
     return notes;
@@ -74,7 +66,8 @@ export function noteOf(endpointId: string, message: string, fields: Record<strin
   };
 }
 
-function lengthOf({ message, fields, request }: LogEntry): number {
+/** About as many bytes as it takes. */
+export function lengthOf({ message, fields, request }: LogEntry): number {
   let characters = OTHER_CHARACTERS + message.length;
   if (request) characters += request.path.length + request.route.length;
   for (const [key, value] of Object.entries(fields ?? {})) characters += key.length + String(value).length;

@@ -6,16 +6,24 @@ import { toError } from '../errors.js';
 import type { LogEntry } from '../model/log-entry.js';
 import { isRefusedValue, type Store } from '../store/database.js';
 import { ensureLogPartition, hourOf, sizeOfLogPartition } from '../store/log-partitions.js';
-import { addLogWriter, databaseTime, type NumberedEntry, writeLogs } from '../store/log-writing.js';
+import {
+  addLogWriter,
+  databaseTime,
+  LogWriterGoneError,
+  type NumberedEntry,
+  writeLogs,
+} from '../store/log-writing.js';
+import { countLiveNodes } from '../store/nodes.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { LogBuffer } from './log-buffer.js';
+import { LogRoom } from './log-room.js';
 
 /** Entries become visible after this at the latest, while PostgreSQL keeps up. */
 const WRITE_EVERY_MS = 100;
 const MAX_BATCH = 5_000;
 /** How often the clock of PostgreSQL is read, whose times entries have, and the size of the hour. */
-const CHECK_EVERY_MS = 60_000;
+const CHECK_EVERY_MS = 5_000;
 const HOUR_MS = 3_600_000;
 /** After so many refusals entries are written one by one, to find the one that PostgreSQL does not take. */
 const TRIES = 3;
@@ -23,9 +31,8 @@ const TRIES = 3;
 export class LogWriter {
   readonly #store: Store;
   readonly #log: Logger;
-  /** What the entries of one hour may take, of all gateways. */
-  readonly #hourBytes: number;
   readonly #waiting = new LogBuffer();
+  readonly #room: LogRoom;
   /** What is being written, or could not be. */
   #batch: readonly NumberedEntry[] = [];
   #writing: PeriodicTask | undefined;
@@ -36,16 +43,15 @@ export class LogWriter {
   /** PostgreSQL's clock is ahead by this. */
   #offsetMs = 0;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  /** The hour that has no room left. */
-  #fullHour: number | undefined;
   readonly #partitions = new Set<number>();
   #isFailing = false;
   #refusals = 0;
 
+  /** @param hourBytes what the entries of one hour may take, of all gateways */
   constructor(store: Store, log: Logger, hourBytes: number) {
     this.#store = store;
     this.#log = log;
-    this.#hourBytes = hourBytes;
+    this.#room = new LogRoom(hourBytes, log);
   }
 
   add(entry: LogEntry): void {
@@ -65,21 +71,20 @@ export class LogWriter {
   /** Writes what there is, if PostgreSQL takes it. */
   async stop(): Promise<void> {
     await this.#writing?.stop();
-    await this.#write().catch((thrown: unknown) => this.#failed(toError(thrown)));
+    await this.#write(Number.POSITIVE_INFINITY).catch((thrown: unknown) => this.#failed(toError(thrown)));
     const lost = this.#batch.length + this.#waiting.size;
     if (lost > 0) this.#log.warn({ lost }, 'entries of the log were lost: they could not be written');
   }
 
-  async #write(): Promise<void> {
-    while (this.#batch.length > 0 || !this.#waiting.isEmpty) {
-      this.#id ??= await addLogWriter(this.#store, this.#nodeId);
-      await this.#check();
-      if (this.#batch.length === 0 && this.#isHourFull()) {
-        // It is said when the next hour begins.
-        this.#waiting.loseAll();
-        return;
+  /** @param now decides which entries that were left out are told of */
+  async #write(now = Date.now()): Promise<void> {
+    for (;;) {
+      if (this.#batch.length === 0) {
+        if (!this.#waiting.isEmpty) await this.#check();
+        this.#batch = this.#nextBatch(now);
       }
-      if (this.#batch.length === 0) this.#batch = this.#nextBatch();
+      if (this.#batch.length === 0) return;
+      this.#id ??= await addLogWriter(this.#store, this.#nodeId);
       for (const hour of new Set(this.#batch.map(({ at }) => hourOf(at)))) await this.#ensurePartition(hour);
       await (this.#refusals < TRIES
         ? writeLogs(this.#store, this.#id, this.#batch)
@@ -116,12 +121,12 @@ export class LogWriter {
     }
   }
 
-  #isHourFull(): boolean {
-    return this.#fullHour === hourOf(Date.now() + this.#offsetMs);
-  }
-
-  #nextBatch(): NumberedEntry[] {
-    return this.#waiting.take(MAX_BATCH).map((entry) => {
+  /** Empty only when there is nothing to write. */
+  #nextBatch(now: number): NumberedEntry[] {
+    const entries: LogEntry[] = [];
+    while (entries.length === 0 && !this.#waiting.isEmpty)
+      entries.push(...this.#waiting.take(MAX_BATCH).filter((entry) => this.#room.admits(entry)));
+    return [...entries, ...this.#room.takeNotes(now)].map((entry) => {
       this.#lastAt = Math.max(this.#lastAt, Math.round(entry.at + this.#offsetMs));
       return { ...entry, at: this.#lastAt, number: ++this.#lastNumber };
     });
@@ -134,11 +139,16 @@ export class LogWriter {
     const theirs = await databaseTime(this.#store);
     this.#offsetMs = theirs - (began + Date.now()) / 2;
     const hour = hourOf(theirs);
-    this.#fullHour = (await sizeOfLogPartition(this.#store, hour)) > this.#hourBytes ? hour : undefined;
+    const [bytes, gateways] = await Promise.all([
+      sizeOfLogPartition(this.#store, hour),
+      countLiveNodes(this.#store, 'gateway'),
+    ]);
+    for (const note of this.#room.measured(hour, bytes, gateways)) this.#waiting.add(note);
     this.#checkedAt = began;
   }
 
   #failed(error: Error): void {
+    if (error instanceof LogWriterGoneError) this.#id = undefined;
     if (!this.#isFailing)
       this.#log.warn({ err: error }, 'entries of the log cannot be written; trying again');
     this.#isFailing = true;

@@ -161,7 +161,13 @@ export type FrontReport =
   | { readonly type: 'handled'; readonly requests: number }
   | FinishedRequest
   /** So many finished requests had no entry in the log. */
-  | { readonly type: 'leftOut'; readonly endpointId: string; readonly requests: number }
+  | {
+      readonly type: 'leftOut';
+      readonly endpointId: string;
+      readonly requests: number;
+      /** Those of them that have failed. */
+      readonly failed: number;
+    }
   /** What became of requests in an interval that is over. */
   | {
       readonly type: 'interval';

@@ -27,6 +27,17 @@ export interface RequestOutcome {
 /** Key-values of an entry. */
 export type LogFields = Readonly<Record<string, string | number | boolean>>;
 
+/**
+ * When the entries of an hour take this part of what they may, those that are not important begin to be left out: of
+ * endpoints that have many.
+ */
+export const CROWDED = 0.5;
+
+/** What is kept before all else: errors, requests that have failed, and what the gateway says of the log itself. */
+export function isImportant({ level, fields }: Pick<LogEntry, 'level' | 'fields'>): boolean {
+  return level === 'error' || fields?.['target'] === 'gateway';
+}
+
 /** A new entry. */
 export interface LogEntry {
   /** Milliseconds since 1970, as this machine has them. */

@@ -92,7 +92,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       wake: (endpointId) => supervisor?.wake(endpointId),
       handled: (requests) => supervisor?.handled(requests),
       finished: (request) => endpointLog.finished(request),
-      leftOut: (endpointId, requests) => endpointLog.leftOut(endpointId, requests),
+      leftOut: (...counted) => endpointLog.leftOut(...counted),
       counted: (at, endpoints) => figures.finished(at, endpoints),
     },
   });

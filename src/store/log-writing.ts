@@ -26,6 +26,11 @@ export async function addLogWriter({ knex }: Store, nodeId: string): Promise<num
   return row.id;
 }
 
+/** A gateway is not registered any more, because its node has expired and its entries were dropped. */
+export class LogWriterGoneError extends Error {
+  override readonly name = 'LogWriterGoneError';
+}
+
 /** The clock of PostgreSQL, milliseconds since 1970. */
 export async function databaseTime({ knex }: Store): Promise<number> {
   const { rows } = await knex.raw<{ rows: [{ now: Date }] }>('SELECT clock_timestamp() AS now');
@@ -36,6 +41,7 @@ export async function databaseTime({ knex }: Store): Promise<number> {
  * Writes entries, all or none. Entries that were written before, by a call whose answer was lost, are not written
  * again.
  * @param entries in the order of their numbers, at least one; all of hours that have a partition
+ * @throws LogWriterGoneError
  */
 export async function writeLogs(
   store: Store,
@@ -54,11 +60,12 @@ export async function writeLogs(
     try {
       const rows = entries.map((entry) => rowOf(writerId, entry)).join('');
       await pipeline(Readable.from([Buffer.from(rows)]), connection.query(copyFrom(COPY)));
-      await connection.query('UPDATE log_writers SET last_number = $2, last_at = $3 WHERE id = $1', [
-        writerId,
-        last.number,
-        new Date(last.at),
-      ]);
+      const { rowCount } = await connection.query(
+        'UPDATE log_writers SET last_number = $2, last_at = $3 WHERE id = $1',
+        [writerId, last.number, new Date(last.at)],
+      );
+      // Nobody who follows the log would find them.
+      if (rowCount === 0) throw new LogWriterGoneError(`there is no writer ${writerId} of the log`);
       await connection.query('COMMIT');
     } catch (error) {
       await connection.query('ROLLBACK');

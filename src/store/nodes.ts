@@ -86,6 +86,14 @@ export async function liveNodes(store: Store, kind: NodeKind): Promise<Node[]> {
   return store.knex<Node>('nodes').where({ kind }).whereRaw(IS_LIVE_NODE).orderBy('started_at');
 }
 
+export async function countLiveNodes({ knex }: Store, kind: NodeKind): Promise<number> {
+  const [row] = await knex('nodes')
+    .where({ kind })
+    .whereRaw(IS_LIVE_NODE)
+    .count<{ count: number }[]>('* as count');
+  return row?.count ?? 0;
+}
+
 /** Nodes of this machine, where it can be checked whether their processes still run. */
 export async function nodesOfMachine(store: Store, kind: NodeKind, hostname: string): Promise<Node[]> {
   return store.knex<Node>('nodes').where({ kind, hostname });

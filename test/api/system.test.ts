@@ -25,6 +25,7 @@ describe('health and statistics', () => {
         version,
         sandbox: { gateway: null, worker: null },
         preparing: [],
+        log: { hour_percent: 0, leaves_out: false },
         key_rotation: null,
       },
     });

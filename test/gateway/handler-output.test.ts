@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
+import type { HandlerEntry } from '../../src/gateway/endpoint-log.js';
 import { captureOutput } from '../../src/gateway/handler-output.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
@@ -7,16 +8,24 @@ import { createTestLog } from '../support/log.js';
 describe('output of a handler', () => {
   const capture = () => {
     const logged = createTestLog();
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const output = captureOutput({ stdout, stderr, records: null }, logged.log);
-    return { logged, stdout, stderr, output };
+    const entries: HandlerEntry[] = [];
+    const [stdout, stderr, records] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    const output = captureOutput({ stdout, stderr, records }, logged.log, {
+      onEntry: (entry) => entries.push(entry),
+    });
+    const end = () => {
+      for (const stream of [stdout, stderr, records]) stream.end();
+      return output.ended;
+    };
+    return { logged, entries, stdout, stderr, records, output, end };
   };
 
   it('is logged line by line, however it is chunked, with the name of its stream', async () => {
-    const { logged, stdout, stderr, output } = capture();
+    const { logged, stdout, stderr, records, output } = capture();
     for (const piece of ['one\ntw', 'o\r\n', '\u00e4'.repeat(3), '\nlast']) stdout.write(piece);
     stdout.end();
     stderr.end('wrong\n');
+    records.end();
     await output.ended;
     const lines = logged.lines.map(({ msg, stream }) => `${String(stream)} ${msg}`);
     expect(lines).to.have.same.members([
@@ -30,26 +39,60 @@ describe('output of a handler', () => {
   });
 
   it('contains no characters that PostgreSQL refuses', async () => {
-    const { stdout, stderr, output } = capture();
+    const { stdout, stderr, records, output } = capture();
     stdout.end(`a\0b\n${'x'.repeat(4_095)}\u{1f600}\n`);
     stderr.end();
+    records.end();
     await output.ended;
     expect(output.lastLines()).to.equal(`a\ufffdb\n${'x'.repeat(4_095)}\ufffd...`);
   });
 
-  it('is cut when a line has no end', async () => {
-    const { logged, stdout, stderr, output } = capture();
-    for (let count = 0; count < 100; count++) stdout.write('x'.repeat(10_000));
-    stdout.end('\nnext\n');
-    stderr.end();
-    await output.ended;
+  it('is cut when a line has no end, and says by how much', async () => {
+    const { logged, entries, stdout, end } = capture();
+    for (let count = 0; count < 100; count++) stdout.write('ä'.repeat(10_000));
+    stdout.write('\nnext\n');
+    await end();
     expect(logged.lines).to.have.length(2);
     expect(logged.lines[0]?.msg?.length).to.be.below(5_000);
     expect(logged.lines[1]?.msg).to.equal('next');
+    expect(entries.map(({ message }) => message)).to.deep.equal([`${'ä'.repeat(4_096)}...`, 'next']);
+    expect(entries.map(({ fields }) => fields)).to.deep.equal([
+      { target: 'stdout', cut_bytes: 2 * (1_000_000 - 4_096) },
+      { target: 'stdout' },
+    ]);
+  });
+
+  const record = (level: string, message: string) =>
+    `${JSON.stringify({ level, target: 'handler', message, request_id: null, fields: {} })}\n`;
+
+  it('loses no error that is recorded, however much is printed', async () => {
+    const { entries, stdout, records, end } = capture();
+    stdout.write('line\n'.repeat(20_000));
+    await eventually(() => expect(entries).to.have.length(500));
+    for (let count = 0; count < 600; count++) records.write(record('error', `error ${count}`));
+    records.write(record('info', 'no room'));
+    await end();
+    const errors = entries.filter(({ level }) => level === 'error').map(({ message }) => message);
+    expect(errors).to.deep.equal(Array.from({ length: 600 }, (_, count) => `error ${count}`));
+    expect(entries.map(({ message }) => message)).not.to.include('no room');
+  });
+
+  it('is bounded also where it is nothing but errors, and says how many there were', async () => {
+    const { entries, records, end } = capture();
+    const recorded = 6_000;
+    records.write(record('error', 'broken').repeat(recorded));
+    await end();
+    const kept = entries.filter(({ message }) => message === 'broken').length;
+    const notes = entries.filter(({ fields }) => fields?.['target'] === 'gateway');
+    expect(kept).to.be.within(2_000, recorded - 1);
+    expect(notes.every(({ level, message }) => level === 'error' && /2000 errors/.test(message))).to.equal(
+      true,
+    );
+    expect(notes.reduce((sum, { fields }) => sum + Number(fields?.['dropped']), kept)).to.equal(recorded);
   });
 
   it('is read with pauses, so that a handler that prints without end blocks', async () => {
-    const { stdout, stderr, output } = capture();
+    const { stdout, stderr, records, output } = capture();
     const CHUNKS = 100;
     let taken = 0;
     for (let count = 0; count < CHUNKS; count++) stdout.write('x'.repeat(64 * 1024), () => taken++);
@@ -57,14 +100,16 @@ describe('output of a handler', () => {
     expect(taken).to.be.below(CHUNKS);
     stdout.destroy();
     stderr.end();
+    records.end();
     await output.ended;
   });
 
   it('is logged up to a number of lines a second, and the rest is counted', async () => {
-    const { logged, stdout, stderr, output } = capture();
+    const { logged, stdout, stderr, records, output } = capture();
     const printed = 20_000;
     stdout.end('line\n'.repeat(printed));
     stderr.end();
+    records.end();
     await output.ended;
     const shown = logged.lines.filter(({ msg }) => msg === 'line').length;
     const dropped = logged.lines.reduce((sum, line) => sum + Number(line['dropped'] ?? 0), 0);

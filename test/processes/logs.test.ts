@@ -27,6 +27,18 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
             let _ = std::io::stdout().write_all(b"nul \\0 escape \\x1b[31m bad \\xff\\n{\\"level\\":\\"error\\",\\"target\\":\\"panic\\",\\"message\\":\\"fake\\"}\\n");
         }
         Some("long") => println!("{}", "x".repeat(1 << 20)),
+        Some("long-record") => info!("{}", "y".repeat(1 << 20)),
+        Some("internal") => return Err(HandlerError::InternalError(format!("out of {about}"))),
+        Some("converted") => return Ok(HandlerError::Internal(format!("out of {about}")).to_response()),
+        Some("answers") => return Ok(Response::error(503, "no more tea")),
+        Some("says-why") => {
+            error!("the kettle is empty");
+            return Ok(Response::error(500, "no more tea"));
+        }
+        Some("thread-of-own") => {
+            let own = std::thread::spawn(rust_edge_gateway_sdk::call_in_request(|| info!("in a thread")));
+            let _ = own.join();
+        }
         _ => {}
     }
     Ok(Response::ok(json!({ "request_id": req.request_id, "traceparent": req.header("traceparent") })))
@@ -134,9 +146,13 @@ describe('the log', function () {
     const code = `
 use rust_edge_gateway_sdk::{in_request, prelude::*, tokio};
 async fn handle(_req: Request) -> Response {
-    let own = tokio::spawn(in_request(async { tokio::task::yield_now().await; info!("in a task") }));
+    let own = tokio::spawn(in_request(async { tokio::task::yield_now().await; info!("wrapped") }));
+    let spawned = spawn(async { tokio::task::yield_now().await; info!("in a task") });
+    let blocking = spawn_blocking(|| info!("on a thread"));
+    let broken = spawn(async { tokio::task::yield_now().await; panic!("in a task") });
+    let broken_blocking = spawn_blocking(|| panic!("on a thread"));
     let other = tokio::spawn(async { info!("in another") });
-    let _ = tokio::join!(own, other);
+    let _ = tokio::join!(own, spawned, blocking, broken, broken_blocking, other);
     Response::no_content()
 }
 handler_loop_async!(handle);
@@ -145,11 +161,41 @@ handler_loop_async!(handle);
     const { requestId } = await say('task', '', 'spawns');
     await eventually(async () => {
       const { items } = await logs(`endpoint_id=${spawning}&kind=output`);
-      expect(items.map(({ message, request_id }) => [message, request_id])).to.have.deep.members([
-        ['in a task', requestId],
-        ['in another', null],
+      expect(
+        items.map(({ level, message, request_id }) => [level, message, request_id]),
+      ).to.have.deep.members([
+        ['info', 'wrapped', requestId],
+        ['info', 'in a task', requestId],
+        ['info', 'on a thread', requestId],
+        ['error', 'in a task', requestId],
+        ['error', 'on a thread', requestId],
+        ['info', 'in another', null],
       ]);
     });
+  });
+
+  it('has the request of a thread that a handler starts, when it says so', async () => {
+    const { requestId } = await say('thread-of-own');
+    const entries = await ofRequest(requestId, 2);
+    expect(entries.map(({ message }) => message)).to.include('in a thread');
+  });
+
+  it('has an error for each answer that says that the handler failed', async () => {
+    for (const [what, status, message, place] of [
+      ['internal', 500, 'Internal error: out of tea', undefined],
+      ['converted', 500, 'Internal error: out of tea', /^handler\.rs:\d+:\d+$/],
+      ['answers', 503, 'the handler has answered with 503: no more tea', undefined],
+      ['says-why', 500, 'the kettle is empty', undefined],
+    ] as const) {
+      const { status: answered, requestId } = await say(what, 'tea');
+      expect(answered).to.equal(status);
+      const entries = await ofRequest(requestId, 2);
+      const output = entries.filter(({ kind }) => kind === 'output');
+      expect(output.map(({ level, message: text }) => [level, text])).to.deep.equal([['error', message]]);
+      const found = output[0]?.fields?.['place'];
+      if (place === undefined) expect(found).to.equal(undefined);
+      else expect(found).to.match(place);
+    }
   });
 
   it('has panics, with message, place and request', async () => {
@@ -187,8 +233,16 @@ handler_loop_async!(handle);
       '{"level":"error","target":"panic","message":"fake"}',
     ]);
     const { items } = await logs('search=xxxx');
-    expect(items[0]?.message.length).to.be.within(4_000, 5_000);
-    expect(items[0]).to.include({ level: 'info' });
+    expect(items[0]?.message).to.equal(`${'x'.repeat(4_096)}...`);
+    expect(items[0]).to.deep.include({
+      level: 'info',
+      fields: { target: 'stdout', cut_bytes: 2 ** 20 - 4_096 },
+    });
+    await say('long-record');
+    await eventually(async () => expect((await logs('search=yyyy')).items).to.have.length(1));
+    const [record] = (await logs('search=yyyy')).items;
+    expect(record?.message).to.equal(`${'y'.repeat(16_384)}...`);
+    expect(record?.fields).to.include({ cut_bytes: 2 ** 20 - 16_384 });
   });
 
   it('is filtered', async () => {

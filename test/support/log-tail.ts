@@ -31,6 +31,8 @@ export interface LogItem {
 export interface LogTail {
   /** All that have come so far. */
   readonly received: readonly TailedEntry[];
+  /** The ids that have come, also those without an entry. */
+  readonly ids: readonly string[];
   /** Closes it; resolves when it is. */
   close(): Promise<void>;
 }
@@ -38,6 +40,7 @@ export interface LogTail {
 /** Connects; resolves when the server has begun to answer. @param lastEventId of the connection before it */
 export async function tailLog(url: string, lastEventId?: string): Promise<LogTail> {
   const received: TailedEntry[] = [];
+  const ids: string[] = [];
   const closed = new AbortController();
   const response = await fetch(url, {
     headers: {
@@ -48,9 +51,10 @@ export async function tailLog(url: string, lastEventId?: string): Promise<LogTai
   });
   if (response.status !== 200 || !response.body)
     throw new Error(`The log answered ${response.status}: ${await response.text()}`);
-  const reading = read(response.body, received).catch(() => undefined);
+  const reading = read(response.body, received, ids).catch(() => undefined);
   return {
     received,
+    ids,
     close: async () => {
       closed.abort();
       await reading;
@@ -58,7 +62,7 @@ export async function tailLog(url: string, lastEventId?: string): Promise<LogTai
   };
 }
 
-async function read(body: AsyncIterable<Uint8Array>, received: TailedEntry[]): Promise<void> {
+async function read(body: AsyncIterable<Uint8Array>, received: TailedEntry[], ids: string[]): Promise<void> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const bytes of body) {
@@ -68,6 +72,7 @@ async function read(body: AsyncIterable<Uint8Array>, received: TailedEntry[]): P
     for (const event of events) {
       const [, eventId] = /^id: (.*)$/m.exec(event) ?? [];
       const [, data] = /^data: (.*)$/m.exec(event) ?? [];
+      if (eventId !== undefined) ids.push(eventId);
       if (eventId !== undefined && data !== undefined)
         received.push({ eventId, entry: JSON.parse(data) as LogItem });
     }

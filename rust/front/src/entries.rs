@@ -1,5 +1,5 @@
 //! Entries of the log for requests: all that fail, and so many others a second for each endpoint. How many were left
-//! out is told, too.
+//! out is told, too: also of those that fail, should the supervisor not keep up.
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct EntryLimit {
     /// The second, and how many entries it has.
     taken: AtomicU64,
     left_out: AtomicU64,
+    /// Of those the ones that have failed.
+    failed: AtomicU64,
 }
 
 /// What there is to say of a finished request.
@@ -41,23 +43,26 @@ pub struct Finished<'a> {
 }
 
 impl EntryLimit {
-    /// Whether a request has an entry; counts it as left out if not. The second result is true for the first of those.
-    fn take(&self, second: u32, limit: u32) -> (bool, bool) {
+    /// Whether a request that has not failed may have an entry.
+    fn take(&self, second: u32, limit: u32) -> bool {
         let next = |taken: u64| match taken >> 32 == u64::from(second) {
             true if taken as u32 >= limit => None,
             true => Some(taken + 1),
             false if limit == 0 => None,
             false => Some(u64::from(second) << 32 | 1),
         };
-        if self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok() {
-            return (true, false);
-        }
-        (false, self.left_out.fetch_add(1, Ordering::Relaxed) == 0)
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Requests that were left out since the last call.
-    pub fn take_left_out(&self) -> u64 {
-        self.left_out.swap(0, Ordering::Relaxed)
+    /// Counts a request that has no entry; true for the first of those.
+    fn leave_out(&self, has_failed: bool) -> bool {
+        self.failed.fetch_add(u64::from(has_failed), Ordering::Relaxed);
+        self.left_out.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    /// Requests that were left out since the last call, and how many of them have failed.
+    fn take_left_out(&self) -> (u64, u64) {
+        (self.left_out.swap(0, Ordering::Relaxed), self.failed.swap(0, Ordering::Relaxed))
     }
 }
 
@@ -65,20 +70,23 @@ impl EntryLimit {
 pub fn report(thread: &Thread, finished: &Finished<'_>) {
     let Finished { endpoint, status, duration, .. } = *finished;
     let settings = &thread.settings;
-    let is_kept = status >= 500 || {
-        let (is_kept, is_first_left_out) = endpoint.shared.entries.take(second(), settings.log_requests_per_second);
-        if is_first_left_out {
+    let has_failed = status >= 500;
+    let leave_out = || {
+        if endpoint.shared.entries.leave_out(has_failed) {
             thread.left_out.borrow_mut().push(Arc::clone(&endpoint.shared));
         }
-        is_kept
     };
-    if !is_kept && !settings.logs_requests {
-        return;
+    let is_kept = has_failed || endpoint.shared.entries.take(second(), settings.log_requests_per_second);
+    if !is_kept {
+        leave_out();
+        if !settings.logs_requests {
+            return;
+        }
     }
     // It was written by this front.
     let Ok(head) = serde_json::from_slice::<Head<'_>>(finished.head) else { return };
     let path = head.target.split('?').next().unwrap_or_default();
-    thread.supervisor.request(RequestEntry {
+    let is_taken = thread.supervisor.request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
         request_id: finished.request_id.to_owned(),
         trace_id: finished.trace.trace_id().to_owned(),
@@ -94,13 +102,16 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
         error: finished.refusal.map(|refusal| refusal.logged().into_owned()),
         is_kept,
     });
+    if is_kept && !is_taken {
+        leave_out();
+    }
 }
 
 /// Tells how many requests were left out.
 pub fn report_left_out(thread: &Thread) {
     for endpoint in thread.left_out.take() {
-        let requests = endpoint.entries.take_left_out();
-        thread.supervisor.send(FromFront::LeftOut { endpoint_id: endpoint.id.to_string(), requests });
+        let (requests, failed) = endpoint.entries.take_left_out();
+        thread.supervisor.send(FromFront::LeftOut { endpoint_id: endpoint.id.to_string(), requests, failed });
     }
 }
 
@@ -129,9 +140,16 @@ mod tests {
     #[test]
     fn a_second_has_so_many_entries() {
         let limit = EntryLimit::default();
-        assert_eq!([(); 4].map(|()| limit.take(7, 2)), [(true, false), (true, false), (false, true), (false, false)]);
-        assert_eq!(limit.take(8, 2), (true, false));
-        assert_eq!((limit.take_left_out(), limit.take_left_out()), (2, 0));
-        assert_eq!(limit.take(9, 0), (false, true));
+        assert_eq!([(); 4].map(|()| limit.take(7, 2)), [true, true, false, false]);
+        assert!(limit.take(8, 2));
+        assert!(!limit.take(9, 0));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let limit = EntryLimit::default();
+        assert_eq!([false, true, false].map(|has_failed| limit.leave_out(has_failed)), [true, false, false]);
+        assert_eq!((limit.take_left_out(), limit.take_left_out()), ((3, 1), (0, 0)));
+        assert!(limit.leave_out(true));
     }
 }

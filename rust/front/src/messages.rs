@@ -213,6 +213,8 @@ pub enum FromFront {
     LeftOut {
         endpoint_id: String,
         requests: u64,
+        /// Those of them that have failed: the supervisor did not keep up.
+        failed: u64,
     },
     /// What became of requests in an interval that is over.
     Interval {

@@ -12,6 +12,8 @@ use crate::messages::{Done, FromFront, Level, RequestEntry};
 
 /// Log lines and entries that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
+/// With entries of requests that have failed: nothing else takes their place.
+const MAX_WITH_FAILED: usize = 2 * MAX_LINES;
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Sends messages; each thread has one of these.
@@ -55,21 +57,25 @@ impl Supervisor {
 
     /// Sends a log line; `fields` is an object.
     pub fn log(&self, level: Level, fields: Value, message: &'static str) {
-        self.send_line(|| FromFront::Log { level, fields, message });
+        if !self.send_line(MAX_LINES, || FromFront::Log { level, fields, message }) {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Sends an entry of the log.
-    pub fn request(&self, entry: RequestEntry) {
-        self.send_line(|| FromFront::Request(Box::new(entry)));
+    /// Sends an entry of the log; false when it is dropped.
+    pub fn request(&self, entry: RequestEntry) -> bool {
+        let limit = if entry.status >= 500 { MAX_WITH_FAILED } else { MAX_LINES };
+        self.send_line(limit, || FromFront::Request(Box::new(entry)))
     }
 
-    fn send_line(&self, line: impl FnOnce() -> FromFront) {
-        if self.shared.lines.fetch_add(1, Ordering::Relaxed) < MAX_LINES {
+    fn send_line(&self, limit: usize, line: impl FnOnce() -> FromFront) -> bool {
+        let has_room = self.shared.lines.fetch_add(1, Ordering::Relaxed) < limit;
+        if has_room {
             self.send(line());
         } else {
             self.shared.lines.fetch_sub(1, Ordering::Relaxed);
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
+        has_room
     }
 
     /// Sends a warning that may come often.
@@ -117,6 +123,39 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn entry(status: u16) -> RequestEntry {
+        RequestEntry {
+            endpoint_id: String::new(),
+            request_id: String::new(),
+            trace_id: String::new(),
+            method: String::new(),
+            route: String::new(),
+            path: String::new(),
+            status,
+            ms: 0.0,
+            bytes: 0,
+            client_ip: String::new(),
+            scheme: "http",
+            version: None,
+            error: None,
+            is_kept: true,
+        }
+    }
+
+    #[test]
+    fn requests_that_fail_have_room_where_others_have_none() {
+        let (supervisor, mut messages) = channel();
+        while supervisor.request(entry(200)) {}
+        supervisor.log(Level::Warn, json!({}), "no room");
+        assert_eq!(messages.take_dropped(), 1);
+        let mut failed = 0;
+        while supervisor.request(entry(500)) {
+            failed += 1;
+        }
+        assert_eq!(failed, MAX_WITH_FAILED - MAX_LINES);
+        assert!(messages.try_next().is_some() && supervisor.request(entry(500)));
+    }
 
     #[test]
     fn rare_warnings_do_not_hide_others() {

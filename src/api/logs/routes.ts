@@ -8,6 +8,7 @@ import { eventStream } from '../event-stream.js';
 import { cursorOf, listOptions } from '../paging.js';
 import { type ApiRequest, defineRoute, type Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
+import { readPosition } from './position.js';
 import {
   EndpointLogsQuery,
   filterOf,
@@ -16,7 +17,7 @@ import {
   LogsQuery,
   presentEntry,
 } from './schema.js';
-import { logEvents, readPosition } from './tail.js';
+import { logEvents } from './tail.js';
 
 const LISTED = 100;
 /** Entries that a stream begins with, as `tail -f` does. */
@@ -66,7 +67,7 @@ async function readLogs(
   const filter = filterOf(parameters);
   if (request.prefers('application/json', EVENTS) === EVENTS) {
     const last = request.header('last-event-id');
-    const after = last === undefined ? undefined : readPosition(last);
+    const after = last === undefined ? undefined : await readPosition(deps, last);
     const newest = request.query.limit ?? TAILED;
     return eventStream(deps, raw, (closed) => logEvents(deps, filter, after, newest, closed), log);
   }

@@ -2,7 +2,6 @@
  * The log as it is written. What each gateway writes becomes visible in its order; so a position that names for each
  * gateway the last entry which was read misses none, and repeats none, whichever way the client came by it.
  */
-import { AppError } from '../../errors.js';
 import { ALL_LOGS } from '../../store/log-writing.js';
 import {
   type LogFilter,
@@ -14,15 +13,16 @@ import {
   type WriterPosition,
 } from '../../store/logs.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { event, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { positionBehind, positionsWithin, readOf, textOf } from './position.js';
 import { presentEntry } from './schema.js';
 
 /** Entries of one gateway that are read at a time. */
 const READ_AT_ONCE = 500;
-const BEGINNING: WriterPosition = { number: 0, at: 0 };
 
 /**
- * The entries after a position; without one, the newest that there are and those that come.
+ * The entries after a position; without one, the newest that there are and those that come. The position is told first
+ * of all, and when it moves while no entry is wanted: a client that is cut off goes on from there.
  * @param newest how many that is
  */
 export async function* logEvents(
@@ -33,77 +33,82 @@ export async function* logEvents(
   closed: AbortSignal,
 ): AsyncGenerator<string, undefined, void> {
   let seen = after ?? (await logPosition(store));
-  if (!after && newest > 0) {
-    const { rows } = await listLogs(store, filter, newest, undefined, seen);
-    for (const row of rows.toReversed()) yield entryEvent(row, seen);
+  const newestRows = after ? [] : (await listLogs(store, filter, newest, undefined, seen)).rows.toReversed();
+  const [first, ...positions] = positionsWithin(newestRows, seen);
+  let told = first ?? textOf(seen);
+  let toldAt = performance.now();
+  let unreadFrom = Number.POSITIVE_INFINITY;
+  yield eventId(told);
+  for (const [place, row] of newestRows.entries()) {
+    told = positions[place] ?? told;
+    yield event('entry', told, presentEntry(row));
   }
   for (;;) {
     const read = async () => {
       const written = await logPosition(store);
       return hasMore(written, seen) ? written : undefined;
     };
-    const written = await changes.waitFor('log', ALL_LOGS, KEEPALIVE_MS, read, closed);
-    if (!written) {
-      yield KEEPALIVE;
-      continue;
+    const idle = KEEPALIVE_MS - (performance.now() - toldAt);
+    const written = await changes.waitFor('log', ALL_LOGS, Math.max(idle, 0), read, closed);
+    if (written) {
+      const { rows, reached, unread } = await readUpTo(store, filter, seen, written);
+      const passed = new Map(seen);
+      for (const [place, row] of rows.entries()) {
+        passed.set(row.writer_id, positionBehind(row));
+        told = textOf(passed, Math.min(unread, rows[place + 1]?.at.getTime() ?? unread));
+        toldAt = performance.now();
+        yield event('entry', told, presentEntry(row));
+      }
+      [seen, unreadFrom] = [reached, unread];
     }
-    const { rows, reached } = await readUpTo(store, filter, seen, written);
-    const passed = new Map(seen);
-    for (const row of rows) {
-      passed.set(row.writer_id, positionOf(row));
-      yield entryEvent(row, passed);
-    }
-    seen = reached;
+    if (performance.now() - toldAt < KEEPALIVE_MS) continue;
+    const now = textOf(seen, unreadFrom);
+    toldAt = performance.now();
+    yield now === told ? KEEPALIVE : eventId(now);
+    told = now;
   }
 }
 
-/** The next entries, in the order of their times, and the position behind them. */
+/** What was read. */
+interface ReadEntries {
+  /** In the order of their times. */
+  readonly rows: LogRow[];
+  /** Behind them. */
+  readonly reached: LogPosition;
+  /** No entry that is behind them and was written is older. */
+  readonly unread: number;
+}
+
+/** Reads the next entries. */
 async function readUpTo(
   store: ApiDependencies['store'],
   filter: LogFilter,
   seen: LogPosition,
   written: LogPosition,
-): Promise<{ readonly rows: LogRow[]; readonly reached: LogPosition }> {
+): Promise<ReadEntries> {
+  let unread = Number.POSITIVE_INFINITY;
   // Gateways that are gone with all of their entries are forgotten.
   const reached = new Map(written);
   const read = async ([writer, upTo]: readonly [number, WriterPosition]) => {
-    const from = seen.get(writer) ?? BEGINNING;
-    if (upTo.number <= from.number) return [];
+    const from = readOf(seen, writer);
+    if (!isBehind(upTo, from)) return [];
     const rows = await logsOfWriter(store, filter, writer, from, upTo, READ_AT_ONCE);
     const last = rows.at(READ_AT_ONCE - 1);
-    if (last) reached.set(writer, positionOf(last));
+    if (last) {
+      reached.set(writer, positionBehind(last));
+      unread = Math.min(unread, last.at.getTime());
+    }
     return rows;
   };
   const rows = (await Promise.all([...written].map(read))).flat();
-  return { rows: rows.sort((one, other) => one.at.getTime() - other.at.getTime()), reached };
-}
-
-function positionOf({ number, at }: LogRow): WriterPosition {
-  return { number, at: at.getTime() };
+  return { rows: rows.sort((one, other) => one.at.getTime() - other.at.getTime()), reached, unread };
 }
 
 function hasMore(written: LogPosition, seen: LogPosition): boolean {
-  return [...written].some(([writer, { number }]) => number > (seen.get(writer) ?? BEGINNING).number);
+  return [...written].some(([writer, upTo]) => isBehind(upTo, readOf(seen, writer)));
 }
 
-function entryEvent(row: LogRow, position: LogPosition): string {
-  return event('entry', textOf(position), presentEntry(row));
-}
-
-/** e.g. `3.1200.1764000000000_4.17.1764000000400`: writer, number and time. */
-function textOf(position: LogPosition): string {
-  return [...position].map(([writer, { number, at }]) => `${writer}.${number}.${at}`).join('_');
-}
-
-/** @throws AppError invalid_input when it is none */
-export function readPosition(text: string): LogPosition {
-  const parts = text.split('_').map((part) => /^(\d{1,9})\.(\d{1,15})\.(\d{1,15})$/.exec(part));
-  return new Map(
-    parts.map((part) => {
-      if (!part)
-        throw new AppError('invalid_input', 'Last-Event-ID: is none of an entry; leave it out to begin anew');
-      const [writer, number, at] = part.slice(1).map(Number) as [number, number, number];
-      return [writer, { number, at }];
-    }),
-  );
+/** A writer that is not named in a position may have nothing since its time. */
+function isBehind(upTo: WriterPosition, from: WriterPosition): boolean {
+  return upTo.number > from.number && upTo.at >= from.at;
 }

@@ -1,4 +1,5 @@
 /** Health and statistics. */
+import { CROWDED } from '../../model/log-entry.js';
 import { readStatistics } from '../../store/statistics.js';
 import { VERSION } from '../../util/version.js';
 import { defineRoute } from '../route.js';
@@ -24,9 +25,14 @@ export const systemRoutes = [
     data: Health,
     handle: async (_request, { store, secrets, config }) => {
       const rotatesTo = config.SECRET_KEY_PREVIOUS === undefined ? undefined : secrets.keyIds[0];
-      const { left, ...health } = await healthOf(store, rotatesTo);
+      const { left, logBytes, ...health } = await healthOf(store, rotatesTo);
+      const used = logBytes === null ? null : logBytes / (config.LOG_RETENTION_MB * 1024 * 1024);
+      const log = {
+        hour_percent: used === null ? null : Math.round(used * 100),
+        leaves_out: used !== null && used >= CROWDED,
+      };
       const key_rotation = rotatesTo === undefined ? null : { left };
-      return { status: 'healthy' as const, version: VERSION, ...health, key_rotation };
+      return { status: 'healthy' as const, version: VERSION, ...health, log, key_rotation };
     },
   }),
 

@@ -26,6 +26,19 @@ export const Health = Type.Object(
     preparing: Type.Array(Preparation, {
       description: 'What workers build before they can compile handlers; a compile waits for it',
     }),
+    log: Type.Object(
+      {
+        hour_percent: nullable(
+          Type.Integer({
+            description: 'What entries of this hour take of LOG_RETENTION_MB; null: not known yet',
+          }),
+        ),
+        leaves_out: Type.Boolean({
+          description: 'Whether gateways leave out entries of endpoints that say much, because of that',
+        }),
+      },
+      { description: 'The log of handlers and requests' },
+    ),
     key_rotation: nullable(
       Type.Object(
         { left: nullable(Type.Integer({ description: 'null: not known yet' })) },

@@ -5,6 +5,8 @@ import type { Preparation } from '../../model/preparation.js';
 import { SANDBOX_LEVELS, type SandboxLevel } from '../../sandbox/confinement.js';
 import { sealedPrefix } from '../../secrets/secret-box.js';
 import type { Database } from '../../store/database.js';
+import { hourOf, sizeOfLogPartition } from '../../store/log-partitions.js';
+import { databaseTime } from '../../store/log-writing.js';
 import { liveNodes, type Node, preparationsOf } from '../../store/nodes.js';
 import { countSealedOtherwise } from '../../store/sealed-values.js';
 
@@ -13,6 +15,8 @@ export interface StoredHealth {
   readonly sandbox: { readonly gateway: SandboxLevel | null; readonly worker: SandboxLevel | null };
   /** Builds that workers need before they can compile handlers. */
   readonly preparing: Preparation[];
+  /** What entries of the log of this hour take, bytes; null when that is not known yet. */
+  readonly logBytes: number | null;
   /** While the key is rotated: values that it has not sealed; null when that is not known yet. */
   readonly left: number | null;
 }
@@ -25,7 +29,12 @@ const FRESH_MS = 1_000;
 class CachedHealth {
   readonly #store: Database;
   readonly #rotatesTo: string | undefined;
-  #health: StoredHealth = { sandbox: { gateway: null, worker: null }, preparing: [], left: null };
+  #health: StoredHealth = {
+    sandbox: { gateway: null, worker: null },
+    preparing: [],
+    logBytes: null,
+    left: null,
+  };
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
@@ -47,9 +56,10 @@ class CachedHealth {
 
   async #read(): Promise<void> {
     try {
-      const [gateways, workers, left] = await Promise.all([
+      const [gateways, workers, logBytes, left] = await Promise.all([
         liveNodes(this.#store, 'gateway'),
         liveNodes(this.#store, 'worker'),
+        databaseTime(this.#store).then((now) => sizeOfLogPartition(this.#store, hourOf(now))),
         this.#rotatesTo === undefined
           ? null
           : countSealedOtherwise(this.#store, sealedPrefix(this.#rotatesTo)),
@@ -57,6 +67,7 @@ class CachedHealth {
       this.#health = {
         sandbox: { gateway: weakestSandbox(gateways), worker: weakestSandbox(workers) },
         preparing: preparationsOf(workers),
+        logBytes,
         left,
       };
       this.#readAt = performance.now();

@@ -1,8 +1,9 @@
 //! [`HandlerError`]: what a handler returns instead of a response, and the error of [`crate::Request`]'s helpers.
 
-use crate::runtime::records;
+use crate::runtime::{panics, records};
 use crate::Response;
 use std::fmt;
+use std::panic::Location;
 
 /// An error that is also an HTTP answer: `{"error": "<text>"}` with the status of its kind.
 ///
@@ -11,7 +12,8 @@ use std::fmt;
 ///
 /// The text reaches the client: put into it what a client may read. But for the kinds that calls of services fail with,
 /// from [`HandlerError::DatabaseError`] to [`HandlerError::ServiceBusy`]: what a backend says may name tables, hosts
-/// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. A handler that wants
+/// and values, so the client reads the kind only, and the whole text goes to the endpoint's log. (So does that of all
+/// others with a status of 500 or more.) A handler that wants
 /// to send it has it from `to_string()`.
 #[derive(Debug)]
 pub enum HandlerError {
@@ -95,15 +97,18 @@ impl HandlerError {
 
     /// The response a client gets: [`HandlerError::status_code`] and `{"error": "<this error's text>"}`.
     ///
-    /// Of an error of a service, the client gets its kind only, and the text is an error in the endpoint's log.
+    /// With a status of 500 or more, the text is an error in the endpoint's log, too. Of an error of a service, the
+    /// client gets its kind only.
+    #[track_caller]
     pub fn to_response(&self) -> Response {
-        match self.public_text() {
-            None => Response::error(self.status_code(), &self.to_string()),
-            Some(text) => {
-                records::error(&self.to_string(), serde_json::Map::new());
-                Response::error(self.status_code(), text)
-            }
+        let text = self.to_string();
+        let status = self.status_code();
+        if status >= 500 {
+            let place = panics::place_outside_sdk(Location::caller());
+            let fields = place.map(|place| ("place".to_owned(), place.into()));
+            records::error(&text, fields.into_iter().collect());
         }
+        Response::error(status, self.public_text().unwrap_or(&text))
     }
 
     /// What a client reads of an error of a service; `None` for the others, whose whole text it reads.
@@ -189,6 +194,7 @@ impl From<serde_json::Error> for HandlerError {
 }
 
 impl From<HandlerError> for Response {
+    #[track_caller]
     fn from(error: HandlerError) -> Self {
         error.to_response()
     }

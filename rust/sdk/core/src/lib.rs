@@ -32,7 +32,9 @@ pub use request::Request;
 pub use response::Response;
 #[doc(hidden)]
 pub use runtime::blocking;
-pub use runtime::{in_request, InRequest};
+pub use runtime::{call_in_request, in_request, InRequest};
+#[cfg(feature = "async")]
+pub use runtime::{spawn, spawn_blocking};
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use tokio;
@@ -55,6 +57,8 @@ pub mod prelude {
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
+    #[cfg(feature = "async")]
+    pub use crate::{spawn, spawn_blocking};
     pub use crate::{HandlerError, MultipartData, MultipartFile, Pairs, Request, Response};
     pub use log::{debug, error, info, trace, warn};
     pub use serde::{Deserialize, Serialize};

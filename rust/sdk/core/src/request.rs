@@ -301,6 +301,8 @@ pub struct Received {
     pub(crate) repeated_headers: HashMap<String, Vec<String>>,
     /// How often the request was sent, if it is sent again when it fails.
     pub(crate) attempt: Option<u32>,
+    /// Whether the gateway wants to know of each call of a service that it makes.
+    pub(crate) spans: bool,
 }
 
 impl Default for Request {

@@ -1,6 +1,7 @@
 //! What the functions that the macros are given may return. Each macro has a trait of its own, by which the compiler
 //! says that the function does not fit, and which macro does.
 
+use super::{current, records};
 use crate::Response;
 
 /// What a handler answers with.
@@ -11,13 +12,34 @@ pub trait Answer {
 
 impl Answer for Response {
     fn into_response(self) -> Response {
+        if self.status >= 500 {
+            note_error(&self);
+        }
         self
     }
 }
 
+/// An answer that says that the handler has failed: the log says so, too, unless it has an error of the request
+/// already.
+#[inline(never)]
+fn note_error(response: &Response) {
+    if current::get().is_some_and(|current| current.has_error()) {
+        return;
+    }
+    let text = response.body.as_deref().and_then(|body| serde_json::from_str::<Failure>(body).ok());
+    let text = text.map_or_else(String::new, |failure| format!(": {}", failure.error));
+    records::error(&format!("the handler has answered with {}{text}", response.status), serde_json::Map::new());
+}
+
+/// What `Response::error` makes.
+#[derive(serde::Deserialize)]
+struct Failure {
+    error: String,
+}
+
 impl<E: Into<Response>> Answer for Result<Response, E> {
     fn into_response(self) -> Response {
-        self.unwrap_or_else(Into::into)
+        self.unwrap_or_else(Into::into).into_response()
     }
 }
 

@@ -3,12 +3,14 @@
 mod local;
 
 use super::answer::{Answer, AsyncAnswer};
+use super::current::{self, Current};
 use super::{panics, process};
 use crate::wire::{buffer::Buffer, head};
 use crate::{Request, Response};
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -191,13 +193,14 @@ async fn call<F>(handler: &(dyn Fn(Request) -> F + Sync), request: Request) -> R
 where
     F: Future<Output = Response> + Unpin,
 {
-    let request_id = request.request_id.clone();
+    let current = Current::of(&request);
     // Calling an async fn runs none of it; but a handler may be an ordinary function that returns a future.
-    panics::name_request(&request_id);
-    let future = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
-    panics::name_request("");
+    let future = {
+        let _working = current::work_on(Some(current.clone()));
+        panic::catch_unwind(AssertUnwindSafe(|| handler(request)))
+    };
     match future {
-        Ok(future) => Guarded { future, request_id }.await,
+        Ok(future) => Guarded { future, current }.await,
         Err(_) => panics::answer(),
     }
 }
@@ -205,17 +208,16 @@ where
 /// A call whose panics become a 500, with its request named to the panic hook.
 struct Guarded<F> {
     future: F,
-    request_id: String,
+    current: Arc<Current>,
 }
 
 impl<F: Future<Output = Response> + Unpin> Future for Guarded<F> {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        panics::name_request(&self.request_id);
+        let _working = current::work_on(Some(self.current.clone()));
         // A future that panicked is not polled again: the answer below ends it.
         let polled = panic::catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.future).poll(context)));
-        panics::name_request("");
         polled.unwrap_or_else(|_| Poll::Ready(panics::answer()))
     }
 }

@@ -1,13 +1,15 @@
 //! The program around a handler: it exchanges frames with the gateway that started it, over a Unix socket.
 //!
 //! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
-//! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log;
+//! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log, and [`current`] knows
+//! the request that they belong to;
 //! [`gateway_connection`], [`pool`], [`monitor`] and [`latency`] distribute requests to threads; `asynchronous` does
 //! the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
 pub mod asynchronous;
+pub(crate) mod current;
 mod gateway_connection;
 mod in_request;
 mod latency;
@@ -21,7 +23,9 @@ pub(crate) mod records;
 use crate::{Request, Response};
 use answer::{PlainAnswer, ResultAnswer};
 use gateway_connection::GatewayConnection;
-pub use in_request::{in_request, InRequest};
+pub use in_request::{call_in_request, in_request, InRequest};
+#[cfg(feature = "async")]
+pub use in_request::{spawn, spawn_blocking};
 pub(crate) use process::spawn_small;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;

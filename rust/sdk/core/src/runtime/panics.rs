@@ -1,17 +1,13 @@
 //! A panic is a 500 for its own request, and does not affect others.
 
+use super::current::{self, Current};
 use super::records;
 use crate::{Request, Response};
-use std::cell::RefCell;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, Location};
 
+const SDK: &str = env!("CARGO_MANIFEST_DIR");
 /// What the client reads. The details are for the log only.
 const ANSWER: &str = "The handler failed. The endpoint's log has the details.";
-
-thread_local! {
-    /// The request this thread works on; read by the panic hook.
-    static REQUEST_ID: RefCell<String> = const { RefCell::new(String::new()) };
-}
 
 /// Makes panics records, with the request they belong to.
 pub fn install_hook() {
@@ -22,23 +18,25 @@ pub fn install_hook() {
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("(no message)");
-        let place = info.location();
-        let place = place.map(|place| format!("{}:{}:{}", short_path(place.file()), place.line(), place.column()));
-        records::panicked(place, message);
+        records::panicked(info.location().map(place_of), message);
     }));
 }
 
-/// The request that this thread works on; empty if there is none.
-pub fn request_id() -> String {
-    // A panic inside with_borrow's closure is impossible; a panic while the id is being set is only a missing id.
-    let id = REQUEST_ID.try_with(|id| id.try_borrow().map_or_else(|_| String::new(), |id| id.clone()));
-    id.unwrap_or_default()
+/// A place in the source, as the log has it.
+pub fn place_of(place: &Location<'_>) -> String {
+    format!("{}:{}:{}", short_path(place.file()), place.line(), place.column())
+}
+
+/// The same, if it is one of the handler or of its crates.
+pub fn place_outside_sdk(place: &Location<'_>) -> Option<String> {
+    let is_ours = place.file().starts_with(SDK) || place.file().contains("library/core/src/");
+    (!is_ours).then(|| place_of(place))
 }
 
 /// A source file without the folders of the machine that compiled it: of the SDK, `rust-edge-gateway-sdk/core/src/...`;
 /// of a crate, `name-version/src/...`.
 fn short_path(file: &str) -> String {
-    let sdk = env!("CARGO_MANIFEST_DIR").strip_suffix("/core").unwrap_or(env!("CARGO_MANIFEST_DIR"));
+    let sdk = SDK.strip_suffix("/core").unwrap_or(SDK);
     if let Some(rest) = file.strip_prefix(sdk).filter(|rest| rest.starts_with('/')) {
         return format!("rust-edge-gateway-sdk{rest}");
     }
@@ -49,11 +47,10 @@ fn short_path(file: &str) -> String {
 
 /// Calls the handler; a panic becomes a 500.
 pub fn catch(handler: &dyn Fn(Request) -> Response, request: Request) -> Response {
-    name_request(&request.request_id);
+    let _working = current::work_on(Some(Current::of(&request)));
     // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
     // the handler are as exposed to a panicking thread as in any Rust program.
     let result = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
-    name_request("");
     result.unwrap_or_else(|_| Response::internal_error(ANSWER))
 }
 
@@ -61,14 +58,6 @@ pub fn catch(handler: &dyn Fn(Request) -> Response, request: Request) -> Respons
 #[cfg(feature = "async")]
 pub fn answer() -> Response {
     Response::internal_error(ANSWER)
-}
-
-/// Says which request this thread works on; empty for none.
-pub fn name_request(id: &str) {
-    REQUEST_ID.with_borrow_mut(|current| {
-        current.clear();
-        current.push_str(id);
-    });
 }
 
 #[cfg(test)]

@@ -1,9 +1,16 @@
-//! Waits for one of two connections, which the standard library cannot do.
+//! Asks the system whether connections can be read, and streams be written, which the standard library cannot do.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+
+/// Whether a pipe has room for a short write, up to `PIPE_BUF`, which is 4 KiB.
+pub fn is_writable(stream: &impl AsRawFd) -> bool {
+    let mut fd = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: there is one, and its descriptor is open for as long as the stream is borrowed.
+    unsafe { libc::poll(&mut fd, 1, 0) == 1 && fd.revents & libc::POLLOUT != 0 }
+}
 
 /// Waits until one of them can be read, or has ended. Which one, the first before the second; `None` after `limit`.
 pub fn first_readable(first: &UnixStream, second: &UnixStream, limit: Duration) -> Option<usize> {

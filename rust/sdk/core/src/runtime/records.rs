@@ -2,19 +2,30 @@
 //! kind of only. Each is a line of JSON on a stream of its own (`EDGE_LOG_FD`), so that nothing a handler prints can be
 //! taken for one. Without that stream, as when a handler is run by hand, they are lines on stderr.
 
-use super::{lock, panics};
+use super::current::{self, Trace};
+use super::{lock, poll};
 use log::kv::{self, Key, Value, VisitSource};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use serde_json::{json, Map};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, SystemTime};
 
 /// Longer messages are cut.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// Key-values of one record beyond these are left out.
 const MAX_FIELDS: usize = 32;
 const MAX_FIELD_BYTES: usize = 1024;
+/// Of the name of a pool: what is written for a trace must not be long (see `poll::is_writable`).
+const MAX_POOL_BYTES: usize = 256;
+/// Says how many key-values were left out.
+const LEFT_OUT_FIELDS: &str = "left_out_fields";
+
+/// Parts of traces that were not recorded, and of which that was not said yet.
+static LOST_SPANS: AtomicU64 = AtomicU64::new(0);
 
 static STREAM: OnceLock<Mutex<File>> = OnceLock::new();
 
@@ -47,21 +58,55 @@ pub fn panicked(place: Option<String>, message: &str) {
     write(Level::Error, "panic", message, fields);
 }
 
-/// Records a call of a service that has failed, or has taken long: never what was asked.
+/// A call of a service that has ended: never what was asked.
+pub struct ServiceCall<'a> {
+    pub pool: &'a str,
+    pub operation: &'a str,
+    pub duration: Duration,
+    /// The kind of its error.
+    pub failure: Option<&'static str>,
+    /// Whether it is for the log, because it has failed or has taken long; otherwise for a trace only.
+    pub is_noteworthy: bool,
+}
+
+/// Records a call of a service, as a part of the trace of its request.
 #[inline(never)]
-pub fn service_call(pool: &str, operation: &str, milliseconds: u64, failure: Option<&'static str>) {
+pub fn service_call(call: &ServiceCall<'_>, trace: Option<&Trace>) {
     let mut fields = Map::new();
-    fields.insert("pool".to_owned(), pool.into());
-    fields.insert("operation".to_owned(), operation.into());
-    fields.insert("duration_ms".to_owned(), milliseconds.into());
-    let message = match failure {
+    let mut insert = |name: &str, value: serde_json::Value| fields.insert(name.to_owned(), value);
+    insert("pool", cut(call.pool, MAX_POOL_BYTES).into());
+    insert("operation", call.operation.into());
+    let microseconds = call.duration.as_micros() as u64;
+    insert(
+        "duration_ms",
+        if call.is_noteworthy { json!(microseconds / 1000) } else { json!(microseconds as f64 / 1e3) },
+    );
+    if let Some(trace) = trace {
+        insert("trace_id", (&*trace.trace_id).into());
+        insert("parent_id", (&*trace.parent_id).into());
+        insert("span_id", current::new_span_id().into());
+        if trace.wants_spans {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            insert("ended_us", (now.as_micros() as u64).into());
+            insert("lost_spans", LOST_SPANS.swap(0, Relaxed).into());
+        }
+    }
+    let message = match call.failure {
         Some(kind) => {
-            fields.insert("error".to_owned(), kind.into());
+            insert("error", kind.into());
             "a call of a service has failed"
         }
-        None => "a call of a service has taken long",
+        None if call.is_noteworthy => "a call of a service has taken long",
+        None => "a call of a service",
     };
-    write(Level::Warn, "service", message, fields);
+    if call.is_noteworthy {
+        write(Level::Warn, "service", message, fields);
+    } else if STREAM.get().is_some_and(|stream| poll::is_writable(&*lock(stream))) {
+        write(Level::Trace, "service", message, fields);
+    } else {
+        // No request waits for a trace.
+        LOST_SPANS.fetch_add(1, Relaxed);
+    }
 }
 
 struct HandlerLog;
@@ -92,6 +137,9 @@ impl<'kvs> VisitSource<'kvs> for Fields {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
         if self.0.len() < MAX_FIELDS {
             self.0.insert(cut(key.as_str(), MAX_FIELD_BYTES).to_owned(), json_of(&value));
+        } else {
+            let left_out = self.0.get(LEFT_OUT_FIELDS).and_then(serde_json::Value::as_u64).unwrap_or(0);
+            self.0.insert(LEFT_OUT_FIELDS.to_owned(), (left_out + 1).into());
         }
         Ok(())
     }
@@ -99,7 +147,7 @@ impl<'kvs> VisitSource<'kvs> for Fields {
 
 fn json_of(value: &Value<'_>) -> serde_json::Value {
     if let Some(text) = value.to_borrowed_str() {
-        return cut(text, MAX_FIELD_BYTES).into();
+        return shown(text).into();
     }
     if let Some(flag) = value.to_bool() {
         return flag.into();
@@ -113,21 +161,30 @@ fn json_of(value: &Value<'_>) -> serde_json::Value {
     match value.to_f64() {
         // Text for what JSON does not have.
         Some(number) if number.is_finite() => number.into(),
-        _ => cut(&value.to_string(), MAX_FIELD_BYTES).into(),
+        _ => shown(&value.to_string()).into(),
     }
 }
 
-fn write(level: Level, target: &str, message: &str, fields: Map<String, serde_json::Value>) {
-    let request_id = panics::request_id();
+fn write(level: Level, target: &str, message: &str, mut fields: Map<String, serde_json::Value>) {
+    let current = current::get();
+    if let Some(current) = current.as_ref().filter(|_| level == Level::Error) {
+        current.set_error();
+    }
+    let request_id = current.as_ref().and_then(|current| current.request_id());
     let Some(stream) = STREAM.get() else {
-        eprintln!("{}", as_text(level, target, message, &request_id, &fields));
+        eprintln!("{}", as_text(level, target, message, request_id, &fields));
         return;
     };
+    let kept = cut(message, MAX_MESSAGE_BYTES);
+    let cut_bytes = message.len() - kept.len();
+    if cut_bytes > 0 {
+        fields.insert("cut_bytes".to_owned(), cut_bytes.into());
+    }
     let record = json!({
         "level": level.as_str().to_ascii_lowercase(),
         "target": target,
-        "message": cut(message, MAX_MESSAGE_BYTES),
-        "request_id": if request_id.is_empty() { None } else { Some(request_id) },
+        "message": if cut_bytes > 0 { format!("{kept}...").into() } else { Cow::from(kept) },
+        "request_id": request_id,
         "fields": fields,
     });
     let mut line = record.to_string();
@@ -141,10 +198,10 @@ fn as_text(
     level: Level,
     target: &str,
     message: &str,
-    request_id: &str,
+    request_id: Option<&str>,
     fields: &Map<String, serde_json::Value>,
 ) -> String {
-    let mark = if request_id.is_empty() { String::new() } else { format!("[request {request_id}] ") };
+    let mark = request_id.map_or_else(String::new, |id| format!("[request {id}] "));
     let place = fields.get("place").and_then(serde_json::Value::as_str);
     match target {
         "panic" => format!("{mark}panicked{}: {message}", place.map_or_else(String::new, |at| format!(" at {at}"))),
@@ -153,6 +210,15 @@ fn as_text(
             let fields: String = fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
             format!("{mark}{level} {target}: {message}{fields}")
         }
+    }
+}
+
+/// A value; where it is cut, one sees it.
+fn shown(text: &str) -> String {
+    let kept = cut(text, MAX_FIELD_BYTES);
+    match text.len() - kept.len() {
+        0 => kept.to_owned(),
+        missing => format!("{kept}... ({missing} bytes more)"),
     }
 }
 
@@ -181,5 +247,18 @@ mod tests {
         let json: Vec<_> = values.iter().map(json_of).collect();
         assert_eq!(json, [json!(1), json!(-2), json!(true), json!("text"), json!(1.5)]);
         assert_eq!(json_of(&Value::from(f64::NAN)), json!("NaN"));
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!(shown("short"), "short");
+        let long = "x".repeat(MAX_FIELD_BYTES + 7);
+        assert_eq!(shown(&long), format!("{}... (7 bytes more)", "x".repeat(MAX_FIELD_BYTES)));
+        let mut fields = Fields(Map::new());
+        for number in 0..MAX_FIELDS + 3 {
+            let key = format!("key {number}");
+            fields.visit_pair(Key::from_str(&key), Value::from(number)).unwrap();
+        }
+        assert_eq!((fields.0.len(), &fields.0[LEFT_OUT_FIELDS]), (MAX_FIELDS + 1, &json!(3)));
     }
 }

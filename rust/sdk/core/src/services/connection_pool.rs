@@ -10,7 +10,8 @@ use super::connection::Connection;
 use super::failure::ConnectionError;
 use super::incoming::Body;
 use super::reply::{self, Moved, Reply};
-use crate::runtime::{self, lock, records};
+use crate::runtime::records::{self, ServiceCall};
+use crate::runtime::{self, current, lock};
 use crate::HandlerError;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -149,12 +150,16 @@ impl Call<'_> {
         outcome
     }
 
-    /// Records a call that took long or has failed.
+    /// Records a call that took long or has failed, and any of a trace that is recorded.
     #[inline(never)]
     pub fn ended(&self, duration: Duration, failure: Option<&HandlerError>) {
-        if duration >= SLOW || failure.is_some() {
-            let milliseconds = duration.as_millis() as u64;
-            records::service_call(self.pool, self.operation, milliseconds, failure.map(HandlerError::kind));
+        let current = current::get();
+        let trace = current.as_ref().and_then(|current| current.trace());
+        let is_noteworthy = duration >= SLOW || failure.is_some();
+        if is_noteworthy || trace.is_some_and(|trace| trace.wants_spans) {
+            let failure = failure.map(HandlerError::kind);
+            let call = ServiceCall { pool: self.pool, operation: self.operation, duration, failure, is_noteworthy };
+            records::service_call(&call, trace);
         }
     }
 }

@@ -29,6 +29,9 @@ struct RequestHead<'a> {
     /// Only of requests that are sent again when they fail.
     #[serde(default)]
     attempt: Option<u32>,
+    /// Whether calls of services are part of a trace that is recorded.
+    #[serde(default)]
+    spans: bool,
 }
 
 /// Reads a request frame.
@@ -53,6 +56,7 @@ pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
         request_id: head.request_id,
         received: Received {
             attempt: head.attempt,
+            spans: head.spans,
             binary_body: Vec::new(),
             raw_query: query.to_owned(),
             repeated_headers: head.headers.repeated,
