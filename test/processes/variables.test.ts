@@ -264,7 +264,8 @@ describe('variables and secrets', function () {
     await reads('STAYS', 'here');
     const { pid } = (await must(stack.api.get(endpoint))) as { pid: number };
     process.kill(pid, 'SIGKILL');
-    await reads('STAYS', 'here');
+    // A request may still be sent to the process that ends.
+    await eventually(() => reads('STAYS', 'here'));
     await stack.processes.get('gateway')?.end();
     await stack.start('gateway');
     await reads('STAYS', 'here');

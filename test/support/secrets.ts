@@ -73,14 +73,14 @@ export async function everythingInRedis(url: string): Promise<string> {
   const redis = new Redis(url);
   try {
     const texts = [];
-    for (const key of await redis.keys('*')) texts.push(key, JSON.stringify(await valueOf(redis, key)));
+    for (const key of await redis.keys('*')) texts.push(key, JSON.stringify(await contentOf(redis, key)));
     return texts.join('\n');
   } finally {
     redis.disconnect();
   }
 }
 
-async function valueOf(redis: Redis, key: string): Promise<unknown> {
+async function contentOf(redis: Redis, key: string): Promise<unknown> {
   const type = await redis.type(key);
   switch (type) {
     case 'string':
