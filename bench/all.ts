@@ -5,6 +5,7 @@
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
+import { frontKilled } from './front-killed.js';
 import { frontMemory } from './front-memory.js';
 import { imports } from './import.js';
 import { launcher } from './launcher.js';
@@ -37,6 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   services,
   import: imports,
   recovery,
+  'front-killed': frontKilled,
 };
 
 const rows: Row[] = [];

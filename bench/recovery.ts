@@ -7,8 +7,7 @@ import { type DatabaseServer, startDatabaseServer } from '../test/support/faults
 import { REDIS_READER } from '../test/support/faults/service-handlers.js';
 import { numbered } from '../test/support/handler-sources.js';
 import { type Load, startLoad } from '../test/support/load.js';
-import { descendantsOf } from '../test/support/process-state.js';
-import { must, type ProcessName, type Stack, startStack } from '../test/support/processes.js';
+import { must, type Stack, startStack } from '../test/support/processes.js';
 import { startRedis } from '../test/support/redis.js';
 import { activeService, bind } from '../test/support/test-services.js';
 import { withStacks } from './support/gateway.js';
@@ -27,7 +26,6 @@ export const recovery: Benchmark = () =>
       await stack.deploy({ path: `/many/${at}`, code: numbered(at % 2) });
     return [
       await measured('a handler is killed', 250, () => handlerKilled(stack)),
-      await measured('a front is killed', 250, () => frontKilled(stack)),
       await measured(`a gateway with ${ENDPOINTS} endpoints is killed`, 2_000, () => gatewayKilled(stack)),
       await actorHostKilled(stack),
       ...(await databaseAway()),
@@ -44,12 +42,6 @@ async function measured(fault: string, atMost: number, once: () => Promise<numbe
     unit: 'ms',
     bar: { atMost },
   };
-}
-
-function pidOf({ processes }: Stack, name: ProcessName): number {
-  const { pid } = processes.get(name) ?? {};
-  if (!pid) throw new Error(`${name} does not run`);
-  return pid;
 }
 
 const loadOn = ({ gatewayUrl }: Stack, path: string, text: string) =>
@@ -75,23 +67,6 @@ async function handlerKilled(stack: Stack): Promise<number> {
   const ms = await served(load, from);
   await load.stop();
   await must(stack.api.delete(`/api/endpoints/${id}`));
-  return ms;
-}
-
-async function frontKilled(stack: Stack): Promise<number> {
-  const gateway = stack.processes.get('gateway');
-  const fronts = () =>
-    descendantsOf(pidOf(stack, 'gateway')).filter(({ command }) => command.includes('gateway-front'));
-  const listening = () =>
-    new Set(gateway?.logged.lines.flatMap(({ msg, front }) => (msg === 'front listening' ? [front] : [])));
-  gateway?.logged.expectErrors(/front exited, starting another/);
-  const load = await loadOn(stack, '/many/0', '0 ');
-  const before = listening().size;
-  const from = performance.now();
-  process.kill(fronts()[0]?.pid ?? 0, 'SIGKILL');
-  while (listening().size === before) await delay(1);
-  const ms = performance.now() - from;
-  await load.stop();
   return ms;
 }
 

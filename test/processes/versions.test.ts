@@ -1,4 +1,6 @@
 /** Versions and deployments over HTTP, with real processes: deploy, break, roll back, share, compare. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { tidyHistory } from '../../jobs/recover-deployments.js';
 import { openDatabase } from '../../src/store/database.js';
@@ -339,6 +341,24 @@ describe('versions and deployments', function () {
     expect(expectData(await one.rollBack())).to.include({ version: 3 });
   });
 
+  it('compiles an earlier version again when its executable is gone', async () => {
+    const one = await create();
+    for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
+    const builds = async () => expectData<object[]>(await stack.api.get('/api/builds')).length;
+    const before = await builds();
+    expectData(await one.rollBack());
+    expectData(await one.rollBack());
+    expect(await builds()).to.equal(before);
+    // Also the copies that the gateway has.
+    await rm(join(stack.dataDir, 'artifacts'), { recursive: true });
+    expect(expectData(await one.rollBack())).to.include({ version: 1 });
+    expect(await one.answer()).to.equal('1');
+    expect(await builds()).to.equal(before + 1);
+    expect(expectData<{ cached: boolean }[]>(await stack.api.get('/api/builds'))[0]).to.include({
+      cached: false,
+    });
+  });
+
   for (const [by, headers] of [
     [{ header: 'X-User' }, (user: number) => ({ 'x-user': `user-${user}` })],
     [{ cookie: 'sid' }, (user: number) => ({ cookie: `a=b; sid=user-${user}` })],
@@ -470,7 +490,11 @@ describe('versions and deployments', function () {
     const before = [await one.endpoint(), await one.versions(), await one.deployments()];
     const version = (number: number, percent = 100) => ({ version: number, percent });
     for (const [answer, code, reason] of [
-      [await one.rollBack({ version: 7 }), 'not_found', /version/],
+      [
+        await one.rollBack({ version: 7 }),
+        'not_found',
+        /version 7 .* GET \/api\/endpoints\/.*\/versions lists/,
+      ],
       [await one.rollBack({ version: 0 }), 'invalid_input', /version/],
       [await one.rollBack({ version: 'x' }), 'invalid_input', /version/],
       [await one.share([version(1, 50), version(2, 49)]), 'invalid_input', /add up to 100, not 99/],

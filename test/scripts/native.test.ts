@@ -7,10 +7,13 @@ import { expect } from 'chai';
 import { createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
+import { numbered } from '../support/handler-sources.js';
 import { freePort } from '../support/ports.js';
 import { createDatabase } from '../support/postgres.js';
 import { frontOf } from '../support/process-state.js';
+import { startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
+import { SECRET_KEY } from '../support/test-services.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** What git does not know, but for dist/. */
@@ -42,16 +45,19 @@ describe('a machine without cargo', () => {
     return { status, output: stdout + stderr };
   };
 
-  it('builds with the programs of a dist/ that was copied, and starts them', async () => {
+  it('builds with the programs of a dist/ that was copied, starts them, and serves a handler', async () => {
     const { mtimeMs } = await stat(at('dist/native/gateway-front'));
     const { status, output } = build();
     expect(status, output).to.equal(0);
     expect((await stat(at('dist/native/gateway-front'))).mtimeMs).to.equal(mtimeMs);
 
-    const database = await createDatabase();
+    // Another machine compiles, and keeps the executables.
+    const other = await startStack({ processes: ['web', 'worker'], env: { SECRET_KEY } });
     const env = {
       ...environment,
-      DATABASE_URL: database.url,
+      SECRET_KEY,
+      DATABASE_URL: other.databaseUrl,
+      ARTIFACTS_URL: join(other.dataDir, 'artifacts'),
       DATA_DIR: join(copy.path, 'data'),
       GATEWAY_PORT: String(await freePort()),
     };
@@ -62,12 +68,14 @@ describe('a machine without cargo', () => {
     try {
       await ready(gateway);
       expect(frontOf(gateway.pid ?? 0)).to.be.a('number');
-      expect((await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/`)).status).to.equal(404);
+      await other.deploy({ path: '/served', code: numbered(1) });
+      const served = await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/served`);
+      expect([served.status, await served.text()]).to.deep.equal([200, '1 ']);
     } finally {
       await ended(gateway);
-      await database.drop();
+      await other.close();
     }
-  });
+  }).timeout(120_000);
 
   it('has services that wait for their program until it is built', async () => {
     const program = at('dist/native/sqlite-service');

@@ -1,5 +1,5 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
-import { AppError, notFound, requireFound } from '../../errors.js';
+import { AppError, requireFound } from '../../errors.js';
 import { requireCode } from '../../lifecycle/compile.js';
 import {
   awaitDeployment,
@@ -14,9 +14,10 @@ import type { Store } from '../../store/database.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
 import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { type EndpointVersion, findVersion, replaceArtifact, versionNumbers } from '../../store/versions.js';
+import { type EndpointVersion, replaceArtifact, versionNumbers } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { buildSource } from './compile.js';
+import { requireVersion } from './find-version.js';
 import { versionToRollBackTo } from './rollback-target.js';
 
 /** What to deploy. Members that are left out are those of the draft. */
@@ -99,9 +100,7 @@ export async function setDeployment(
   origin: Origin,
 ) {
   requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
-  for (const { version } of request.targets) {
-    if (!(await findVersion(deps.store, endpointId, version))) throw notFound('version', String(version));
-  }
+  for (const { version } of request.targets) await requireVersion(deps.store, endpointId, version);
   requireWhole(request.targets);
   const targets: DeployedTarget[] = [];
   for (const target of request.targets) targets.push(await availableTarget(deps, endpointId, target, origin));
@@ -142,8 +141,7 @@ async function availableTarget(
   { version, percent }: { readonly version: number; readonly percent: number },
   origin: Origin,
 ): Promise<DeployedTarget> {
-  const found = await findVersion(deps.store, endpointId, version);
-  if (!found) throw notFound('version', String(version));
+  const found = await requireVersion(deps.store, endpointId, version);
   return { version, percent, artifact: await executableOf(deps, found, origin) };
 }
 

@@ -1,17 +1,17 @@
 /** Tries a version: sends it a request, whether it is deployed or not, and shows what it answers and prints. */
 import { isUtf8 } from 'node:buffer';
 import { type Static, Type } from '@sinclair/typebox';
-import { AppError, notFound, requireFound } from '../../errors.js';
+import { AppError, requireFound } from '../../errors.js';
 import type { Invoked } from '../../internal/gateway-requests.js';
 import type { Origin } from '../../model/actor.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
 import { findEndpoint } from '../../store/endpoints.js';
-import { findVersion } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { HandlerRequestBody } from '../handler-request-schema.js';
 import { defineRoute } from '../route.js';
 import { IdParams, optional } from '../schemas.js';
 import { executableOf } from './deploy.js';
+import { requireVersion } from './find-version.js';
 
 const Version = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 
@@ -70,8 +70,7 @@ async function invoke(
   const version = input.version ?? endpoint.latest_version;
   if (version === null)
     throw new AppError('endpoint_not_compiled', 'The endpoint has no version; compile it first.');
-  const found = await findVersion(store, endpointId, version);
-  if (!found) throw notFound('version', String(version));
+  const found = await requireVersion(store, endpointId, version);
   const artifact = await executableOf(deps, found, origin);
   const { body, ...rest } = request;
   const sent = { ...rest, endpointId, bodyBase64: body.toString('base64'), requestId: origin.requestId };

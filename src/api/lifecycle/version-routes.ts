@@ -1,16 +1,16 @@
 /** Versions of an endpoint, which of them serve, and the way back. */
 import { Type } from '@sinclair/typebox';
 import { createTwoFilesPatch } from 'diff';
-import { AppError, notFound, requireFound } from '../../errors.js';
-import type { Store } from '../../store/database.js';
+import { AppError, requireFound } from '../../errors.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
-import { type EndpointVersion, findVersion, listVersions } from '../../store/versions.js';
+import { type EndpointVersion, listVersions } from '../../store/versions.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { deploySource, rollBack, setDeployment } from './deploy.js';
+import { requireVersion } from './find-version.js';
 import { unboundPoolsOf } from './unbound-pools.js';
 import {
   Deploy,
@@ -137,7 +137,7 @@ export const versionRoutes = [
     data: VersionView,
     handle: async ({ params: { id, version } }, { store }) => {
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
-      return presentVersion(withShare(await requireVersion(store, id, version), endpoint));
+      return presentVersion(withShare(await requireVersion(store, id, Number(version)), endpoint));
     },
   }),
 
@@ -151,19 +151,12 @@ export const versionRoutes = [
     data: VersionDiff,
     handle: async ({ params: { id, version }, query }, { store }) => {
       requireFound(await findEndpoint(store, id), 'endpoint', id);
-      const from = await requireVersion(store, id, version);
-      const to = await requireVersion(store, id, query.to);
+      const from = await requireVersion(store, id, Number(version));
+      const to = await requireVersion(store, id, Number(query.to));
       return { from: from.version, to: to.version, diff: diffOf(from, to) };
     },
   }),
 ];
-
-/** @throws AppError not_found */
-async function requireVersion(store: Store, id: string, version: string): Promise<EndpointVersion> {
-  const found = await findVersion(store, id, Number(version));
-  if (!found) throw notFound('version', version);
-  return found;
-}
 
 function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
   version: V,

@@ -111,6 +111,45 @@ handler_loop!(handle);`;
     await must(machines.a.api.delete(`/api/endpoints/${id}`));
   });
 
+  it('go back 50 times, and share requests exactly, without a failed request on either', async () => {
+    const id = await machines.a.deploy({ path: '/to-and-fro', method: 'POST', code: numbered(7201) });
+    await must(machines.b.api.post(`/api/endpoints/${id}/deploy`, { code: numbered(7202) }));
+    const loads = await Promise.all(
+      both.map(({ gatewayUrl }) =>
+        startLoad({
+          ...{ targets: [gatewayUrl], clients: 4 },
+          request: (client, number) => {
+            const body = `${client}/${number}`;
+            return { path: '/to-and-fro', method: 'POST', body, text: new RegExp(`^720[12] ${body}$`) };
+          },
+        }),
+      ),
+    );
+    for (let round = 0; round < 50; round++) {
+      const { api } = both[round % 2] ?? machines.a;
+      expect(await must(api.post(`/api/endpoints/${id}/rollback`))).to.include({ version: 1 + (round % 2) });
+    }
+    const targets = [
+      { version: 1, percent: 90 },
+      { version: 2, percent: 10 },
+    ];
+    await must(machines.a.api.put(`/api/endpoints/${id}/deployment`, { targets }));
+    for (const machine of both) {
+      const texts = await Promise.all(
+        Array.from({ length: 200 }, async () => {
+          const { text } = await call(`${machine.gatewayUrl}/to-and-fro`, { method: 'POST' });
+          return text.trim();
+        }),
+      );
+      expect(texts.filter((text) => text === '7202').length).to.be.within(10, 30);
+    }
+    for (const load of loads) {
+      expect(outcomes(await load.stop())).to.deep.equal({});
+      expect(load.served()).to.be.greaterThan(100);
+    }
+    await must(machines.a.api.delete(`/api/endpoints/${id}`));
+  });
+
   it('either one compiles for both, which fetch the executable from the store', async () => {
     const [{ a, b }, source] = [machines, { method: 'GET', domain: '*' }];
     for (const [asked, worker, number] of [

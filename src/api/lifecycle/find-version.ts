@@ -1,0 +1,16 @@
+/** Versions that requests name. */
+import { AppError } from '../../errors.js';
+import type { Store } from '../../store/database.js';
+import { type EndpointVersion, findVersion } from '../../store/versions.js';
+
+/** @throws AppError not_found, which says where those are listed that exist */
+export async function requireVersion(
+  store: Store,
+  endpointId: string,
+  version: number,
+): Promise<EndpointVersion> {
+  const found = await findVersion(store, endpointId, version);
+  if (found) return found;
+  const list = `GET /api/endpoints/${endpointId}/versions lists those that do`;
+  throw new AppError('not_found', `The version ${version} does not exist; ${list}.`);
+}
