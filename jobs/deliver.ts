@@ -34,8 +34,9 @@ const NO_GATEWAY_MS = 2_000;
 type Verdict = 'succeeded' | 'failed' | 'again' | 'not sent';
 
 /**
- * Makes an attempt, and says for the dashboard what came of it. Running it twice for one generation is harmless: the second run finds nothing to claim. When the
- * service itself fails, the row stays without an active job, and recovery queues it again.
+ * Makes an attempt, and says for the dashboard what came of it. Running it twice for one generation is harmless: the
+ * second run finds nothing to claim. When the service itself fails, the row stays without an active job, and recovery
+ * queues it again.
  */
 export function deliver(queued: InvokeJob, context: DeliveryContext): Promise<string> {
   return context.activeJobs.run(invokeJobId(queued), () => attempt(queued, context));

@@ -133,7 +133,12 @@ export const SETTING_GROUPS = {
       10_000,
       'Newest versions of each endpoint that are kept; older ones are, too, while they are deployed.',
     ),
-    DEPLOYMENTS_KEPT: integer(200, 1, 100_000, 'Newest deployments of each endpoint that are kept.'),
+    DEPLOYMENTS_KEPT: integer(
+      200,
+      1,
+      100_000,
+      'Newest deployments of each endpoint that are kept; and the last one of each version.',
+    ),
     JOBS_QUEUED_LIMIT: integer(
       10_000,
       1,
