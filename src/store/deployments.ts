@@ -377,7 +377,7 @@ export async function pendingDeployments(store: Store): Promise<PendingDeploymen
 /** SQL: whether something served with a row of `deployments`. */
 const served = (table: string) => `${table}.outcome = 'succeeded' AND ${table}.kind NOT IN ('stop', 'crash')`;
 
-/** SQL: whether an old row of `deployments` is the last one with which a version that is there served, or served alone. */
+/** SQL: whether a row of `deployments` is the last one with which a version that is there served, or served alone. */
 const IS_LAST_OF_A_VERSION = `(${served('deployments')} AND EXISTS (
   SELECT FROM jsonb_array_elements(targets) AS target
     JOIN endpoint_versions ON endpoint_versions.endpoint_id = deployments.endpoint_id
