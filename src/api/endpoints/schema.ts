@@ -53,7 +53,9 @@ export const TargetInForce = Type.Object(
   {
     ...Target.properties,
     state: nullable(
-      oneOf(['starting', 'running', 'failed'], { description: 'Null: no gateway has told yet' }),
+      oneOf(['starting', 'running', 'failed'], {
+        description: 'Null while its handlers are asleep, and before a gateway has told',
+      }),
     ),
     error: nullable(Type.String({ description: 'Why it cannot be started or kept running' })),
   },
