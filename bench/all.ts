@@ -5,8 +5,8 @@
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
-import { frontKilled } from './front-killed.js';
 import { frontMemory } from './front-memory.js';
+import { frontRestarts } from './front-restarts.js';
 import { imports } from './import.js';
 import { launcher } from './launcher.js';
 import { logs } from './logs.js';
@@ -38,7 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   services,
   import: imports,
   recovery,
-  'front-killed': frontKilled,
+  'front-restarts': frontRestarts,
 };
 
 const rows: Row[] = [];

@@ -25,7 +25,7 @@ interface Kill {
   readonly start: number;
 }
 
-export const frontKilled: Benchmark = () => {
+export const frontRestarts: Benchmark = () => {
   const env = { LOG_LEVEL: 'info', GATEWAY_CONCURRENCY: '3' };
   return withStacks([{ env }, { env }], async (few, many) => {
     if (!few || !many) throw new Error('no stacks');
@@ -84,4 +84,4 @@ function row(question: string, times: readonly number[], atMost: number): Row {
   };
 }
 
-await runAlone(import.meta.url, frontKilled);
+await runAlone(import.meta.url, frontRestarts);
