@@ -16,7 +16,7 @@ const STARTS = 3;
 const FIRST_REQUESTS = 400;
 const STORM = 1_000;
 /** For caches to fill, and for what starting has left to be collected. */
-const SETTLE_MS = 15_000;
+const SETTLE_MS = 35_000;
 
 export const sleep: Benchmark = () => {
   const env = { GATEWAY_CONCURRENCY: '2' };

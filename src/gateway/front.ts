@@ -10,14 +10,15 @@ import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
 import { frontMetrics } from './front-metrics.js';
 import { type FrontEnd, FrontProcess } from './front-process.js';
-import type {
-  Done,
-  EndpointInterval,
-  EndpointState,
-  FinishedRequest,
-  FrontReport,
-  FrontRequest,
-  FrontSettings,
+import {
+  type Done,
+  type EndpointInterval,
+  type EndpointState,
+  type FinishedRequest,
+  type FrontReport,
+  type FrontRequest,
+  type FrontSettings,
+  TRIAL,
 } from './messages.js';
 import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
 
@@ -44,8 +45,16 @@ export interface FrontOptions {
   readonly host: string;
   readonly port: number;
   readonly settings: FrontSettings;
+  /** All that a new process is told. */
+  readonly states: KnownStates;
   readonly log: Logger;
   readonly events: FrontEvents;
+}
+
+/** The states of all endpoints as they were applied last, made when they are needed. */
+export interface KnownStates {
+  ids(): Iterable<string>;
+  stateOf(id: string): EndpointState | undefined;
 }
 
 /** A process is started, serves, and is retired when a later one serves. */
@@ -64,8 +73,8 @@ const BATCH = 500;
 
 export class Front {
   readonly #options: FrontOptions;
-  /** All that a new process is told. */
-  readonly #states = new Map<string, EndpointState>();
+  /** Of versions that are tried, which no one else knows. */
+  readonly #trials = new Map<string, EndpointState>();
   /** All that run, in the order of their start. */
   readonly #processes = new Map<FrontProcess, Stage>();
   #socket: PublicSocket | undefined;
@@ -90,8 +99,8 @@ export class Front {
 
   /** Tells the front of changed endpoints; resolves when all new requests go accordingly. */
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
-    for (const id of removals) this.#states.delete(id);
-    for (const state of upserts) this.#states.set(state.id, state);
+    for (const id of removals) this.#trials.delete(id);
+    for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
     const asked = [...this.#processes].map(([process, stage]) => {
       const answer = process.request({ type: 'apply', upserts, removals });
       // What has been replaced is told, but nobody waits for it.
@@ -147,7 +156,7 @@ export class Front {
   /** The metrics of each process: more than one while one replaces another. */
   async metrics(): Promise<MetricSnapshot[]> {
     // The states by which the processes count when they get this request.
-    const states = new Map(this.#states);
+    const states = new Map(this.#ids().flatMap((id) => this.#stateOf(id).map((state) => [id, state])));
     const answers = await this.#ask({ type: 'metrics' });
     return answers.flatMap((answer) => (answer?.metrics ? [frontMetrics(answer.metrics, states)] : []));
   }
@@ -177,10 +186,10 @@ export class Front {
     this.#processes.set(process, 'starting');
     void process.ended.then((how) => this.#ended(process, how));
 
-    const ids = [...this.#states.keys()];
+    const ids = this.#ids();
     for (let at = 0; at < ids.length; at += BATCH) {
       // The current states: changes are sent at once meanwhile, and an older state must not undo them.
-      const upserts = ids.slice(at, at + BATCH).flatMap((id) => this.#states.get(id) ?? []);
+      const upserts = ids.slice(at, at + BATCH).flatMap((id) => this.#stateOf(id));
       await process.request({ type: 'apply', upserts, removals: [] });
     }
     const answer = await process.request({ type: 'listen' });
@@ -201,6 +210,16 @@ export class Front {
       if (older === process) break;
       void this.#retire(older);
     }
+  }
+
+  #ids(): string[] {
+    return [...this.#options.states.ids(), ...this.#trials.keys()];
+  }
+
+  /** None of one that has been removed meanwhile. */
+  #stateOf(id: string): EndpointState[] {
+    const state = this.#options.states.stateOf(id) ?? this.#trials.get(id);
+    return state ? [state] : [];
   }
 
   /** Kills a process that hangs. */

@@ -26,6 +26,7 @@ import { readRowsDigest } from '../store/rows-digest.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
+import { compactEndpoint } from './compact-endpoint.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
 import { type Environments, explainStart } from './environments.js';
@@ -120,7 +121,7 @@ export class Supervisor {
       topic: 'endpoint',
       readVersions: () => endpointChangeCounts(store),
       readDigest: () => readRowsDigest(store, 'endpoints'),
-      readRows: (ids) => routedEndpoints(store, ids),
+      readRows: async (ids) => (await routedEndpoints(store, ids)).map(compactEndpoint),
       apply: (changed) => this.#apply(changed),
       log,
     });
@@ -267,7 +268,18 @@ export class Supervisor {
     return this.#starts(() => this.#start(endpoint.id, artifact, settings, endpoint, { onLine }));
   }
 
+  /** Of all endpoints. */
+  endpointIds(): Iterable<string> {
+    return this.#endpoints.rows.keys();
+  }
+
   /** An endpoint as the front knows it. */
+  stateOfId(id: string): EndpointState | undefined {
+    const endpoint = this.#endpoints.rows.get(id);
+    return endpoint && this.stateOf(endpoint);
+  }
+
+  /** An endpoint as the front is to know it. */
   stateOf(endpoint: RoutedEndpoint): EndpointState {
     const { id, domain, method, route, routed, deployment } = endpoint;
     const { timeout_ms: timeoutMs, concurrent_requests: concurrentRequests } = this.#limitsOf(endpoint);

@@ -1,4 +1,5 @@
 /** Entry of the process `gateway`: the supervisor, and the front that it starts. */
+import '../bootstrap/small-heap.js';
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
@@ -84,6 +85,10 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     host: config.HOST,
     port: config.GATEWAY_PORT,
     settings: frontSettings(config, log.isLevelEnabled('debug')),
+    states: {
+      ids: () => supervisor?.endpointIds() ?? [],
+      stateOf: (id) => supervisor?.stateOfId(id),
+    },
     log,
     events: {
       deadlineExceeded: (endpointId, instanceId) => supervisor?.deadlineExceeded(endpointId, instanceId),

@@ -22,7 +22,7 @@ use crate::client_ip::TrustedProxies;
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{Done, EndpointState, FromFront, Level, Settings, ToFront};
+use crate::messages::{Done, EndpointState, FromFront, Level, NamedState, Settings, ToFront};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
 use crate::upstream::SharedEndpoint;
@@ -148,8 +148,7 @@ struct Control {
     socket: Option<OwnedFd>,
     /// Ends when no connections are accepted any more.
     accepting: Option<JoinHandle<()>>,
-    endpoints: HashMap<Box<str>, Arc<SharedEndpoint>>,
-    memory: Arc<MemoryBudget>,
+    endpoints: HashMap<Arc<str>, Arc<SharedEndpoint>>,
     handled: Arc<AtomicU64>,
     supervisor: Supervisor,
     /// All is done: the process ends.
@@ -174,7 +173,6 @@ impl Control {
             socket: Some(socket),
             accepting: None,
             endpoints: HashMap::new(),
-            memory: shared.memory,
             handled: shared.handled,
             supervisor,
             is_over: Rc::default(),
@@ -206,17 +204,24 @@ impl Control {
         Ok(())
     }
 
-    fn apply(&mut self, seq: u64, upserts: Vec<EndpointState>, removals: Vec<String>) {
+    fn apply(&mut self, seq: u64, upserts: Vec<NamedState>, removals: Vec<String>) {
         for id in &removals {
             self.endpoints.remove(id.as_str());
         }
-        let with_shared = |state: EndpointState| {
-            let new = || Arc::new(SharedEndpoint::new(state.id.clone(), &self.memory));
-            let shared = self.endpoints.entry(state.id.clone()).or_insert_with(new).clone();
+        let with_shared = |(id, state): (Box<str>, EndpointState)| {
+            let known = self.endpoints.get(&*id).cloned();
+            let shared = known.unwrap_or_else(|| {
+                let new = Arc::new(SharedEndpoint::new(id.into()));
+                self.endpoints.insert(new.id.clone(), new.clone());
+                new
+            });
             shared.state_comes();
             (shared, Arc::new(state))
         };
-        let update = Arc::new(Update { upserts: upserts.into_iter().map(with_shared).collect(), removals });
+        let update = Arc::new(Update {
+            upserts: upserts.into_iter().map(NamedState::into_parts).map(with_shared).collect(),
+            removals,
+        });
         self.when_all(seq, |done| Command::Apply(update.clone(), done));
     }
 

@@ -1,5 +1,6 @@
 //! Counts of requests. Each thread has its own, so that counting needs no synchronisation; they are added when read.
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::messages::{EndpointMetrics, Metrics};
 
@@ -38,13 +39,13 @@ impl Figures {
 pub struct ThreadFigures {
     pub in_flight: usize,
     pub refused: BTreeMap<u16, u64>,
-    pub endpoints: Vec<(Box<str>, Figures)>,
+    pub endpoints: Vec<(Arc<str>, Figures)>,
 }
 
 /// Adds the figures of all threads.
 pub fn sum(threads: Vec<ThreadFigures>, connections: usize) -> Metrics {
     let mut metrics = Metrics { connections, ..Metrics::default() };
-    let mut endpoints: HashMap<Box<str>, Figures> = HashMap::new();
+    let mut endpoints: HashMap<Arc<str>, Figures> = HashMap::new();
     for thread in threads {
         metrics.requests_in_flight += thread.in_flight;
         for (status, count) in thread.refused {
@@ -54,8 +55,8 @@ pub fn sum(threads: Vec<ThreadFigures>, connections: usize) -> Metrics {
             endpoints.entry(id).or_default().add(&figures);
         }
     }
-    let with_id = |(id, Figures { statuses, buckets, seconds }): (Box<str>, Figures)| EndpointMetrics {
-        id: id.into(),
+    let with_id = |(id, Figures { statuses, buckets, seconds }): (Arc<str>, Figures)| EndpointMetrics {
+        id: id.to_string(),
         statuses,
         buckets,
         seconds,

@@ -68,7 +68,7 @@ impl Interval {
 /// Counts a finished request.
 pub fn count(thread: &Thread, finished: &Finished<'_>) {
     let Finished { endpoint, version, status, duration, .. } = *finished;
-    if endpoint.interval.finished(version, status, duration) {
+    if endpoint.interval().finished(version, status, duration) {
         thread.counted.borrow_mut().push(Rc::clone(endpoint));
     }
 }
@@ -82,7 +82,7 @@ pub fn current() -> u64 {
 pub fn report(thread: &Thread, number: u64) {
     let counted = thread.counted.take();
     for endpoints in counted.chunks(ENDPOINTS_PER_MESSAGE) {
-        let told = |endpoint: &Rc<Endpoint>| endpoint.interval.take(&endpoint.shared.id, endpoint.shared.in_flight());
+        let told = |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
         let endpoints = endpoints.iter().map(told).collect();
         thread.supervisor.send(FromFront::Interval { at: number * SECONDS, endpoints });
     }

@@ -3,8 +3,10 @@
 //!
 //! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
 //! has just started gets all of them.
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +19,7 @@ pub enum ToFront {
     Configure(Settings),
     Apply {
         seq: u64,
-        upserts: Vec<EndpointState>,
+        upserts: Vec<NamedState>,
         removals: Vec<String>,
     },
     /// Open the port: all endpoints have been applied.
@@ -85,19 +87,9 @@ pub struct Settings {
     pub log_requests_per_second: u32,
 }
 
-/// All that a front needs to know of an endpoint.
-#[derive(Debug, Deserialize)]
-#[serde(from = "FlatState")]
-pub struct EndpointState {
-    pub id: Box<str>,
-    pub address: Address,
-    pub limits: Limits,
-    pub serving: Serving,
-}
-
-/// The fields of a state as they are sent. `flatten` of serde would keep them all in memory once more.
+/// An endpoint as it is sent: its id, and its state.
 #[derive(Deserialize)]
-struct FlatState {
+pub struct NamedState {
     id: Box<str>,
     domain: Box<str>,
     method: Box<str>,
@@ -107,22 +99,53 @@ struct FlatState {
     serving: Serving,
 }
 
-impl From<FlatState> for EndpointState {
-    fn from(FlatState { id, domain, method, route, routed, limits, serving }: FlatState) -> Self {
-        Self { id, address: Address { domain, method, route, routed }, limits, serving }
+impl NamedState {
+    pub fn into_parts(self) -> (Box<str>, EndpointState) {
+        let Self { id, domain, method, route, routed, limits, serving } = self;
+        let address = Address { domain: interned(&domain), method: interned(&method), route, routed };
+        (id, EndpointState { address, limits, serving })
     }
+}
+
+/// All that a front needs to know of an endpoint.
+#[derive(Debug)]
+pub struct EndpointState {
+    pub address: Address,
+    pub limits: Limits,
+    pub serving: Serving,
 }
 
 /// Where an endpoint is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Address {
     /// A host name, or `*` for all.
-    pub domain: Box<str>,
-    pub method: Box<str>,
+    pub domain: Arc<str>,
+    pub method: Arc<str>,
     /// e.g. `/items/{id}`.
     pub route: Box<str>,
     /// False: defined, but disabled.
     pub routed: bool,
+}
+
+/// Texts that many states share are in memory once.
+const MAX_INTERNED: usize = 1_000;
+
+/// The text, shared with others that are equal.
+fn interned(text: &str) -> Arc<str> {
+    thread_local! {
+        static KNOWN: RefCell<HashSet<Arc<str>>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(text) {
+            return found.clone();
+        }
+        if known.len() >= MAX_INTERNED {
+            known.clear();
+        }
+        let new: Arc<str> = text.into();
+        known.insert(new.clone());
+        new
+    })
 }
 
 /// The limits that a front enforces.
@@ -145,11 +168,11 @@ pub enum Serving {
     Starting,
     /// A handler is started when a request comes, which waits for it.
     Asleep {
-        sticky: Option<Sticky>,
+        sticky: Option<Box<Sticky>>,
     },
     Running {
-        targets: Vec<Target>,
-        sticky: Option<Sticky>,
+        targets: Box<[Target]>,
+        sticky: Option<Box<Sticky>>,
     },
 }
 

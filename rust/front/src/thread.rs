@@ -23,7 +23,7 @@ use crate::memory::MemoryBudget;
 use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
-use crate::upstream::endpoint::Endpoint;
+use crate::upstream::endpoint::{Context, Endpoint};
 use crate::upstream::{HandlerPool, SharedEndpoint};
 
 /// How often deadlines are checked.
@@ -129,8 +129,8 @@ pub struct Thread {
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
-    endpoints: RefCell<HashMap<Box<str>, Rc<Endpoint>>>,
-    pool: Rc<HandlerPool>,
+    endpoints: RefCell<HashMap<Arc<str>, Rc<Endpoint>>>,
+    context: Rc<Context>,
     pub guard: Rc<Guard>,
     /// Connections of clients that are open.
     connections: Arc<AtomicUsize>,
@@ -153,7 +153,10 @@ impl Thread {
     fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds, connections: Arc<AtomicUsize>) -> Rc<Self> {
         Rc::new(Self {
             guard: Guard::new(&shared.settings),
-            pool: HandlerPool::new(shared.memory.clone()),
+            context: Rc::new(Context {
+                pool: HandlerPool::new(shared.memory.clone()),
+                supervisor: shared.supervisor.clone(),
+            }),
             settings: shared.settings,
             proxies: shared.proxies,
             memory: shared.memory,
@@ -193,7 +196,7 @@ impl Thread {
                 Command::Serve(connection, peer, open) => self.clone().serve(connection, peer, open),
                 Command::Apply(update, done) => self.apply(&update, done),
                 Command::Drain(instance_id, done) => {
-                    let pool = self.pool.clone();
+                    let pool = self.context.pool.clone();
                     spawn_local(async move {
                         pool.drained(instance_id).await;
                         let _ = done.send(());
@@ -256,10 +259,8 @@ impl Thread {
     ) -> Option<impl Future<Output = ()> + use<>> {
         let mut endpoints = self.endpoints.borrow_mut();
         let known = endpoints.get(&shared.id).cloned();
-        let endpoint = known.clone().unwrap_or_else(|| {
-            let (pool, supervisor) = (self.pool.clone(), self.supervisor.clone());
-            Endpoint::new(shared.clone(), state.clone(), pool, supervisor)
-        });
+        let endpoint =
+            known.clone().unwrap_or_else(|| Endpoint::new(shared.clone(), state.clone(), self.context.clone()));
         if known.as_ref().is_none_or(|known| known.state().address != state.address) {
             if let Some(known) = known {
                 self.unroute(&known);
@@ -296,7 +297,7 @@ impl Thread {
         let endpoints = self.endpoints.borrow();
         let with_requests = |endpoint: &Rc<Endpoint>| Some((endpoint.shared.id.clone(), endpoint.figures()?));
         ThreadFigures {
-            in_flight: self.pool.in_flight(),
+            in_flight: self.context.pool.in_flight(),
             refused: self.refused.borrow().clone(),
             endpoints: endpoints.values().filter_map(with_requests).collect(),
         }
@@ -308,7 +309,7 @@ impl Thread {
         for count in 1_u32.. {
             tokio::time::sleep(EXPIRE_EVERY).await;
             let now = Instant::now();
-            self.pool.expire(now);
+            self.context.pool.expire(now);
             self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
             if count % LEFT_OUT_EVERY == 0 {
                 entries::report_left_out(&self);

@@ -10,6 +10,8 @@ mod pattern;
 mod search;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use node::{Leaf, Node};
 use search::Search;
@@ -31,7 +33,12 @@ pub struct RouteTable<T> {
     hosts: HashMap<Box<str>, Node<T>>,
     /// Of routes for `*`.
     any_host: Node<T>,
+    /// Names of parameters that routes share.
+    names: HashSet<Rc<Box<[Box<str>]>>>,
 }
+
+/// More names are not shared.
+const MAX_INTERNED: usize = 1_000;
 
 /// The result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +59,7 @@ pub enum Lookup<'a, T> {
 
 impl<T> Default for RouteTable<T> {
     fn default() -> Self {
-        Self { hosts: HashMap::default(), any_host: Node::default() }
+        Self { hosts: HashMap::default(), any_host: Node::default(), names: HashSet::new() }
     }
 }
 
@@ -67,12 +74,23 @@ impl<T> RouteTable<T> {
         let segments = pattern::read_route(route)?;
         let method = index_of(method).ok_or_else(|| RouteError::method(method))?;
         let names = segments.iter().flat_map(|segment| segment.names()).cloned().collect();
+        let names = self.interned(Rc::new(names));
         let root = match domain {
             "*" => &mut self.any_host,
             domain => self.hosts.entry(domain.into()).or_default(),
         };
         root.add(segments, Leaf { method, names, target });
         Ok(())
+    }
+
+    fn interned(&mut self, names: Rc<Box<[Box<str>]>>) -> Rc<Box<[Box<str>]>> {
+        if let Some(known) = self.names.get(&names) {
+            return known.clone();
+        }
+        if self.names.len() < MAX_INTERNED {
+            self.names.insert(names.clone());
+        }
+        names
     }
 
     /// Removes a route if its target is still this one.
@@ -107,8 +125,8 @@ impl<T> RouteTable<T> {
     }
 }
 
-fn index_of(method: &str) -> Option<usize> {
-    METHODS.iter().position(|known| *known == method)
+fn index_of(method: &str) -> Option<u8> {
+    METHODS.iter().position(|known| *known == method).map(|index| index as u8)
 }
 
 #[cfg(test)]

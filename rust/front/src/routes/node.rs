@@ -1,5 +1,7 @@
 //! The nodes of the route table: each is a place in routes, between two segments. There is at least one for each route,
 //! so they are small.
+use std::rc::Rc;
+
 use super::HashMap;
 use super::mixed::MixedSegments;
 use super::pattern::Segment;
@@ -9,47 +11,74 @@ pub struct Node<T> {
     /// Most places have one text after them or none. The first one is here, and those that come while it is there
     /// are the others.
     first_text: Option<Box<(Box<str>, Node<T>)>>,
-    other_texts: Option<Box<HashMap<Box<str>, Node<T>>>>,
-    pub mixed: Option<Box<MixedSegments<Node<T>>>>,
     pub param: Option<Box<Node<T>>>,
+    /// Of the route that ends here: of the first one, if there are several, with different methods.
+    first_leaf: Option<Box<Leaf<T>>>,
+    rare: Option<Box<Rare<T>>>,
+}
+
+/// What few places have.
+struct Rare<T> {
+    other_texts: HashMap<Box<str>, Node<T>>,
+    mixed: Option<MixedSegments<Node<T>>>,
     /// Of routes that match any path below this node.
-    pub catch_all: Option<Box<Node<T>>>,
-    /// Of routes that end here, by their methods.
-    leaves: Vec<Leaf<T>>,
+    catch_all: Option<Node<T>>,
+    other_leaves: Vec<Leaf<T>>,
+}
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self { other_texts: HashMap::default(), mixed: None, catch_all: None, other_leaves: Vec::new() }
+    }
+}
+
+impl<T> Rare<T> {
+    fn is_empty(&self) -> bool {
+        let has_nodes = !self.other_texts.is_empty() || self.mixed.is_some() || self.catch_all.is_some();
+        !has_nodes && self.other_leaves.is_empty()
+    }
 }
 
 /// The end of a route.
 pub struct Leaf<T> {
     /// An index into the methods of endpoints.
-    pub method: usize,
-    /// Of the parameters, in their order.
-    pub names: Box<[Box<str>]>,
+    pub method: u8,
+    /// Of the parameters, in their order. Most routes have the same names as others.
+    pub names: Rc<Box<[Box<str>]>>,
     pub target: T,
 }
 
 impl<T> Default for Node<T> {
     fn default() -> Self {
-        Self { first_text: None, other_texts: None, mixed: None, param: None, catch_all: None, leaves: Vec::new() }
+        Self { first_text: None, param: None, first_leaf: None, rare: None }
     }
 }
 
 impl<T> Node<T> {
     pub fn is_empty(&self) -> bool {
-        let has_texts = self.first_text.is_some() || self.other_texts.is_some();
-        let has_others = self.mixed.is_some() || self.param.is_some() || self.catch_all.is_some();
-        !has_texts && !has_others && self.leaves.is_empty()
+        self.first_text.is_none() && self.param.is_none() && self.first_leaf.is_none() && self.rare.is_none()
     }
 
     /// What follows this text.
     pub fn after(&self, text: &str) -> Option<&Node<T>> {
         match &self.first_text {
             Some(first) if *first.0 == *text => Some(&first.1),
-            _ => self.other_texts.as_ref()?.get(text),
+            _ => self.rare.as_ref()?.other_texts.get(text),
         }
     }
 
-    pub fn leaves(&self) -> &[Leaf<T>] {
-        &self.leaves
+    pub fn mixed(&self) -> Option<&MixedSegments<Node<T>>> {
+        self.rare.as_ref()?.mixed.as_ref()
+    }
+
+    pub fn catch_all(&self) -> Option<&Node<T>> {
+        self.rare.as_ref()?.catch_all.as_ref()
+    }
+
+    /// Of routes that end here, by their methods.
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf<T>> {
+        let others = self.rare.as_ref().map_or(&[][..], |rare| &rare.other_leaves);
+        self.first_leaf.as_deref().into_iter().chain(others)
     }
 
     /// Adds a route that has these segments from here on, or replaces it.
@@ -58,19 +87,27 @@ impl<T> Node<T> {
         for segment in segments {
             node = node.child_or_insert(segment);
         }
-        match node.leaves.iter_mut().find(|other| other.method == leaf.method) {
-            Some(other) => *other = leaf,
-            None => {
-                node.leaves.reserve_exact(1);
-                node.leaves.push(leaf);
-            }
+        if let Some(other) = node.leaves_mut().find(|other| other.method == leaf.method) {
+            *other = leaf;
+        } else if node.first_leaf.is_none() {
+            node.first_leaf = Some(Box::new(leaf));
+        } else {
+            node.rare.get_or_insert_default().other_leaves.push(leaf);
         }
     }
 
+    fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<T>> {
+        let others = self.rare.as_mut().map_or(&mut [][..], |rare| &mut rare.other_leaves);
+        self.first_leaf.as_deref_mut().into_iter().chain(others)
+    }
+
     /// Removes the route that has these segments from here on, if its target is this one.
-    pub fn remove(&mut self, segments: &[Segment], method: usize, is_target: impl Fn(&T) -> bool) {
+    pub fn remove(&mut self, segments: &[Segment], method: u8, is_target: impl Fn(&T) -> bool) {
         let Some((segment, below)) = segments.split_first() else {
-            return self.leaves.retain(|leaf| leaf.method != method || !is_target(&leaf.target));
+            let is_it = |leaf: &mut Leaf<T>| leaf.method == method && is_target(&leaf.target);
+            self.first_leaf.take_if(|leaf| is_it(leaf));
+            self.change_rare(|rare| rare.other_leaves.retain_mut(|leaf| !is_it(leaf)));
+            return;
         };
         let Some(child) = self.child_mut(segment) else { return };
         child.remove(below, method, is_target);
@@ -81,37 +118,35 @@ impl<T> Node<T> {
 
     fn child_mut(&mut self, segment: &Segment) -> Option<&mut Node<T>> {
         match segment {
-            Segment::Static(text) => self.after_mut(text),
-            Segment::Mixed { texts, .. } => self.mixed.as_mut()?.get_mut(texts),
+            Segment::Static(text) => match &mut self.first_text {
+                Some(first) if first.0 == *text => Some(&mut first.1),
+                _ => self.rare.as_mut()?.other_texts.get_mut(text),
+            },
+            Segment::Mixed { texts, .. } => self.rare.as_mut()?.mixed.as_mut()?.get_mut(texts),
             Segment::Param(_) => self.param.as_deref_mut(),
-            Segment::CatchAll(_) => self.catch_all.as_deref_mut(),
+            Segment::CatchAll(_) => self.rare.as_mut()?.catch_all.as_mut(),
         }
     }
 
     fn child_or_insert(&mut self, segment: Segment) -> &mut Node<T> {
         match segment {
             Segment::Static(text) => self.after_or_insert(text),
-            Segment::Mixed { texts, .. } => self.mixed.get_or_insert_default().get_or_insert(texts),
+            Segment::Mixed { texts, .. } => {
+                self.rare.get_or_insert_default().mixed.get_or_insert_default().get_or_insert(texts)
+            }
             Segment::Param(_) => self.param.get_or_insert_default(),
-            Segment::CatchAll(_) => self.catch_all.get_or_insert_default(),
-        }
-    }
-
-    fn after_mut(&mut self, text: &str) -> Option<&mut Node<T>> {
-        match &mut self.first_text {
-            Some(first) if *first.0 == *text => Some(&mut first.1),
-            _ => self.other_texts.as_mut()?.get_mut(text),
+            Segment::CatchAll(_) => self.rare.get_or_insert_default().catch_all.get_or_insert_default(),
         }
     }
 
     fn after_or_insert(&mut self, text: Box<str>) -> &mut Node<T> {
-        let is_other = self.other_texts.as_ref().is_some_and(|others| others.contains_key(&text));
+        let is_other = self.rare.as_ref().is_some_and(|rare| rare.other_texts.contains_key(&text));
         if self.first_text.is_none() && !is_other {
             self.first_text = Some(Box::new((text.clone(), Node::default())));
         }
         match &mut self.first_text {
             Some(first) if first.0 == text => &mut first.1,
-            _ => self.other_texts.get_or_insert_default().entry(text).or_default(),
+            _ => self.rare.get_or_insert_default().other_texts.entry(text).or_default(),
         }
     }
 
@@ -119,16 +154,23 @@ impl<T> Node<T> {
         match segment {
             Segment::Static(text) => {
                 self.first_text.take_if(|first| first.0 == *text);
-                self.other_texts.take_if(|others| others.remove(text).is_some() && others.is_empty());
+                self.change_rare(|rare| drop(rare.other_texts.remove(text)));
             }
-            Segment::Mixed { texts, .. } => {
-                self.mixed.take_if(|mixed| {
+            Segment::Mixed { texts, .. } => self.change_rare(|rare| {
+                rare.mixed.take_if(|mixed| {
                     mixed.remove(texts);
                     mixed.is_empty()
                 });
-            }
+            }),
             Segment::Param(_) => self.param = None,
-            Segment::CatchAll(_) => self.catch_all = None,
+            Segment::CatchAll(_) => self.change_rare(|rare| rare.catch_all = None),
         }
+    }
+
+    fn change_rare(&mut self, change: impl FnOnce(&mut Rare<T>)) {
+        self.rare.take_if(|rare| {
+            change(rare);
+            rare.is_empty()
+        });
     }
 }

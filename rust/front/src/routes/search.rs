@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::node::{Leaf, Node};
 use super::pattern::decode;
-use super::{Lookup, METHODS, Params};
+use super::{Lookup, METHODS, Params, index_of};
 
 pub struct Search<'a> {
     /// Index of the method; `None` when no endpoint has it.
-    method: Option<usize>,
+    method: Option<u8>,
     is_encoded: bool,
     values: Params<'a>,
     /// Methods, as bits, of routes that match the path.
@@ -19,7 +19,7 @@ impl<'a> Search<'a> {
     pub fn new(method: &str, is_encoded: bool) -> Self {
         // Routes of GET answer HEAD.
         let method = if method == "HEAD" { "GET" } else { method };
-        let method = METHODS.iter().position(|known| *known == method);
+        let method = index_of(method);
         Self { method, is_encoded, values: Params::new(), other_methods: 0 }
     }
 
@@ -39,7 +39,7 @@ impl<'a> Search<'a> {
         if found.is_some() {
             return found;
         }
-        if let Some(mixed) = &node.mixed {
+        if let Some(mixed) = node.mixed() {
             let found = mixed.find_map(&segment, |one| {
                 let had = self.values.len();
                 let fits = one.read(&segment, |range| {
@@ -64,7 +64,7 @@ impl<'a> Search<'a> {
                 return found;
             }
         }
-        let catch_all = node.catch_all.as_ref()?;
+        let catch_all = node.catch_all()?;
         self.with(self.decode(rest), catch_all, None)
     }
 
@@ -100,9 +100,9 @@ impl<'a> Search<'a> {
     }
 
     fn leaf_of<T>(&mut self, node: &'a Node<T>) -> Option<&'a Leaf<T>> {
-        let leaf = node.leaves().iter().find(|leaf| Some(leaf.method) == self.method);
+        let leaf = node.leaves().find(|leaf| Some(leaf.method) == self.method);
         if leaf.is_none() {
-            self.other_methods |= node.leaves().iter().fold(0, |bits, leaf| bits | 1 << leaf.method);
+            self.other_methods |= node.leaves().fold(0, |bits, leaf| bits | 1 << leaf.method);
         }
         leaf
     }

@@ -1,5 +1,5 @@
 //! An endpoint in a thread: sends its requests to the handlers that serve it, across restarts and replacements.
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -64,9 +64,25 @@ impl Upstream {
     }
 }
 
+/// Small, because there may be very many that nobody calls.
 pub struct Endpoint {
     pub shared: Arc<SharedEndpoint>,
     state: RefCell<Arc<EndpointState>>,
+    traffic: OnceCell<Box<Traffic>>,
+    is_removed: Cell<bool>,
+    context: Rc<Context>,
+    itself: Weak<Self>,
+}
+
+/// What all endpoints of a thread use.
+pub struct Context {
+    pub pool: Rc<HandlerPool>,
+    pub supervisor: Supervisor,
+}
+
+/// What an endpoint has from its first handler, or its first request, on.
+#[derive(Default)]
+struct Traffic {
     upstreams: RefCell<Vec<Upstream>>,
     /// For the shares of several handlers.
     turn: Cell<u32>,
@@ -76,37 +92,28 @@ pub struct Endpoint {
     has_settled: Notify,
     /// The handlers, or whether there are any, have changed.
     changed: Notify,
-    is_removed: Cell<bool>,
     figures: RefCell<Option<Box<Figures>>>,
-    pub interval: Interval,
-    pool: Rc<HandlerPool>,
-    supervisor: Supervisor,
-    itself: Weak<Self>,
+    interval: Interval,
 }
 
 impl Endpoint {
-    pub fn new(
-        shared: Arc<SharedEndpoint>,
-        state: Arc<EndpointState>,
-        pool: Rc<HandlerPool>,
-        supervisor: Supervisor,
-    ) -> Rc<Self> {
+    pub fn new(shared: Arc<SharedEndpoint>, state: Arc<EndpointState>, context: Rc<Context>) -> Rc<Self> {
         Rc::new_cyclic(|itself| Self {
             shared,
             state: RefCell::new(state),
-            upstreams: RefCell::default(),
-            turn: Cell::default(),
-            received: Cell::default(),
-            settled: Cell::default(),
-            has_settled: Notify::new(),
-            changed: Notify::new(),
+            traffic: OnceCell::new(),
             is_removed: Cell::default(),
-            figures: RefCell::default(),
-            interval: Interval::default(),
-            pool,
-            supervisor,
+            context,
             itself: itself.clone(),
         })
+    }
+
+    fn traffic(&self) -> &Traffic {
+        self.traffic.get_or_init(Box::default)
+    }
+
+    pub fn interval(&self) -> &Interval {
+        &self.traffic().interval
     }
 
     pub fn state(&self) -> Arc<EndpointState> {
@@ -115,11 +122,11 @@ impl Endpoint {
 
     /// Counts a finished request.
     pub fn finished(&self, status: u16, duration: Duration) {
-        self.figures.borrow_mut().get_or_insert_default().finished(status, duration.as_secs_f64());
+        self.traffic().figures.borrow_mut().get_or_insert_default().finished(status, duration.as_secs_f64());
     }
 
     pub fn figures(&self) -> Option<Figures> {
-        self.figures.borrow().as_deref().cloned()
+        self.traffic.get()?.figures.borrow().as_deref().cloned()
     }
 
     /// Memory for the body of a request.
@@ -129,7 +136,7 @@ impl Endpoint {
 
     /// Memory for an answer of so many bytes; `None` when there is none.
     pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<Share> {
-        let new = || Share::new(memory.clone(), Some(self.shared.answers().clone()));
+        let new = || Share::new(memory.clone(), Some(self.shared.answers(memory).clone()));
         let mut share = body.share.take().unwrap_or_else(new);
         share.set(bytes).then_some(share)
     }
@@ -153,7 +160,7 @@ impl Endpoint {
         }
         let limit = self.state.borrow().limits.concurrent_requests;
         let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
-        self.interval.began(active.count());
+        self.interval().began(active.count());
         loop {
             let Picked { version, connection } = match self.pick(place) {
                 Some(picked) => picked,
@@ -178,7 +185,7 @@ impl Endpoint {
         let mut until = deadline.min(Instant::now() + WAIT);
         let Some(_waiting) = self.shared.wait() else { return Err(Failure::Unavailable) };
         loop {
-            let changed = self.changed.notified();
+            let changed = self.traffic().changed.notified();
             if let Some(picked) = self.pick(place) {
                 return Ok(picked);
             }
@@ -200,22 +207,22 @@ impl Endpoint {
     /// Has the supervisor start the handlers, unless it was told already.
     fn wake(&self) {
         if self.shared.is_first_to_wake() {
-            self.supervisor.send(FromFront::Wake { endpoint_id: self.shared.id.to_string() });
+            self.context.supervisor.send(FromFront::Wake { endpoint_id: self.shared.id.to_string() });
         }
     }
 
     /// The handler for the next request, as their weights say. Shares hold for few requests, too: turns are spread
     /// evenly, by the golden ratio (the additive recurrence of Knuth, TAOCP 3, 6.4).
     fn pick(&self, place: Option<u32>) -> Option<Picked> {
-        let upstreams = self.upstreams.borrow();
+        let upstreams = self.traffic().upstreams.borrow();
         if let [only] = &upstreams[..] {
             return only.connection.is_open().then(|| only.picked());
         }
         let open = || upstreams.iter().filter(|upstream| upstream.connection.is_open());
         let total: u32 = open().map(|upstream| upstream.weight).sum();
         let place = place.unwrap_or_else(|| {
-            self.turn.set(self.turn.get().wrapping_add(GOLDEN_RATIO));
-            self.turn.get()
+            self.traffic().turn.set(self.traffic().turn.get().wrapping_add(GOLDEN_RATIO));
+            self.traffic().turn.get()
         });
         let mut at = ((u64::from(place) * u64::from(total)) >> u32::BITS) as u32;
         for upstream in open() {
@@ -231,19 +238,22 @@ impl Endpoint {
     /// when they do at once.
     pub fn set_state(&self, state: Arc<EndpointState>) -> Option<impl Future<Output = ()> + use<>> {
         let has_address_changed = self.state.borrow().address != state.address;
-        if has_address_changed {
-            *self.figures.borrow_mut() = None;
+        if let Some(traffic) = self.traffic.get().filter(|_| has_address_changed) {
+            *traffic.figures.borrow_mut() = None;
         }
         *self.state.borrow_mut() = state.clone();
-        let number = self.received.get() + 1;
-        self.received.set(number);
+        if self.traffic.get().is_none() && !matches!(state.serving, Serving::Running { .. }) {
+            return None;
+        }
+        let number = self.traffic().received.get() + 1;
+        self.traffic().received.set(number);
         match &state.serving {
             Serving::Running { targets, .. } if !self.serves(targets) => {
                 let endpoint = self.itself.upgrade()?;
                 Some(async move { endpoint.connect(number, state).await })
             }
             Serving::Running { targets, .. } => {
-                for (upstream, target) in self.upstreams.borrow_mut().iter_mut().zip(targets) {
+                for (upstream, target) in self.traffic().upstreams.borrow_mut().iter_mut().zip(targets) {
                     upstream.weight = target.weight;
                 }
                 self.settle(number);
@@ -260,14 +270,15 @@ impl Endpoint {
     /// Nothing serves it any more. Requests in flight are answered.
     pub fn close(&self) {
         self.is_removed.set(true);
-        self.received.set(self.received.get() + 1);
+        let Some(traffic) = self.traffic.get() else { return };
+        traffic.received.set(traffic.received.get() + 1);
         self.replace(Vec::new());
-        self.settle(self.received.get());
+        self.settle(traffic.received.get());
     }
 
     /// Whether requests go to these handlers already.
     fn serves(&self, targets: &[Target]) -> bool {
-        let upstreams = self.upstreams.borrow();
+        let upstreams = self.traffic().upstreams.borrow();
         let is_same = |(upstream, target): (&Upstream, &Target)| {
             upstream.connection.instance_id == target.instance.id && upstream.connection.is_open()
         };
@@ -285,23 +296,25 @@ impl Endpoint {
             match connection {
                 Ok(connection) => upstreams.push(Upstream { weight: *weight, version: *version, connection }),
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
-                Err(error) if self.received.get() == number => self.supervisor.send(FromFront::ConnectionLost {
-                    endpoint_id: self.shared.id.to_string(),
-                    instance_id: instance.id,
-                    reason: format!("it cannot be reached: {error}"),
-                }),
+                Err(error) if self.traffic().received.get() == number => {
+                    self.context.supervisor.send(FromFront::ConnectionLost {
+                        endpoint_id: self.shared.id.to_string(),
+                        instance_id: instance.id,
+                        reason: format!("it cannot be reached: {error}"),
+                    })
+                }
                 Err(_) => {}
             }
         }
-        if self.received.get() == number {
+        if self.traffic().received.get() == number {
             self.replace(upstreams);
             self.settle(number);
             return;
         }
         self.retire(upstreams);
         loop {
-            let settled = self.has_settled.notified();
-            if self.settled.get() >= number {
+            let settled = self.traffic().has_settled.notified();
+            if self.traffic().settled.get() >= number {
                 return;
             }
             settled.await;
@@ -314,13 +327,13 @@ impl Endpoint {
         instance: &crate::messages::Instance,
     ) -> io::Result<Rc<HandlerConnection>> {
         loop {
-            let answers = self.shared.answers().clone();
-            match self.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
+            let answers = self.shared.answers(self.context.pool.memory()).clone();
+            match self.context.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
                 // The failure is this front's own, not the handler's. What serves now stays.
-                Err(error) if is_out_of_descriptors(&error) && self.received.get() == number => {
+                Err(error) if is_out_of_descriptors(&error) && self.traffic().received.get() == number => {
                     let text = "out of file descriptors for connections to handlers; trying again. \
                                 Raise the limit of open files (ulimit -n)";
-                    self.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
+                    self.context.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
                     tokio::time::sleep(DESCRIPTORS_RETRY).await;
                 }
                 result => return result,
@@ -329,21 +342,21 @@ impl Endpoint {
     }
 
     fn open_connection(&self, instance_id: u64) -> Option<Rc<HandlerConnection>> {
-        let upstreams = self.upstreams.borrow();
+        let upstreams = self.traffic().upstreams.borrow();
         let found = upstreams.iter().find(|one| one.connection.instance_id == instance_id)?;
         found.connection.is_open().then(|| found.connection.clone())
     }
 
     /// Sends requests to these handlers from now on.
     fn replace(&self, upstreams: Vec<Upstream>) {
-        let old = self.upstreams.replace(upstreams);
+        let old = self.traffic().upstreams.replace(upstreams);
         self.retire(old);
-        self.changed.notify_waiters();
+        self.traffic().changed.notify_waiters();
     }
 
     /// Retires the connections that do not serve.
     fn retire(&self, old: Vec<Upstream>) {
-        let current = self.upstreams.borrow();
+        let current = self.traffic().upstreams.borrow();
         for Upstream { connection, .. } in old {
             if !current.iter().any(|one| Rc::ptr_eq(&one.connection, &connection)) {
                 connection.retire();
@@ -352,19 +365,19 @@ impl Endpoint {
     }
 
     fn settle(&self, number: u64) {
-        self.settled.set(number);
-        self.has_settled.notify_waiters();
+        self.traffic().settled.set(number);
+        self.traffic().has_settled.notify_waiters();
     }
 }
 
 impl Events for Endpoint {
     fn deadline_exceeded(&self, instance_id: u64) {
         let endpoint_id = self.shared.id.to_string();
-        self.supervisor.send(FromFront::DeadlineExceeded { endpoint_id, instance_id });
+        self.context.supervisor.send(FromFront::DeadlineExceeded { endpoint_id, instance_id });
     }
 
     fn connection_lost(&self, instance_id: u64, reason: &str) {
         let endpoint_id = self.shared.id.to_string();
-        self.supervisor.send(FromFront::ConnectionLost { endpoint_id, instance_id, reason: reason.to_owned() });
+        self.context.supervisor.send(FromFront::ConnectionLost { endpoint_id, instance_id, reason: reason.to_owned() });
     }
 }

@@ -21,6 +21,11 @@ impl HandlerPool {
         Rc::new(Self { memory, connections: RefCell::default() })
     }
 
+    /// That for answers that have arrived in part.
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
+        &self.memory
+    }
+
     /// Connects to a handler. `answers` limits what its endpoint may take of the memory.
     ///
     /// # Errors

@@ -11,10 +11,10 @@ use crate::memory::{MemoryBudget, Share};
 const MAX_WAITING: u32 = 1_000;
 
 pub struct SharedEndpoint {
-    pub id: Box<str>,
-    /// For bodies of requests, and for those of answers: neither waits for the other.
-    requests: Arc<MemoryBudget>,
-    answers: Arc<MemoryBudget>,
+    pub id: Arc<str>,
+    /// For bodies of requests, and for those of answers: neither waits for the other. Made when they are needed.
+    requests: OnceLock<Arc<MemoryBudget>>,
+    answers: OnceLock<Arc<MemoryBudget>>,
     /// Requests in a handler or waiting for one.
     active: AtomicU32,
     waiting: AtomicU32,
@@ -26,13 +26,11 @@ pub struct SharedEndpoint {
 }
 
 impl SharedEndpoint {
-    /// An endpoint may use half of the memory for bodies of requests, and half of it for those of answers.
-    pub fn new(id: Box<str>, memory: &MemoryBudget) -> Self {
-        let [requests, answers] = [memory.half(), memory.half()].map(Arc::new);
+    pub fn new(id: Arc<str>) -> Self {
         Self {
             id,
-            requests,
-            answers,
+            requests: OnceLock::new(),
+            answers: OnceLock::new(),
             active: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             used_at: AtomicU64::new(now()),
@@ -74,14 +72,19 @@ impl SharedEndpoint {
         self.is_waking.store(false, Ordering::Relaxed);
     }
 
-    /// Memory for the body of a request.
+    /// Memory for the body of a request: an endpoint may use half of it for these, and half for answers.
     pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(self.requests.clone()))
+        Share::new(memory.clone(), Some(part(&self.requests, memory).clone()))
     }
 
-    pub fn answers(&self) -> &Arc<MemoryBudget> {
-        &self.answers
+    /// The part of the memory for answers.
+    pub fn answers(&self, memory: &MemoryBudget) -> &Arc<MemoryBudget> {
+        part(&self.answers, memory)
     }
+}
+
+fn part<'a>(made: &'a OnceLock<Arc<MemoryBudget>>, memory: &MemoryBudget) -> &'a Arc<MemoryBudget> {
+    made.get_or_init(|| Arc::new(memory.half()))
 }
 
 /// A request in a handler or waiting for one.

@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 
-use super::endpoint::{Endpoint, Failure};
+use super::endpoint::{Context, Endpoint, Failure};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
 use crate::memory::MemoryBudget;
@@ -35,11 +35,11 @@ struct Sleeping {
 impl Sleeping {
     fn new() -> Self {
         let memory = Arc::new(MemoryBudget::new(1 << 20));
-        let shared = Arc::new(SharedEndpoint::new("one".into(), &memory));
+        let shared = Arc::new(SharedEndpoint::new("one".into()));
         let (supervisor, messages) = channel();
         let thread = || {
-            let pool = HandlerPool::new(memory.clone());
-            Endpoint::new(shared.clone(), state(asleep()), pool, supervisor.clone())
+            let (pool, supervisor) = (HandlerPool::new(memory.clone()), supervisor.clone());
+            Endpoint::new(shared.clone(), state(asleep()), Rc::new(Context { pool, supervisor }))
         };
         Self { threads: [thread(), thread()], shared, messages }
     }
@@ -81,12 +81,12 @@ fn asleep() -> Serving {
 fn state(serving: Serving) -> Arc<EndpointState> {
     let address = Address { domain: "*".into(), method: "GET".into(), route: "/".into(), routed: true };
     let limits = Limits { timeout_ms: 30_000, concurrent_requests: 10 };
-    Arc::new(EndpointState { id: "one".into(), address, limits, serving })
+    Arc::new(EndpointState { address, limits, serving })
 }
 
 fn running(socket: PathBuf) -> Serving {
     Serving::Running {
-        targets: vec![Target { weight: 100, version: 1, instance: Instance { id: 1, socket } }],
+        targets: Box::new([Target { weight: 100, version: 1, instance: Instance { id: 1, socket } }]),
         sticky: None,
     }
 }
