@@ -1,4 +1,4 @@
-/** What does it cost that the launcher stands in front of a handler: a program that ends at once, with it and without? */
+/** What does it cost that the launcher stands in front of a program? One that ends at once, with it and without. */
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
