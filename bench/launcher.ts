@@ -18,7 +18,13 @@ export const launcher: Benchmark = async () => {
   const folder = await tempDir('launcher');
   const given = join(folder.path, 'given');
   await mkdir(given);
-  const view = { readOnly: [[given, '/given'] as const], writable: [], network: false, tmpMb: 64 };
+  const view = {
+    readOnly: [[given, '/given'] as const],
+    writable: [],
+    network: false,
+    tmpMb: 64,
+    changesAttributes: true,
+  };
   // Each program has a user of its own; choosing it is not what is measured.
   const under = (level: SandboxLevel) => () => {
     const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;

@@ -45,7 +45,13 @@ export function buildView(toolchain: Toolchain, own: Pick<View, 'readOnly' | 'wr
   // A toolchain of the system is in /usr, which is mounted anyway.
   if (!toolchain.sysroot.startsWith('/usr')) mounts.push([toolchain.sysroot, INSIDE.toolchain]);
   if (existsSync(ALTERNATIVES)) mounts.push([ALTERNATIVES, ALTERNATIVES]);
-  return { ...own, readOnly: [...mounts, ...own.readOnly], network: false, tmpMb: TMP_MB };
+  return {
+    ...own,
+    readOnly: [...mounts, ...own.readOnly],
+    network: false,
+    tmpMb: TMP_MB,
+    changesAttributes: true,
+  };
 }
 
 /** The part of the environment that tools without network access need. */

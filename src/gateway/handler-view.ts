@@ -44,5 +44,6 @@ export function viewOf({ executable, servicesSocket }: HandlerPaths, network: Ha
     writable: [],
     network: network === 'host',
     tmpMb: TMP_MB,
+    changesAttributes: false,
   };
 }

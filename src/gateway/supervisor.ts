@@ -74,6 +74,8 @@ export interface SupervisorOptions {
 const COUNT_EVERY_MS = 1_000;
 /** Handlers started at a time when many should run, as after a restart of the machine. */
 const CONCURRENT_STARTS = 8;
+/** A start that takes longer does not count among those. */
+const SLOW_START_MS = 500;
 /** After the deadline of its last request, the front needs a moment to notice. */
 const DRAIN_SLACK_MS = 2_000;
 
@@ -155,7 +157,10 @@ export class Supervisor {
     const runner = this.#endpoints.runners.get(endpointId);
     const endpoint = this.#endpoints.rows.get(endpointId);
     if (runner) runner.wake();
-    else if (endpoint?.deployment) this.#addRunner(endpoint, 'woken');
+    else if (endpoint?.deployment)
+      this.#addRunner(endpoint, endpoint.deployment.confirmed ? 'woken' : 'asleep');
+    // The front does not know yet that nothing should run any more.
+    else if (endpoint) void this.#options.front.apply([this.stateOf(endpoint)]);
     this.#idle.woken();
   }
 
@@ -265,7 +270,20 @@ export class Supervisor {
     onLine: (line: string) => void,
   ): Promise<HandlerProcess> {
     const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
-    return this.#starts(() => this.#start(endpoint.id, artifact, settings, endpoint, { onLine }));
+    return this.#inTurn(() => this.#start(endpoint.id, artifact, settings, endpoint, { onLine }));
+  }
+
+  /** Only so many start at a time; one that takes long, which costs the machine nothing, keeps no others waiting. */
+  #inTurn(start: () => Promise<HandlerProcess>): Promise<HandlerProcess> {
+    return new Promise((resolve, reject) => {
+      void this.#starts(() => {
+        const starting = start();
+        starting.then(resolve, reject);
+        return pTimeout(starting, { milliseconds: SLOW_START_MS, fallback: () => undefined }).catch(
+          () => undefined, // told to whom has asked for it
+        );
+      });
+    });
   }
 
   /** Of all endpoints. */
@@ -311,7 +329,7 @@ export class Supervisor {
           },
         };
         const level = isWoken ? 'debug' : 'info';
-        return this.#starts(() => this.#start(endpointId, artifact, settings, undefined, listeners, level));
+        return this.#inTurn(() => this.#start(endpointId, artifact, settings, undefined, listeners, level));
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);

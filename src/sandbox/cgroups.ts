@@ -3,7 +3,16 @@
  * of a program together. They are used where this process was given a part of the hierarchy of its own: by systemd with
  * `Delegate=yes`, or in a container that may write to it. https://docs.kernel.org/admin-guide/cgroup-v2.html
  */
-import { accessSync, constants, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
@@ -15,6 +24,11 @@ const OWN_LEAF = 'service';
 const CPU_WEIGHT = 10;
 /** `cpu.max` is a share of this, microseconds. */
 const CPU_PERIOD = 100_000;
+
+/** The group of a program. */
+const PROGRAM = /^program-\d+-\d+$/;
+/** One that could not be removed is tried again after this. */
+const AGAIN_MS = 1_000;
 
 /** Limits of all processes of a program together. */
 export interface GroupLimits {
@@ -37,6 +51,7 @@ export class Cgroup {
     const set = (file: string, value: string) => writeFileSync(join(path, file), value);
     set('memory.max', String(memoryBytes));
     set('memory.oom.group', '1');
+    if (existsSync(join(path, 'memory.swap.max'))) set('memory.swap.max', '0');
     set('cpu.weight', String(CPU_WEIGHT));
     if (processes !== undefined) set('pids.max', String(processes));
     if (cpuPercent !== undefined)
@@ -61,11 +76,9 @@ export class Cgroup {
   remove(): void {
     // It is asked for later, too.
     this.hasRunOutOfMemory();
-    try {
-      rmdirSync(this.path);
-    } catch (error) {
-      if (!isErrno(error, 'ENOENT', 'EBUSY')) throw error;
-    }
+    if (removeGroup(this.path)) return;
+    // Its last processes are just ending.
+    setTimeout(() => removeGroup(this.path), AGAIN_MS).unref();
   }
 
   #read(file: string): string {
@@ -75,6 +88,18 @@ export class Cgroup {
       if (isErrno(error, 'ENOENT', 'ENODEV')) return '';
       throw error;
     }
+  }
+}
+
+/** @returns false when it still has processes */
+function removeGroup(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return true;
+    if (isErrno(error, 'EBUSY')) return false;
+    throw error;
   }
 }
 
@@ -107,6 +132,8 @@ export class Cgroups {
         .split('\n')
         .filter((pid) => pid !== '' && Number(pid) !== process.pid);
       if (others.length > 0) return { problem: `${path} has other processes, too` };
+      // Those of a killed service.
+      for (const name of readdirSync(folder)) if (PROGRAM.test(name)) removeGroup(join(folder, name));
       mkdirSync(join(folder, OWN_LEAF), { recursive: true });
       writeFileSync(join(folder, OWN_LEAF, 'cgroup.procs'), String(process.pid));
       writeFileSync(join(folder, 'cgroup.subtree_control'), CONTROLLERS.map((name) => `+${name}`).join(' '));

@@ -14,6 +14,11 @@ export type SandboxLevel = (typeof SANDBOX_LEVELS)[number];
 export interface View extends Omit<Access, 'hidden'> {
   /** Size of its own /tmp in memory, MiB; only at the level `namespaces`. */
   readonly tmpMb: number;
+  /**
+   * Whether it may change mode, owner, times and attributes of files, as linkers do. Landlock does not look at these: at
+   * that level, a program with the user of this process could change those of all its files.
+   */
+  readonly changesAttributes: boolean;
 }
 
 /** The confinement of one program or of several that trust each other. */
@@ -45,11 +50,6 @@ export class Confinement {
     return this.level === 'namespaces';
   }
 
-  /** Whether all its processes are in one session, which none can leave. */
-  get keepsSession(): boolean {
-    return this.level !== 'limits';
-  }
-
   /** Maps a path of this machine to the path inside. */
   inside(path: string): string {
     if (!this.hasNamespaces || !this.#view) return path;
@@ -72,12 +72,16 @@ export class Confinement {
   }
 
   /** What the launcher has to know of it. */
-  get plan(): Pick<LaunchPlan, 'identity' | 'access' | 'namespaces'> {
+  get plan(): Pick<LaunchPlan, 'identity' | 'keepsAttributes' | 'access' | 'namespaces'> {
     const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP } : null;
-    if (this.level === 'limits' || !this.#view) return { identity, access: null, namespaces: null };
-    const { tmpMb, ...access } = this.#view;
+    if (this.level === 'limits' || !this.#view)
+      return { identity, keepsAttributes: false, access: null, namespaces: null };
+    const { tmpMb, changesAttributes, ...access } = this.#view;
     const namespaces = this.hasNamespaces ? { tmpBytes: tmpMb * 1024 * 1024 } : null;
-    return { identity, access: { ...access, hidden: this.#hidden }, namespaces };
+    return {
+      ...{ identity, keepsAttributes: !changesAttributes },
+      ...{ access: { ...access, hidden: this.#hidden }, namespaces },
+    };
   }
 }
 

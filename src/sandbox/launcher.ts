@@ -36,6 +36,8 @@ export interface LaunchPlan {
   readonly identity: { readonly user: number; readonly group: number } | null;
   /** The folder of a cgroup to join. */
   readonly cgroup: string | null;
+  /** It may not change mode, owner, times or attributes of files. */
+  readonly keepsAttributes: boolean;
   /** null: what its user may reach. */
   readonly access: Access | null;
   /** null: those of this machine. */

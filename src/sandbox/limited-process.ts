@@ -86,6 +86,7 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
   }
   if (child.pid !== undefined) lowerSessionPriority(child);
   // Without file descriptors Node creates no streams.
+  if (!child.stdio) command.group?.remove();
   if (!child.stdio) throw new Error(`${command.file} could not be started: no file descriptors are left`);
   const status = confinement.hasNamespaces ? (child.stdio[statusFd] as Readable | null) : undefined;
   const running = status ? monitored(child, confinement, status) : direct(child, confinement);

@@ -35,7 +35,10 @@ const NOT_ROOT = '[ "$(id -u)" != 0 ] || { echo "it runs as root"; exit 1; }';
 const WAIT = 'read -r _ || :';
 
 /** How a program is confined that may reach nothing. */
-export const NOTHING = { readOnly: [], writable: [], network: false, tmpMb: 1 } as const;
+export const NOTHING = {
+  ...{ readOnly: [], writable: [], network: false, tmpMb: 1 },
+  changesAttributes: false,
+} as const;
 
 /** @returns why the level does not work, as the end of a sentence; undefined when it does */
 export async function findFault(

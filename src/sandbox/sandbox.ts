@@ -143,7 +143,7 @@ const HELP: Readonly<Record<ConfiningLevel, string>> = {
     ? 'In a container it needs CAP_SYS_ADMIN, CAP_SYS_PTRACE, and a seccomp profile that allows mount and clone'
     : 'It needs user namespaces: see the sysctls kernel.unprivileged_userns_clone and user.max_user_namespaces, and on ' +
       'Ubuntu 24.04 or newer an AppArmor profile for dist/native/launcher that allows `userns`',
-  landlock: 'It needs Linux 5.13 or newer with Landlock, see `lsm=` among the parameters of the kernel',
+  landlock: 'It needs Linux 5.19 or newer with Landlock, see `lsm=` among the parameters of the kernel',
 };
 
 const ONLY_AS_ROOT =

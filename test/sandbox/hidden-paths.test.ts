@@ -47,6 +47,7 @@ describe('an installation below /usr/local', () => {
       writable: [[build, '/work']],
       network: false,
       tmpMb: 1,
+      changesAttributes: true,
     });
     await confinement.handOver(build);
     return runTool({

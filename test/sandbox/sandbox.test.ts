@@ -46,6 +46,7 @@ describe('the sandbox', () => {
       writable: [[work, '/work']],
       network,
       tmpMb: 2,
+      changesAttributes: true,
     });
     await confinement.handOver(work);
     return confinement;
@@ -330,6 +331,7 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
       writable: [],
       network: false,
       tmpMb: 1,
+      changesAttributes: true,
     });
     const run = runTool({
       confinement,
@@ -354,7 +356,7 @@ describe('opening the sandbox', () => {
     const module = `
       import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';
       const say = ({ sandbox }, text) => console.log(sandbox + ': ' + text);
-      await openSandbox('${mode}', { info: say, warn: say }).catch((error) => console.log(error.message));`;
+      await openSandbox('${mode}', { info: say, warn: say, debug: () => undefined }).catch((error) => console.log(error.message));`;
     const [file = '', ...args] = [...wrapper, process.execPath, '--input-type=module', '-e', module];
     return (await promisify(execFile)(file, args)).stdout;
   };
@@ -368,9 +370,10 @@ describe('opening the sandbox', () => {
     const { log, lines } = createTestLog();
     const sandbox = await openSandbox('off', log);
     expect(sandbox.level).to.equal('limits');
-    expect(lines).to.have.length(1);
-    expect(lines[0]).to.include({ sandbox: 'limits', level: 40 });
-    expect(lines[0]?.msg).to.match(/switched off/);
+    const [said, ...more] = lines.filter((line) => 'sandbox' in line);
+    expect(more).to.deep.equal([]);
+    expect(said).to.include({ sandbox: 'limits', level: 40 });
+    expect(said?.msg).to.match(/switched off/);
   });
 
   it('takes Landlock where namespaces cannot be had, and says why', async function () {
@@ -392,15 +395,23 @@ describe('opening the sandbox', () => {
     expect(await opened('landlock')).to.equal('landlock: sandbox works\n');
   });
 
+  it('takes namespaces where there is no Landlock', async () => {
+    expect(await opened('required', ...WITHOUT_LANDLOCK)).to.equal('namespaces: sandbox works\n');
+  });
+
   for (const mode of ['required', 'landlock'])
-    it(`refuses when it is ${mode} and there is no Landlock`, async () => {
-      expect(await opened(mode, ...WITHOUT_LANDLOCK)).to.match(
+    it(`refuses when it is ${mode} and there are neither namespaces nor Landlock`, async function () {
+      if (process.getuid?.() !== 0) this.skip();
+      expect(await opened(mode, ...without('sys_admin'), ...WITHOUT_LANDLOCK)).to.match(
         new RegExp(`^SANDBOX is "${mode}", but .*\`landlock\` does not work here: .*no Landlock`),
       );
     });
 
-  it('continues without Landlock when it is not required, with a warning', async () => {
-    expect(await opened('auto', ...WITHOUT_LANDLOCK)).to.match(/^limits: no sandbox, .*no Landlock/);
+  it('continues with neither when it is not required, with a warning', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    expect(await opened('auto', ...without('sys_admin'), ...WITHOUT_LANDLOCK)).to.match(
+      /^limits: no sandbox, .*no Landlock/,
+    );
   });
 
   it('refuses to run programs as root, where root may not start them as other users', async function () {

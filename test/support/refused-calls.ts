@@ -48,6 +48,8 @@ const REFUSED: Readonly<Record<string, Numbers>> = {
   io_uring_register: [427, 427],
   perf_event_open: [298, 241],
   fanotify_init: [300, 262],
+  inotify_init1: [294, 26],
+  inotify_init: [253, undefined],
   personality: [135, 92],
   quotactl: [179, 60],
   quotactl_fd: [443, 443],

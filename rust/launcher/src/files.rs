@@ -14,8 +14,23 @@ use crate::plan::{Access, Mount};
 /// The newest that this code was written for. Older kernels enforce what they can.
 const KNOWN: ABI = ABI::V9;
 
-/// Made with the rights of the launcher, enforced when the process has lost them.
-pub struct Restriction(RulesetCreated);
+/// Renaming between folders, which builds do, is refused before this version.
+const MINIMUM_ABI: i64 = 2;
+/// Of /proc/self; not `net`, which is that of the machine.
+const OF_ITSELF: [&str; 11] =
+    ["auxv", "cgroup", "cmdline", "comm", "environ", "fd", "limits", "maps", "stat", "statm", "status"];
+
+/// The version of Landlock in the kernel; 0 when there is none.
+pub fn landlock_abi() -> i64 {
+    const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
+    let nothing = std::ptr::null::<u8>();
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, LANDLOCK_CREATE_RULESET_VERSION) };
+    version.max(0)
+}
+
+/// Made with the rights of the launcher, enforced when the process has lost them. None: namespaces have to do.
+pub struct Restriction(Option<RulesetCreated>);
 
 impl Restriction {
     /// From now on, for this process and all that it starts.
@@ -23,7 +38,8 @@ impl Restriction {
     /// # Errors
     /// The kernel has no Landlock.
     pub fn enforce(self) -> Result<()> {
-        let status = self.0.restrict_self().context("landlock")?;
+        let Some(ruleset) = self.0 else { return Ok(()) };
+        let status = ruleset.restrict_self().context("landlock")?;
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(failure::of("the kernel has no Landlock, or it is not enabled at boot"));
         }
@@ -36,11 +52,17 @@ impl Restriction {
 /// # Errors
 /// A path cannot be opened.
 pub fn allow_on_machine(access: &Access) -> Result<Restriction> {
+    if landlock_abi() < MINIMUM_ABI {
+        return Err(failure::of("the kernel has no Landlock as of Linux 5.19, or it is not enabled at boot"));
+    }
     let Access { read_only, writable, network, hidden } = access;
     // Not /dev/zero: it can be mapped as shared memory, which no limit counts.
     let devices = DEVICES.iter().map(|(_, path)| *path).filter(|path| *path != "/dev/zero").map(Path::new);
-    let system = SYSTEM_FOLDERS.into_iter().chain([LOADER_CACHE, "/proc/self"]).map(Path::new);
-    let system: Vec<_> = system.flat_map(|folder| without(folder, hidden)).collect();
+    let itself = OF_ITSELF.map(|name| Path::new("/proc/self").join(name));
+    // Where one is a link, what counts is where it leads.
+    let system = SYSTEM_FOLDERS.into_iter().map(Path::new).filter(|folder| !folder.is_symlink());
+    let system = system.flat_map(|folder| without(folder, hidden)).chain(itself).chain([LOADER_CACHE.into()]);
+    let system: Vec<_> = system.collect();
     restriction(
         system.iter().map(PathBuf::as_path).chain(read_only.iter().map(|Mount(source, _)| source.as_path())),
         devices.chain(writable.iter().map(|Mount(source, _)| source.as_path())),
@@ -53,6 +75,9 @@ pub fn allow_on_machine(access: &Access) -> Result<Restriction> {
 /// # Errors
 /// A path cannot be opened.
 pub fn allow_inside(access: &Access) -> Result<Restriction> {
+    if landlock_abi() < MINIMUM_ABI {
+        return Ok(Restriction(None));
+    }
     let places = ["/tmp", "/dev"].map(Path::new).into_iter();
     let writable = access.writable.iter().map(|Mount(_, target)| target.as_path());
     restriction([Path::new("/")].into_iter(), places.chain(writable), access.network)
@@ -66,8 +91,8 @@ fn without(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     if !hidden.iter().any(|path| path.starts_with(folder)) {
         return vec![folder.to_owned()];
     }
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    entries.flat_map(|entry| without(&entry.path(), hidden)).collect()
+    let entries = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| !path.is_symlink()).flat_map(|path| without(&path, hidden)).collect()
 }
 
 fn restriction<'a>(
@@ -82,7 +107,7 @@ fn restriction<'a>(
         .add_rules(path_beneath_rules(read_only, read))
         .and_then(|created| created.add_rules(path_beneath_rules(writable, AccessFs::from_all(KNOWN))))
         .context("landlock: a file that it may use")?;
-    Ok(Restriction(created))
+    Ok(Restriction(Some(created)))
 }
 
 fn ruleset(network: bool) -> std::result::Result<RulesetCreated, landlock::RulesetError> {

@@ -9,6 +9,8 @@ use seccompiler::{
 };
 
 use crate::failure::{Context, Result};
+use crate::files::landlock_abi;
+use crate::plan::Plan;
 
 /// Rules by system call. Without any, all calls of it match.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -67,6 +69,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_io_uring_register,
     libc::SYS_perf_event_open,
     libc::SYS_fanotify_init,
+    // Tells what happens in folders that a program may not read.
+    libc::SYS_inotify_init1,
     libc::SYS_personality,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
@@ -93,13 +97,53 @@ const REFUSED: &[i64] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[i64] = &[libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_iopl, libc::SYS_ioperm];
+const REFUSED_HERE: &[i64] = &[libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_inotify_init];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[i64] = &[];
 
 /// The same on all architectures; `libc` does not have them.
 const STATMOUNT: i64 = 457;
 const LISTMOUNT: i64 = 458;
+
+/// Their first argument is a process; for all but the program itself, only its user is compared.
+const OF_A_PROCESS: [i64; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+];
+/// Their first argument says what the second one is: a process, a group or a user.
+const OF_SOMEBODY: [(i64, i32); 2] = [(libc::SYS_setpriority, libc::PRIO_PROCESS as i32), (libc::SYS_ioprio_set, 1)];
+
+/// They change what Landlock does not look at: owner, mode, times and attributes of files of the same user.
+const ATTRIBUTES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+];
+#[cfg(target_arch = "x86_64")]
+const ATTRIBUTES_HERE: &[i64] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const ATTRIBUTES_HERE: &[i64] = &[];
+const FCHMODAT2: i64 = 452;
+
+/// Requests of `ioctl` about network interfaces, which any socket takes.
+const INTERFACES: (u64, u64) = (0x8910, 0x89ef);
+
+/// Landlock refuses to empty a file from this version on, and to signal other processes from that one on.
+const ABI_WITH_TRUNCATE: i64 = 3;
+const ABI_WITH_SIGNALS: i64 = 6;
 
 /// Namespaces of a `clone`. Its newer form has them in memory, which a filter cannot read.
 const CLONE_NEW: [i32; 7] = [
@@ -121,20 +165,56 @@ const NETWORK_FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETL
 ///
 /// # Errors
 /// The kernel has no filters.
-pub fn install(network: bool) -> Result<()> {
-    for program in programs(network).context("the filter of system calls")? {
+pub fn install(plan: &Plan, network: bool) -> Result<()> {
+    for program in programs(plan, network).context("the filter of system calls")? {
         apply_filter(&program).context("the filter of system calls")?;
     }
     Ok(())
 }
 
 /// One for each error that a refused call gets: of all their verdicts, the kernel takes the strictest.
-fn programs(network: bool) -> Compiled<Vec<BpfProgram>> {
-    let mut all = vec![unknown_calls(), refused_calls()?, refused(unused_families()?, libc::EAFNOSUPPORT)?];
+fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
+    let mut rules = refused_calls()?;
+    if plan.namespaces.is_none() {
+        add_what_landlock_lacks(&mut rules, plan, landlock_abi())?;
+    }
+    if !network {
+        let (first, last) = INTERFACES;
+        let interfaces = [condition(1, SeccompCmpOp::Ge, first)?, condition(1, SeccompCmpOp::Le, last)?];
+        rules.insert(libc::SYS_ioctl, vec![rule(interfaces)?]);
+    }
+    let mut all = vec![unknown_calls(), refused(rules, libc::EPERM)?, refused(unused_families()?, libc::EAFNOSUPPORT)?];
     if !network {
         all.push(refused(network_families()?, libc::ENETUNREACH)?);
     }
     Ok(all)
+}
+
+/// With namespaces there are no other processes, and no files of others.
+fn add_what_landlock_lacks(rules: &mut Rules, plan: &Plan, abi: i64) -> Compiled<()> {
+    // Of another user, files and processes are safe by that.
+    if plan.identity.is_some() {
+        return Ok(());
+    }
+    if plan.keeps_attributes {
+        rules.extend(ATTRIBUTES.iter().chain(ATTRIBUTES_HERE).map(|call| (*call, Vec::new())));
+    }
+    if abi < ABI_WITH_TRUNCATE {
+        // An access mode of 3 is neither reading nor writing, and truncates.
+        rules.insert(libc::SYS_truncate, Vec::new());
+        rules.insert(libc::SYS_openat2, Vec::new());
+        rules.insert(libc::SYS_openat, vec![rule([masked(2, libc::O_ACCMODE as u64)?])?]);
+        #[cfg(target_arch = "x86_64")]
+        rules.insert(libc::SYS_open, vec![rule([masked(1, libc::O_ACCMODE as u64)?])?]);
+    }
+    if abi < ABI_WITH_SIGNALS {
+        // This process becomes the program. Its children cannot be signalled either.
+        let own = std::process::id() as i32;
+        for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill] {
+            rules.insert(call, vec![rule([unequal(0, own)?])?]);
+        }
+    }
+    Ok(())
 }
 
 /// Those that are not known here, and `clone3`, do not exist. The library compares calls one by one; as a list of all
@@ -152,7 +232,7 @@ fn unknown_calls() -> BpfProgram {
     ]
 }
 
-fn refused_calls() -> Compiled<BpfProgram> {
+fn refused_calls() -> Compiled<Rules> {
     let mut rules: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     let clone = CLONE_NEW.map(|flag| rule([masked(0, flag as u64)?])).into_iter().collect::<Compiled<_>>()?;
     rules.insert(libc::SYS_clone, clone);
@@ -162,17 +242,26 @@ fn refused_calls() -> Compiled<BpfProgram> {
     // Anonymous shared memory is not counted for a process after it has marked it as not needed.
     let shared = rule([masked(3, (libc::MAP_ANONYMOUS | libc::MAP_SHARED) as u64)?])?;
     rules.insert(libc::SYS_mmap, vec![shared]);
-    refused(rules, libc::EPERM)
+    // 0 is the process itself.
+    for call in OF_A_PROCESS {
+        rules.insert(call, vec![rule([unequal(0, 0)?])?]);
+    }
+    for (call, a_process) in OF_SOMEBODY {
+        rules.insert(call, vec![rule([unequal(0, a_process)?])?, rule([unequal(1, 0)?])?]);
+    }
+    Ok(rules)
 }
 
 fn unused_families() -> Compiled<Rules> {
     let others = FAMILIES.map(|family| unequal(0, family)).into_iter().collect::<Compiled<Vec<_>>>()?;
-    Ok(Rules::from([(libc::SYS_socket, vec![SeccompRule::new(others)?])]))
+    let rules = vec![SeccompRule::new(others)?];
+    Ok(Rules::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)]))
 }
 
 fn network_families() -> Compiled<Rules> {
-    let rules = NETWORK_FAMILIES.map(|family| rule([equal(0, family)?])).into_iter().collect::<Compiled<_>>()?;
-    Ok(Rules::from([(libc::SYS_socket, rules)]))
+    let rules: Vec<_> =
+        NETWORK_FAMILIES.map(|family| rule([equal(0, family)?])).into_iter().collect::<Compiled<_>>()?;
+    Ok(Rules::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)]))
 }
 
 fn refused(rules: Rules, errno: i32) -> Compiled<BpfProgram> {

@@ -6,16 +6,14 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 
-use crate::failure::{Context, Result, check};
+use crate::failure::{Context, Result};
 use crate::plan::Limits;
 
 /// The kernel ends these processes first when the machine has no memory left.
 const OOM_SCORE: &str = "1000";
 
-/// Joins it, when it is not there any more: stays where it is.
-///
 /// # Errors
-/// This process may not.
+/// It is not there any more, or this process may not join it.
 pub fn join_cgroup(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     // 0 is this process.
@@ -60,10 +58,24 @@ pub fn set(limits: &Limits) -> Result<()> {
     Ok(())
 }
 
+/// They are closed when the program begins.
+///
 /// # Errors
-/// The kernel is older than Linux 5.11.
+/// There is no /proc, and the kernel is older than Linux 5.11.
 pub fn close_descriptors_from(first: u32) -> Result<()> {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
-    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) }, "close_range")?;
+    match Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) }) {
+        Err(Errno::ENOSYS | Errno::EINVAL) => close_listed_from(first),
+        result => result.map(|_| ()).context("close_range"),
+    }
+}
+
+fn close_listed_from(first: u32) -> Result<()> {
+    for entry in fs::read_dir("/proc/self/fd").context("/proc/self/fd")?.flatten() {
+        let fd = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        if let Some(fd) = fd.filter(|fd| *fd >= first) {
+            unsafe { libc::fcntl(fd as i32, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
     Ok(())
 }

@@ -37,7 +37,7 @@ fn run() -> Result<ExitCode> {
         return monitor::run(&plan, &program);
     }
     die_with_parent(&plan)?;
-    Err(program.start(&plan, files::allow_on_machine))
+    Err(program.start(&plan, files::allow_on_machine, || expect_parent(&plan)))
 }
 
 /// What the monitor of a program has in common with it.
@@ -49,5 +49,9 @@ fn prepare(plan: &Plan) -> Result<()> {
 /// Without a parent there is nobody to run a program for.
 fn die_with_parent(plan: &Plan) -> Result<()> {
     privileges::end_with_parent()?;
+    expect_parent(plan)
+}
+
+fn expect_parent(plan: &Plan) -> Result<()> {
     if nix::unistd::getppid().as_raw() == plan.parent { Ok(()) } else { Err(failure::of("its parent has ended")) }
 }

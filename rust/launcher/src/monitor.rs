@@ -60,25 +60,24 @@ fn become_program(
 ) -> Failure {
     let enter = || {
         crate::privileges::end_with_parent()?;
-        if has_ended(monitor)? {
-            return Err(failure::of("its monitor has ended"));
-        }
+        expect_monitor(monitor)?;
         if plan.identity.is_none() {
             map_ids(owner)?;
         }
         mounts::enter(access, namespaces)
     };
     match enter() {
-        Ok(()) => program.start(plan, files::allow_inside),
+        Ok(()) => program.start(plan, files::allow_inside, || expect_monitor(monitor)),
         Err(failure) => failure,
     }
 }
 
-/// Nobody reads the other end of the pipe any more.
-fn has_ended(pipe: &OwnedFd) -> Result<bool> {
+/// While it lives, it can read the other end of the pipe.
+fn expect_monitor(pipe: &OwnedFd) -> Result<()> {
     let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
     poll(&mut polled, PollTimeout::ZERO).context("poll")?;
-    Ok(polled[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)))
+    let has_ended = polled[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+    if has_ended { Err(failure::of("its monitor has ended")) } else { Ok(()) }
 }
 
 /// The child, or `None` in it. Root needs no user namespace: without one, the limit of processes counts for each user.

@@ -23,6 +23,9 @@ pub struct Plan {
     pub identity: Option<Identity>,
     /// The folder of a cgroup to join.
     pub cgroup: Option<PathBuf>,
+    /// It may not change mode, owner, times or attributes of files. Where it runs as the user of the service, without
+    /// namespaces, nothing else keeps it from those of the service.
+    pub keeps_attributes: bool,
     /// None: what its user may reach.
     pub access: Option<Access>,
     /// None: those of the machine.

@@ -21,13 +21,15 @@ impl Program {
         if words.is_empty() { Err(failure::of("no program is named")) } else { Ok(Self { words }) }
     }
 
-    /// Becomes the program.
-    ///
-    /// @param allow makes the restriction of files, with the rights of the launcher
-    ///
-    /// Returns why it could not.
-    pub fn start(&self, plan: &Plan, allow: impl FnOnce(&Access) -> Result<Restriction>) -> Failure {
-        match self.try_to_start(plan, allow) {
+    /// Becomes the program, and returns why it could not. `allow` makes the restriction of files, with the rights of
+    /// the launcher; `expect_parent` fails when there is nobody any more to run the program for.
+    pub fn start(
+        &self,
+        plan: &Plan,
+        allow: impl FnOnce(&Access) -> Result<Restriction>,
+        expect_parent: impl FnOnce() -> Result<()>,
+    ) -> Failure {
+        match self.try_to_start(plan, allow, expect_parent) {
             Err(failure) => failure,
             Ok(never) => match never {},
         }
@@ -37,6 +39,7 @@ impl Program {
         &self,
         plan: &Plan,
         allow: impl FnOnce(&Access) -> Result<Restriction>,
+        expect_parent: impl FnOnce() -> Result<()>,
     ) -> Result<std::convert::Infallible> {
         umask(Mode::from_bits_truncate(0o022));
         limits::close_descriptors_from(plan.streams)?;
@@ -46,13 +49,14 @@ impl Program {
         if plan.is_untrusted() {
             privileges::drop_all(plan.identity)?;
         }
-        // A change of user cancels it.
+        // A change of user cancels it; the parent may have ended since.
         privileges::end_with_parent()?;
+        expect_parent()?;
         chdir(&plan.cwd).context(plan.cwd.display())?;
         privileges::never_gain_any()?;
         if let (Some(access), Some(restriction)) = (&plan.access, restriction) {
             restriction.enforce()?;
-            filter::install(access.network)?;
+            filter::install(plan, access.network)?;
         }
         let file = &self.words[0];
         execvp(file, &self.words).context(file.to_string_lossy())
