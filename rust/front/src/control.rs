@@ -1,6 +1,6 @@
 //! The main thread: does what the supervisor asks for.
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net;
@@ -25,7 +25,7 @@ use crate::memory::MemoryBudget;
 use crate::messages::{Done, EndpointState, FromFront, Level, NamedState, Settings, ToFront};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
-use crate::upstream::SharedEndpoint;
+use crate::upstream::{ById, SharedEndpoint};
 
 /// The descriptors that the supervisor gives this process.
 const CHANNEL: RawFd = 3;
@@ -148,7 +148,7 @@ struct Control {
     socket: Option<OwnedFd>,
     /// Ends when no connections are accepted any more.
     accepting: Option<JoinHandle<()>>,
-    endpoints: HashMap<Arc<str>, Arc<SharedEndpoint>>,
+    endpoints: HashSet<ById<Arc<SharedEndpoint>>>,
     handled: Arc<AtomicU64>,
     supervisor: Supervisor,
     /// All is done: the process ends.
@@ -172,7 +172,7 @@ impl Control {
             threads,
             socket: Some(socket),
             accepting: None,
-            endpoints: HashMap::new(),
+            endpoints: HashSet::new(),
             handled: shared.handled,
             supervisor,
             is_over: Rc::default(),
@@ -209,10 +209,10 @@ impl Control {
             self.endpoints.remove(id.as_str());
         }
         let with_shared = |(id, state): (Box<str>, EndpointState)| {
-            let known = self.endpoints.get(&*id).cloned();
+            let known = self.endpoints.get(&*id).map(|ById(shared)| shared.clone());
             let shared = known.unwrap_or_else(|| {
                 let new = Arc::new(SharedEndpoint::new(id.into()));
-                self.endpoints.insert(new.id.clone(), new.clone());
+                self.endpoints.insert(ById(new.clone()));
                 new
             });
             shared.state_comes();
@@ -247,7 +247,7 @@ impl Control {
     }
 
     fn idle(&self, seq: u64, endpoint_ids: &[Box<str>]) {
-        let idle_ms = |id: &str| self.endpoints.get(id).map(|shared| shared.idle_ms());
+        let idle_ms = |id: &str| self.endpoints.get(id).map(|ById(shared)| shared.idle_ms());
         let idle = Some(endpoint_ids.iter().map(|id| idle_ms(id)).collect());
         self.supervisor.done(Done { seq, idle, ..Done::default() });
     }

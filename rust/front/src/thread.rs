@@ -1,6 +1,6 @@
 //! A thread that serves connections: its own routes, its own connections to handlers, and no locks.
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
 use crate::upstream::endpoint::{Context, Endpoint};
-use crate::upstream::{HandlerPool, SharedEndpoint};
+use crate::upstream::{ById, HandlerPool, SharedEndpoint};
 
 /// How often deadlines are checked.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
@@ -129,7 +129,7 @@ pub struct Thread {
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
-    endpoints: RefCell<HashMap<Arc<str>, Rc<Endpoint>>>,
+    endpoints: RefCell<HashSet<ById<Rc<Endpoint>>>>,
     context: Rc<Context>,
     pub guard: Rc<Guard>,
     /// Connections of clients that are open.
@@ -177,11 +177,11 @@ impl Thread {
     }
 
     pub fn endpoint(&self, id: &str) -> Option<Rc<Endpoint>> {
-        self.endpoints.borrow().get(id).cloned()
+        self.endpoints.borrow().get(id).map(|ById(endpoint)| endpoint.clone())
     }
 
     pub fn endpoints(&self) -> Vec<Rc<Endpoint>> {
-        self.endpoints.borrow().values().cloned().collect()
+        self.endpoints.borrow().iter().map(|ById(endpoint)| endpoint.clone()).collect()
     }
 
     /// Counts a request that belongs to no endpoint.
@@ -258,7 +258,7 @@ impl Thread {
         state: &Arc<EndpointState>,
     ) -> Option<impl Future<Output = ()> + use<>> {
         let mut endpoints = self.endpoints.borrow_mut();
-        let known = endpoints.get(&shared.id).cloned();
+        let known = endpoints.get(&*shared.id).map(|ById(endpoint)| endpoint.clone());
         let endpoint =
             known.clone().unwrap_or_else(|| Endpoint::new(shared.clone(), state.clone(), self.context.clone()));
         if known.as_ref().is_none_or(|known| known.state().address != state.address) {
@@ -273,13 +273,13 @@ impl Thread {
                     self.supervisor.warn_rarely(fields, "the route of an endpoint cannot be read; it is not served");
                 }
             }
-            endpoints.insert(shared.id.clone(), endpoint.clone());
+            endpoints.replace(ById(endpoint.clone()));
         }
         endpoint.set_state(state.clone())
     }
 
     fn remove(&self, id: &str) {
-        let Some(endpoint) = self.endpoints.borrow_mut().remove(id) else { return };
+        let Some(ById(endpoint)) = self.endpoints.borrow_mut().take(id) else { return };
         self.unroute(&endpoint);
         endpoint.close();
     }
@@ -295,11 +295,12 @@ impl Thread {
 
     fn figures(&self) -> ThreadFigures {
         let endpoints = self.endpoints.borrow();
-        let with_requests = |endpoint: &Rc<Endpoint>| Some((endpoint.shared.id.clone(), endpoint.figures()?));
+        let with_requests =
+            |ById(endpoint): &ById<Rc<Endpoint>>| Some((endpoint.shared.id.clone(), endpoint.figures()?));
         ThreadFigures {
             in_flight: self.context.pool.in_flight(),
             refused: self.refused.borrow().clone(),
-            endpoints: endpoints.values().filter_map(with_requests).collect(),
+            endpoints: endpoints.iter().filter_map(with_requests).collect(),
         }
     }
 

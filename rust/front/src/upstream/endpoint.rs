@@ -1,7 +1,7 @@
 //! An endpoint in a thread: sends its requests to the handlers that serve it, across restarts and replacements.
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,6 @@ pub struct Endpoint {
     traffic: OnceCell<Box<Traffic>>,
     is_removed: Cell<bool>,
     context: Rc<Context>,
-    itself: Weak<Self>,
 }
 
 /// What all endpoints of a thread use.
@@ -98,13 +97,12 @@ struct Traffic {
 
 impl Endpoint {
     pub fn new(shared: Arc<SharedEndpoint>, state: Arc<EndpointState>, context: Rc<Context>) -> Rc<Self> {
-        Rc::new_cyclic(|itself| Self {
+        Rc::new(Self {
             shared,
             state: RefCell::new(state),
             traffic: OnceCell::new(),
             is_removed: Cell::default(),
             context,
-            itself: itself.clone(),
         })
     }
 
@@ -236,7 +234,7 @@ impl Endpoint {
 
     /// Takes a new state. The future resolves when requests go where it says, or where a newer one does; there is none
     /// when they do at once.
-    pub fn set_state(&self, state: Arc<EndpointState>) -> Option<impl Future<Output = ()> + use<>> {
+    pub fn set_state(self: &Rc<Self>, state: Arc<EndpointState>) -> Option<impl Future<Output = ()> + use<>> {
         let has_address_changed = self.state.borrow().address != state.address;
         if let Some(traffic) = self.traffic.get().filter(|_| has_address_changed) {
             *traffic.figures.borrow_mut() = None;
@@ -249,7 +247,7 @@ impl Endpoint {
         self.traffic().received.set(number);
         match &state.serving {
             Serving::Running { targets, .. } if !self.serves(targets) => {
-                let endpoint = self.itself.upgrade()?;
+                let endpoint = self.clone();
                 Some(async move { endpoint.connect(number, state).await })
             }
             Serving::Running { targets, .. } => {

@@ -1,4 +1,5 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
+mod by_id;
 mod connection;
 mod counted;
 pub mod endpoint;
@@ -12,6 +13,7 @@ mod shared;
 mod socket;
 pub mod sticky;
 
+pub use by_id::ById;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, Reply};
