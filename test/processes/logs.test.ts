@@ -30,10 +30,10 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         Some("long-record") => info!("{}", "y".repeat(1 << 20)),
         Some("internal") => return Err(HandlerError::InternalError(format!("out of {about}"))),
         Some("converted") => return Ok(HandlerError::Internal(format!("out of {about}")).to_response()),
-        Some("answers") => return Ok(Response::error(503, "no more tea")),
+        Some("answers") => return Ok(Response::json(503, json!({ "error": "no more tea" }))),
         Some("says-why") => {
             error!("the kettle is empty");
-            return Ok(Response::error(500, "no more tea"));
+            return Ok(Response::internal_error("no more tea"));
         }
         Some("thread-of-own") => {
             let own = std::thread::spawn(rust_edge_gateway_sdk::call_in_request(|| info!("in a thread")));
@@ -350,6 +350,12 @@ handler_loop_async!(handle);
       ['limit=0', /^query.limit: /],
     ] as const)
       expectFailure(await stack.api.get(`/api/logs?${query}`), 'invalid_input', message);
+    for (const query of ['search=%ff', 'search=%c3', 'search=100%', '%ff=1'])
+      expectFailure(
+        await stack.api.get(`/api/logs?${query}`),
+        'malformed_request',
+        /^The query of the request is not percent-encoded UTF-8/,
+      );
     const { next_cursor: cursor } = await logs('limit=1');
     const other = await stack.api.get(`/api/logs?level=error&cursor=${cursor}`);
     expectFailure(other, 'invalid_input', /is of another query/);
