@@ -22,6 +22,10 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         Some("thread") => std::thread::scope(|scope| { scope.spawn(|| error!("from a thread")); }),
         Some("panic") => panic!("broken {about}"),
         Some("service") => { DbPool::new("db").query("SELECT * FROM missing_table WHERE x = 'secret'", ())?; }
+        Some("slow") => {
+            let count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000000) SELECT max(n) FROM c";
+            DbPool::new("db").query(count, ())?;
+        }
         Some("raw") => {
             use std::io::Write;
             let _ = std::io::stdout().write_all(b"nul \\0 escape \\x1b[31m bad \\xff\\n{\\"level\\":\\"error\\",\\"target\\":\\"panic\\",\\"message\\":\\"fake\\"}\\n");
@@ -117,7 +121,15 @@ describe('the log', function () {
       return JSON.parse(text) as { request_id: string; traceparent: string };
     };
     const valid = `00-${trace}-b7ad6b7169203331-01`;
-    for (let count = 0; count < 2; count++) expect((await of(valid)).traceparent).to.equal(valid);
+    const parents = new Set<string>();
+    for (let count = 0; count < 2; count++) {
+      const { traceparent } = await of(valid);
+      expect(traceparent).to.match(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
+      parents.add(traceparent.slice(36, 52));
+    }
+    // What the gateway does for each of them.
+    expect(parents.size).to.equal(2);
+    expect([...parents]).not.to.include('b7ad6b7169203331');
     await eventually(async () => {
       const { items } = await logs(`trace_id=${trace}`);
       expect(items.map(({ kind, message }) => [kind, message])).to.have.deep.members([
@@ -219,6 +231,18 @@ handler_loop_async!(handle);
     const error = entries.find(({ level, kind }) => level === 'error' && kind === 'output');
     expect(error?.message).to.match(/^Database error: the pool "db": .*missing_table/);
     expect(JSON.stringify(failed)).not.to.include('secret');
+  });
+
+  it('has slow calls of services, with their trace', async () => {
+    const { requestId } = await say('slow');
+    const entries = await ofRequest(requestId, 2);
+    const slow = entries.find(({ fields }) => fields?.['target'] === 'service');
+    expect(slow).to.include({ level: 'warn', message: 'a call of a service has taken long' });
+    expect(slow?.fields).to.include({ pool: 'db', operation: 'query' });
+    expect(slow?.fields).not.to.have.property('error');
+    expect(slow?.fields?.['duration_ms']).to.be.at.least(500);
+    expect(slow?.fields?.['span_id']).to.match(/^[0-9a-f]{16}$/);
+    expect(JSON.stringify(slow)).not.to.include('RECURSIVE');
   });
 
   it('has what is printed as it is, whatever it looks like', async () => {
