@@ -79,7 +79,7 @@ const REQUESTS_AT_A_TIME = 32;
 const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
-const DROP_LOGS_EVERY_MS = 60_000;
+const DROP_LOGS_EVERY_MS = 10_000;
 const WATCH_ALERTS_EVERY_MS = 5_000;
 /** These jobs wait for the receivers of webhooks. */
 const WEBHOOKS_AT_A_TIME = 8;

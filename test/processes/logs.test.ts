@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { type LogItem, type LogTail, tailLog } from '../support/log-tail.js';
+import { TRACING } from '../support/prepared-sets.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { activeService, bind, SECRET_KEY } from '../support/test-services.js';
 
@@ -210,6 +211,23 @@ handler_loop_async!(handle);
     }
   });
 
+  it('has what is recorded with tracing, by way of its feature log', async () => {
+    const code = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_req: Request) -> Response {
+    tracing::warn!(user = "ada", tries = 3, "signed in");
+    Response::no_content()
+}
+handler_loop!(handle);
+`;
+    await stack.deploy({ path: '/tracing/{what}', domain: HOST, code, dependencies: TRACING });
+    const { requestId } = await say('x', '', 'tracing');
+    const entries = await ofRequest(requestId, 2);
+    const [entry] = entries.filter(({ kind }) => kind === 'output');
+    expect(entry).to.include({ level: 'warn', message: 'signed in user="ada" tries=3' });
+    expect(entry?.fields).to.deep.equal({ target: 'handler' });
+  });
+
   it('has panics, with message, place and request', async () => {
     const { status, requestId } = await say('panic', 'pipe');
     expect(status).to.equal(500);
@@ -288,7 +306,7 @@ handler_loop_async!(handle);
       [`endpoint_id=${id}`, 2],
       [`endpoint_id=${NO_ID}`, 0],
       [`collection_id=${NO_ID}`, 0],
-      ['since=2020-01-01T00:00:00Z', 2],
+      ['since=2020-02-29T00:00:00Z', 2],
       ['until=2020-01-01T00:00:00Z', 0],
       ['since=2099-01-01T00:00:00Z', 0],
     ] as const)
@@ -335,6 +353,16 @@ handler_loop_async!(handle);
     });
   });
 
+  it('has the length of what the gateway answers itself', async () => {
+    const stopped = await another('stopped');
+    expectData(await stack.api.post(`/api/endpoints/${stopped}/stop`));
+    const { status, requestId } = await say('nothing', '', 'stopped');
+    expect(status).to.equal(503);
+    const [entry] = await ofRequest(requestId, 1);
+    expect(entry).to.include({ kind: 'request', status: 503, version: null });
+    expect(entry?.bytes).to.be.above(20);
+  });
+
   it('is followed live, and resumed without a gap or a double', async () => {
     const first = await tail('kind=output&search=line&limit=1');
     for (let number = 0; number < 5; number++) await say('prints', `line ${number}`);
@@ -368,7 +396,11 @@ handler_loop_async!(handle);
       ['since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z', /^query.since: must be before until/],
       ['since=yesterday', /^query.since: must be a time such as/],
       ['level=loud', /^query.level: must be one of/],
-      ['status=6xx', /^query.status: /],
+      ['since=2026-02-30T00:00:00Z', /^query.since: must be a time such as/],
+      ['until=2025-02-29T00:00:00Z', /^query.until: must be a time such as/],
+      ['status=6xx', /^query.status: must be a status such as 503, or a class such as 5xx/],
+      ['status=5XX', /^query.status: .* in lower case/],
+      ['trace_id=1', /^query.trace_id: must be 32 digits in lower case, such as/],
       ['search=%00', /^query.search: /],
       ['cursor=x', /^query.cursor: is none/],
       ['limit=0', /^query.limit: /],
