@@ -1,6 +1,6 @@
 /**
- * Exports traces by OTLP, with the libraries of OpenTelemetry. What waits is bounded; what the receiver does not take is
- * lost, and counted.
+ * Exports traces by OTLP, with the libraries of OpenTelemetry. What waits is bounded; what the receiver does not take
+ * is lost, and counted.
  */
 import { hostname } from 'node:os';
 import {

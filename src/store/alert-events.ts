@@ -8,7 +8,7 @@ import { IS_LIVE_NODE } from './nodes.js';
 
 /** Fewer requests say nothing about a rate. */
 const MIN_REQUESTS = 10;
-/** An event is over when the rate is below this part of its limit: one at the limit does not begin and end all the time. */
+/** An event is over when the rate is below this part of its limit: one at the limit does not begin and end for ever. */
 const OVER_BELOW = 0.8;
 const KEPT_FOR = "interval '30 days'";
 const LOCK = "hashtext('edge-gateway alerts')";
