@@ -1,9 +1,10 @@
-/** Settles deployments whose request was lost with its web process, and forgets the oldest. */
+/** Settles deployments and crash loops whose process was lost, and forgets the oldest history. */
 import type { Config } from '../src/config.js';
 import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependencies.js';
 import { settleDeployment } from '../src/lifecycle/run.js';
 import type { Store } from '../src/store/database.js';
 import { pendingDeployments, pruneDeployments } from '../src/store/deployments.js';
+import { endCrashLoops } from '../src/store/endpoint-runs.js';
 import { pruneJobs } from '../src/store/jobs.js';
 import { pruneVersions } from '../src/store/versions.js';
 import type { Logger } from '../src/util/log.js';
@@ -21,6 +22,12 @@ export async function recoverDeployments(lifecycle: LifecycleDependencies, log: 
     if (await settleDeployment(lifecycle, endpoint_id, deployment, age_ms))
       log.warn({ endpoint_id, deployment_id: id }, 'deployment was settled that nobody waited for');
   }
+}
+
+/** One run: crash loops that are over, and whose gateway cannot say so any more. */
+export async function recoverCrashLoops(store: Store, log: Logger): Promise<void> {
+  for (const endpoint_id of await endCrashLoops(store))
+    log.info({ endpoint_id }, 'a crash loop is over: the endpoint runs on other gateways');
 }
 
 /**

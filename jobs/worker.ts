@@ -58,7 +58,7 @@ import { runHandler } from './handler.js';
 import { endImport } from './import.js';
 import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
-import { recoverDeployments, tidyHistory } from './recover-deployments.js';
+import { recoverCrashLoops, recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
 import { recoverJobs } from './recover-jobs.js';
 import { Reseal } from './reseal.js';
@@ -79,7 +79,7 @@ const REQUESTS_AT_A_TIME = 32;
 const DELIVERY_DRAIN_MS = 35_000;
 const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
-const DROP_LOGS_EVERY_MS = 60_000;
+const DROP_LOGS_EVERY_MS = 10_000;
 const WATCH_ALERTS_EVERY_MS = 5_000;
 /** These jobs wait for the receivers of webhooks. */
 const WEBHOOKS_AT_A_TIME = 8;
@@ -273,6 +273,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         await recoverBuilds(store, queues, log, context);
         await recoverImports(store, queues, log, context);
         await recoverDeployments(lifecycle, log);
+        await recoverCrashLoops(store, log);
       },
       (error) => log.warn({ err: error }, 'looking for lost work failed'),
     );

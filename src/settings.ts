@@ -2,23 +2,31 @@
  * Every environment variable the product reads: default, description and validation. `npm run docs` writes the tables
  * of docs/CONFIGURATION.md from here; `config.ts` reads the environment.
  */
-import { isIP } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 
+import {
+  flag,
+  integer,
+  networks,
+  oneOf,
+  optionalInteger,
+  pairs,
+  ratio,
+  type Setting,
+  text,
+  textWithDefault,
+  webAddress,
+} from './setting.js';
+
+export type { Setting };
 /** Values of `SANDBOX`. */
 export const SANDBOX_MODES = ['auto', 'required', 'landlock', 'off'] as const;
 const HANDLER_NETWORKS = ['none', 'host'] as const;
+const SAMPLERS = [
+  ...(['always_on', 'always_off', 'traceidratio'] as const),
+  ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-/** One environment variable. */
-export interface Setting<T> {
-  /** The default as the documentation shows it. */
-  readonly shown: string;
-  /** What it does, units included. */
-  readonly description: string;
-  /** Parses the text of the variable, undefined when it is unset or empty; throws with a reason. */
-  readonly read: (text: string | undefined) => T;
-}
 
 /** By the headings of the documentation. */
 export const SETTING_GROUPS = {
@@ -355,6 +363,21 @@ export const SETTING_GROUPS = {
       'The slowest rate of a body or an answer, bytes a second on average over HTTP_STALL_TIMEOUT_MS.',
     ),
   },
+  Traces: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: webAddress(
+      'Where gateways send traces by OTLP over HTTP, in JSON, such as `http://localhost:4318`: `/v1/traces` below it. None are sent unless it is set.',
+    ),
+    OTEL_EXPORTER_OTLP_HEADERS: pairs(
+      'Comma-separated headers that are sent with them, such as `authorization=Bearer%20key`.',
+    ),
+    OTEL_SERVICE_NAME: textWithDefault('edge-gateway', 'The name of the gateways in traces.'),
+    OTEL_TRACES_SAMPLER: oneOf(
+      SAMPLERS,
+      'parentbased_always_on',
+      'Which traces are sent: with `parentbased_` those that clients have sampled, and of requests without a trace those that the rest of the name says.',
+    ),
+    OTEL_TRACES_SAMPLER_ARG: ratio('For `traceidratio`: the part of the traces that is sent, from 0 to 1.'),
+  },
 } as const satisfies Record<string, Record<string, Setting<unknown>>>;
 
 type Groups = typeof SETTING_GROUPS;
@@ -362,76 +385,3 @@ type Union<T> = (T extends unknown ? (value: T) => void : never) extends (value:
 
 /** All settings by name. */
 export const SETTINGS = Object.assign({}, ...Object.values(SETTING_GROUPS)) as Union<Groups[keyof Groups]>;
-
-function text(shown: string, description: string): Setting<string | undefined> {
-  return { shown, description, read: (value) => value };
-}
-
-function textWithDefault(fallback: string, description: string): Setting<string> {
-  return { shown: `\`${fallback}\``, description, read: (value) => value ?? fallback };
-}
-
-function integer(
-  fallback: number,
-  min: number,
-  max: number,
-  description: string,
-  shown = String(fallback),
-): Setting<number> {
-  return {
-    shown,
-    description,
-    read: (value) => {
-      if (value === undefined) return fallback;
-      const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
-      if (!(number >= min && number <= max))
-        throw new Error(`must be a whole number from ${min} to ${max}, not "${value}"`);
-      return number;
-    },
-  };
-}
-
-function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
-  const { read } = integer(min, min, max, description);
-  return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
-}
-
-/** Addresses and networks, all in the notation of networks. */
-function networks(description: string): Setting<readonly string[]> {
-  return { shown: 'none', description, read: (value) => (value ?? '').split(',').flatMap(readNetwork) };
-}
-
-function readNetwork(text: string): string[] {
-  const network = text.trim();
-  if (network === '') return [];
-  const [, address = '', length] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
-  const bits = isIP(address) === 4 ? 32 : 128;
-  if (isIP(address) === 0 || Number(length ?? bits) > bits)
-    throw new Error(`must be IP addresses and networks (10.0.0.0/8), which "${network}" is not`);
-  return [`${address}/${length ?? bits}`];
-}
-
-function flag(description: string): Setting<boolean> {
-  return {
-    shown: '`false`',
-    description,
-    read: (value) => {
-      if (value === undefined || value === 'false' || value === '0') return false;
-      if (value === 'true' || value === '1') return true;
-      throw new Error(`must be true or false, not "${value}"`);
-    },
-  };
-}
-
-function oneOf<T extends string>(choices: readonly T[], fallback: T, description: string): Setting<T> {
-  return {
-    shown: `\`${fallback}\``,
-    description: `${description} One of ${choices.join(', ')}.`,
-    read: (value) => {
-      if (value === undefined) return fallback;
-      const choice = choices.find((candidate) => candidate === value);
-      if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}, not "${value}"`);
-      return choice;
-    },
-  };
-}

@@ -22,7 +22,10 @@ export function timeSpan(query: { readonly since?: string; readonly until?: stri
 function timeOf(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const time = new Date(text);
-  if (!/^\d{4}-\d{2}-\d{2}T/.test(text) || Number.isNaN(time.getTime()))
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})T/.exec(text) ?? [];
+  // A day that the month does not have would be one of the next.
+  const isDay = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  if (!isDay || Number.isNaN(time.getTime()))
     throw new AppError('invalid_input', `query.${name}: must be a time such as 2026-01-31T12:00:00Z`);
   return time;
 }

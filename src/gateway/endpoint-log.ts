@@ -1,8 +1,10 @@
-/** Makes entries of the log of what the front and handlers tell. */
+/** Makes entries of the log, and parts of traces, of what the front and handlers tell. */
 import type { Level, LogEntry, LogFields } from '../model/log-entry.js';
 import type { Logger } from '../util/log.js';
+import { isForTraceOnly } from './handler-records.js';
 import { noteOf } from './log-buffer.js';
 import type { FinishedRequest } from './messages.js';
+import { serviceCallOf, type Traces } from './traces.js';
 
 /** What a handler said. */
 export interface HandlerEntry {
@@ -16,10 +18,12 @@ export class EndpointLog {
   readonly #writer: { add(entry: LogEntry): void };
   /** For requests, at debug. */
   readonly #log: Logger;
+  readonly #traces: Traces | undefined;
 
-  constructor(writer: { add(entry: LogEntry): void }, log: Logger) {
+  constructor(writer: { add(entry: LogEntry): void }, log: Logger, traces?: Traces) {
     this.#writer = writer;
     this.#log = log;
+    this.#traces = traces;
   }
 
   /** The front has finished a request. */
@@ -39,7 +43,9 @@ export class EndpointLog {
       },
       'request',
     );
+    this.#traces?.request(finished);
     if (!finished.isKept) return;
+    const { span } = finished;
     this.#writer.add({
       at: Date.now(),
       kind: 'request',
@@ -48,7 +54,9 @@ export class EndpointLog {
       version: finished.version ?? null,
       requestId,
       message: finished.error ?? '',
-      fields: null,
+      fields: span
+        ? { span_id: span.id, ...(span.parentId !== undefined && { parent_id: span.parentId }) }
+        : null,
       request: { method, route, path, status, durationMs: ms, bytes, clientIp, traceId },
     });
   }
@@ -67,6 +75,15 @@ export class EndpointLog {
 
   /** A handler has said something. @param version that it runs */
   output(endpointId: string, version: number | null, said: HandlerEntry): void {
-    this.#writer.add({ at: Date.now(), kind: 'output', endpointId, version, ...said, request: null });
+    const call = this.#traces && serviceCallOf(endpointId, version, said);
+    if (call) this.#traces?.call(call);
+    if (isForTraceOnly(said)) return;
+    const fields = said.fields && withoutTimes(said.fields);
+    this.#writer.add({ at: Date.now(), kind: 'output', endpointId, version, ...said, fields, request: null });
   }
+}
+
+/** What only exported traces need. */
+function withoutTimes({ ended_us, lost_spans, ...others }: LogFields): LogFields {
+  return others;
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../util/log.js';
 import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { storable } from '../util/text.js';
 import type { HandlerEntry } from './endpoint-log.js';
-import { readRecord, textOf } from './handler-records.js';
+import { isForTraceOnly, readRecord, textOf } from './handler-records.js';
 
 const KEPT_LINES = 20;
 /** Longer lines are truncated. */
@@ -78,7 +78,8 @@ export function captureOutput(
     const throttle = new ReadThrottle(MAX_CHARACTERS_PER_SECOND);
     for await (const { text } of lines(records, throttle, MAX_RECORD_CHARACTERS)) {
       const entry = readRecord(text) ?? { level: 'info', message: text, requestId: null, fields: null };
-      said(shorten(textOf(entry), MAX_LINE_CHARACTERS).text, 'records', entry);
+      if (isForTraceOnly(entry)) onEntry?.(entry);
+      else said(shorten(textOf(entry), MAX_LINE_CHARACTERS).text, 'records', entry);
     }
   };
   const ended = Promise.all([capture(stdout, 'stdout'), capture(stderr, 'stderr'), captureRecords()])

@@ -38,6 +38,11 @@ function valuesOf(fields: Record<string, unknown>): Record<string, string | numb
   return Object.fromEntries(values.slice(0, MAX_FIELDS));
 }
 
+/** Whether it is of a trace only: a call of a service that was neither slow nor failed. */
+export function isForTraceOnly({ level, fields }: HandlerEntry): boolean {
+  return level === 'trace' && fields?.['target'] === 'service' && fields['ended_us'] !== undefined;
+}
+
 /** A record as a line of text. */
 export function textOf({ level, message, requestId, fields }: HandlerEntry): string {
   const mark = requestId === null ? '' : `[request ${requestId}] `;

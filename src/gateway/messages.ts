@@ -88,6 +88,16 @@ export interface FrontSettings {
   readonly logsRequests: boolean;
   /** Entries of the log for requests of one endpoint that do not fail. */
   readonly logRequestsPerSecond: number;
+  /** Which traces are exported; null: none. */
+  readonly traces: Sampling | null;
+}
+
+/** Which traces are exported. */
+export interface Sampling {
+  /** Those that the client has sampled, where it has a trace. */
+  readonly parentBased: boolean;
+  /** Of others, this part: from 0 to 1. */
+  readonly ratio: number;
 }
 
 /** The first message to a front; it has no answer. */
@@ -189,6 +199,17 @@ export interface FinishedRequest {
   readonly requestId: string;
   /** Of W3C Trace Context, 32 digits. */
   readonly traceId: string;
+  /** Where the trace is one that others know of. */
+  readonly span?: {
+    /** 16 digits. */
+    readonly id: string;
+    /** That of the client. */
+    readonly parentId?: string;
+    /** Whether it is exported. */
+    readonly isRecorded: boolean;
+    /** Microseconds since 1970. */
+    readonly endedUs: number;
+  };
   readonly method: string;
   readonly route: string;
   /** Without the query. */

@@ -1,6 +1,7 @@
 /**
  * Rejects paths that two programs could resolve, truncate or decode differently. Encoded slashes are part of a segment,
- * and two slashes in a row are an empty segment; both are kept.
+ * and two slashes in a row are an empty segment; both are kept. In a query, what is no text is rejected: otherwise it
+ * would become other text.
  */
 
 /** Paths without any of these are valid. */
@@ -21,6 +22,8 @@ export function requestPathProblem(target: string): string | undefined {
   if (decoded === undefined) return 'The path of the request is not percent-encoded UTF-8.';
   if (decoded.includes('\0')) return 'The path of the request has a NUL character.';
   if (DOT_SEGMENT.test(decoded)) return 'The path of the request has "." or ".." between its slashes.';
+  if (query !== -1 && decode(target.slice(query)) === undefined)
+    return 'The query of the request is not percent-encoded UTF-8; a "%" is written %25.';
   return undefined;
 }
 

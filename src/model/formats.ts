@@ -16,6 +16,8 @@ const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
 const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const STATUS = /^[1-5](xx|[0-9]{2})$/;
+const TRACE_ID = /^[0-9a-f]{32}$/;
 const STEP = /^[1-9][0-9]{0,3}[mhd]$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
@@ -53,6 +55,13 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       : `must be a Cargo version requirement such as "1.2", "^1.2.3" or ">=1, <2", not "${text}"`,
   step: (text) =>
     STEP.test(text) ? undefined : 'must be whole minutes, hours or days, such as 1m, 10m, 1h or 1d',
+  /** A status of HTTP, or a class of them. */
+  status: (text) =>
+    STATUS.test(text) ? undefined : 'must be a status such as 503, or a class such as 5xx, in lower case',
+  'trace-id': (text) =>
+    TRACE_ID.test(text)
+      ? undefined
+      : 'must be 32 digits in lower case, such as 0af7651916cd43dd8448eb211c80319c: the second part of traceparent',
   feature: (text) =>
     FEATURE.test(text) && text.length <= 128
       ? undefined
@@ -127,6 +136,8 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
     maxLength: 200,
   },
   step: { pattern: STEP.source },
+  status: { pattern: STATUS.source },
+  'trace-id': { pattern: TRACE_ID.source },
   feature: { pattern: FEATURE.source, maxLength: 128 },
   'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },
 };

@@ -25,6 +25,7 @@ import type { FrontSettings } from '../gateway/messages.js';
 import { MinuteFigures } from '../gateway/minute-figures.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
+import { openTraces, samplingOf } from '../gateway/traces.js';
 import { removeUnserved } from '../internal/listen.js';
 import { reachableAt, serveInternally } from '../internal/serve.js';
 import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
@@ -79,7 +80,9 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
 
   let supervisor: Supervisor | undefined;
   const logWriter = new LogWriter(store, log, config.LOG_RETENTION_MB * 1024 * 1024);
-  const endpointLog = new EndpointLog(logWriter, log);
+  const traces = await openTraces(config, THIS_PROCESS, registry, log);
+  if (traces) shutdown.add('traces', () => traces.stop());
+  const endpointLog = new EndpointLog(logWriter, log, traces);
   const figures = new MinuteFigures(store, log);
   const front = new Front({
     host: config.HOST,
@@ -191,5 +194,6 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     trustedProxies: config.TRUSTED_PROXIES,
     logsRequests,
     logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,
+    traces: samplingOf(config),
   };
 }

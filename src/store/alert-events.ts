@@ -8,6 +8,8 @@ import { IS_LIVE_NODE } from './nodes.js';
 
 /** Fewer requests say nothing about a rate. */
 const MIN_REQUESTS = 10;
+/** An event is over when the rate is below this part of its limit: one at the limit does not begin and end for ever. */
+const OVER_BELOW = 0.8;
 const KEPT_FOR = "interval '30 days'";
 const LOCK = "hashtext('edge-gateway alerts')";
 
@@ -61,6 +63,44 @@ const CURRENT: Readonly<Record<AlertCondition, string>> = {
                     AND ended_at IS NULL))`,
 };
 
+/**
+ * Open events that are not over, though nobody reports any more what they are about: for an end, a live node has to
+ * report that all is well, or nothing of the kind may be wanted any more.
+ */
+const HELD: Readonly<Partial<Record<AlertCondition, string>>> = {
+  crash_loop: `
+    SELECT alert_id, subject_id
+      FROM alert_events JOIN alerts ON alerts.id = alert_id
+           JOIN endpoints ON endpoints.id = subject_id AND ${OF_ENDPOINTS}
+           JOIN LATERAL (SELECT kind FROM deployments WHERE endpoint_id = endpoints.id
+                          ORDER BY created_at DESC LIMIT 1) AS newest ON newest.kind = 'crash'
+     WHERE condition = 'crash_loop' AND alerts.enabled AND ended_at IS NULL AND desired_deployment_id IS NOT NULL
+       AND NOT EXISTS (
+             SELECT FROM observations JOIN nodes ON nodes.id = node_id
+              WHERE endpoint_id = endpoints.id AND state = 'running' AND ${IS_LIVE_NODE})`,
+  error_rate: `
+    SELECT alert_id, subject_id
+      FROM alert_events JOIN alerts ON alerts.id = alert_id
+           JOIN endpoints ON endpoints.id = subject_id AND ${OF_ENDPOINTS}
+           JOIN LATERAL (
+             SELECT sum(status_5xx)::bigint AS errors,
+                    sum(status_2xx + status_3xx + status_4xx + status_5xx + status_other)::bigint AS requests
+               FROM figures WHERE endpoint_id = endpoints.id AND step = 60
+                AND at > now() - (minutes + 1) * interval '1 minute') AS counted
+             ON requests > 0 AND errors * 100 >= requests * percent * ${OVER_BELOW}
+     WHERE condition = 'error_rate' AND alerts.enabled AND ended_at IS NULL`,
+  service_unreachable: `
+    SELECT alert_id, subject_id
+      FROM alert_events JOIN alerts ON alerts.id = alert_id
+           JOIN services ON services.id = subject_id AND services.activated_at IS NOT NULL
+            AND (scope IS NULL OR scope->>'service_id' = services.id::text)
+           LEFT JOIN LATERAL (
+             SELECT bool_and(state = 'connected') AS is_good
+               FROM service_observations JOIN nodes ON nodes.id = node_id
+              WHERE service_id = services.id AND ${IS_LIVE_NODE}) AS observed ON true
+     WHERE condition = 'service_unreachable' AND alerts.enabled AND ended_at IS NULL AND is_good IS NOT TRUE`,
+};
+
 /** How many events have begun, and ended. */
 export interface ChangedEvents {
   readonly began: number;
@@ -76,6 +116,7 @@ export async function updateAlertEvents(store: Store): Promise<ChangedEvents> {
     if (!locks[0]?.locked) return { began: 0, ended: 0 };
     const { rows } = await knex.raw<{ rows: ChangedEvents[] }>(
       `WITH current AS MATERIALIZED (${Object.values(CURRENT).join(' UNION ALL ')}),
+       held AS MATERIALIZED (${Object.values(HELD).join(' UNION ALL ')}),
        began AS (
          INSERT INTO alert_events (alert_id, subject_id, subject, message)
          SELECT alert_id, subject_id, subject, left(message, 4096) FROM current
@@ -84,8 +125,8 @@ export async function updateAlertEvents(store: Store): Promise<ChangedEvents> {
        ended AS (
          UPDATE alert_events SET ended_at = clock_timestamp()
           WHERE ended_at IS NULL AND NOT EXISTS (
-                  SELECT FROM current
-                   WHERE current.alert_id = alert_events.alert_id AND current.subject_id = alert_events.subject_id)
+                  SELECT FROM (SELECT alert_id, subject_id FROM current UNION ALL SELECT * FROM held) AS going_on
+                   WHERE going_on.alert_id = alert_events.alert_id AND going_on.subject_id = alert_events.subject_id)
          RETURNING id),
        told AS (
          INSERT INTO alert_deliveries (event_id, status)

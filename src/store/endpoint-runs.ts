@@ -158,6 +158,30 @@ export async function reportRecovery(store: Store, id: string, deployment: Deplo
     .update({ status: 'running', last_error: null });
 }
 
+/** A handler that has run this long is not in a crash loop. */
+const STABLE = "interval '10 seconds'";
+
+/**
+ * Ends crash loops of endpoints that run well on all gateways there are: the gateway that has reported one may have
+ * ended since, and another one does not know of it.
+ * @returns the endpoints
+ */
+export async function endCrashLoops({ knex }: Store): Promise<string[]> {
+  const { rows } = await knex.raw<{ rows: { id: string }[] }>(
+    `WITH observed AS (
+       SELECT endpoint_id, state, version, updated_at FROM observations JOIN nodes ON nodes.id = node_id
+        WHERE ${IS_LIVE_NODE})
+     UPDATE endpoints SET status = 'running', last_error = NULL
+      WHERE status = 'error' AND desired_deployment_id = confirmed_deployment_id
+        AND 'crash' = (SELECT kind FROM deployments WHERE endpoint_id = endpoints.id ORDER BY created_at DESC LIMIT 1)
+        AND EXISTS (SELECT FROM observed WHERE endpoint_id = endpoints.id AND state = 'running'
+                       AND observed.version >= endpoints.version AND updated_at < clock_timestamp() - ${STABLE})
+        AND NOT EXISTS (SELECT FROM observed WHERE endpoint_id = endpoints.id AND state = 'failed')
+      RETURNING id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** All executables that should run. */
 export async function desiredArtifacts(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { artifact: string }[] }>(

@@ -325,7 +325,12 @@ export const SECTIONS: readonly Section[] = [
         gateway: 'not_found',
       },
       { input: '`;` in the path: as it is', bytes: below(';x=1'), gateway: 'not_found' },
-      taken('any `%` in the query', below('?a=%&b=%ff&c=%00&d=../..')),
+      taken('`%00` and dot segments in the query', below('?c=%00&d=../..')),
+      {
+        input: 'any other `%` in the query',
+        bytes: below('?a=%&b=%ff'),
+        ...{ gateway: 'taken', api: BAD },
+      },
     ],
   },
   {

@@ -3,6 +3,8 @@ import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import { openDatabase } from '../../src/store/database.js';
+import { liveNodes } from '../../src/store/nodes.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
@@ -31,6 +33,7 @@ interface Told {
 }
 
 interface Received {
+  readonly path: string;
   readonly id: string;
   readonly isSigned: boolean;
   readonly told: Told;
@@ -71,8 +74,14 @@ describe('alerts', function () {
         const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request.headers;
         const key = Buffer.from(secrets.get(told.alert_id)?.replace('whsec_', '') ?? '', 'base64');
         const expected = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
-        received.push({ id: String(id), isSigned: signature === `v1,${expected}`, told });
-        response.writeHead(notTaken.delete(told.alert_id) ? 500 : 204).end();
+        received.push({
+          path: request.url ?? '',
+          id: String(id),
+          isSigned: signature === `v1,${expected}`,
+          told,
+        });
+        if (request.url?.endsWith('/moved')) response.writeHead(307, { Location: '/hook' }).end();
+        else response.writeHead(notTaken.delete(told.alert_id) ? 500 : 204).end();
       });
     });
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
@@ -99,6 +108,33 @@ describe('alerts', function () {
       .map(({ told }) => [told.status, told.subject['name']]);
   const events = async ({ id }: Alert) =>
     expectData<AlertEvent[]>(await stack.api.get(`/api/alerts/${id}/events`));
+  /** A service that nobody serves. */
+  const activate = async (name: string) => {
+    const service = { name, service_type: 'redis', config: { host: '127.0.0.1', port: 1 } };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/services', service), 201);
+    await stack.api.post(`/api/services/${id}/activate`);
+    return id;
+  };
+  const crashUntil = async (path: string, assertion: () => void) => {
+    const url = `${stack.gatewayUrl}${path}?exit=1`;
+    const crash = setInterval(() => void call(url).catch(() => undefined), 50);
+    try {
+      await eventually(assertion);
+    } finally {
+      clearInterval(crash);
+    }
+  };
+  let failing: string | undefined;
+  /** Resolves when it was looked at once more what is the case: an alert that is new by then has been told. */
+  const nextCheck = async () => {
+    if (failing === undefined) {
+      failing = await endpoint('/failing');
+      expectData(await stack.api.put(`/api/endpoints/${failing}`, { code: 'fn nothing() {}' }));
+      expectFailure(await stack.api.post(`/api/endpoints/${failing}/compile`), 'compile_failed');
+    }
+    const alert = await alertOn('build_failed', { scope: { endpoint_id: failing } });
+    await eventually(() => expect(toldOf(alert)).to.have.length(1));
+  };
   const endpoint = async (path: string) => stack.deploy({ name: path.slice(1), path, code: CODE });
 
   it('tell once that builds of an endpoint fail, and once that they succeed again', async () => {
@@ -136,12 +172,7 @@ describe('alerts', function () {
     const id = await endpoint('/crash');
     const other = await alertOn('crash_loop', { scope: { endpoint_id: NO_ID } });
     const alert = await alertOn('crash_loop', { scope: { endpoint_id: id } });
-    const crash = setInterval(() => void call(`${stack.gatewayUrl}/crash?exit=1`).catch(() => undefined), 50);
-    try {
-      await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'crash']]));
-    } finally {
-      clearInterval(crash);
-    }
+    await crashUntil('/crash', () => expect(toldOf(alert)).to.deep.equal([['firing', 'crash']]));
     expect((await events(alert))[0]?.message).to.match(/The handler crashed: it ended with exit code 3/);
     await stack.api.post(`/api/endpoints/${id}/stop`);
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
@@ -158,22 +189,68 @@ describe('alerts', function () {
     expect((await events(alert))[0]?.message).to.equal(
       'In 1 min 10 of 30 requests had an error (33.3 %, the limit is 20 %).',
     );
+    // Only just below the limit it is not over.
+    expectData(await stack.api.put(`/api/alerts/${alert.id}`, { percent: 40 }));
+    await nextCheck();
+    expect(toldOf(alert)).to.have.length(1);
     expectData(await stack.api.put(`/api/alerts/${alert.id}`, { percent: 50 }));
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
   });
 
   it('tell of services that cannot be reached', async () => {
     const alert = await alertOn('service_unreachable');
-    const { id } = expectData<{ id: string }>(
-      await stack.api.post('/api/services', {
-        ...{ name: 'cache', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } },
-      }),
-      201,
-    );
-    await stack.api.post(`/api/services/${id}/activate`);
+    const id = await activate('cache');
     await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'cache']]));
     expect((await stack.api.post(`/api/services/${id}/deactivate`)).status).to.equal(200);
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
+  });
+
+  it('do not end while nobody knows: neither a stopped actor host nor a killed gateway says that all is well', async () => {
+    const id = await endpoint('/crash-on');
+    const crashing = await alertOn('crash_loop', { scope: { endpoint_id: id } });
+    const service = await activate('on');
+    const unreachable = await alertOn('service_unreachable', { scope: { service_id: service } });
+    await eventually(() => expect(toldOf(unreachable)).to.have.length(1));
+    await crashUntil('/crash-on', () => expect(toldOf(crashing)).to.have.length(1));
+
+    const host = stack.processes.get('actor-host');
+    process.kill(host?.pid ?? 0, 'SIGSTOP');
+    await stack.processes.get('gateway')?.end('SIGKILL');
+    const store = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      for (const kind of ['actor-host', 'gateway'] as const)
+        await eventually(async () => expect(await liveNodes(store, kind)).to.deep.equal([]));
+      await nextCheck();
+      expect(toldOf(unreachable)).to.deep.equal([['firing', 'on']]);
+      expect(toldOf(crashing)).to.deep.equal([['firing', 'crash-on']]);
+    } finally {
+      process.kill(host?.pid ?? 0, 'SIGCONT');
+      await stack.start('gateway');
+      await store.close();
+    }
+    // It runs again, and nobody makes it crash.
+    await eventually(() => expect(toldOf(crashing)).to.have.length(2));
+    await nextCheck();
+    expect(await events(crashing)).to.have.length(1);
+    const [event, ...others] = await events(unreachable);
+    expect([event?.ended_at, others]).to.deep.equal([null, []]);
+    expect((await stack.api.post(`/api/services/${service}/deactivate`)).status).to.equal(200);
+    await eventually(() => expect(toldOf(unreachable)).to.have.length(2));
+  });
+
+  it('take a redirect for what it is: not taken, and not followed', async () => {
+    const id = await endpoint('/redirected');
+    const alert = await alertOn('build_failed', { scope: { endpoint_id: id }, url: `${receiverUrl}/moved` });
+    expectData(await stack.api.put(`/api/endpoints/${id}`, { code: 'fn nothing() {}' }));
+    expectFailure(await stack.api.post(`/api/endpoints/${id}/compile`), 'compile_failed');
+    await eventually(async () => {
+      const [event] = await events(alert);
+      const [delivery] = event?.deliveries ?? [];
+      expect(delivery).to.include({ status: 'firing', state: 'queued', last_status: 307 });
+      expect(delivery?.attempts).to.be.at.least(2);
+    });
+    const paths = received.filter(({ told }) => told.alert_id === alert.id).map(({ path }) => path);
+    expect(new Set(paths)).to.deep.equal(new Set(['/hook/moved']));
   });
 
   it('are sent again when they are not taken, each with the id that it had', async () => {
@@ -237,7 +314,17 @@ describe('alerts, unless ALLOW_PRIVATE_URLS is set', function () {
 
   for (const host of [
     ...['127.0.0.1', 'localhost', '10.1.2.3', '192.168.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0'],
-    ...['[::1]', '[::ffff:127.0.0.1]', '[fe80::1]', '[fd00::1]', '[64:ff9b::7f00:1]', '2130706433', '0x7f.1'],
+    ...[
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '[fe80::1]',
+      '[fd00::1]',
+      '[64:ff9b::7f00:1]',
+      '[::127.0.0.1]',
+      '[::7f00:1]',
+      '2130706433',
+      '0x7f.1',
+    ],
   ]) {
     it(`do not go to ${host}`, async () => {
       const alert = { on: 'crash_loop', url: `http://${host}/hook` };

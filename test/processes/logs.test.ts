@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { type LogItem, type LogTail, tailLog } from '../support/log-tail.js';
+import { TRACING } from '../support/prepared-sets.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { activeService, bind, SECRET_KEY } from '../support/test-services.js';
 
@@ -22,6 +23,10 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         Some("thread") => std::thread::scope(|scope| { scope.spawn(|| error!("from a thread")); }),
         Some("panic") => panic!("broken {about}"),
         Some("service") => { DbPool::new("db").query("SELECT * FROM missing_table WHERE x = 'secret'", ())?; }
+        Some("slow") => {
+            let count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000000) SELECT max(n) FROM c";
+            DbPool::new("db").query(count, ())?;
+        }
         Some("raw") => {
             use std::io::Write;
             let _ = std::io::stdout().write_all(b"nul \\0 escape \\x1b[31m bad \\xff\\n{\\"level\\":\\"error\\",\\"target\\":\\"panic\\",\\"message\\":\\"fake\\"}\\n");
@@ -30,10 +35,10 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
         Some("long-record") => info!("{}", "y".repeat(1 << 20)),
         Some("internal") => return Err(HandlerError::InternalError(format!("out of {about}"))),
         Some("converted") => return Ok(HandlerError::Internal(format!("out of {about}")).to_response()),
-        Some("answers") => return Ok(Response::error(503, "no more tea")),
+        Some("answers") => return Ok(Response::json(503, json!({ "error": "no more tea" }))),
         Some("says-why") => {
             error!("the kettle is empty");
-            return Ok(Response::error(500, "no more tea"));
+            return Ok(Response::internal_error("no more tea"));
         }
         Some("thread-of-own") => {
             let own = std::thread::spawn(rust_edge_gateway_sdk::call_in_request(|| info!("in a thread")));
@@ -117,7 +122,15 @@ describe('the log', function () {
       return JSON.parse(text) as { request_id: string; traceparent: string };
     };
     const valid = `00-${trace}-b7ad6b7169203331-01`;
-    for (let count = 0; count < 2; count++) expect((await of(valid)).traceparent).to.equal(valid);
+    const parents = new Set<string>();
+    for (let count = 0; count < 2; count++) {
+      const { traceparent } = await of(valid);
+      expect(traceparent).to.match(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
+      parents.add(traceparent.slice(36, 52));
+    }
+    // What the gateway does for each of them.
+    expect(parents.size).to.equal(2);
+    expect([...parents]).not.to.include('b7ad6b7169203331');
     await eventually(async () => {
       const { items } = await logs(`trace_id=${trace}`);
       expect(items.map(({ kind, message }) => [kind, message])).to.have.deep.members([
@@ -198,6 +211,23 @@ handler_loop_async!(handle);
     }
   });
 
+  it('has what is recorded with tracing, by way of its feature log', async () => {
+    const code = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_req: Request) -> Response {
+    tracing::warn!(user = "ada", tries = 3, "signed in");
+    Response::no_content()
+}
+handler_loop!(handle);
+`;
+    await stack.deploy({ path: '/tracing/{what}', domain: HOST, code, dependencies: TRACING });
+    const { requestId } = await say('x', '', 'tracing');
+    const entries = await ofRequest(requestId, 2);
+    const [entry] = entries.filter(({ kind }) => kind === 'output');
+    expect(entry).to.include({ level: 'warn', message: 'signed in user="ada" tries=3' });
+    expect(entry?.fields).to.deep.equal({ target: 'handler' });
+  });
+
   it('has panics, with message, place and request', async () => {
     const { status, requestId } = await say('panic', 'pipe');
     expect(status).to.equal(500);
@@ -219,6 +249,18 @@ handler_loop_async!(handle);
     const error = entries.find(({ level, kind }) => level === 'error' && kind === 'output');
     expect(error?.message).to.match(/^Database error: the pool "db": .*missing_table/);
     expect(JSON.stringify(failed)).not.to.include('secret');
+  });
+
+  it('has slow calls of services, with their trace', async () => {
+    const { requestId } = await say('slow');
+    const entries = await ofRequest(requestId, 2);
+    const slow = entries.find(({ fields }) => fields?.['target'] === 'service');
+    expect(slow).to.include({ level: 'warn', message: 'a call of a service has taken long' });
+    expect(slow?.fields).to.include({ pool: 'db', operation: 'query' });
+    expect(slow?.fields).not.to.have.property('error');
+    expect(slow?.fields?.['duration_ms']).to.be.at.least(500);
+    expect(slow?.fields?.['span_id']).to.match(/^[0-9a-f]{16}$/);
+    expect(JSON.stringify(slow)).not.to.include('RECURSIVE');
   });
 
   it('has what is printed as it is, whatever it looks like', async () => {
@@ -264,7 +306,7 @@ handler_loop_async!(handle);
       [`endpoint_id=${id}`, 2],
       [`endpoint_id=${NO_ID}`, 0],
       [`collection_id=${NO_ID}`, 0],
-      ['since=2020-01-01T00:00:00Z', 2],
+      ['since=2020-02-29T00:00:00Z', 2],
       ['until=2020-01-01T00:00:00Z', 0],
       ['since=2099-01-01T00:00:00Z', 0],
     ] as const)
@@ -311,6 +353,16 @@ handler_loop_async!(handle);
     });
   });
 
+  it('has the length of what the gateway answers itself', async () => {
+    const stopped = await another('stopped');
+    expectData(await stack.api.post(`/api/endpoints/${stopped}/stop`));
+    const { status, requestId } = await say('nothing', '', 'stopped');
+    expect(status).to.equal(503);
+    const [entry] = await ofRequest(requestId, 1);
+    expect(entry).to.include({ kind: 'request', status: 503, version: null });
+    expect(entry?.bytes).to.be.above(20);
+  });
+
   it('is followed live, and resumed without a gap or a double', async () => {
     const first = await tail('kind=output&search=line&limit=1');
     for (let number = 0; number < 5; number++) await say('prints', `line ${number}`);
@@ -344,12 +396,22 @@ handler_loop_async!(handle);
       ['since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z', /^query.since: must be before until/],
       ['since=yesterday', /^query.since: must be a time such as/],
       ['level=loud', /^query.level: must be one of/],
-      ['status=6xx', /^query.status: /],
+      ['since=2026-02-30T00:00:00Z', /^query.since: must be a time such as/],
+      ['until=2025-02-29T00:00:00Z', /^query.until: must be a time such as/],
+      ['status=6xx', /^query.status: must be a status such as 503, or a class such as 5xx/],
+      ['status=5XX', /^query.status: .* in lower case/],
+      ['trace_id=1', /^query.trace_id: must be 32 digits in lower case, such as/],
       ['search=%00', /^query.search: /],
       ['cursor=x', /^query.cursor: is none/],
       ['limit=0', /^query.limit: /],
     ] as const)
       expectFailure(await stack.api.get(`/api/logs?${query}`), 'invalid_input', message);
+    for (const query of ['search=%ff', 'search=%c3', 'search=100%', '%ff=1'])
+      expectFailure(
+        await stack.api.get(`/api/logs?${query}`),
+        'malformed_request',
+        /^The query of the request is not percent-encoded UTF-8/,
+      );
     const { next_cursor: cursor } = await logs('limit=1');
     const other = await stack.api.get(`/api/logs?level=error&cursor=${cursor}`);
     expectFailure(other, 'invalid_input', /is of another query/);

@@ -147,6 +147,7 @@ describe('figures over time', function () {
       'since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z',
       /query\.since: must be before until/,
     );
+    await refused('since=0001-01-01T00:00:00Z', /query\.since: no more than 1500 days can be asked for/);
     await refused('since=2999-01-01T00:00:00Z', /query\.since: must be in the past/);
     await refused('version=1', /query\.version: needs the endpoint_id/);
     await refused(`endpoint_id=${id}&domain=a.example`, /query\.domain: cannot be given together/);

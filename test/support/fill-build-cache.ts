@@ -4,7 +4,7 @@
  */
 import { eventually } from './eventually.js';
 import { stopServer } from './postgres.js';
-import { OPTIONAL_CRATE, TWO_CRATES } from './prepared-sets.js';
+import { OPTIONAL_CRATE, TRACING, TWO_CRATES } from './prepared-sets.js';
 import { must, type Stack, startStack } from './processes.js';
 
 const LIMIT_MS = 30 * 60_000;
@@ -17,6 +17,7 @@ const WITHOUT_CRATES = {
 };
 const WITH_CRATES = {
   'two-crates': { source: SYNC, dependencies: TWO_CRATES },
+  tracing: { source: SYNC, dependencies: TRACING },
   'optional-crate': { source: SYNC, dependencies: OPTIONAL_CRATE },
 };
 /** By setting of the sandbox: builds without namespaces have libraries of their own, at both levels the same. */

@@ -6,5 +6,8 @@ export const TWO_CRATES = {
   chrono: { version: '0.4', features: ['serde'], 'default-features': false },
 };
 
+/** What records by way of `log`. */
+export const TRACING = { tracing: { version: '0.1', features: ['log'] } };
+
 /** A crate that is not built. */
 export const OPTIONAL_CRATE = { itoa: { version: '1', optional: true } };

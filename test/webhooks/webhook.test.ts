@@ -59,8 +59,28 @@ describe('webhooks', () => {
       '::',
       'fe80::1',
       '2002:7f00:1::',
+      '::127.0.0.1',
+      '::7f00:1',
+      '::808:808',
       'name',
     ])
       expect(isPublicAddress(address), address).to.equal(false);
+  });
+
+  it('do not go to the networks that this machine is in', () => {
+    const own = [
+      { address: '203.0.114.7', cidr: '203.0.114.7/24' },
+      { address: '9.9.9.9', cidr: null },
+      { address: '8.4.4.8', cidr: '8.4.4.8/0' },
+      { address: '2a01:4f8:1:2::1', cidr: '2a01:4f8:1:2::1/64' },
+      { address: 'fe80::1', cidr: 'fe80::1/64' },
+    ];
+    for (const address of [
+      ...['203.0.114.7', '203.0.114.200', '::ffff:203.0.114.9', '9.9.9.9', '8.4.4.8'],
+      ...['2a01:4f8:1:2::1', '2a01:4f8:1:2:ffff::1'],
+    ])
+      expect(isPublicAddress(address, own), address).to.equal(false);
+    for (const address of ['203.0.115.7', '9.9.9.10', '8.8.8.8', '2a01:4f8:1:3::1'])
+      expect(isPublicAddress(address, own), address).to.equal(true);
   });
 });

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-use crate::http::{Refusal, TraceParent};
-use crate::messages::{FromFront, RequestEntry};
+use crate::http::{Refusal, RequestSpan};
+use crate::messages::{EntrySpan, FromFront, RequestEntry};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
@@ -28,7 +28,7 @@ pub struct EntryLimit {
 pub struct Finished<'a> {
     pub endpoint: &'a Rc<Endpoint>,
     pub request_id: &'a str,
-    pub trace: &'a TraceParent,
+    pub span: &'a RequestSpan,
     /// As the handler got it, see `http/handler_head.rs`.
     pub head: &'a [u8],
     pub scheme: &'static str,
@@ -79,7 +79,7 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
     let is_kept = has_failed || endpoint.shared.entries.take(second(), settings.log_requests_per_second);
     if !is_kept {
         leave_out();
-        if !settings.logs_requests {
+        if !settings.logs_requests && !finished.span.is_recorded {
             return;
         }
     }
@@ -89,7 +89,8 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
     let is_taken = thread.supervisor.request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
         request_id: finished.request_id.to_owned(),
-        trace_id: finished.trace.trace_id().to_owned(),
+        trace_id: finished.span.own.trace_id().to_owned(),
+        span: span_of(finished.span),
         method: head.method.into_owned(),
         route: endpoint.state().address.route.to_string(),
         path: path.to_owned(),
@@ -104,7 +105,19 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
     });
     if is_kept && !is_taken {
         leave_out();
+    } else if !is_taken {
+        thread.supervisor.dropped();
     }
+}
+
+/// Only of a trace that somebody knows of.
+fn span_of(RequestSpan { own, client, is_recorded }: &RequestSpan) -> Option<EntrySpan> {
+    (*is_recorded || client.is_some()).then(|| EntrySpan {
+        id: own.parent_id().to_owned(),
+        parent_id: client.as_ref().map(|client| client.parent_id().to_owned()),
+        is_recorded: *is_recorded,
+        ended_us: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64,
+    })
 }
 
 /// Tells how many requests were left out.

@@ -88,8 +88,8 @@ async fn ask(
     let params = params_of(&state.address.method, &state.address.route, head)?;
     let params = params.iter().map(|(name, value)| (&**name, &**value));
     let timeout_ms = state.limits.timeout_ms;
-    let trace = head.trace.unwrap_or_else(|| thread.trace_ids.next());
-    let sent_head = http::handler_head(head, params, CLIENT, id, &trace, timeout_ms, request.attempt);
+    let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
+    let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt);
     let sent = Rc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
@@ -98,12 +98,12 @@ async fn ask(
     if !endpoint.shared.id.starts_with(TRIAL) {
         let (status, bytes) = match &answered {
             Ok(answer) => (answer.head.status, answer.body.as_slice().len()),
-            Err(refusal) => (refusal.status, 0),
+            Err(refusal) => (refusal.status, refusal.body().len()),
         };
         let finished = Finished {
             endpoint,
             request_id: id,
-            trace: &trace,
+            span: &span,
             head: &sent_head,
             scheme: "http",
             status,

@@ -85,6 +85,18 @@ pub struct Settings {
     pub logs_requests: bool,
     /// Entries of the log for requests of one endpoint that do not fail.
     pub log_requests_per_second: u32,
+    /// Which traces are exported; none unless given.
+    pub traces: Option<Sampling>,
+}
+
+/// Which traces are exported.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sampling {
+    /// Those that the client has sampled, where it has a trace.
+    pub parent_based: bool,
+    /// Of others, this part.
+    pub ratio: f64,
 }
 
 /// An endpoint as it is sent: its id, and its state.
@@ -283,6 +295,8 @@ pub struct RequestEntry {
     pub request_id: String,
     /// Of W3C Trace Context, 32 digits.
     pub trace_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<EntrySpan>,
     pub method: String,
     pub route: String,
     /// Without the query.
@@ -301,6 +315,21 @@ pub struct RequestEntry {
     pub error: Option<String>,
     /// False for one that is only to be in the supervisor's own log.
     pub is_kept: bool,
+}
+
+/// What the gateway has done for a request, as a part of a trace.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EntrySpan {
+    /// 16 digits.
+    pub id: String,
+    /// That of the client, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// Whether it is to be exported.
+    pub is_recorded: bool,
+    /// Microseconds since 1970.
+    pub ended_us: u64,
 }
 
 /// The answer to a message of the supervisor.

@@ -58,8 +58,13 @@ impl Supervisor {
     /// Sends a log line; `fields` is an object.
     pub fn log(&self, level: Level, fields: Value, message: &'static str) {
         if !self.send_line(MAX_LINES, || FromFront::Log { level, fields, message }) {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped();
         }
+    }
+
+    /// Counts what there was no room for.
+    pub fn dropped(&self) {
+        self.shared.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Sends an entry of the log; false when it is dropped.
@@ -129,6 +134,7 @@ mod tests {
             endpoint_id: String::new(),
             request_id: String::new(),
             trace_id: String::new(),
+            span: None,
             method: String::new(),
             route: String::new(),
             path: String::new(),

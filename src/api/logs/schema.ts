@@ -11,11 +11,11 @@ export const EndpointLogsQuery = Type.Object({
     kind: oneOf(KINDS, { description: '`output`: what a handler says; `request`: what became of a request' }),
     level: oneOf(LEVEL_NAMES as [Level, ...Level[]], { description: 'This level and those above' }),
     status: Type.String({
-      pattern: '^[1-5](xx|[0-9]{2})$',
+      format: 'status',
       description: 'Of requests: a status such as `503`, or a class such as `5xx`',
     }),
     request_id: Type.String({ format: 'line', maxLength: 256 }),
-    trace_id: Type.String({ pattern: '^[0-9a-f]{32}$', description: 'All entries of its requests' }),
+    trace_id: Type.String({ format: 'trace-id', description: 'All entries of its requests' }),
     version: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
     ...TimeSpan,
   }),

@@ -79,6 +79,11 @@ export function wantedSeries(query: Static<typeof SeriesQuery>): WantedSeries {
   const fits = (name: string) => secondsOf(name) >= kept && seconds / secondsOf(name) <= MAX_POINTS;
   const stepName = query.step ?? STEPS.find(fits) ?? '1d';
   const step = secondsOf(stepName);
+  if (query.step === undefined && seconds / step > MAX_POINTS)
+    throw new AppError(
+      'invalid_input',
+      `query.since: no more than ${MAX_POINTS} days can be asked for at a time`,
+    );
   if (step % kept !== 0)
     throw new AppError(
       'invalid_input',

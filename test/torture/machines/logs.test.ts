@@ -9,6 +9,8 @@ import { type Machine, type Machines, startMachines } from '../../support/machin
 const CODE = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(req: Request) -> Response {
+    let ms = req.query_param_as("ms").unwrap_or(0);
+    std::thread::sleep(std::time::Duration::from_millis(ms));
     println!("line {}", req.query_param("n").map_or("", String::as_str));
     Response::no_content()
 }
@@ -72,6 +74,80 @@ describe('the log of two machines', function () {
     expect(new Set(received).size).to.equal(received.length);
   });
 
+  it('is followed without a gap or a double under load, while gateways are killed', async () => {
+    const { a, b } = machines;
+    const id = await a.deploy({ path: '/load', code: CODE });
+    const query = `endpoint_id=${id}&kind=output`;
+    const follow = async (machine: Machine, lastEventId?: string) => {
+      const opened = await tailLog(`${machine.apiUrl}/api/logs?${query}&limit=1`, lastEventId);
+      tails.push(opened);
+      return opened;
+    };
+    /** What each machine has answered; cleared when its gateway is killed, which may not have written it. */
+    const answered = new Map<Machine, string[]>([a, b].map((machine) => [machine, []]));
+    const certain: string[] = [];
+    let isOver = false;
+    let count = 0;
+    const load = async (machine: Machine) => {
+      while (!isOver) {
+        const text = `${count++}`;
+        const said = answered.get(machine);
+        const { status } = await call(`${machine.gatewayUrl}/load?n=${text}`).catch(() => ({ status: 0 }));
+        if (status === 204) said?.push(`line ${text}`);
+        await delay(5);
+      }
+    };
+    let tail = await follow(a);
+    const loading = [load(a), load(b)];
+    const received: string[] = [];
+    const leave = async () => {
+      await tail.close();
+      received.push(...tail.received.map(({ entry }) => entry.message));
+      return tail.ids.at(-1);
+    };
+    try {
+      for (let round = 0; round < 6; round++) {
+        const [own, other] = round % 2 === 0 ? [a, b] : [b, a];
+        const before = tail.received.length;
+        await eventually(() => expect(tail.received.length).to.be.above(before + 50));
+        await own.processes.get('gateway')?.end('SIGKILL');
+        answered.set(own, []);
+        certain.push(...(answered.get(other) ?? []));
+        answered.set(other, []);
+        tail = await follow(other, await leave());
+        await own.start('gateway');
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(loading);
+    }
+    for (const said of answered.values()) certain.push(...said);
+    const written = async () => {
+      const messages: string[] = [];
+      for (let cursor = ''; ; ) {
+        const answer = await call(`${a.apiUrl}/api/logs?${query}&limit=1000${cursor}`);
+        const { data } = JSON.parse(answer.text) as {
+          data: { items: { message: string; fields: { target?: string } }[]; next_cursor: string | null };
+        };
+        messages.push(...data.items.map(({ message }) => message).filter((text) => text.startsWith('line ')));
+        if (data.next_cursor === null) return messages;
+        cursor = `&cursor=${data.next_cursor}`;
+      }
+    };
+    // What gateways say themselves of a handler is none of these.
+    const seen = () =>
+      [...received, ...tail.received.map(({ entry }) => entry.message)].filter((text) =>
+        text.startsWith('line '),
+      );
+    await eventually(async () => {
+      const all = new Set(await written());
+      expect(certain.filter((message) => !all.has(message))).to.deep.equal([]);
+      expect(new Set(seen()).size).to.equal(all.size);
+    });
+    expect(seen().length, 'doubles').to.equal(new Set(seen()).size);
+    expect(certain.length).to.be.above(100);
+  });
+
   it('holds up no request while PostgreSQL is away, and has what was said meanwhile', async () => {
     const { a, b } = machines;
     const tail = await follow(b);
@@ -90,6 +166,35 @@ describe('the log of two machines', function () {
     await eventually(() => {
       const messages = tail.received.map(({ entry }) => entry.message);
       expect(messages.slice(-said.length)).to.deep.equal(said);
+    });
+  });
+
+  it('has percentiles over both, as exact as those of one', async () => {
+    const { a, b } = machines;
+    const id = await a.deploy({ path: '/durations', code: CODE });
+    // The fast ones on one machine, the slow ones on the other.
+    await Promise.all(
+      Array.from({ length: 80 }, (_, at) => call(`${(at < 60 ? a : b).gatewayUrl}/durations?ms=${at * 3}`)),
+    );
+    const read = async <T>(path: string) =>
+      (JSON.parse((await call(`${b.apiUrl}${path}`)).text) as { data: T }).data;
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    const durations = await eventually(async () => {
+      const { items } = await read<{ items: { duration_ms: number }[] }>(
+        `/api/logs?endpoint_id=${id}&kind=request&limit=1000`,
+      );
+      expect(items).to.have.length(80);
+      return items.map(({ duration_ms }) => duration_ms).sort((left, right) => left - right);
+    });
+    await eventually(async () => {
+      const { points } = await read<{ points: Record<string, number>[] }>(
+        `/api/series?endpoint_id=${id}&step=1d&since=${since}`,
+      );
+      const point = points.find(({ requests }) => requests === 80);
+      for (const percent of [50, 95, 99]) {
+        const exact = durations[Math.ceil((percent / 100) * durations.length) - 1] ?? 0;
+        expect(point?.[`p${percent}`], `p${percent}`).to.be.closeTo(exact, 0.05 * exact);
+      }
     });
   });
 

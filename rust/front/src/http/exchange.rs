@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use super::target::host_name;
-use super::trace::TraceParent;
+use super::trace::RequestSpan;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
@@ -55,7 +55,7 @@ struct Addressed {
     state: Arc<EndpointState>,
     /// The head as the handler gets it.
     head: Vec<u8>,
-    trace: TraceParent,
+    span: RequestSpan,
     /// Of a caller that keeps its handler.
     place: Option<u32>,
 }
@@ -94,9 +94,9 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
-            let trace = head.trace.unwrap_or_else(|| thread.trace_ids.next());
-            let head = handler_head::write(head, params, client_ip, id, &trace, state.limits.timeout_ms, None);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head, trace, place })
+            let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
+            let head = handler_head::write(head, params, client_ip, id, &span, state.limits.timeout_ms, None);
+            Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),
@@ -186,7 +186,7 @@ impl Exchange<'_> {
             },
             Err(failure) => refusal_of(failure, self.thread, endpoint, state, &request.id),
         };
-        self.finished(&request, refusal.status, 0, Some(&refusal));
+        self.finished(&request, refusal.status, refusal.body().len(), Some(&refusal));
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
@@ -283,7 +283,7 @@ impl Exchange<'_> {
         match request.to {
             Ok(_) => {
                 self.reply.version.set(None);
-                self.finished(request, refusal.status, 0, Some(refusal));
+                self.finished(request, refusal.status, refusal.body().len(), Some(refusal));
             }
             Err(_) => self.thread.refused(refusal.status),
         }
@@ -350,13 +350,13 @@ impl Exchange<'_> {
 
     /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.
     fn finished(&self, request: &Request, status: u16, bytes: usize, refusal: Option<&Refusal>) {
-        let Ok(Addressed { endpoint, head, trace, .. }) = &request.to else { return };
+        let Ok(Addressed { endpoint, head, span, .. }) = &request.to else { return };
         let duration = request.started.elapsed();
         endpoint.finished(status, duration);
         let finished = Finished {
             endpoint,
             request_id: &request.id,
-            trace,
+            span,
             head,
             scheme: request.scheme,
             status,

@@ -214,6 +214,7 @@ pub mod tests {
             trusted_proxies: Vec::new(),
             logs_requests: false,
             log_requests_per_second: 0,
+            traces: None,
         })
     }
 

@@ -5,16 +5,16 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use super::head::Head;
-use super::trace::TraceParent;
+use super::trace::RequestSpan;
 
-/// Writes the head of a request. `params` are names and values. `trace` is that of the client, or a new one. `attempt`:
-/// how often it was sent, if it is sent again when it fails.
+/// Writes the head of a request. `params` are names and values. `span` is what the gateway does for it.
+/// `attempt`: how often it was sent, if it is sent again when it fails.
 pub fn write<'p>(
     head: &Head<'_, '_>,
     params: impl Iterator<Item = (&'p str, &'p str)>,
     client_ip: impl Display,
     request_id: &str,
-    trace: &TraceParent,
+    span: &RequestSpan,
     deadline_ms: u64,
     attempt: Option<u32>,
 ) -> Vec<u8> {
@@ -25,7 +25,7 @@ pub fn write<'p>(
     json.text(&head.target.path_and_query);
     json.raw(",\"headers\":[");
     for header in head.headers {
-        if head.trace.is_none() && is_of_trace(header.name) {
+        if is_replaced(header.name, span) {
             continue;
         }
         json.item();
@@ -44,13 +44,10 @@ pub fn write<'p>(
         json.raw(",");
         json.text(head.target.authority);
     }
-    if head.trace.is_none() {
-        json.item();
-        json.raw("\"traceparent\",\"");
-        json.raw(trace.as_str());
-        json.raw("\"");
-    }
-    json.raw("],\"params\":{");
+    json.item();
+    json.raw("\"traceparent\",\"");
+    json.raw(span.own.as_str());
+    json.raw("\"],\"params\":{");
     for (at, (name, value)) in params.enumerate() {
         json.raw(if at == 0 { "" } else { "," });
         json.text(name);
@@ -67,13 +64,17 @@ pub fn write<'p>(
         json.raw(",\"attempt\":");
         json.raw(itoa::Buffer::new().format(attempt));
     }
+    if span.is_recorded {
+        // Calls of services are parts of it, too.
+        json.raw(",\"spans\":true");
+    }
     json.raw("}");
     json.0
 }
 
-/// What belongs to a trace that is not valid, or not one.
-fn is_of_trace(name: &str) -> bool {
-    name.eq_ignore_ascii_case("traceparent") || name.eq_ignore_ascii_case("tracestate")
+/// The trace has another parent now; what belongs to one that is not valid is left out.
+fn is_replaced(name: &str, span: &RequestSpan) -> bool {
+    name.eq_ignore_ascii_case("traceparent") || span.client.is_none() && name.eq_ignore_ascii_case("tracestate")
 }
 
 /// Header values that are valid UTF-8 are taken as such, others as Latin-1, the historical default of HTTP.
@@ -128,19 +129,21 @@ mod tests {
         let mut space = [const { MaybeUninit::uninit() }; 100];
         let head = head::read(bytes, &mut space).unwrap();
         let params = [("id", "a\"b"), ("rest", "x")];
-        let trace = TraceIds::new().unwrap().next();
+        let mut span = TraceIds::new().unwrap().begin(None, None);
+        span.is_recorded = true;
         let json: Value =
-            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", &trace, 30_000, Some(2)))
+            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", &span, 30_000, Some(2)))
                 .unwrap();
         let expected = json!({
             "method": "GET",
             "target": "/a?b=\"c",
-            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü", "traceparent", trace.as_str()],
+            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü", "traceparent", span.own.as_str()],
             "params": { "id": "a\"b", "rest": "x" },
             "client_ip": "::1",
             "request_id": "some-id",
             "deadline_ms": 30_000,
             "attempt": 2,
+            "spans": true,
         });
         assert_eq!(json, expected);
     }

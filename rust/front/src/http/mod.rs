@@ -23,4 +23,4 @@ pub use refusal::{Refusal, refuse_connection};
 pub use request_id::RequestIds;
 pub use response::Dates;
 pub use target::{Target, host_name};
-pub use trace::{TraceIds, TraceParent};
+pub use trace::{RequestSpan, TraceIds};

@@ -1,13 +1,22 @@
-//! The trace that a request belongs to, as W3C Trace Context has it (<https://www.w3.org/TR/trace-context/>). The header
-//! `traceparent` of a client is passed on; a request without a valid one gets its own, which is not sampled.
+//! The trace that a request belongs to, as W3C Trace Context has it (<https://www.w3.org/TR/trace-context/>). What the
+//! gateway does for a request is a part of that of the client's header `traceparent`; a request without a valid one
+//! gets its own. The handler gets it with the gateway's part as parent.
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
+
+use crate::messages::Sampling;
 
 /// Version, trace, parent and flags: `00-` 32 digits `-` 16 digits `-` 2 digits.
 const LENGTH: usize = 55;
 const TRACE: std::ops::Range<usize> = 3..35;
 const PARENT: std::ops::Range<usize> = 36..52;
+/// What of a trace is random, also where its first digits are a time: 56 bits.
+const RANDOM: std::ops::Range<usize> = 21..35;
+const RANDOM_BITS: i32 = 56;
+/// The last digit of the flags.
+const FLAGS_END: usize = 54;
+const SAMPLED: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceParent([u8; LENGTH]);
@@ -36,6 +45,43 @@ impl TraceParent {
     pub fn trace_id(&self) -> &str {
         &self.as_str()[TRACE]
     }
+
+    /// What is done for the request, or for what it is done.
+    pub fn parent_id(&self) -> &str {
+        &self.as_str()[PARENT]
+    }
+
+    fn last_flags(&self) -> u8 {
+        char::from(self.0[FLAGS_END]).to_digit(16).unwrap_or_default() as u8
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.last_flags() & SAMPLED != 0
+    }
+
+    fn set_sampled(&mut self, is_sampled: bool) {
+        let others = self.last_flags() & !SAMPLED;
+        self.0[FLAGS_END] = DIGITS[usize::from(others | u8::from(is_sampled))];
+    }
+
+    /// Of all traces, so many are sampled: every gateway takes the same ones.
+    fn is_within(&self, ratio: f64) -> bool {
+        let random = u64::from_str_radix(&self.as_str()[RANDOM], 16).unwrap_or_default();
+        random as f64 >= (1.0 - ratio) * 2_f64.powi(RANDOM_BITS)
+    }
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// What the gateway does for a request, as a part of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestSpan {
+    /// As the handler gets it.
+    pub own: TraceParent,
+    /// That of the client.
+    pub client: Option<TraceParent>,
+    /// Whether it is exported.
+    pub is_recorded: bool,
 }
 
 /// Makes traces. Their numbers are those of SplitMix64 (Steele, Lea, Flood, 2014) from a random beginning on: they must
@@ -51,16 +97,32 @@ impl TraceIds {
         Ok(Self(Cell::new(u64::from_ne_bytes(random))))
     }
 
-    pub fn next(&self) -> TraceParent {
-        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
-        for place in [TRACE.start, TRACE.start + 16, PARENT.start] {
-            // Zeros alone are no id.
-            let number = self.number().max(1);
-            for (at, digit) in text[place..place + 16].iter_mut().enumerate() {
-                *digit = b"0123456789abcdef"[(number >> (60 - 4 * at) & 15) as usize];
-            }
+    /// Begins with a request. Without `sampling` nothing is exported, and the client's flags are passed on.
+    pub fn begin(&self, client: Option<TraceParent>, sampling: Option<&Sampling>) -> RequestSpan {
+        let mut own = TraceParent(*b"00-00000000000000000000000000000000-0000000000000000-00");
+        match &client {
+            // The flags of a version to come may mean something else.
+            Some(client) => own.0[TRACE.start..].copy_from_slice(&client.0[TRACE.start..]),
+            None => [TRACE.start, TRACE.start + 16].into_iter().for_each(|place| self.write_id(&mut own, place)),
         }
-        TraceParent(text)
+        self.write_id(&mut own, PARENT.start);
+        let is_recorded = sampling.is_some_and(|sampling| match &client {
+            Some(client) if sampling.parent_based => client.is_sampled(),
+            _ => own.is_within(sampling.ratio),
+        });
+        if sampling.is_some() {
+            own.set_sampled(is_recorded);
+        }
+        RequestSpan { own, client, is_recorded }
+    }
+
+    /// Writes 16 digits.
+    fn write_id(&self, to: &mut TraceParent, place: usize) {
+        // Zeros alone are no id.
+        let number = self.number().max(1);
+        for (at, digit) in to.0[place..place + 16].iter_mut().enumerate() {
+            *digit = DIGITS[(number >> (60 - 4 * at) & 15) as usize];
+        }
     }
 
     fn number(&self) -> u64 {
@@ -112,8 +174,39 @@ mod tests {
     #[test]
     fn new_ones_differ_and_are_valid() {
         let ids = TraceIds::new().unwrap();
-        let [one, other] = [ids.next(), ids.next()];
+        let [one, other] = [ids.begin(None, None).own, ids.begin(None, None).own];
         assert_eq!(TraceParent::read(one.as_str().as_bytes()), Some(one));
         assert!(one.trace_id() != other.trace_id() && one.as_str().ends_with("-00"));
+    }
+
+    #[test]
+    fn the_gateway_is_a_part_of_the_trace_of_its_client() {
+        let ids = TraceIds::new().unwrap();
+        let client = TraceParent::read(format!("cc{}-more", &VALID[2..]).as_bytes());
+        let span = ids.begin(client, None);
+        assert_eq!((span.own.trace_id(), span.client, span.is_recorded), (&VALID[TRACE], client, false));
+        assert!(span.own.as_str().starts_with("00-") && span.own.as_str().ends_with("-01"));
+        assert_ne!(span.own.parent_id(), &VALID[PARENT]);
+    }
+
+    #[test]
+    fn sampled_is_what_the_client_says_or_else_a_part() {
+        let ids = TraceIds::new().unwrap();
+        let flags = |client: Option<&str>, parent_based: bool, ratio: f64| {
+            let client = client.and_then(|text| TraceParent::read(text.as_bytes()));
+            let span = ids.begin(client, Some(&Sampling { parent_based, ratio }));
+            (span.is_recorded, span.own.as_str()[53..].to_owned())
+        };
+        let (yes, no) = ((true, "01".to_owned()), (false, "00".to_owned()));
+        let unsampled = format!("{}0", &VALID[..54]);
+        let with_others = format!("{}2", &VALID[..54]);
+        assert_eq!(flags(Some(VALID), true, 0.0), yes);
+        assert_eq!(flags(Some(VALID), false, 0.0), no);
+        assert_eq!(flags(Some(&unsampled), true, 1.0), no);
+        assert_eq!(flags(Some(&unsampled), false, 1.0), yes);
+        assert_eq!(flags(Some(&with_others), false, 1.0), (true, "03".to_owned()));
+        assert_eq!((flags(None, true, 1.0), flags(None, true, 0.0)), (yes, no));
+        let taken = (0..10_000).filter(|_| flags(None, true, 0.25).0).count();
+        assert!((2_200..2_800).contains(&taken), "{taken}");
     }
 }

@@ -1,10 +1,9 @@
 //! The program around a handler: it exchanges frames with the gateway that started it, over a Unix socket.
 //!
 //! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
-//! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log, and [`current`] knows
-//! the request that they belong to;
-//! [`gateway_connection`], [`pool`], [`monitor`] and [`latency`] distribute requests to threads; `asynchronous` does
-//! the same with tokio.
+//! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log; [`current`] knows
+//! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
+//! [`monitor`] and [`latency`] distribute requests to threads; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]

@@ -1,0 +1,136 @@
+/** How settings are read: what each kind of environment variable takes. */
+import { isIP } from 'node:net';
+
+/** One environment variable. */
+export interface Setting<T> {
+  /** The default as the documentation shows it. */
+  readonly shown: string;
+  /** What it does, units included. */
+  readonly description: string;
+  /** Parses the text of the variable, undefined when it is unset or empty; throws with a reason. */
+  readonly read: (text: string | undefined) => T;
+}
+
+export function text(shown: string, description: string): Setting<string | undefined> {
+  return { shown, description, read: (value) => value };
+}
+
+export function textWithDefault(fallback: string, description: string): Setting<string> {
+  return { shown: `\`${fallback}\``, description, read: (value) => value ?? fallback };
+}
+
+export function integer(
+  fallback: number,
+  min: number,
+  max: number,
+  description: string,
+  shown = String(fallback),
+): Setting<number> {
+  return {
+    shown,
+    description,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= min && number <= max))
+        throw new Error(`must be a whole number from ${min} to ${max}, not "${value}"`);
+      return number;
+    },
+  };
+}
+
+/** An address of a web server. */
+export function webAddress(description: string): Setting<string | undefined> {
+  return {
+    shown: 'none',
+    description,
+    read: (value) => {
+      if (value === undefined) return undefined;
+      const url = URL.canParse(value) ? new URL(value) : undefined;
+      if (!url || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
+        throw new Error('must be a URL such as http://localhost:4318');
+      return value;
+    },
+  };
+}
+
+/** Names and values, which may be percent-encoded. The values are not shown: they may be secret. */
+export function pairs(description: string): Setting<Readonly<Record<string, string>>> {
+  const readPair = (text: string): [string, string] => {
+    const [, name = '', value = ''] = /^\s*([\w!#$&.^`|~+-]+)\s*=\s*([\x20-\x7e]*?)\s*$/.exec(text) ?? [];
+    try {
+      if (name !== '') return [name, decodeURIComponent(value)];
+    } catch {
+      // As one that is none.
+    }
+    throw new Error('must be name=value, name=value, with special characters percent-encoded');
+  };
+  return {
+    shown: 'none',
+    description,
+    read: (value) =>
+      Object.fromEntries(
+        (value ?? '')
+          .split(',')
+          .filter((text) => text.trim() !== '')
+          .map(readPair),
+      ),
+  };
+}
+
+export function ratio(description: string): Setting<number> {
+  return {
+    shown: '1',
+    description,
+    read: (value) => {
+      const number = value === undefined ? 1 : /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= 0 && number <= 1)) throw new Error(`must be a number from 0 to 1, not "${value}"`);
+      return number;
+    },
+  };
+}
+
+export function optionalInteger(min: number, max: number, description: string): Setting<number | undefined> {
+  const { read } = integer(min, min, max, description);
+  return { shown: 'none', description, read: (value) => (value === undefined ? undefined : read(value)) };
+}
+
+/** Addresses and networks, all in the notation of networks. */
+export function networks(description: string): Setting<readonly string[]> {
+  return { shown: 'none', description, read: (value) => (value ?? '').split(',').flatMap(readNetwork) };
+}
+
+function readNetwork(text: string): string[] {
+  const network = text.trim();
+  if (network === '') return [];
+  const [, address = '', length] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
+  const bits = isIP(address) === 4 ? 32 : 128;
+  if (isIP(address) === 0 || Number(length ?? bits) > bits)
+    throw new Error(`must be IP addresses and networks (10.0.0.0/8), which "${network}" is not`);
+  return [`${address}/${length ?? bits}`];
+}
+
+export function flag(description: string): Setting<boolean> {
+  return {
+    shown: '`false`',
+    description,
+    read: (value) => {
+      if (value === undefined || value === 'false' || value === '0') return false;
+      if (value === 'true' || value === '1') return true;
+      throw new Error(`must be true or false, not "${value}"`);
+    },
+  };
+}
+
+export function oneOf<T extends string>(choices: readonly T[], fallback: T, description: string): Setting<T> {
+  return {
+    shown: `\`${fallback}\``,
+    description: `${description} One of ${choices.join(', ')}.`,
+    read: (value) => {
+      if (value === undefined) return fallback;
+      const choice = choices.find((candidate) => candidate === value);
+      if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}, not "${value}"`);
+      return choice;
+    },
+  };
+}
