@@ -15,8 +15,8 @@ export interface View extends Omit<Access, 'hidden'> {
   /** Size of its own /tmp in memory, MiB; only at the level `namespaces`. */
   readonly tmpMb: number;
   /**
-   * Whether it may change mode, owner, times and attributes of files, as linkers do. Landlock does not look at these: at
-   * that level, a program with the user of this process could change those of all its files.
+   * Whether it may change mode, owner, times and attributes of files, as linkers do. Landlock does not look at these:
+   * at that level, a program with the user of this process could change those of all its files.
    */
   readonly changesAttributes: boolean;
 }

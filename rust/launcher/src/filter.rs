@@ -97,7 +97,8 @@ const REFUSED: &[i64] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[i64] = &[libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_inotify_init];
+const REFUSED_HERE: &[i64] =
+    &[libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_inotify_init];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[i64] = &[];
 
