@@ -265,7 +265,11 @@ fn a_loop_written_by_hand_is_served() {
             _ => assert_eq!(answer.body, b"{\"path\":\"/b\"}"),
         }
     }
-    assert_eq!(handler.stop(), "");
+    // What has no answer is an error of its request.
+    let log = handler.stop();
+    assert_eq!(log.lines().count(), 20, "{log}");
+    let expected = "[request id-1] the handler has answered with 500: The handler did not answer.";
+    assert!(log.lines().any(|line| line == expected), "{log}");
 }
 
 #[test]
