@@ -24,7 +24,7 @@ import { type TempDir, tempDir } from '../support/temp.js';
 
 // Builds the library "libserde.rlib" of the only direct dependency, and leaves a line for each run.
 const CARGO = `#!/bin/sh
-echo "$1" >> ../../../runs
+echo "$1" >> "\${0%/*}/runs"
 case "$1" in
   build)
     mkdir -p "$CARGO_TARGET_DIR/release/deps"
@@ -204,7 +204,7 @@ describe('dependency sets', () => {
 
   it('ends cargo when it is to stop, and leaves nothing of a set with crates', async () => {
     const stop = new AbortController();
-    await script('#!/bin/sh\necho started >> ../../../runs\nsleep 1000\n');
+    await script('#!/bin/sh\necho started >> "${0%/*}/runs"\nsleep 1000\n');
     const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();

@@ -71,6 +71,8 @@ describe('restarts', () => {
       const now = await eventually(async () => {
         const current = await view();
         expect(current).to.include({ status: 'running', running: true });
+        // That the request has woken it is observed a moment later.
+        expect(current.pid).to.be.a('number');
         return current;
       });
       expect(now.pid).not.to.equal(pid);

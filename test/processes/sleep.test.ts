@@ -10,7 +10,7 @@ import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
 import { frontOf, isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { tempDir } from '../support/temp.js';
+import { type TempDir, tempDir } from '../support/temp.js';
 
 /** Less than the tests wait for anything. */
 const IDLE_MS = 300;
@@ -385,24 +385,25 @@ describe('handlers that sleep', function () {
 
 describe('handlers on a machine without memory', function () {
   this.timeout(120_000);
-  const folder = tempDir('memory');
+  let folder: TempDir;
   let stack: Stack;
   before(async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
+    folder = await tempDir('memory');
     await available(50);
     const processes = ['web', 'worker', 'gateway'] as const;
-    stack = await startStack({ processes, memoryInfo: await file() });
+    stack = await startStack({ processes, memoryInfo: file() });
   });
   after(async () => {
     await stack?.close();
-    await (await folder).remove();
+    await folder?.remove();
   });
 
-  const file = async () => join((await folder).path, 'meminfo');
+  const file = () => join(folder.path, 'meminfo');
   /** Says that so many percent of 1 GiB are available. */
   const available = async (percent: number) => {
     const [total, left] = [1024 * 1024, Math.round(1024 * 10.24 * percent)];
-    await writeFile(await file(), `MemTotal: ${total} kB\nMemAvailable: ${left} kB\n`);
+    await writeFile(file(), `MemTotal: ${total} kB\nMemAvailable: ${left} kB\n`);
   };
   const pidOf = async (id: string) =>
     expectData<{ pid: number | null }>(await stack.api.get(`/api/endpoints/${id}`)).pid;
