@@ -204,7 +204,7 @@ describe('dependency sets', () => {
 
   it('ends cargo when it is to stop, and leaves nothing of a set with crates', async () => {
     const stop = new AbortController();
-    await script('#!/bin/sh\necho started >> "${0%/*}/runs"\nsleep 1000\n');
+    await script(`#!/bin/sh\necho started >> "\${0%/*}/runs"\nsleep 1000\n`);
     const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();
