@@ -1,6 +1,6 @@
 /**
  * Copies of the toolchain and the SDK for builds that run as other users, which cannot read files that are closed to
- * others, nor, without a sandbox, folders that only root may enter, such as `/root/.rustup`.
+ * others, nor, without namespaces, folders that only root may enter, such as `/root/.rustup`.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -194,7 +194,7 @@ function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [NO_ENTRY_POINT];
 }
 
-/** The folders that a compiler without a sandbox knows, with the names to show for them. */
+/** The folders that a compiler without namespaces knows, with the names to show for them. */
 async function folderNames(work: string, { toolchain, libraries }: CompileRequest): Promise<FolderNames> {
   const names: FolderNames = [
     [work, '.'],

@@ -67,7 +67,7 @@ class UsageWatch {
   }
 
   #isOverMemory(members: readonly number[], processes: ReadonlyMap<number, ProcessEntry>): boolean {
-    // In a sandbox, /tmp is in memory.
+    // With namespaces, /tmp is in memory.
     const inFiles = this.#confinement.hasNamespaces
       ? tmpBytes(processes.get(this.#tool)?.thread ?? this.#tool)
       : 0;
@@ -85,7 +85,7 @@ class UsageWatch {
   }
 }
 
-/** A process and its descendants. In a sandbox, orphans become children of its first process. */
+/** A process and its descendants. With namespaces, orphans become children of its first process. */
 function familyOf(first: number, processes: ReadonlyMap<number, ProcessEntry>): number[] {
   const children = new Map<number, number[]>();
   for (const [pid, { parent }] of processes) {

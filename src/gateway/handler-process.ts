@@ -53,7 +53,7 @@ export interface HandlerOptions {
   /** The executable, on this machine. */
   readonly executable: string;
   readonly instanceId: number;
-  /** Folder for sockets of handlers without a sandbox. */
+  /** Folder for sockets of handlers without namespaces. */
   readonly runDir: string;
   readonly endpointId: string;
   /** Of its environment, secrets included. */

@@ -1,6 +1,6 @@
 /**
  * Periodically checks all handlers of this gateway and ends those over their limits: the kernel limits single
- * processes, this limits each handler including its child processes. As root and in a sandbox these are all counted;
+ * processes, this limits each handler including its child processes. As root and with namespaces these are all counted;
  * otherwise a process that has left both its parent and its session is not.
  */
 import { toError } from '../errors.js';
@@ -101,14 +101,14 @@ export class HandlerWatch {
   /** The processes of each handler, by the process id of the handler. */
   #membersOf(processes: ReadonlyMap<number, ProcessEntry>): Map<number, number[]> {
     const owners = new Map<number, number | undefined>([[process.pid, undefined]]);
-    const byUser = this.#unsandboxedUsers();
+    const byUser = this.#usersWithoutNamespaces();
     const ownerOf = (pid: number): number | undefined => {
       if (this.#watched.has(pid)) return pid;
       if (owners.has(pid)) return owners.get(pid);
       const entry = processes.get(pid);
       let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
       if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
-      // In a sandbox, an orphaned process becomes a child of the handler. Without one, it can also leave the session,
+      // With namespaces, an orphaned process becomes a child of the handler. Without one, it can also leave the session,
       // and is found by its user.
       if (entry && owner === undefined && byUser.size > 0) owner = byUser.get(userOf(pid));
       owners.set(pid, owner);
@@ -125,8 +125,8 @@ export class HandlerWatch {
     return members;
   }
 
-  /** Process ids of handlers without a sandbox, by user id. */
-  #unsandboxedUsers(): Map<number | undefined, number> {
+  /** Process ids of handlers without namespaces, by user id. */
+  #usersWithoutNamespaces(): Map<number | undefined, number> {
     return new Map(
       [...this.#watched.values()].flatMap(({ pid, confinement: { user, hasNamespaces } }) =>
         user && !hasNamespaces ? [[user.id, pid]] : [],
@@ -164,7 +164,7 @@ function memoryProblem(
   members: readonly number[],
   processes: ReadonlyMap<number, ProcessEntry>,
 ): string | undefined {
-  // In a sandbox, files in /tmp are in memory.
+  // With namespaces, files in /tmp are in memory.
   const inFiles = confinement.hasNamespaces ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
   const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
   if (inProcesses === undefined) return undefined;
