@@ -108,8 +108,8 @@ export class HandlerWatch {
       const entry = processes.get(pid);
       let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
       if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
-      // With namespaces, an orphaned process becomes a child of the handler. Without one, it can also leave the session,
-      // and is found by its user.
+      // With namespaces, an orphaned process becomes a child of the handler. Without them, it can also leave the
+      // session at the level `limits`, and is found by its user.
       if (entry && owner === undefined && byUser.size > 0) owner = byUser.get(userOf(pid));
       owners.set(pid, owner);
       return owner;
