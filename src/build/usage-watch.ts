@@ -55,7 +55,7 @@ class UsageWatch {
     try {
       const processes = readProcesses();
       const { user, hasNamespaces } = this.#confinement;
-      // A sandbox keeps its processes together; without one, they can leave the family. To look at all is slower.
+      // A namespace keeps its processes together; without one, they can leave the family. To look at all is slower.
       const members = user && !hasNamespaces ? processesOfUser(user.id) : familyOf(this.#tool, processes);
       if (this.#isOverMemory(members, processes)) return 'over-memory';
       return this.#isIdle(members, processes) ? 'idle' : undefined;

@@ -95,6 +95,15 @@ describe('the sandbox', () => {
       expect((await sh(`cat ${path} || ls ${path}`)).stdout, path).to.equal('');
   });
 
+  it('lets it enter the folders above what was given, whatever the umask of this process is', async () => {
+    const umask = process.umask(0o077);
+    try {
+      expect((await sh('cat /etc/deep/er/file')).stdout).to.equal('given\n');
+    } finally {
+      process.umask(umask);
+    }
+  });
+
   it('lets it write only to writable folders', async () => {
     const { stdout } = await sh(
       'echo mine > /work/made; echo mine > /tmp/made && echo tmp; for f in / /usr /given /etc /dev /dev/shm /proc/sys; do echo x > $f/x && echo "$f"; done',

@@ -15,6 +15,7 @@ mod program;
 use std::process::ExitCode;
 
 use failure::Result;
+use nix::sys::stat::{Mode, umask};
 use plan::Plan;
 
 /// The exit code when the program was not started; shells have one of their own for each reason, from here on.
@@ -42,6 +43,8 @@ fn run() -> Result<ExitCode> {
 
 /// What the monitor of a program has in common with it.
 fn prepare(plan: &Plan) -> Result<()> {
+    // Also of the folders of its root, which another user enters.
+    umask(Mode::from_bits_truncate(0o022));
     limits::join_cgroup(plan.cgroup.as_deref())?;
     limits::lower_priority(plan.nice)
 }

@@ -198,10 +198,9 @@ fn open_given(access: &Access) -> Result<Given<'_>> {
 fn place_given(given: Given<'_>) -> Result<()> {
     for (at, (target, tree)) in given.iter().enumerate() {
         // In another one, the folders above it are there.
-        if !given[..at].iter().any(|(outer, _)| target.starts_with(outer)) {
-            for folder in target.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev().skip(1) {
-                make_folder(inside(folder))?;
-            }
+        let is_in_another = given[..at].iter().any(|(outer, _)| target.starts_with(outer));
+        if !is_in_another {
+            make_folder(inside(target.parent().unwrap_or(target)))?;
         }
         tree.place(target)?;
     }
@@ -252,12 +251,9 @@ fn set_attributes(at: i32, path: &Path, flags: i32, attributes: u64) -> Result<(
     Ok(())
 }
 
-/// All users may enter it.
+/// Makes it, and those above it, unless they are there. All users may enter them.
 fn make_folder(path: &Path) -> Result<()> {
-    match DirBuilder::new().mode(0o755).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context(path.display()),
-        _ => Ok(()),
-    }
+    DirBuilder::new().recursive(true).mode(0o755).create(path).context(path.display())
 }
 
 /// Something is mounted on it.

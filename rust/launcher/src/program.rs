@@ -1,7 +1,6 @@
 //! The last steps: the process loses its rights, one after the other, and becomes the program.
 use std::ffi::CString;
 
-use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, execvp};
 
 use crate::failure::{self, Context, Failure, Result};
@@ -41,7 +40,6 @@ impl Program {
         allow: impl FnOnce(&Access) -> Result<Restriction>,
         expect_parent: impl FnOnce() -> Result<()>,
     ) -> Result<std::convert::Infallible> {
-        umask(Mode::from_bits_truncate(0o022));
         limits::close_descriptors_from(plan.streams)?;
         // Root may raise a limit that it has itself.
         limits::set(&plan.limits)?;
