@@ -2,6 +2,7 @@
  * The connection to PostgreSQL: pool, transactions, and the announcements that go with writes.
  * Every other module of the store takes a `Store` and holds the SQL of one table.
  */
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
@@ -77,12 +78,15 @@ export function openDatabase(
 }
 
 /** Attempts of a transaction that PostgreSQL aborts because of a deadlock. */
-const DEADLOCK_TRIES = 3;
+const DEADLOCK_TRIES = 6;
+
+/** Longest pause before the second attempt; it doubles with each further one. */
+const DEADLOCK_PAUSE_MS = 20;
 
 /**
  * Runs `work` in a transaction; its announcements are sent after the commit, and dropped after a rollback. Locks are
  * taken in the same order everywhere; if PostgreSQL detects a deadlock all the same, the aborted transaction is
- * retried.
+ * retried. It pauses first, because a new attempt can lock a row again before the one that waited for it has woken up.
  */
 export async function transaction<T>(store: Store, work: (tx: Store) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -90,6 +94,9 @@ export async function transaction<T>(store: Store, work: (tx: Store) => Promise<
       return await runTransaction(store, work);
     } catch (error) {
       if (!isDeadlock(error) || tries === DEADLOCK_TRIES) throw error;
+      const longest = DEADLOCK_PAUSE_MS * 2 ** (tries - 1);
+      // At least half of it, so that the pause does pass the row on.
+      await setTimeout(longest * (0.5 + Math.random() / 2));
     }
   }
 }
