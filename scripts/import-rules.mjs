@@ -17,7 +17,7 @@ const MAY_IMPORT = {
   bootstrap: ['src', 'util', 'model'],
   http: ['src', 'util'],
   metrics: ['src', 'util'],
-  webhooks: [],
+  webhooks: ['util'],
   artifacts: ['src', 'util'],
   sandbox: ['src', 'util', 'bootstrap'],
   store: ['src', 'util', 'model'],

@@ -19,6 +19,10 @@ const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const STATUS = /^[1-5](xx|[0-9]{2})$/;
 const TRACE_ID = /^[0-9a-f]{32}$/;
 const STEP = /^[1-9][0-9]{0,3}[mhd]$/;
+/** A token of RFC 9110, section 5.6.2. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+/** RFC 9110, section 5.5: no control characters, which could end the header. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
 /** Crates that every handler has already, or whose names Cargo reserves. */
@@ -62,6 +66,12 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     TRACE_ID.test(text)
       ? undefined
       : 'must be 32 digits in lower case, such as 0af7651916cd43dd8448eb211c80319c: the second part of traceparent',
+  'header-name': (text) =>
+    HEADER_NAME.test(text) ? undefined : 'must be the name of a header such as X-API-Key',
+  'header-value': (text) =>
+    HEADER_VALUE.test(text)
+      ? undefined
+      : 'must be the value of a header: Latin-1, without control characters',
   feature: (text) =>
     FEATURE.test(text) && text.length <= 128
       ? undefined
@@ -138,6 +148,8 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   step: { pattern: STEP.source },
   status: { pattern: STATUS.source },
   'trace-id': { pattern: TRACE_ID.source },
+  'header-name': { pattern: HEADER_NAME.source },
+  'header-value': { pattern: HEADER_VALUE.source },
   feature: { pattern: FEATURE.source, maxLength: 128 },
   'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },
 };

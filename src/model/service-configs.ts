@@ -4,6 +4,7 @@
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
+import { httpConfigProblem } from './http-service.js';
 import { mongodbUriProblem, usesTls } from './mongodb-uri.js';
 import { type Check, describeProblem, type Problem } from './problems.js';
 import { checkOf } from './schema-check.js';
@@ -35,6 +36,18 @@ const OptionalSecret = Type.Optional(
 );
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const PoolSize = Type.Integer({ minimum: 1, maximum: 100, default: 10, [HARMLESS]: true });
+
+/** Methods of requests that an `http` service makes. */
+export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+const HeaderName = Type.String({ format: 'header-name' });
+const HeaderMap = Type.Unsafe<Readonly<Record<string, string>>>({
+  type: 'object',
+  propertyNames: { format: 'header-name' },
+  additionalProperties: { type: 'string', format: 'header-value', maxLength: 4096 },
+  maxProperties: 64,
+  [HARMLESS]: true,
+});
 
 function object<P extends TProperties>(title: string, properties: P, options: Record<string, unknown> = {}) {
   return Type.Object(properties, { title, additionalProperties: false, ...options });
@@ -159,6 +172,35 @@ export const SERVICE_CONFIGS = {
     /** For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it. */
     host_key: Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
   }),
+  http: object('HttpConfig', {
+    /** Where requests go: scheme, host, port and the path that those of requests are below. */
+    base_url: Line,
+    /** Sent with every request. */
+    headers: Type.Optional(HeaderMap),
+    /** `Authorization: Bearer`. */
+    token: OptionalSecret,
+    /** `Authorization: Basic`, with the password. */
+    username: Type.Optional(Line),
+    password: OptionalSecret,
+    api_key: OptionalSecret,
+    /** The header of the `api_key`; X-API-Key when left out. */
+    api_key_header: Type.Optional(HeaderName),
+    /** Other hosts, as `name` or `name:port`, that requests may name in full; none of the above is sent there. */
+    hosts: Type.Optional(Type.Array(Line, { maxItems: 100, [HARMLESS]: true })),
+    /** All when left out. */
+    methods: Type.Optional(
+      Type.Array(Type.Unsafe<HttpMethod>({ type: 'string', enum: [...HTTP_METHODS] }), {
+        minItems: 1,
+        [HARMLESS]: true,
+      }),
+    ),
+    /** Whether a host may have an address that is not one of the internet. */
+    allow_private_addresses: flag(false),
+    ssl_root_cert: Type.Optional(Text),
+    connect_timeout_seconds: Type.Integer({ minimum: 1, maximum: 60, default: 5, [HARMLESS]: true }),
+    timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30, [HARMLESS]: true }),
+    pool_size: PoolSize,
+  }),
   email: object('EmailConfig', {
     host: Line,
     /** By encryption: 25 for none, 587 for starttls, 465 for tls. */
@@ -244,6 +286,11 @@ const DEPENDENT_DEFAULTS: { readonly [K in ServiceType]?: (config: ServiceConfig
       );
     }
     return { port: { ftp: 21, ftps: 21, sftp: 22 }[config.protocol], ...config };
+  },
+  http: (config) => {
+    const problem = httpConfigProblem(config);
+    if (problem !== undefined) throw new AppError('invalid_config', `config.${problem}`);
+    return config;
   },
   email: (config) => ({ port: { none: 25, starttls: 587, tls: 465 }[config.encryption], ...config }),
 };

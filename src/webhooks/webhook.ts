@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { lookupPublic, requirePublicHost } from './public-address.js';
+import { lookupPublic, requirePublicHost } from '../util/public-address.js';
 
 /** A secret: this, and 24 to 64 bytes in base64. */
 const SECRET_PREFIX = 'whsec_';

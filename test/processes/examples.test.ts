@@ -75,6 +75,11 @@ const WITH_SERVICE: Readonly<
     answers: (body) =>
       expect(body).to.deep.equal({ path: 'exports/january.csv', size: 20, files: ['january.csv'] }),
   },
+  http: {
+    example: 'fetch-http',
+    call: (gateway) => gateway.get('/rates/EUR?in=CHF,DKK'),
+    answers: (body) => expect(body).to.deep.equal({ base: 'EUR', rates: { CHF: 0.95, DKK: 7.46 } }),
+  },
   email: {
     example: 'mail-send',
     call: (gateway) => gateway.post('/contact', { email: 'ada@example.com', text: 'Hello!' }),

@@ -104,6 +104,12 @@ async function configsThatFail(): Promise<Record<ServiceType, object>> {
     },
     memcached: at,
     ftp: { ...at, ...login, private_key: secret('private key'), protocol: 'sftp' },
+    http: {
+      base_url: `http://127.0.0.1:${at.port}`,
+      ...login,
+      api_key: secret('api key'),
+      allow_private_addresses: true,
+    },
     email: { ...at, ...login, from_address: 'a@example.com' },
   };
 }

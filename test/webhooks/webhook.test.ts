@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { isPublicAddress, PrivateAddressError } from '../../src/webhooks/public-address.js';
+import { isPublicAddress, PrivateAddressError } from '../../src/util/public-address.js';
 import { newWebhookSecret, SECRET_PATTERN, sendWebhook } from '../../src/webhooks/webhook.js';
 
 describe('webhooks', () => {

@@ -182,6 +182,7 @@ fn errors_of_services_tell_clients_no_more_than_their_kind() {
         (StorageError(text.into()), 500, "Storage error", "Storage error"),
         (CacheError(text.into()), 500, "Cache error", "Cache error"),
         (EmailError(text.into()), 500, "Email error", "Email error"),
+        (HttpError(text.into()), 502, "HTTP error", "Bad gateway"),
         (PoolNotBound(text.into()), 500, "Service not bound", "Service not bound"),
         (ServiceInactive(text.into()), 503, "Service inactive", "Service unavailable"),
         (BackendUnavailable(text.into()), 503, "Backend unavailable", "Service unavailable"),

@@ -10,6 +10,7 @@ const LOADERS: { readonly [T in Exclude<ServiceType, 'postgres' | 'sqlite'>]: ()
   objstore: async () => (await import('./objstore/driver.js')).objstoreDriver,
   memcached: async () => (await import('./memcached/driver.js')).memcachedDriver,
   ftp: async () => (await import('./ftp/driver.js')).ftpDriver,
+  http: async () => (await import('./http/driver.js')).httpDriver,
   email: async () => (await import('./email/driver.js')).emailDriver,
 };
 

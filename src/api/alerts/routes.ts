@@ -13,7 +13,7 @@ import {
   listAlerts,
   updateAlert,
 } from '../../store/alerts.js';
-import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../webhooks/public-address.js';
+import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../util/public-address.js';
 import { newWebhookSecret } from '../../webhooks/webhook.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { presenter } from '../present.js';
@@ -158,7 +158,7 @@ async function requireUrl(url: string, { config }: Pick<ApiDependencies, 'config
   } catch (thrown) {
     const why =
       thrown instanceof PrivateAddressError
-        ? thrown.message
+        ? `${thrown.message}; ALLOW_PRIVATE_URLS allows it`
         : `the host ${target.hostname} cannot be found (${toError(thrown).message})`;
     throw new AppError('invalid_input', `body.url: ${why}`);
   }

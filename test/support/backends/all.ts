@@ -5,6 +5,7 @@ import type { TestBackend } from '../backend.js';
 import { createDatabase } from '../postgres.js';
 import { tempDir } from '../temp.js';
 import { startFtpBackend } from './ftp.js';
+import { startHttpBackend } from './http.js';
 import { startMariadbBackend } from './mariadb.js';
 import { startMemcachedBackend } from './memcached.js';
 import { startMongodbBackend } from './mongodb.js';
@@ -36,5 +37,6 @@ export const BACKENDS: { readonly [T in ServiceType]: () => Promise<RunningBacke
   objstore: () => startS3Backend(),
   memcached: startMemcachedBackend,
   ftp: () => startFtpBackend(),
+  http: () => startHttpBackend(),
   email: () => startSmtpBackend(),
 };

@@ -49,6 +49,8 @@ pub enum HandlerError {
     CacheError(String),
     /// 500: a mail was refused. The client reads "Email error".
     EmailError(String),
+    /// 502: an HTTP server broke off, or the service does not allow the request. The client reads "Bad gateway".
+    HttpError(String),
     /// 500: no service is bound to the endpoint under this `pool_id`. The client reads "Service not bound".
     PoolNotBound(String),
     /// 503: the service is not active, or is being deactivated. The client reads "Service unavailable".
@@ -90,6 +92,7 @@ impl HandlerError {
             | PoolNotBound(_)
             | InternalError(_)
             | Internal(_) => 500,
+            HttpError(_) => 502,
             ServiceUnavailable(_) | ServiceInactive(_) | BackendUnavailable(_) | ServiceBusy(_) => 503,
             DeadlineExceeded(_) => 504,
         }
@@ -120,6 +123,7 @@ impl HandlerError {
             StorageError(_) => "Storage error",
             CacheError(_) => "Cache error",
             EmailError(_) => "Email error",
+            HttpError(_) => "Bad gateway",
             PoolNotBound(_) => "Service not bound",
             ServiceInactive(_) | BackendUnavailable(_) | ServiceBusy(_) => "Service unavailable",
             DeadlineExceeded(_) => "Gateway timeout",
@@ -149,6 +153,7 @@ impl HandlerError {
             StorageError(text) => ("Storage error", text),
             CacheError(text) => ("Cache error", text),
             EmailError(text) => ("Email error", text),
+            HttpError(text) => ("HTTP error", text),
             PoolNotBound(text) => ("Service not bound", text),
             ServiceInactive(text) => ("Service inactive", text),
             BackendUnavailable(text) => ("Backend unavailable", text),

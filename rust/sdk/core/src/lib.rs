@@ -51,8 +51,8 @@ pub use handler_loop_async as handler_loop_result_async;
 pub mod prelude {
     pub use crate::ipc::{read_request, send_response};
     pub use crate::services::{
-        DbPool, DbResult, EmailMessage, EmailPool, FindOptions, FtpPool, MemcachedPool, MongoPool, ObjectStore,
-        RedisPool, Storage, StorageType, Transaction, UpdateOptions,
+        DbPool, DbResult, EmailMessage, EmailPool, FindOptions, FtpPool, HttpPool, HttpRequest, HttpResponse,
+        MemcachedPool, MongoPool, ObjectStore, RedisPool, Storage, StorageType, Transaction, UpdateOptions,
     };
     pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]

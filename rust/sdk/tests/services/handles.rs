@@ -12,7 +12,7 @@ fn handles_are_structs_with_a_pool_id() {
     let pool_id = || "db".to_string();
     let _ = (DbPool { pool_id: pool_id() }, RedisPool { pool_id: pool_id() }, MongoPool { pool_id: pool_id() });
     let _ = (MemcachedPool { pool_id: pool_id() }, ObjectStore { pool_id: pool_id() });
-    let _ = (FtpPool { pool_id: pool_id() }, EmailPool { pool_id: pool_id() });
+    let _ = (FtpPool { pool_id: pool_id() }, EmailPool { pool_id: pool_id() }, HttpPool { pool_id: pool_id() });
     assert_eq!(format!("{:?}", DbPool::new("a").clone()), "DbPool { pool_id: \"a\" }");
 }
 
@@ -205,4 +205,49 @@ fn the_descriptions_of_sdk_0_1() {
     let variables = EnvVars { vars: config.options };
     assert_eq!(variables.get("db").map(String::as_str), Some("1"));
     assert_eq!(variables.get("none"), None);
+}
+
+#[test]
+fn http() {
+    let found = || {
+        let header = |name: &str, value: &str| json!({"name": name, "value": value});
+        let headers =
+            [header("Content-Type", "application/json"), header("Set-Cookie", "a"), header("set-cookie", "b")];
+        ok(json!({"status": 200, "headers": headers}), "{\"a\":1}")
+    };
+    let head_of = |method: &str, path: &str, headers: JsonValue| json!({"op": "request", "args": {"method": method, "path": path, "headers": headers}});
+    let json_header = json!([{"name": "Content-Type", "value": "application/json"}]);
+    let (head, payload, answer) = exchange(found, |pool| HttpPool::new(pool).get("/a").unwrap());
+    assert_eq!((head, payload.len()), (head_of("GET", "/a", json!([])), 0));
+    assert_eq!((answer.status, answer.is_success(), answer.text().unwrap()), (200, true, "{\"a\":1}"));
+    assert_eq!((answer.header("content-type"), answer.header("x")), (Some("application/json"), None));
+    assert_eq!(answer.header_all("SET-COOKIE"), ["a", "b"]);
+    assert_eq!(answer.json::<JsonValue>().unwrap(), json!({"a": 1}));
+    let wrong = answer.json::<Vec<u8>>().unwrap_err();
+    assert!(matches!(&wrong, HandlerError::HttpError(text) if text.contains("status 200")), "{wrong}");
+
+    let (head, payload, _) = exchange(found, |pool| HttpPool::new(pool).post_json("/a", &json!([1])).unwrap());
+    assert_eq!((head, json_of(&payload)), (head_of("POST", "/a", json_header.clone()), json!([1])));
+    let (head, payload, _) = exchange(found, |pool| HttpPool::new(pool).put_json("/a", "text").unwrap());
+    assert_eq!((head, json_of(&payload)), (head_of("PUT", "/a", json_header), json!("text")));
+    let (head, ..) = exchange(found, |pool| HttpPool::new(pool).delete("/a").unwrap());
+    assert_eq!(head, head_of("DELETE", "/a", json!([])));
+
+    let request = HttpRequest::patch("/a?x=1").query("y z", "ä&").header("X-\"Q\"", "1").body(BINARY);
+    let (head, payload, _) = exchange(found, |pool| HttpPool::new(pool).send(&request).unwrap());
+    let headers = json!([{"name": "X-\"Q\"", "value": "1"}]);
+    assert_eq!(head, head_of("PATCH", "/a?x=1&y+z=%C3%A4%26", headers));
+    assert_eq!(payload, BINARY);
+    let form = HttpRequest::new("POST", "/f").query("a", "b").form(&[("c", "d e")]);
+    let (head, payload, _) = exchange(found, |pool| HttpPool::new(pool).send(&form).unwrap());
+    let headers = json!([{"name": "Content-Type", "value": "application/x-www-form-urlencoded"}]);
+    assert_eq!((head, payload), (head_of("POST", "/f?a=b", headers), b"c=d+e".to_vec()));
+
+    let missing = || ok(json!({"status": 404, "headers": []}), BINARY);
+    let answer = exchange(missing, |pool| HttpPool::new(pool).get("/a").unwrap()).2;
+    assert!(matches!(answer.text(), Err(HandlerError::HttpError(_))));
+    let error = answer.error_for_status().unwrap_err();
+    assert!(matches!(&error, HandlerError::HttpError(text) if text.contains("status 404")), "{error}");
+    let refused = exchange(|| failure("invalid", "no"), |pool| HttpPool::new(pool).get("/a")).2;
+    assert!(matches!(refused, Err(HandlerError::HttpError(_))));
 }

@@ -15,6 +15,7 @@ import type { ServiceConfig } from '../../../model/service-configs.js';
 import { errorCode, REASONS, unavailable } from '../../failures.js';
 import { RawBodyAgent, takeBody } from '../../raw-body.js';
 import { ServiceError } from '../../service-error.js';
+import { isStale, watchRequest } from '../../watched-request.js';
 import { decodeEntities } from './listing.js';
 
 /** A request for the bucket or one of its objects. */
@@ -45,9 +46,6 @@ const IDLE_TIMEOUT_MS = 120_000;
 
 /** What the client library reads, it holds as a whole: errors, and answers to multipart uploads. */
 const MAX_SHORT_BYTES = 1024 ** 2;
-
-/** Responses like 103 (Early Hints) before the one that was asked for. */
-const MAX_INTERIM = 100;
 
 /** Status codes for which the client library does not read the body. */
 const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
@@ -243,36 +241,11 @@ export function isReplaced(thrown: unknown): boolean {
   return thrown instanceof ServiceError && errorCode(thrown.cause) === 'PreconditionFailed';
 }
 
-/** Errors of reused connections that the server had closed. */
-const stale = new WeakSet<object>();
-
-function isStale(thrown: unknown): boolean {
-  return (
-    thrown instanceof Error && stale.has(thrown) && ['ECONNRESET', 'EPIPE'].includes(errorCode(thrown) ?? '')
-  );
-}
-
 /** Adds a timeout to a request, and consumes bodies that the library does not read, to free the connection. */
 function watch(outgoing: ClientRequest): ClientRequest {
-  outgoing.setTimeout(IDLE_TIMEOUT_MS, () => {
-    outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
-  });
-  let interim = 0;
-  outgoing.on('information', () => {
-    interim++;
-    if (interim > MAX_INTERIM) outgoing.destroy(new Error('the server has more to come all the time'));
-  });
-  let isAnswered = false;
-  outgoing.on('error', (error) => {
-    if (outgoing.reusedSocket && !isAnswered) stale.add(error);
-  });
-  outgoing.on('response', (response) => {
-    isAnswered = true;
-    // The reader of the body may be slow.
-    outgoing.setTimeout(0);
+  return watchRequest(outgoing, IDLE_TIMEOUT_MS).on('response', (response) => {
     if (UNREAD_STATUSES.has(response.statusCode ?? 0)) response.resume();
   });
-  return outgoing;
 }
 
 function describe(error: S3Error): string {

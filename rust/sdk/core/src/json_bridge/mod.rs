@@ -14,7 +14,7 @@ pub mod macros;
 mod node;
 mod write;
 
-pub use write::{to_extended_json, to_value};
+pub use write::{to_extended_json, to_json, to_value};
 pub(crate) use write::{to_response, MAX_EXACT_INTEGER};
 
 use crate::HandlerError;

@@ -38,6 +38,20 @@ fn value_of(value: &dyn erased_serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|error| panic!("json!: {error}"))
 }
 
+/// Any value as JSON text.
+///
+/// # Errors
+/// It cannot be JSON.
+#[doc(hidden)]
+pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+    json_of(&value)
+}
+
+#[inline(never)]
+fn json_of(value: &dyn erased_serde::Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(value)
+}
+
 /// Any value as JSON text, in which integers that a double does not hold are MongoDB's `{"$numberLong": "..."}`.
 ///
 /// # Errors

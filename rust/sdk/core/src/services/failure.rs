@@ -49,6 +49,7 @@ pub enum Family {
     Cache,
     Storage,
     Email,
+    Http,
 }
 
 impl Family {
@@ -73,6 +74,7 @@ impl Family {
             Family::Cache => HandlerError::CacheError(text),
             Family::Storage => HandlerError::StorageError(text),
             Family::Email => HandlerError::EmailError(text),
+            Family::Http => HandlerError::HttpError(text),
         }
     }
 

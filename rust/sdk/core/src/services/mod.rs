@@ -14,6 +14,7 @@
 //! | [`ObjectStore`] | object storage (S3, MinIO) |
 //! | [`FtpPool`] | FTP, FTPS, SFTP |
 //! | [`EmailPool`] | SMTP |
+//! | [`HttpPool`] | HTTP APIs |
 //! | [`Storage`] | JSON records by id, on a database, an object storage or a file server |
 //!
 //! In an async handler on tokio's multi-threaded runtime, other tasks move to another thread while a call waits. What
@@ -29,6 +30,7 @@ mod deadline;
 mod email;
 mod failure;
 mod files;
+mod http;
 mod incoming;
 mod memcached;
 mod mongo;
@@ -49,6 +51,7 @@ pub use db_result::{DbResult, ExecResult};
 pub use deadline::with_deadline;
 pub use email::{EmailMessage, EmailPool, SentEmail};
 pub use files::{FileEntry, FileKind, FtpPool};
+pub use http::{HttpPool, HttpRequest, HttpResponse};
 pub use memcached::MemcachedPool;
 pub use mongo::MongoPool;
 pub use mongo_options::{FindOptions, UpdateOptions, UpdateResult};

@@ -1,6 +1,6 @@
 /**
- * Addresses that a webhook may be sent to: those of the internet. Whoever may create an alert must not thereby reach
- * what this machine can reach: its own ports, its network, the metadata of a cloud.
+ * Addresses of the internet, as opposed to those that only this machine can reach: its own ports, its network, the
+ * metadata of a cloud. Who chooses where this machine sends requests must not thereby reach these.
  */
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -11,8 +11,8 @@ import ipaddr from 'ipaddr.js';
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
 
-  constructor(address: string) {
-    super(`${address} is not an address of the internet; ALLOW_PRIVATE_URLS allows it`);
+  constructor(readonly address: string) {
+    super(`${address} is not an address of the internet`);
   }
 }
 
