@@ -207,7 +207,7 @@ export const SETTING_GROUPS = {
     HANDLER_NETWORK: oneOf(
       HANDLER_NETWORKS,
       'none',
-      'What handlers in a sandbox can connect to: `none` allows only services bound to them, `host` everything this machine can reach.',
+      'What handlers in a sandbox can connect to: `none` allows only services bound to them, those of the type `http` included, `host` everything this machine can reach.',
     ),
     HANDLER_THREADS: integer(64, 1, 4096, 'Requests that one handler process handles concurrently.'),
   },

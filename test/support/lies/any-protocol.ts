@@ -20,6 +20,7 @@ const BEGINNINGS = {
   sftp: Buffer.from('SSH-2.0-hello'),
   email: Buffer.from('220-hello\r\n'),
   objstore: Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n<ListBucketResult>'),
+  http: Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n'),
 } as const satisfies Partial<Record<ProtocolName, Buffer>>;
 
 const NETWORK = Object.keys(BEGINNINGS) as (keyof typeof BEGINNINGS)[];
@@ -82,6 +83,7 @@ const UNTIL_TLS = {
   'redis with TLS': (lie) => inTurn(lie),
   'mongodb with TLS': (lie) => inTurn(lie),
   'objstore with TLS': (lie) => inTurn(lie),
+  'http with TLS': (lie) => inTurn(lie),
   'email with TLS': (lie) => inTurn(lie),
   'email with STARTTLS': (lie) =>
     greets('220 hello\r\n', Buffer.from('250-hello\r\n250 STARTTLS\r\n'), Buffer.from('220 go\r\n'), lie),

@@ -302,6 +302,13 @@ function textLies(): Lie[] {
     ...lies('objstore', 'size of an object', written(http('connection: close', size), 1), (answer) =>
       inTurn((socket) => void socket.end(answer)),
     ),
+    ...lies('http', 'length of a body', written(http('content-length: N', body), body.length), inTurn),
+    ...lies(
+      'http',
+      'length of a chunk',
+      written(http('transfer-encoding: chunked', `N\r\n${body}\r\n0\r\n\r\n`), body.length),
+      inTurn,
+    ),
     ...lies('email', 'largest mail', written('250-hello\r\n250 SIZE N\r\n', 100), mail),
     ...lies('email', 'code of a reply', written('N hello\r\n', 250), mail),
     ...lies('ftp', 'code of a reply', written('N hello\r\n', 220), (answer) =>

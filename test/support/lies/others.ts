@@ -106,17 +106,12 @@ const xml = (status: number, body: string) =>
   );
 const errorOf = (content: string) => xml(403, `${ENTITIES}<Error><Code>No</Code>${content}</Error>`);
 
-const OBJSTORE_LIES = liesOf('objstore', {
+/** Of any server that speaks HTTP, or does not. */
+const HTTP_SERVERS = {
   'a head that never ends': inTurn(
     endless(Buffer.from('HTTP/1.1 200 OK\r\n'), Buffer.from('a: b\r\n'.repeat(10_000))),
   ),
   'a body that never ends': inTurn(thenZeros(Buffer.from('HTTP/1.1 200 OK\r\n\r\n<?xml'))),
-  'XML in XML for ever': inTurn(
-    endless(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), Buffer.from('<a>'.repeat(20_000))),
-  ),
-  'an error that never ends': inTurn(thenZeros(Buffer.from('HTTP/1.1 403 No\r\n\r\n<Error>'))),
-  'an error of XML in XML': inTurn(errorOf('<a>'.repeat(200_000))),
-  'an error of entities of entities': inTurn(errorOf('<Message>&e20;</Message>')),
   'a failure that never ends': inTurn(thenZeros(Buffer.from('HTTP/1.1 503 No\r\n\r\n'))),
   'more to come, for ever': inTurn(
     endless(Buffer.alloc(0), Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000))),
@@ -125,6 +120,17 @@ const OBJSTORE_LIES = liesOf('objstore', {
     thenZeros(Buffer.from('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n')),
   ),
   'no HTTP': inTurn(Buffer.from('220 hello\r\n')),
+};
+
+const HTTP_LIES = liesOf('http', HTTP_SERVERS);
+const OBJSTORE_LIES = liesOf('objstore', {
+  ...HTTP_SERVERS,
+  'XML in XML for ever': inTurn(
+    endless(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), Buffer.from('<a>'.repeat(20_000))),
+  ),
+  'an error that never ends': inTurn(thenZeros(Buffer.from('HTTP/1.1 403 No\r\n\r\n<Error>'))),
+  'an error of XML in XML': inTurn(errorOf('<a>'.repeat(200_000))),
+  'an error of entities of entities': inTurn(errorOf('<Message>&e20;</Message>')),
 });
 
 /** What is a bad list is a good object. */
@@ -144,6 +150,7 @@ export const OTHER_LIES: readonly Lie[] = [
   ...FTP_LIES,
   ...SFTP_LIES,
   ...EMAIL_LIES,
+  ...HTTP_LIES,
   ...OBJSTORE_LIES,
   ...LISTS,
 ];

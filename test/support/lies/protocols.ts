@@ -1,6 +1,10 @@
 /** The protocols that are spoken over the network: services for servers that lie. */
 import type { Socket } from 'node:net';
-import type { ServiceConfig, ServiceType } from '../../../src/model/service-configs.js';
+import {
+  parseServiceConfig,
+  type ServiceConfig,
+  type ServiceType,
+} from '../../../src/model/service-configs.js';
 import type { TestCall } from '../actors.js';
 import type { Lie } from './lie.js';
 
@@ -67,6 +71,13 @@ const objstore = (use_ssl: boolean): Protocol => ({
   call: KEY_CALL,
 });
 
+const http = (scheme: 'http' | 'https'): Protocol => ({
+  type: 'http',
+  config: (port) =>
+    parseServiceConfig('http', { base_url: `${scheme}://${HOST}:${port}`, allow_private_addresses: true }),
+  call: { operation: 'request', args: { method: 'GET', path: '/' }, timeoutMs: TIMEOUT_MS },
+});
+
 export const PROTOCOLS = {
   postgres: postgres('disable'),
   'postgres with TLS': postgres('require'),
@@ -85,6 +96,8 @@ export const PROTOCOLS = {
   'email with TLS': email('tls'),
   objstore: objstore(false),
   'objstore with TLS': objstore(true),
+  http: http('http'),
+  'http with TLS': http('https'),
 } as const satisfies Readonly<Record<string, Protocol>>;
 
 export type ProtocolName = keyof typeof PROTOCOLS;

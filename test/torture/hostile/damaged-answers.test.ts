@@ -36,6 +36,7 @@ const SERVERS: Readonly<Record<string, () => Promise<{ config: ServiceConfig; re
   ftp: BACKENDS.ftp,
   sftp: startOpenSsh,
   email: BACKENDS.email,
+  http: BACKENDS.http,
 };
 
 describe('damaged answers', function () {
@@ -131,10 +132,17 @@ function damages(conversations: readonly Conversation[]): Damage[] {
 
 function portOf(config: ServiceConfig): number {
   if ('endpoint' in config) return Number(config.endpoint.split(':')[1]);
+  if ('base_url' in config) return Number(new URL(config.base_url).port);
   return Number('port' in config ? config.port : undefined);
 }
 
 function withPort(config: ServiceConfig, port: number): ServiceConfig {
-  const changed = 'endpoint' in config ? { endpoint: `127.0.0.1:${port}` } : { port };
+  const address = `127.0.0.1:${port}`;
+  const changed =
+    'endpoint' in config
+      ? { endpoint: address }
+      : 'base_url' in config
+        ? { base_url: `http://${address}/v1` }
+        : { port };
   return { ...config, ...changed } as ServiceConfig;
 }
