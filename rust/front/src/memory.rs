@@ -6,10 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// bodies.
 const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
 
+/// That much free memory is kept: under load, it is needed again at once, and the kernel would clear each page anew.
+const KEPT_FREE_BYTES: libc::c_int = 2 * 1024 * 1024;
+
 /// To be called first.
 pub fn give_back_large_blocks() {
     // SAFETY: takes numbers only; without effect where it fails.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES) };
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_FREE_BYTES);
+    }
 }
 
 pub struct MemoryBudget {

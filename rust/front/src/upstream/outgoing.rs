@@ -1,4 +1,5 @@
 //! Frames that wait to be written to a handler. All frames of one turn of the thread are one write.
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -8,8 +9,14 @@ use crate::memory::Share;
 
 /// A body above this is written from where it is instead of being copied.
 const COPIED_BODY_BYTES: usize = 16 * 1024;
-/// A buffer up to this size is kept for the next frames.
+/// A buffer up to this size is kept for the next frames of the connection.
 const KEPT_BYTES: usize = 32 * 1024;
+/// A buffer up to this size is kept for the next frames of any connection of the thread.
+const SHARED_BYTES: usize = 2 * 1024 * 1024;
+
+thread_local! {
+    static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Heads and small bodies that wait to be written: those of 1,000 large requests. A handler that takes no more does not
 /// read. Larger bodies have a share of the memory for bodies.
@@ -63,10 +70,13 @@ impl Outgoing {
     /// Adds a request.
     pub fn add(&mut self, number: u32, head: &[u8], body: &Rc<RequestBody>) {
         let before = self.buffer.len();
-        self.buffer.reserve(HEADER_BYTES + head.len());
+        let is_copied = body.bytes.len() <= COPIED_BODY_BYTES;
+        let needed = before + HEADER_BYTES + head.len() + if is_copied { body.bytes.len() } else { 0 };
+        if needed > self.buffer.capacity() {
+            self.grow(needed);
+        }
         self.buffer.extend_from_slice(&header(Kind::Request, number, head.len(), body.bytes.len()));
         self.buffer.extend_from_slice(head);
-        let is_copied = body.bytes.len() <= COPIED_BODY_BYTES;
         if is_copied {
             self.buffer.extend_from_slice(&body.bytes);
         }
@@ -99,7 +109,26 @@ impl Outgoing {
                 bytes.clear();
                 self.spare = bytes;
             }
+            Piece::Buffer(mut bytes) if bytes.capacity() <= SHARED_BYTES => {
+                bytes.clear();
+                SHARED.with_borrow_mut(|shared| {
+                    if bytes.capacity() > shared.capacity() {
+                        *shared = bytes;
+                    }
+                });
+            }
             _ => {}
+        }
+    }
+
+    /// A large buffer, of many frames at once, is new only when nobody has left one.
+    fn grow(&mut self, needed: usize) {
+        let mut larger = if needed > KEPT_BYTES { SHARED.take() } else { Vec::new() };
+        if larger.capacity() < needed {
+            self.buffer.reserve(needed - self.buffer.len());
+        } else {
+            larger.extend_from_slice(&self.buffer);
+            self.buffer = larger;
         }
     }
 }
