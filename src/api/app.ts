@@ -35,6 +35,7 @@ import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
 import { installationSecretRoutes } from './variables/installation-secrets.js';
+import { policyRoutes } from './policies/routes.js';
 import { variableRoutes } from './variables/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...jobRoutes,
   ...scheduleRoutes,
   ...routingRoutes,
+  ...policyRoutes,
   ...variableRoutes,
   ...installationSecretRoutes,
   ...buildRoutes,

@@ -16,7 +16,8 @@ const STATE: EndpointState = {
 const FIGURES: FrontFigures = {
   connections: 3,
   requestsInFlight: 2,
-  refused: { 404: 5 },
+  policies: { ip: 2 },
+      refused: { 404: 5 },
   endpoints: [
     {
       id: 'one',
