@@ -64,10 +64,10 @@ describe('the policy ip', function () {
     expect(await from('203.0.113.5')).to.equal(403);
     const id = one.endpoint.split('/').pop();
     await eventually(async () => {
-      const entries = expectData<{ status: number; message: string; fields: Record<string, unknown> | null }[]>(
-        await one.stack.api.get(`/api/logs?endpoint_id=${id}&limit=100`),
-      );
-      const entry = entries.find(({ fields }) => fields?.['policy'] === 'ip');
+      const { items } = expectData<{
+        items: { message: string; fields: Record<string, unknown> | null }[];
+      }>(await one.stack.api.get(`/api/logs?endpoint_id=${id}&limit=100`));
+      const entry = items.find(({ fields }) => fields?.['policy'] === 'ip');
       expect(entry?.message).to.equal('This address may not call this endpoint.');
     });
     const metrics = await fetch(`${one.stack.apiUrl}/metrics`);
