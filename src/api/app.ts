@@ -27,6 +27,7 @@ import { requestId } from './middleware/request-id.js';
 import { securityHeaders } from './middleware/security-headers.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
+import { policyRoutes } from './policies/routes.js';
 import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
 import { routingRoutes } from './routing/routes.js';
@@ -35,7 +36,6 @@ import { serviceRoutes } from './services/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
 import { installationSecretRoutes } from './variables/installation-secrets.js';
-import { policyRoutes } from './policies/routes.js';
 import { variableRoutes } from './variables/routes.js';
 
 /** Every route of the API. A new resource adds its routes here. */

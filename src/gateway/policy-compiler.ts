@@ -3,8 +3,8 @@
  * tokens, and the secrets that policies name.
  */
 import { toError } from '../errors.js';
-import { usableKeys } from '../model/policies/key-set.js';
 import { type PolicyInForce, policiesInForce } from '../model/policies/in-force.js';
+import { usableKeys } from '../model/policies/key-set.js';
 import type { AuthPolicy, Policies, RateLimitPolicy } from '../model/policies/policies.js';
 import type { Store } from '../store/database.js';
 import { keysOfDomain } from '../store/domain-keys.js';

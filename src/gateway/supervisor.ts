@@ -28,10 +28,10 @@ import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { compactEndpoint } from './compact-endpoint.js';
+import type { CompiledPolicies } from './compiled-policies.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
 import { type Environments, explainStart } from './environments.js';
-import type { CompiledPolicies } from './compiled-policies.js';
 import type { Front } from './front.js';
 import {
   type HandlerListeners,

@@ -74,7 +74,9 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       : 'must be 32 digits in lower case, such as 0af7651916cd43dd8448eb211c80319c: the second part of traceparent',
   /** An address, or a network. */
   cidr: (text) =>
-    isNetwork(text) ? undefined : `must be an address or a network such as 10.0.0.0/8 or 2001:db8::/32, not "${text}"`,
+    isNetwork(text)
+      ? undefined
+      : `must be an address or a network such as 10.0.0.0/8 or 2001:db8::/32, not "${text}"`,
   'cors-origin': corsOriginProblem,
   'rate-limit-by': (text) =>
     RATE_LIMIT_BY.test(text) ? undefined : 'must be address, key, subject or header:<name>',
@@ -197,7 +199,8 @@ function corsOriginProblem(text: string): string | undefined {
   const url = new URL(plain);
   if (!/^https?:$/.test(url.protocol) || url.username || url.password || plain.includes('*')) return advice;
   if (plain === url.origin) return undefined;
-  if (url.pathname !== '/' || url.search || url.hash || text.endsWith('/')) return `${advice}: without a path`;
+  if (url.pathname !== '/' || url.search || url.hash || text.endsWith('/'))
+    return `${advice}: without a path`;
   return `${advice}, as browsers send it: ${url.origin.replace('://any.', text.includes('://*.') ? '://*.' : '://any.')}`;
 }
 

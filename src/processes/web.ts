@@ -1,7 +1,7 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
-import { keepKeySets } from '../api/key-sets.js';
 import { createApp } from '../api/app.js';
+import { keepKeySets } from '../api/key-sets.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';

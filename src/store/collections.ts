@@ -1,8 +1,9 @@
 /** The table `collections`: groups of endpoints within a domain, with a path prefix and a switch. */
+
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import { isDeepStrictEqual } from 'node:util';
 import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
 import { columnValues, insertInto } from './insert.js';
 import {

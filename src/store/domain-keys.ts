@@ -47,7 +47,10 @@ export async function createDomainKey(
     if (Number(counted?.count) >= MAX_KEYS)
       throw new AppError('invalid_input', `body: the domain has ${MAX_KEYS} keys; delete some first`);
     const row = { ...key, domain_id: domainId, actor: JSON.stringify(actor) };
-    const [created] = await tx.knex('domain_keys').insert(row).returning<DomainKey[]>([...SHOWN]);
+    const [created] = await tx
+      .knex('domain_keys')
+      .insert(row)
+      .returning<DomainKey[]>([...SHOWN]);
     return created;
   });
 }

@@ -1,9 +1,10 @@
 /** The table `domains`: hostnames, each with a switch for all its endpoints. */
-import { AppError } from '../errors.js';
+
 import { isDeepStrictEqual } from 'node:util';
+import { AppError } from '../errors.js';
+import type { Policies } from '../model/policies/policies.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
 import { columnValues, insertInto } from './insert.js';
-import type { Policies } from '../model/policies/policies.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import {
   deleteEndpoints,

@@ -57,7 +57,10 @@ export async function saveKeySetError(store: Store, url: string, error: string):
 
 /** A gateway has seen a token whose key is not among these. */
 export async function wantKeySet(store: Store, url: string): Promise<void> {
-  await store.knex('key_sets').where({ url }).update({ wanted_at: store.knex.raw('clock_timestamp()') });
+  await store
+    .knex('key_sets')
+    .where({ url })
+    .update({ wanted_at: store.knex.raw('clock_timestamp()') });
 }
 
 /** The keys at some addresses; none where nothing could be read yet. */

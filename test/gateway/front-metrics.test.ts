@@ -17,7 +17,7 @@ const FIGURES: FrontFigures = {
   connections: 3,
   requestsInFlight: 2,
   policies: { ip: 2 },
-      refused: { 404: 5 },
+  refused: { 404: 5 },
   endpoints: [
     {
       id: 'one',

@@ -27,7 +27,14 @@ export function signToken(
   head: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
-  return new SignJWT({ iss: ISSUER, aud: AUDIENCE, sub: 'ada', iat: now, exp: now + 300, ...claims } as JWTPayload)
+  return new SignJWT({
+    iss: ISSUER,
+    aud: AUDIENCE,
+    sub: 'ada',
+    iat: now,
+    exp: now + 300,
+    ...claims,
+  } as JWTPayload)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, ...head })
     .sign(key.privateKey);
 }
@@ -48,7 +55,10 @@ export async function serveKeys(keys: readonly JWK[]): Promise<KeyServer> {
     state.asked++;
     const location = { Location: 'http://169.254.169.254/' };
     if (state.failWith !== undefined) response.writeHead(state.failWith, location).end();
-    else response.writeHead(200, { 'Content-Type': 'application/jwk-set+json' }).end(JSON.stringify({ keys: state.keys }));
+    else
+      response
+        .writeHead(200, { 'Content-Type': 'application/jwk-set+json' })
+        .end(JSON.stringify({ keys: state.keys }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 
 use crate::http::{Refusal, RequestSpan};
-use crate::policies::Identity;
 use crate::messages::{EntrySpan, FromFront, RequestEntry};
+use crate::policies::Identity;
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 

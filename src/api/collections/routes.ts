@@ -10,8 +10,8 @@ import {
   listCollections,
   updateCollection,
 } from '../../store/collections.js';
-import { endpointsOfCollection } from '../../store/routed-endpoints.js';
 import { findDomain } from '../../store/domains.js';
+import { endpointsOfCollection } from '../../store/routed-endpoints.js';
 import { admitPolicies } from '../policy-input.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';

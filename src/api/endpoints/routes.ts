@@ -1,8 +1,8 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
-import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
+import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { findCollection } from '../../store/collections.js';
 import {
   createEndpoint,

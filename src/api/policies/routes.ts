@@ -5,9 +5,9 @@ import { AppError, notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { policiesInForce } from '../../model/policies/in-force.js';
 import type { AuthPolicy } from '../../model/policies/policies.js';
+import type { Store } from '../../store/database.js';
 import { createDomainKey, deleteDomainKey, listDomainKeys } from '../../store/domain-keys.js';
 import { findDomain } from '../../store/domains.js';
-import type { Store } from '../../store/database.js';
 import { readKeySet } from '../../store/key-sets.js';
 import { policyLayers } from '../../store/policies.js';
 import { variablesInForce } from '../../store/variables.js';
@@ -15,8 +15,8 @@ import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import {
-  CreatedDomainKey,
   CreateDomainKey,
+  CreatedDomainKey,
   DomainKeyParams,
   DomainKeyView,
   PoliciesInForce,
@@ -82,7 +82,10 @@ export const policyRoutes = [
     handle: async ({ params: { id }, body: { label, expires_at }, origin }, deps) => {
       const expiresAt = expires_at ? new Date(expires_at) : null;
       if (expiresAt && !(expiresAt.getTime() > Date.now()))
-        throw new AppError('invalid_input', 'body.expires_at: must be a time to come, such as 2030-01-01T00:00:00Z');
+        throw new AppError(
+          'invalid_input',
+          'body.expires_at: must be a time to come, such as 2030-01-01T00:00:00Z',
+        );
       const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url');
       const hash = createHash('sha256').update(key).digest('hex');
       const row = { label, hash, prefix: key.slice(0, SHOWN_CHARACTERS), expires_at: expiresAt };

@@ -28,7 +28,14 @@ function textsOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
 }
 
-function* inconsistencies({ cors, auth, rate_limit, headers, redirect, maintenance }: Policies): Iterable<[string, string]> {
+function* inconsistencies({
+  cors,
+  auth,
+  rate_limit,
+  headers,
+  redirect,
+  maintenance,
+}: Policies): Iterable<[string, string]> {
   if (cors?.credentials && cors.origins.includes('*'))
     yield ['cors.credentials', 'must not be true with the origin "*": name the origins'];
   const jwt = auth?.jwt;

@@ -33,7 +33,8 @@ export function problemOfKey(key: Readonly<Record<string, unknown>>): string | u
   if (typeof kty !== 'string' || !members) return 'has to be a public key of kty RSA, EC or OKP';
   if ('d' in key || 'k' in key) return 'is a private key; only its public part belongs here';
   if (members.some((name) => typeof key[name] !== 'string')) return `needs ${members.join(', ')}`;
-  if (CURVES[kty] && !CURVES[kty]?.includes(String(key['crv']))) return `needs a crv of ${CURVES[kty]?.join(', ')}`;
+  if (CURVES[kty] && !CURVES[kty]?.includes(String(key['crv'])))
+    return `needs a crv of ${CURVES[kty]?.join(', ')}`;
   for (const name of ['kid', 'alg', 'use'])
     if (key[name] !== undefined && (typeof key[name] !== 'string' || key[name].length > ID_LENGTH))
       return `${name} has to be a text of at most ${ID_LENGTH} characters`;

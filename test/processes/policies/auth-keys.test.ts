@@ -29,7 +29,9 @@ describe('the policy auth with keys, passwords and signatures', function () {
     await one.set(one.domain, { auth: { api_key: {} } });
     const { key, id } = await makeKey('the team of Ada');
     expect(key).to.match(/^egk_[A-Za-z0-9_-]{43}$/);
-    const shown = JSON.parse((await withKey(key, { 'key-label': 'Mallory', subject: 'Mallory' })).text) as object;
+    const shown = JSON.parse(
+      (await withKey(key, { 'key-label': 'Mallory', subject: 'Mallory' })).text,
+    ) as object;
     expect(shown).to.deep.include({ key_label: 'the team of Ada', subject: null });
     const listed = JSON.stringify(expectData(await one.stack.api.get(`${one.domain}/keys`)));
     expect(listed).to.include(id).and.to.include('the team of Ada').and.not.to.include(key);
@@ -74,13 +76,17 @@ describe('the policy auth with keys, passwords and signatures', function () {
       rate_limit: { requests: 1, window_seconds: 3600, by: 'key' },
     });
     const status = async (key: string) => (await one.send({ headers: { 'x-own-key': key } })).status;
-    expect([await status(first.key), await status(first.key), await status(second.key)]).to.deep.equal([200, 429, 200]);
+    expect([await status(first.key), await status(first.key), await status(second.key)]).to.deep.equal([
+      200, 429, 200,
+    ]);
     expect(await status('wrong')).to.equal(401);
   });
 
   it('lets names with passwords in, which are secrets', async () => {
     await one.set(one.domain, { auth: { basic: { users: { ada: 'ADA_PASSWORD' }, realm: 'tests' } } });
-    const basic = (text: string) => ({ headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` } });
+    const basic = (text: string) => ({
+      headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` },
+    });
     // Nobody gets in while the secret is not set.
     expect((await one.send(basic('ada:'))).status).to.equal(503);
     const inForce = expectData<{ problems: string[] }>(await one.stack.api.get(`${one.endpoint}/policies`));
@@ -105,7 +111,11 @@ describe('the policy auth with keys, passwords and signatures', function () {
     await secret('HOOK', "It's a Secret to Everybody");
     await one.set(one.domain, { auth: { hmac: { style: 'github', secret: 'HOOK' } } });
     const post = (body: string, signature?: string) =>
-      one.send({ method: 'POST', body, headers: signature === undefined ? {} : { 'x-hub-signature-256': signature } });
+      one.send({
+        method: 'POST',
+        body,
+        headers: signature === undefined ? {} : { 'x-hub-signature-256': signature },
+      });
     // The example of GitHub's documentation.
     const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
     expect((await post('Hello, World!', signature)).status).to.equal(200);

@@ -40,7 +40,9 @@ describe('the policy cors', function () {
       expect(headers['vary']).to.match(/Origin/);
       expect(headers).not.to.have.property('content-length');
     }
-    expect((await preflight(PAGE, 'DELETE')).headers['access-control-allow-methods']).to.equal('GET, HEAD, POST');
+    expect((await preflight(PAGE, 'DELETE')).headers['access-control-allow-methods']).to.equal(
+      'GET, HEAD, POST',
+    );
   });
 
   it('refuses preflights of other origins', async () => {
@@ -63,7 +65,10 @@ describe('the policy cors', function () {
   it('has its headers on the answers of the gateway itself', async () => {
     const { status, headers } = await one.send({ headers: { origin: PAGE } });
     expect(status).to.equal(401);
-    expect(headers).to.include({ 'access-control-allow-origin': PAGE, 'access-control-allow-credentials': 'true' });
+    expect(headers).to.include({
+      'access-control-allow-origin': PAGE,
+      'access-control-allow-credentials': 'true',
+    });
     const deleted = await one.send({ method: 'DELETE', headers: { origin: PAGE } });
     expect([deleted.status, deleted.headers['access-control-allow-origin']]).to.deep.equal([405, PAGE]);
     await one.set(one.domain, { cors: { origins: [PAGE] }, body_limit: 10 });
@@ -99,7 +104,9 @@ describe('the policy cors', function () {
   it('bears a flood of preflights', async () => {
     await one.set(one.domain, { cors: { origins: [PAGE] } });
     const flood = Array.from({ length: 500 }, (_, at) =>
-      preflight(at % 2 ? PAGE : `https://${at}.evil.example`, 'GET', { 'access-control-request-headers': 'x'.repeat(999) }),
+      preflight(at % 2 ? PAGE : `https://${at}.evil.example`, 'GET', {
+        'access-control-request-headers': 'x'.repeat(999),
+      }),
     );
     const statuses = (await Promise.all(flood)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 204)).to.have.length(250);

@@ -1,11 +1,19 @@
 /** Tokens of an issuer, with the library that issuers use, and attacks on them; with real processes. */
 import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
 import { expect } from 'chai';
-import { AUDIENCE, ISSUER, type IssuerKey, type KeyServer, newKey, serveKeys, signToken } from '../../support/issuer.js';
-import { outcomes, startLoad } from '../../support/load.js';
-import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
+import {
+  AUDIENCE,
+  ISSUER,
+  type IssuerKey,
+  type KeyServer,
+  newKey,
+  serveKeys,
+  signToken,
+} from '../../support/issuer.js';
+import { outcomes, startLoad } from '../../support/load.js';
+import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -28,7 +36,8 @@ describe('the policy auth with tokens', function () {
   });
   const key = (alg: string) => keys[alg] as IssuerKey;
   const jwt = (more: object = {}) => ({ auth: { jwt: { issuer: ISSUER, audience: AUDIENCE, ...more } } });
-  const inline = (more: object = {}) => jwt({ jwks: { keys: Object.values(keys).map(({ jwk }) => jwk) }, ...more });
+  const inline = (more: object = {}) =>
+    jwt({ jwks: { keys: Object.values(keys).map(({ jwk }) => jwk) }, ...more });
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
   const status = async (token: string) => (await one.send(bearer(token))).status;
 
@@ -37,7 +46,12 @@ describe('the policy auth with tokens', function () {
     for (const each of Object.values(keys)) {
       const token = await signToken(each, { roles: ['a', { b: 1 }], email: 'ada@example.com' });
       const shown = await one.shown({
-        headers: { authorization: `Bearer ${token}`, subject: 'eve', 'x-subject': 'eve', auth: '{"subject":"eve"}' },
+        headers: {
+          authorization: `Bearer ${token}`,
+          subject: 'eve',
+          'x-subject': 'eve',
+          auth: '{"subject":"eve"}',
+        },
       });
       expect(shown.subject, each.alg).to.equal('ada');
       expect(shown.claims).to.deep.include({ roles: ['a', { b: 1 }], email: 'ada@example.com', iss: ISSUER });
@@ -51,7 +65,10 @@ describe('the policy auth with tokens', function () {
     const rs = key('RS256');
     const [head = '', claims = '', signature = ''] = (await signToken(rs)).split('.');
     const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'ada', exp: now + 300 };
-    const pem = createPublicKey({ key: rs.jwk as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+    const pem = createPublicKey({ key: rs.jwk as JsonWebKey, format: 'jwk' }).export({
+      type: 'spki',
+      format: 'pem',
+    });
     const confused = (alg: string, secret: string | Buffer) => {
       const signed = `${base64({ alg, kid: rs.kid })}.${base64(payload)}`;
       return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
@@ -75,8 +92,12 @@ describe('the policy auth with tokens', function () {
       'an id with SQL': await signToken(stranger, {}, { kid: "x' UNION SELECT 'key' --" }),
       'an id that is no text': `${base64({ alg: 'RS256', kid: { $ne: null } })}.${claims}.${signature}`,
       'a key of its own': await signToken(stranger, {}, { jwk: stranger.jwk, kid: 'own' }),
-      'an address of keys of its own': await signToken(stranger, {}, { jku: 'http://127.0.0.1/', kid: 'own' }),
-      'expired': await signToken(rs, { exp: now - 6 }),
+      'an address of keys of its own': await signToken(
+        stranger,
+        {},
+        { jku: 'http://127.0.0.1/', kid: 'own' },
+      ),
+      expired: await signToken(rs, { exp: now - 6 }),
       'without an end': await signToken(rs, { exp: undefined }),
       'an end that is text': `${head}.${base64({ ...payload, exp: '9999999999' })}.${signature}`,
       'too early': await signToken(rs, { nbf: now + 60 }),
@@ -84,7 +105,7 @@ describe('the policy auth with tokens', function () {
       'of another issuer': await signToken(rs, { iss: `${ISSUER}.evil.example` }),
       'for another audience': await signToken(rs, { aud: ['invoices', 'x'] }),
       'without an audience': await signToken(rs, { aud: undefined }),
-      'oversized': await signToken(rs, { filler: 'x'.repeat(9_000) }),
+      oversized: await signToken(rs, { filler: 'x'.repeat(9_000) }),
       'with padding': `${head}=.${claims}.${signature}`,
       'of standard base64': `${head}.${claims}.${signature.replace(/[-_]/, '+')}${/[-_]/.test(signature) ? '' : '+'}`,
     };
@@ -104,12 +125,18 @@ describe('the policy auth with tokens', function () {
   it('demands claims and scopes, and takes only the algorithms that it is told', async () => {
     await one.set(
       one.domain,
-      inline({ required_claims: { tenant: 'a', verified: true, email: null }, scopes: ['read', 'write'], algorithms: ['ES256'] }),
+      inline({
+        required_claims: { tenant: 'a', verified: true, email: null },
+        scopes: ['read', 'write'],
+        algorithms: ['ES256'],
+      }),
     );
     const good = { tenant: ['b', 'a'], verified: true, email: 'x', scope: 'write read' };
     const es = key('ES256');
     expect(await status(await signToken(es, good))).to.equal(200);
-    expect(await status(await signToken(es, { ...good, scope: undefined, scp: ['read', 'write'] }))).to.equal(200);
+    expect(await status(await signToken(es, { ...good, scope: undefined, scp: ['read', 'write'] }))).to.equal(
+      200,
+    );
     const lacks = await one.send(bearer(await signToken(es, { ...good, scope: 'read writes' })));
     expect(lacks.status).to.equal(403);
     expect(lacks.headers['www-authenticate']).to.equal('Bearer error="insufficient_scope"');
@@ -126,7 +153,9 @@ describe('the policy auth with tokens', function () {
     expect(await status(await signToken(key('EdDSA')))).to.equal(401);
     expect(await status(await signToken(key('ES256')))).to.equal(200);
     await eventually(async () => {
-      const { problems } = expectData<{ problems: string[] }>(await one.stack.api.get(`${one.endpoint}/policies`));
+      const { problems } = expectData<{ problems: string[] }>(
+        await one.stack.api.get(`${one.endpoint}/policies`),
+      );
       expect(problems.join()).to.match(/it answered 500/);
     });
     issuer.failWith = 302;
@@ -175,8 +204,12 @@ describe('the policy auth with tokens', function () {
   });
 
   it('counts rates by subject', async () => {
-    await one.set(one.domain, { ...inline(), rate_limit: { requests: 1, window_seconds: 3600, by: 'subject' } });
-    const as = async (sub: string) => status(await signToken(key('EdDSA'), { sub, jti: String(Math.random()) }));
+    await one.set(one.domain, {
+      ...inline(),
+      rate_limit: { requests: 1, window_seconds: 3600, by: 'subject' },
+    });
+    const as = async (sub: string) =>
+      status(await signToken(key('EdDSA'), { sub, jti: String(Math.random()) }));
     expect([await as('ada'), await as('ada'), await as('bob')]).to.deep.equal([200, 429, 200]);
   });
 });

@@ -45,7 +45,10 @@ describe('policies', function () {
       problems: [],
     });
     await one.set(one.endpoint, null);
-    expect((await inForce()).sources['ip']).to.deep.equal({ scope: 'collection', owner_id: idOf(one.collection) });
+    expect((await inForce()).sources['ip']).to.deep.equal({
+      scope: 'collection',
+      owner_id: idOf(one.collection),
+    });
     await one.set(one.collection, null);
     expect(await status()).to.equal(403);
     await one.set(one.domain, null);
@@ -68,7 +71,8 @@ describe('policies', function () {
   });
 
   it('of domains are not those of endpoints on all hosts, or on hosts without a domain', async () => {
-    const code = 'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::text(200, "x") }\nhandler_loop!(handle);';
+    const code =
+      'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::text(200, "x") }\nhandler_loop!(handle);';
     const anywhere = await one.stack.deploy({ path: '/anywhere', code });
     await one.stack.deploy({ path: '/other', code, domain: 'other.example' });
     await one.set(one.domain, { ip: NOBODY });
@@ -110,27 +114,57 @@ describe('policies', function () {
     [{ cros: {} }, /^body\.policies\.cros: is not accepted; possible are .*cors/],
     [{ cors: { origins: ['*'], credential: true } }, /^body\.policies\.cors\.credential: is not accepted/],
     [{ cors: { origins: [] } }, /^body\.policies\.cors\.origins: /],
-    [{ cors: { origins: ['https://a.example/path'] } }, /^body\.policies\.cors\.origins\.0: .*without a path/],
+    [
+      { cors: { origins: ['https://a.example/path'] } },
+      /^body\.policies\.cors\.origins\.0: .*without a path/,
+    ],
     [{ cors: { origins: ['https://a.example/'] } }, /^body\.policies\.cors\.origins\.0: /],
     [{ cors: { origins: ['https://a.*.example'] } }, /^body\.policies\.cors\.origins\.0: /],
     [{ cors: { origins: ['null'] } }, /^body\.policies\.cors\.origins\.0: /],
-    [{ cors: { origins: ['https://A.example:443'] } }, /origins\.0: .*as browsers send it: https:\/\/a\.example/],
+    [
+      { cors: { origins: ['https://A.example:443'] } },
+      /origins\.0: .*as browsers send it: https:\/\/a\.example/,
+    ],
     [{ cors: { origins: ['*'], credentials: true } }, /^body\.policies\.cors\.credentials: /],
     [{ ip: { allow: ['10.0.0.0/33'] } }, /^body\.policies\.ip\.allow\.0: must be an address or a network/],
     [{ ip: { deny: ['::1', 'localhost'] } }, /^body\.policies\.ip\.deny\.1: /],
-    [{ rate_limit: { requests: 0, window_seconds: 1, by: 'address' } }, /^body\.policies\.rate_limit\.requests: /],
+    [
+      { rate_limit: { requests: 0, window_seconds: 1, by: 'address' } },
+      /^body\.policies\.rate_limit\.requests: /,
+    ],
     [{ rate_limit: { requests: 1, window_seconds: 1, by: 'cookie' } }, /^body\.policies\.rate_limit\.by: /],
-    [{ rate_limit: [{ requests: 1, by: 'key' }] }, /^body\.policies\.rate_limit\.0\.window_seconds: is required/],
+    [
+      { rate_limit: [{ requests: 1, by: 'key' }] },
+      /^body\.policies\.rate_limit\.0\.window_seconds: is required/,
+    ],
     [{ auth: {} }, /^body\.policies\.auth: /],
-    [{ auth: { jwt: { issuer: 'i', audience: 'a' } } }, /^body\.policies\.auth\.jwt: needs either jwks or jwks_url/],
-    [{ auth: { jwt: { issuer: 'i', audience: 'a', jwks: { keys: [{ kty: 'oct', k: 'AA' }] } } } }, /jwks\.keys\.0: /],
-    [{ auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://127.0.0.1/x' } } }, /jwks_url: 127\.0\.0\.1 is not/],
-    [{ auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://[::ffff:10.0.0.1]/' } } }, /jwks_url: .* is not/],
+    [
+      { auth: { jwt: { issuer: 'i', audience: 'a' } } },
+      /^body\.policies\.auth\.jwt: needs either jwks or jwks_url/,
+    ],
+    [
+      { auth: { jwt: { issuer: 'i', audience: 'a', jwks: { keys: [{ kty: 'oct', k: 'AA' }] } } } },
+      /jwks\.keys\.0: /,
+    ],
+    [
+      { auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://127.0.0.1/x' } } },
+      /jwks_url: 127\.0\.0\.1 is not/,
+    ],
+    [
+      { auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://[::ffff:10.0.0.1]/' } } },
+      /jwks_url: .* is not/,
+    ],
     [{ auth: { jwt: { issuer: 'i', audience: 'a', algorithms: ['none'] } } }, /auth\.jwt\.algorithms\.0: /],
     [{ auth: { jwt: { issuer: 'i', audience: 'a', algorithms: ['HS256'] } } }, /auth\.jwt\.algorithms\.0: /],
     [{ auth: { hmac: { style: 'github', secret: 'not a name' } } }, /^body\.policies\.auth\.hmac\.secret: /],
-    [{ headers: { response: { set: { 'Content-Length': '1' } } } }, /^body\.policies\.headers\.response\.set\.Content-Length: /],
-    [{ headers: { request: { add: { 'X-A': 'a\r\nX-B: b' } } } }, /^body\.policies\.headers\.request\.add\.X-A: /],
+    [
+      { headers: { response: { set: { 'Content-Length': '1' } } } },
+      /^body\.policies\.headers\.response\.set\.Content-Length: /,
+    ],
+    [
+      { headers: { request: { add: { 'X-A': 'a\r\nX-B: b' } } } },
+      /^body\.policies\.headers\.request\.add\.X-A: /,
+    ],
     [{ redirect: { to: 'javascript:alert(1)' } }, /^body\.policies\.redirect\.to: /],
     [{ redirect: { to: 'https://a.example' }, maintenance: {} }, /^body\.policies\.redirect: /],
     [{ body_limit: -1 }, /^body\.policies\.body_limit: /],

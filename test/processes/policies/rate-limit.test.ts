@@ -54,7 +54,9 @@ describe('the policy rate_limit', function () {
     await one.set(one.domain, { rate_limit: [limit(3, 'address'), limit(2, 'header:x-tenant')] });
     const send = async (method: string, tenant: string) =>
       (await one.send({ method, headers: { 'x-forwarded-for': '192.0.2.77', 'x-tenant': tenant } })).status;
-    expect([await send('GET', '1'), await send('POST', '1'), await send('GET', '1')]).to.deep.equal([200, 200, 429]);
+    expect([await send('GET', '1'), await send('POST', '1'), await send('GET', '1')]).to.deep.equal([
+      200, 200, 429,
+    ]);
     expect(await send('POST', '2')).to.equal(429);
     await one.set(one.domain, null);
   });

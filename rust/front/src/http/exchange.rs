@@ -133,8 +133,9 @@ fn address(
             };
             let judged = Box::new(policies.judge(head, client_ip, patience));
             let identity = judged.identity.as_deref();
-            let write =
-                |head: &Head<'_, '_>| handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, identity);
+            let write = |head: &Head<'_, '_>| {
+                handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, identity)
+            };
             let written = if policies.changes_request() {
                 write(&head.with_headers(&policies.request_headers(head.headers)))
             } else {

@@ -105,10 +105,9 @@ impl Auth {
         let credentials = credentials.trim();
         if let Some(basic) = self.basic.as_ref().filter(|_| scheme.eq_ignore_ascii_case("basic")) {
             let identity = basic.check(credentials);
-            return Some(identity.map_or_else(
-                || self.refused("The name or the password is not right."),
-                Outcome::Admitted,
-            ));
+            return Some(
+                identity.map_or_else(|| self.refused("The name or the password is not right."), Outcome::Admitted),
+            );
         }
         if let Some(jwt) = self.jwt.as_ref().filter(|_| scheme.eq_ignore_ascii_case("bearer")) {
             return Some(match jwt.check(credentials, patience) {

@@ -50,8 +50,9 @@ pub struct Compress {
 impl Compress {
     pub fn new(compiled: compiled::Compress) -> Self {
         let algorithms = compiled.algorithms;
-        let is_wanted =
-            |encoding: &Encoding| algorithms.as_ref().is_none_or(|names| names.iter().any(|name| name == encoding.name()));
+        let is_wanted = |encoding: &Encoding| {
+            algorithms.as_ref().is_none_or(|names| names.iter().any(|name| name == encoding.name()))
+        };
         let all = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
         Self {
             min_bytes: compiled.min_bytes.unwrap_or(DEFAULT_MIN_BYTES),
@@ -99,7 +100,10 @@ fn named(line: &[u8]) -> Option<(String, String)> {
 fn is_compressible(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     // Events are sent one by one.
-    media_type.starts_with("text/") || TYPES.contains(&media_type) || media_type.ends_with("+json") || media_type.ends_with("+xml")
+    media_type.starts_with("text/")
+        || TYPES.contains(&media_type)
+        || media_type.ends_with("+json")
+        || media_type.ends_with("+xml")
 }
 
 /// RFC 9110, section 12.5.3, in thousandths.

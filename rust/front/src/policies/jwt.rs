@@ -271,7 +271,8 @@ impl Jwt {
         if claims.get("iss").and_then(Value::as_str) != Some(&self.issuer) {
             return Err("The token is of another issuer.");
         }
-        let is_ours = |audience: &Value| audience.as_str().is_some_and(|text| self.audience.iter().any(|one| one == text));
+        let is_ours =
+            |audience: &Value| audience.as_str().is_some_and(|text| self.audience.iter().any(|one| one == text));
         let is_for_us = match claims.get("aud") {
             Some(Value::Array(audiences)) => audiences.iter().any(is_ours),
             Some(audience) => is_ours(audience),

@@ -145,7 +145,8 @@ impl Policies {
             }
         }
         if let Some(reason) = &self.broken {
-            let refusal = Refusal::policy("auth", 503, "The policies of this endpoint cannot be enforced at the moment.");
+            let refusal =
+                Refusal::policy("auth", 503, "The policies of this endpoint cannot be enforced at the moment.");
             return Some(Refusal { reason: Some(reason.clone()), ..refusal });
         }
         if let Some(auth) = &self.auth {
