@@ -43,6 +43,12 @@ const PACKAGED = [
   },
   { name: 'OpenSSH (SFTP)', package: 'openssh-server', version: ['sshd', '-V'] },
   { name: 'rclone (SFTP with passwords)', package: 'rclone', version: ['rclone', 'version'] },
+  // A browser, for pages of other origins.
+  {
+    name: 'Chromium',
+    package: 'chromium-headless-shell',
+    version: ['dpkg-query', '-W', 'chromium-headless-shell'],
+  },
   // Not a server, but an attack tool; it has no option that only prints its version.
   {
     name: 'slowhttptest',

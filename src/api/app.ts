@@ -27,6 +27,7 @@ import { requestId } from './middleware/request-id.js';
 import { securityHeaders } from './middleware/security-headers.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
+import { policyRoutes } from './policies/routes.js';
 import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
 import { routingRoutes } from './routing/routes.js';
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...jobRoutes,
   ...scheduleRoutes,
   ...routingRoutes,
+  ...policyRoutes,
   ...variableRoutes,
   ...installationSecretRoutes,
   ...buildRoutes,

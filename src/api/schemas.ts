@@ -1,6 +1,8 @@
 /** Schemas shared by several resources. */
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../model/crates.js';
+import type { Policies } from '../model/policies/policies.js';
+import { POLICIES_SCHEMA } from '../model/policies/schema.js';
 
 /** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
 export function nullable<T extends TSchema>(schema: T) {
@@ -29,6 +31,9 @@ export const DraftDependencies = Type.Unsafe<Dependencies | null>({
   ...DEPENDENCIES_SCHEMA,
   type: ['object', 'null'],
 });
+
+/** Of a domain, a collection or an endpoint. */
+export const PoliciesField = Type.Unsafe<Policies | null>({ ...POLICIES_SCHEMA, type: ['object', 'null'] });
 
 /** A version that serves, and its share of the requests. */
 export const Target = Type.Object(

@@ -15,6 +15,11 @@ export function compactEndpoint(row: RoutedEndpoint): RoutedEndpoint {
     route: row.route,
     routed: row.routed,
     limits: row.limits,
+    domain_policies: shareIfAny(row.domain_policies),
+    collection_policies: shareIfAny(row.collection_policies),
+    own_policies: shareIfAny(row.own_policies),
+    domain_id: shareIfAny(row.domain_id),
+    collection_id: shareIfAny(row.collection_id),
     deployment: row.deployment && compactDeployment(row.deployment),
     environment: row.environment,
     stopped: row.stopped,
@@ -29,6 +34,10 @@ function compactDeployment({ id, targets, sticky, request_id, confirmed }: Deplo
     artifact: share(artifact),
   }));
   return { id, targets: compacted, sticky, request_id, confirmed };
+}
+
+function shareIfAny(text: string | null): string | null {
+  return text === null ? null : share(text);
 }
 
 function share(text: string): string {

@@ -45,7 +45,6 @@ export class EndpointLog {
     );
     this.#traces?.request(finished);
     if (!finished.isKept) return;
-    const { span } = finished;
     this.#writer.add({
       at: Date.now(),
       kind: 'request',
@@ -54,9 +53,7 @@ export class EndpointLog {
       version: finished.version ?? null,
       requestId,
       message: finished.error ?? '',
-      fields: span
-        ? { span_id: span.id, ...(span.parentId !== undefined && { parent_id: span.parentId }) }
-        : null,
+      fields: fieldsOf(finished),
       request: { method, route, path, status, durationMs: ms, bytes, clientIp, traceId },
     });
   }
@@ -81,6 +78,18 @@ export class EndpointLog {
     const fields = said.fields && withoutTimes(said.fields);
     this.#writer.add({ at: Date.now(), kind: 'output', endpointId, version, ...said, fields, request: null });
   }
+}
+
+/** What an entry says beyond what all have. */
+function fieldsOf({ span, policy, subject, keyLabel }: FinishedRequest): LogFields | null {
+  const fields = {
+    ...(span && { span_id: span.id }),
+    ...(span?.parentId !== undefined && { parent_id: span.parentId }),
+    ...(policy !== undefined && { policy }),
+    ...(subject !== undefined && { subject }),
+    ...(keyLabel !== undefined && { key_label: keyLabel }),
+  };
+  return Object.keys(fields).length > 0 ? fields : null;
 }
 
 /** What only exported traces need. */

@@ -12,7 +12,7 @@ const DURATION = 'edge_gateway_request_duration_seconds';
 
 /** @param states by their ids: what the labels of endpoints are made of */
 export function frontMetrics(
-  { connections, requestsInFlight, refused, endpoints }: FrontFigures,
+  { connections, requestsInFlight, refused, policies, endpoints }: FrontFigures,
   states: ReadonlyMap<string, EndpointState>,
 ): MetricSnapshot {
   const known = endpoints.flatMap((figures) => {
@@ -38,6 +38,12 @@ export function frontMetrics(
       'edge_gateway_refused_total',
       'Requests that belong to no endpoint, by status',
       Object.entries(refused).map(([status, value]) => ({ value, labels: { status } })),
+    ),
+    metric(
+      'counter',
+      'edge_gateway_policy_answers_total',
+      'Requests that a policy answered or refused instead of a handler, by the policy',
+      Object.entries(policies).map(([policy, value]) => ({ value, labels: { policy } })),
     ),
     metric('gauge', 'edge_gateway_requests_in_flight', 'Requests that handlers are working on', [
       { value: requestsInFlight, labels: {} },

@@ -30,6 +30,7 @@ export interface FrontEvents {
   readonly connectionLost: (endpointId: string, instanceId: number, reason: string) => void;
   /** A request waits for a handler of this endpoint, which is asleep. */
   readonly wake: (endpointId: string) => void;
+  readonly unknownKey: (endpointId: string) => void;
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
   readonly finished: (request: FinishedRequest) => void;
@@ -291,6 +292,7 @@ export class Front {
     else if (report.type === 'connectionLost')
       events.connectionLost(report.endpointId, report.instanceId, report.reason);
     else if (report.type === 'wake') events.wake(report.endpointId);
+    else if (report.type === 'unknownKey') events.unknownKey(report.endpointId);
     else if (report.type === 'handled') events.handled(report.requests);
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }

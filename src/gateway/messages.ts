@@ -4,6 +4,7 @@
  * is harmless, and a new front gets all of them.
  */
 import type { HandlerResponse, Routed } from '../internal/gateway-requests.js';
+import type { CompiledPolicies } from './compiled-policies.js';
 
 /** How the ids of endpoints begin that exist for a trial of a version; the front knows it too (`internal.rs`). */
 export const TRIAL = 'invocation-';
@@ -59,6 +60,8 @@ export interface EndpointState {
   /** False: defined, but disabled. */
   readonly routed: boolean;
   readonly limits: RequestLimits;
+  /** None for most. */
+  readonly policies?: CompiledPolicies;
   readonly serving: ServingState;
 }
 
@@ -167,6 +170,8 @@ export type FrontReport =
     }
   /** A request waits for a handler of an endpoint that is asleep. It is told once for each state of the endpoint. */
   | { readonly type: 'wake'; readonly endpointId: string }
+  /** A token has a key that is not among those of its issuer; told once in a while. */
+  | { readonly type: 'unknownKey'; readonly endpointId: string }
   /** Requests that handlers answered since the last such message. */
   | { readonly type: 'handled'; readonly requests: number }
   | FinishedRequest
@@ -224,6 +229,11 @@ export interface FinishedRequest {
   readonly version?: number;
   /** Why the front answers instead of the handler. */
   readonly error?: string;
+  /** The policy that has refused it. */
+  readonly policy?: string;
+  /** Who sent it, as a policy has found. */
+  readonly subject?: string;
+  readonly keyLabel?: string;
   /** False for one that has no entry in the log. */
   readonly isKept: boolean;
 }
@@ -257,6 +267,8 @@ export interface FrontFigures {
   readonly requestsInFlight: number;
   /** Requests that belong to no endpoint, by status. */
   readonly refused: Readonly<Record<string, number>>;
+  /** Requests that policies answered, by their names. */
+  readonly policies: Readonly<Record<string, number>>;
   /** Endpoints that have had requests. */
   readonly endpoints: readonly EndpointFigures[];
 }

@@ -20,6 +20,7 @@ import {
   reportRecovery,
   routedEndpoints,
 } from '../store/endpoint-runs.js';
+import { wantKeySet } from '../store/key-sets.js';
 import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
@@ -27,6 +28,7 @@ import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { compactEndpoint } from './compact-endpoint.js';
+import type { CompiledPolicies } from './compiled-policies.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
 import { type Environments, explainStart } from './environments.js';
@@ -43,6 +45,7 @@ import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
 import { ObservationWriter } from './observation-writer.js';
+import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
 import type { ProcessSettings } from './process-settings.js';
 import type { Beginning, EndpointRunnerHost } from './runner-host.js';
 import { SleepingEndpoints } from './sleeping-endpoints.js';
@@ -84,6 +87,8 @@ export class Supervisor {
   readonly #endpoints: Reconciler<RoutedEndpoint, EndpointRunner>;
   /** What runners have told the front. Endpoints that should run and have no runner are asleep. */
   readonly #serving = new Map<string, ServingState>();
+  /** Of those that have some, by endpoint. */
+  readonly #policies = new Map<string, CompiledPolicies>();
   readonly #observations: ObservationWriter;
   readonly #sleeping: SleepingEndpoints;
   readonly #idle: IdleHandlers;
@@ -192,8 +197,10 @@ export class Supervisor {
   async #apply(changes: readonly RowChange<RoutedEndpoint>[]): Promise<void> {
     const changed: EndpointState[] = [];
     const removed: string[] = [];
+    const havePoliciesChanged = await this.#compilePolicies(changes.flatMap(({ after }) => after ?? []));
     for (const { id, before, after } of changes) {
-      if (after && !(before && sameRouting(before, after))) changed.push(this.stateOf(after));
+      const isSame = before && after && sameRouting(before, after) && !havePoliciesChanged.has(id);
+      if (after && !isSame) changed.push(this.stateOf(after));
       if (before && !after) removed.push(id);
     }
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
@@ -203,8 +210,40 @@ export class Supervisor {
     }
   }
 
+  /** @returns the endpoints whose policies are others than before */
+  async #compilePolicies(endpoints: readonly RoutedEndpoint[]): Promise<Set<string>> {
+    const changed = new Set<string>();
+    const { store, environments } = this.#options;
+    const compiler = new PolicyCompiler(store, environments);
+    // All before any counts: one that cannot be read fails the whole change, which is tried again.
+    const compiled: [string, CompiledPolicies | undefined][] = [];
+    for (const endpoint of endpoints)
+      if (hasPolicies(endpoint) || this.#policies.has(endpoint.id))
+        compiled.push([endpoint.id, await compiler.compile(endpoint)]);
+    for (const [id, after] of compiled) {
+      const before = this.#policies.get(id);
+      if (before?.digest === after?.digest) continue;
+      changed.add(id);
+      if (after) this.#policies.set(id, after);
+      else this.#policies.delete(id);
+      if (after?.broken !== undefined)
+        this.#options.log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
+    }
+    return changed;
+  }
+
+  /** A token has a key that is not known: its issuer may have a new one. */
+  unknownKey(endpointId: string): void {
+    const url = this.#policies.get(endpointId)?.auth?.jwt?.jwks_url;
+    if (url === undefined) return;
+    wantKeySet(this.#options.store, url).catch((error: unknown) =>
+      this.#options.log.warn({ err: error, url }, 'keys of an issuer could not be asked for'),
+    );
+  }
+
   #forget(id: string): void {
     this.#serving.delete(id);
+    this.#policies.delete(id);
     this.#bytes.delete(id);
     this.#options.environments.forget(id);
   }
@@ -306,7 +345,12 @@ export class Supervisor {
       ? { kind: 'asleep', ...(sticky && { sticky }) }
       : { kind: 'none' };
     const serving = this.#serving.get(id) ?? unserved;
-    return { id, domain, method, route, routed, limits: { timeoutMs, concurrentRequests }, serving };
+    const policies = this.#policies.get(id);
+    const limits = {
+      timeoutMs: Math.min(timeoutMs, policies?.timeout ?? timeoutMs),
+      concurrentRequests,
+    };
+    return { id, domain, method, route, routed, limits, ...(policies && { policies }), serving };
   }
 
   #limitsOf({ limits }: RoutedEndpoint): LimitsInForce {

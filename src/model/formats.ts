@@ -3,6 +3,7 @@
  * users see the same text.
  */
 
+import { isIP } from 'node:net';
 import { isAscii } from '../util/text.js';
 import { basePathProblem, routePathProblem } from './route-pattern.js';
 import { problemOfVariableName, VARIABLE_NAME, VARIABLE_NAME_LENGTH } from './variable-names.js';
@@ -21,9 +22,16 @@ const TRACE_ID = /^[0-9a-f]{32}$/;
 const STEP = /^[1-9][0-9]{0,3}[mhd]$/;
 /** A token of RFC 9110, section 5.6.2. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
-/** RFC 9110, section 5.5: no control characters, which could end the header. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** RFC 9110, section 5.5, without what is not ASCII. */
+const HEADER_VALUE = /^([!-~]([ -~\t]*[!-~])?)?$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
+
+const RATE_LIMIT_BY = /^(address|key|subject|header:[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$/;
+/** Of the connection, and those by which requests are told apart. */
+const OWN_HEADERS = [
+  ...['connection', 'content-length', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
+  ...['traceparent', 'transfer-encoding', 'upgrade', 'x-request-id'],
+];
 
 /** Crates that every handler has already, or whose names Cargo reserves. */
 const RESERVED_CRATES = ['std', 'core', 'alloc', 'test', 'proc_macro', 'rust_edge_gateway_sdk'];
@@ -66,12 +74,23 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     TRACE_ID.test(text)
       ? undefined
       : 'must be 32 digits in lower case, such as 0af7651916cd43dd8448eb211c80319c: the second part of traceparent',
-  'header-name': (text) =>
-    HEADER_NAME.test(text) ? undefined : 'must be the name of a header such as X-API-Key',
-  'header-value': (text) =>
-    HEADER_VALUE.test(text)
+  /** An address, or a network. */
+  cidr: (text) =>
+    isNetwork(text)
       ? undefined
-      : 'must be the value of a header: Latin-1, without control characters',
+      : `must be an address or a network such as 10.0.0.0/8 or 2001:db8::/32, not "${text}"`,
+  'cors-origin': corsOriginProblem,
+  'rate-limit-by': (text) =>
+    RATE_LIMIT_BY.test(text) ? undefined : 'must be address, key, subject or header:<name>',
+  'header-name': (text) =>
+    HEADER_NAME.test(text) ? undefined : `must be the name of a header, not "${text}"`,
+  /** One that a policy may change. */
+  'changeable-header': (text) => {
+    if (!HEADER_NAME.test(text)) return `must be the name of a header, not "${text}"`;
+    return OWN_HEADERS.includes(text.toLowerCase()) ? 'is a header that the gateway itself sets' : undefined;
+  },
+  'header-value': (text) =>
+    HEADER_VALUE.test(text) ? undefined : 'must be visible ASCII characters and spaces, without line breaks',
   feature: (text) =>
     FEATURE.test(text) && text.length <= 128
       ? undefined
@@ -166,6 +185,27 @@ function hostnameProblem(text: string): string | undefined {
   }
   const fits = text.length <= 253 && text.split('.').every((label) => HOST_LABEL.test(label));
   return fits ? undefined : 'must be a hostname such as api.example.com, without scheme, port or path';
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/');
+  const kind = isIP(address);
+  if (kind === 0 || address.includes('%') || more.length > 0) return false;
+  return bits === undefined || (/^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (kind === 4 ? 32 : 128));
+}
+
+/** `*`, or scheme, host and port as browsers send them; the first label of the host may be `*`. */
+function corsOriginProblem(text: string): string | undefined {
+  if (text === '*') return undefined;
+  const advice = 'must be an origin such as https://app.example.com or https://*.example.com, or "*"';
+  const plain = text.replace('://*.', '://any.');
+  if (!URL.canParse(plain)) return advice;
+  const url = new URL(plain);
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password || plain.includes('*')) return advice;
+  if (plain === url.origin) return undefined;
+  if (url.pathname !== '/' || url.search || url.hash || text.endsWith('/'))
+    return `${advice}: without a path`;
+  return `${advice}, as browsers send it: ${url.origin.replace('://any.', text.includes('://*.') ? '://*.' : '://any.')}`;
 }
 
 function webUrlProblem(text: string): string | undefined {

@@ -98,6 +98,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       connectionLost: (endpointId, instanceId, reason) =>
         supervisor?.connectionLost(endpointId, instanceId, reason),
       wake: (endpointId) => supervisor?.wake(endpointId),
+      unknownKey: (endpointId) => supervisor?.unknownKey(endpointId),
       handled: (requests) => supervisor?.handled(requests),
       finished: (request) => endpointLog.finished(request),
       leftOut: (...counted) => endpointLog.leftOut(...counted),

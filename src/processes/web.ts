@@ -1,6 +1,7 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
+import { keepKeySets } from '../api/key-sets.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
@@ -65,6 +66,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     stopping: stop.signal,
     waitsEnd: waitsEnd.signal,
   });
+  const keySets = keepKeySets(store, config.ALLOW_PRIVATE_URLS, log);
+  shutdown.add('key sets', () => keySets.stop());
   const server = await serveApp(app, config, log);
   shutdown.add('server', () => {
     stop.abort();

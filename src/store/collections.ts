@@ -1,8 +1,11 @@
 /** The table `collections`: groups of endpoints within a domain, with a path prefix and a switch. */
+
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
+import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
 import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
-import { insertInto } from './insert.js';
+import { columnValues, insertInto } from './insert.js';
 import {
   deleteEndpoints,
   lockEndpointsOfCollection,
@@ -19,14 +22,16 @@ export interface Collection {
   readonly description: string | null;
   /** With a leading and without a trailing slash; null when there is none. */
   readonly base_path: string | null;
+  readonly policies: Policies | null;
   readonly enabled: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 /** The columns that a user sets. */
-const USER_COLUMNS = ['domain_id', 'name', 'description', 'base_path', 'enabled'] as const;
-export type NewCollection = Pick<Collection, (typeof USER_COLUMNS)[number]>;
+const USER_COLUMNS = ['domain_id', 'name', 'description', 'base_path', 'policies', 'enabled'] as const;
+export type NewCollection = Pick<Collection, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
+  Partial<Pick<Collection, 'policies'>>;
 export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
 
 const insertCollection = insertInto<NewCollection, Collection>('collections', USER_COLUMNS);
@@ -75,13 +80,14 @@ export async function updateCollection(
       const [after] = await tx
         .knex<Collection>('collections')
         .where({ id })
-        .update({ ...changes, updated_at: nextUpdatedAt(tx) })
+        .update({ ...columnValues(changes), updated_at: nextUpdatedAt(tx) })
         .returning('*');
       if (!after) return undefined;
+      const hasNewPolicies = !isDeepStrictEqual(after.policies, before.policies);
       if (after.base_path !== before.base_path) {
         claims = await movedRoutes(tx, after);
         await moveEndpoints(tx, claims);
-      } else if (after.enabled !== before.enabled) {
+      } else if (after.enabled !== before.enabled || hasNewPolicies) {
         await touchEndpoints(tx, await lockEndpointsOfCollection(tx, id));
       }
       return after;

@@ -1,7 +1,10 @@
 /** The table `domains`: hostnames, each with a switch for all its endpoints. */
+
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
+import type { Policies } from '../model/policies/policies.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
-import { insertInto } from './insert.js';
+import { columnValues, insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import {
   deleteEndpoints,
@@ -17,14 +20,16 @@ export interface Domain {
   /** In lower case. */
   readonly host: string;
   readonly description: string | null;
+  readonly policies: Policies | null;
   readonly enabled: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 /** The columns that a user sets. */
-const USER_COLUMNS = ['name', 'host', 'description', 'enabled'] as const;
-export type NewDomain = Pick<Domain, (typeof USER_COLUMNS)[number]>;
+const USER_COLUMNS = ['name', 'host', 'description', 'policies', 'enabled'] as const;
+export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
+  Partial<Pick<Domain, 'policies'>>;
 
 const insertDomain = insertInto<NewDomain, Domain>('domains', USER_COLUMNS);
 
@@ -41,8 +46,8 @@ export async function findDomain(store: Store, id: string): Promise<Domain | und
 /** @throws AppError host_taken */
 export async function createDomain(store: Store, domain: NewDomain): Promise<Domain> {
   return namingHostOwner(store, domain.host, async () => {
-    // An enabled domain affects no other row, so one statement suffices.
-    if (domain.enabled) return insertDomain(store, domain);
+    // An enabled domain without policies affects no other row, so one statement suffices.
+    if (domain.enabled && !domain.policies) return insertDomain(store, domain);
     return transaction(store, async (tx) => {
       const created = await insertDomain(tx, domain);
       // Endpoints may refer to the host before the domain exists.
@@ -69,10 +74,11 @@ export async function updateDomain(
       const [after] = await tx
         .knex<Domain>('domains')
         .where({ id })
-        .update({ ...changes, updated_at: nextUpdatedAt(tx) })
+        .update({ ...columnValues(changes), updated_at: nextUpdatedAt(tx) })
         .returning('*');
       if (!after) return undefined;
-      if (after.host === before.host && after.enabled === before.enabled) return after;
+      const hasNewPolicies = !isDeepStrictEqual(after.policies, before.policies);
+      if (after.host === before.host && after.enabled === before.enabled && !hasNewPolicies) return after;
       // Includes endpoints that referred to the new host before, in one call, because several endpoints are locked in
       // order.
       const affected = await lockEndpointsOfDomain(tx, before, after.host);

@@ -40,6 +40,12 @@ export interface RoutedEndpoint {
   /** False when the endpoint, its collection or its domain is disabled. */
   readonly routed: boolean;
   readonly limits: EndpointLimits | null;
+  /** Policies as JSON text: of its domain, its collection and itself. */
+  readonly domain_policies: string | null;
+  readonly collection_policies: string | null;
+  readonly own_policies: string | null;
+  readonly domain_id: string | null;
+  readonly collection_id: string | null;
   /** What should serve; null: nothing. */
   readonly deployment: Deployed | null;
   /** Digest of its variables and secrets; null when it has none. */
@@ -71,6 +77,11 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.method',
       'endpoints.route',
       'endpoints.limits',
+      'endpoints.collection_id',
+      store.knex.raw('coalesce(parents.id, hosts.id) AS domain_id'),
+      store.knex.raw('coalesce(parents.policies, hosts.policies)::text AS domain_policies'),
+      store.knex.raw('collections.policies::text AS collection_policies'),
+      store.knex.raw('endpoints.policies::text AS own_policies'),
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
         'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),

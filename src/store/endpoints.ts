@@ -4,6 +4,7 @@ import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
 import { sourceKey } from '../model/source-key.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
@@ -41,6 +42,7 @@ export interface Endpoint {
   readonly code: string | null;
   readonly dependencies: Dependencies | null;
   readonly limits: EndpointLimits | null;
+  readonly policies: Policies | null;
   readonly enabled: boolean;
   /** Base path and path joined. */
   readonly route: string;
@@ -85,7 +87,7 @@ export interface LastFailure {
 /** The columns that a user sets. */
 const USER_COLUMNS = [
   ...(['name', 'path', 'method', 'domain', 'collection_id', 'description', 'enabled'] as const),
-  ...(['code', 'dependencies', 'limits'] as const),
+  ...(['code', 'dependencies', 'limits', 'policies'] as const),
 ] as const;
 /** Columns computed from those. */
 const DERIVED_COLUMNS = ['route', 'route_key', 'source_key'] as const;
@@ -230,7 +232,8 @@ export async function updateEndpoint(
         routes.route !== before.route ||
         (['method', 'domain', 'enabled', 'collection_id'] as const).some((key) => after[key] !== before[key]);
       const hasNewLimits = 'limits' in changes && !isDeepStrictEqual(after.limits, before.limits);
-      const concernsGateways = rerouted || hasNewLimits;
+      const hasNewPolicies = 'policies' in changes && !isDeepStrictEqual(after.policies, before.policies);
+      const concernsGateways = rerouted || hasNewLimits || hasNewPolicies;
       await tx
         .knex('endpoints')
         .where({ id })

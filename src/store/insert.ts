@@ -17,7 +17,7 @@ export function insertInto<Row extends object, Returned>(
     returning === '*' ? '*' : returning.join(', ')
   }`;
   return async (store, row) => {
-    const bindings = columns.map((column) => columnValue(row[column]));
+    const bindings = columns.map((column) => columnValue(row[column]) ?? null);
     const { rows } = await store.knex.raw<{ rows: Returned[] }>(sql, bindings as never[]);
     const [inserted] = rows;
     if (!inserted) throw new Error(`INSERT INTO ${table} returned no row`);

@@ -28,6 +28,10 @@ export async function lockEndpointsOfCollection(tx: Store, id: string): Promise<
   return tx.knex('endpoints').where({ collection_id: id }).orderBy('id').forUpdate().pluck<string[]>('id');
 }
 
+export async function endpointsOfCollection(store: Store, id: string): Promise<string[]> {
+  return store.knex('endpoints').where({ collection_id: id }).pluck<string[]>('id');
+}
+
 /** Increments the revisions of endpoints whose routing has changed with their domain or collection. */
 export async function touchEndpoints(tx: Store, ids: readonly string[]): Promise<void> {
   await tx

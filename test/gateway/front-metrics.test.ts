@@ -16,6 +16,7 @@ const STATE: EndpointState = {
 const FIGURES: FrontFigures = {
   connections: 3,
   requestsInFlight: 2,
+  policies: { ip: 2 },
   refused: { 404: 5 },
   endpoints: [
     {

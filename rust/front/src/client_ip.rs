@@ -16,9 +16,27 @@ const HTTPS: &str = "https";
 
 /// The proxies whose headers about clients are believed.
 #[derive(Clone, Debug, Default)]
-pub struct TrustedProxies {
+pub struct TrustedProxies(NetworkList);
+
+/// Networks that do not overlap.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkList {
     /// Sorted, and none within another.
     networks: Vec<IpNet>,
+}
+
+impl NetworkList {
+    /// Reads addresses and networks, e.g. `10.0.0.0/8`, `::1`. The error says which text is neither.
+    pub fn parse<S: AsRef<str>>(texts: &[S]) -> Result<Self, String> {
+        let networks = texts.iter().map(|text| read_network(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { networks: IpNet::aggregate(&networks) })
+    }
+
+    /// `address`: IPv4 that is mapped to IPv6 is not found.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let at = self.networks.partition_point(|network| network.network() <= address);
+        at > 0 && self.networks[at - 1].contains(&address)
+    }
 }
 
 /// Who sent a request, and with which protocol, as far as it is known.
@@ -41,8 +59,7 @@ struct Hop {
 impl TrustedProxies {
     /// Reads addresses and networks, e.g. `10.0.0.0/8`, `::1`. The error says which text is neither.
     pub fn parse<S: AsRef<str>>(texts: &[S]) -> Result<Self, String> {
-        let networks = texts.iter().map(|text| read_network(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { networks: IpNet::aggregate(&networks) })
+        NetworkList::parse(texts).map(Self)
     }
 
     /// Who a request is from. The headers are not looked at unless the peer is a trusted proxy.
@@ -87,8 +104,7 @@ impl TrustedProxies {
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        let at = self.networks.partition_point(|network| network.network() <= address);
-        at > 0 && self.networks[at - 1].contains(&address)
+        self.0.contains(address)
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::http::{Refusal, RequestSpan};
 use crate::messages::{EntrySpan, FromFront, RequestEntry};
+use crate::policies::Identity;
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
@@ -40,6 +41,8 @@ pub struct Finished<'a> {
     pub version: Option<u32>,
     /// Why the front answers instead of the handler.
     pub refusal: Option<&'a Refusal>,
+    /// Who sent it, as a policy has found.
+    pub identity: Option<&'a Identity>,
 }
 
 impl EntryLimit {
@@ -101,6 +104,9 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
         scheme: finished.scheme,
         version: finished.version,
         error: finished.refusal.map(|refusal| refusal.logged().into_owned()),
+        policy: finished.refusal.and_then(|refusal| refusal.policy),
+        subject: finished.identity.and_then(|identity| identity.subject.clone()),
+        key_label: finished.identity.and_then(|identity| identity.key_label.clone()),
         is_kept,
     });
     if is_kept && !is_taken {

@@ -39,6 +39,8 @@ impl Figures {
 pub struct ThreadFigures {
     pub in_flight: usize,
     pub refused: BTreeMap<u16, u64>,
+    /// Requests that policies answered, by their names.
+    pub policies: BTreeMap<&'static str, u64>,
     pub endpoints: Vec<(Arc<str>, Figures)>,
 }
 
@@ -50,6 +52,9 @@ pub fn sum(threads: Vec<ThreadFigures>, connections: usize) -> Metrics {
         metrics.requests_in_flight += thread.in_flight;
         for (status, count) in thread.refused {
             *metrics.refused.entry(status).or_default() += count;
+        }
+        for (policy, count) in thread.policies {
+            *metrics.policies.entry(policy).or_default() += count;
         }
         for (id, figures) in thread.endpoints {
             endpoints.entry(id).or_default().add(&figures);
@@ -77,10 +82,12 @@ mod tests {
         let thread = |refused| ThreadFigures {
             in_flight: 2,
             refused: BTreeMap::from([(404, refused)]),
+            policies: BTreeMap::from([("ip", 2)]),
             endpoints: vec![("one".into(), figures.clone())],
         };
         let metrics = sum(vec![thread(1), thread(4)], 7);
         assert_eq!((metrics.connections, metrics.requests_in_flight, metrics.refused[&404]), (7, 4, 5));
+        assert_eq!(metrics.policies["ip"], 4);
         let one = &metrics.endpoints[0];
         assert_eq!((one.statuses[2], one.statuses[9], one.buckets[0], one.buckets[15]), (2, 2, 2, 2));
         assert_eq!(one.seconds, 62.001);

@@ -89,7 +89,7 @@ async fn ask(
     let params = params.iter().map(|(name, value)| (&**name, &**value));
     let timeout_ms = state.limits.timeout_ms;
     let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-    let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt);
+    let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt, None);
     let sent = Rc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
@@ -111,6 +111,7 @@ async fn ask(
             duration: started.elapsed(),
             version: reply.version.get(),
             refusal: answered.as_ref().err(),
+            identity: None,
         };
         intervals::count(thread, &finished);
         entries::report(thread, &finished);

@@ -11,6 +11,7 @@ mod internal;
 mod intervals;
 mod memory;
 mod messages;
+mod policies;
 pub mod routes;
 mod scratch;
 mod supervisor;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::policies::{CompiledPolicies, Policies};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,14 +109,15 @@ pub struct NamedState {
     route: Box<str>,
     routed: bool,
     limits: Limits,
+    policies: Option<CompiledPolicies>,
     serving: Serving,
 }
 
 impl NamedState {
     pub fn into_parts(self) -> (Box<str>, EndpointState) {
-        let Self { id, domain, method, route, routed, limits, serving } = self;
+        let Self { id, domain, method, route, routed, limits, policies, serving } = self;
         let address = Address { domain: interned(&domain), method: interned(&method), route, routed };
-        (id, EndpointState { address, limits, serving })
+        (id, EndpointState { address, limits, policies: policies.map(Policies::interned), serving })
     }
 }
 
@@ -124,6 +126,8 @@ impl NamedState {
 pub struct EndpointState {
     pub address: Address,
     pub limits: Limits,
+    /// None for most.
+    pub policies: Option<Arc<Policies>>,
     pub serving: Serving,
 }
 
@@ -237,6 +241,11 @@ pub enum FromFront {
     Wake {
         endpoint_id: String,
     },
+    /// A token has a key that is not among those of its issuer; told once in a while.
+    #[serde(rename_all = "camelCase")]
+    UnknownKey {
+        endpoint_id: String,
+    },
     /// Requests that handlers answered since the last such message.
     Handled {
         requests: u64,
@@ -313,6 +322,14 @@ pub struct RequestEntry {
     /// Why the front answers instead of the handler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The policy that has refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<&'static str>,
+    /// Who sent it, as a policy has found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_label: Option<String>,
     /// False for one that is only to be in the supervisor's own log.
     pub is_kept: bool,
 }
@@ -406,6 +423,8 @@ pub struct Metrics {
     pub requests_in_flight: usize,
     /// Requests that belong to no endpoint, by status.
     pub refused: BTreeMap<u16, u64>,
+    /// Requests that policies answered, by their names.
+    pub policies: BTreeMap<&'static str, u64>,
     /// Endpoints that have had requests.
     pub endpoints: Vec<EndpointMetrics>,
 }

@@ -145,6 +145,9 @@ mod tests {
             scheme: "http",
             version: None,
             error: None,
+            policy: None,
+            subject: None,
+            key_label: None,
             is_kept: true,
         }
     }

@@ -141,6 +141,8 @@ pub struct Thread {
     pub handled: Cell<u64>,
     all_handled: Arc<AtomicU64>,
     refused: RefCell<BTreeMap<u16, u64>>,
+    /// Requests that policies answered.
+    policies: RefCell<BTreeMap<&'static str, u64>>,
     /// Endpoints that have had requests without an entry in the log.
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
     /// Endpoints that have had requests in the current interval.
@@ -170,6 +172,7 @@ impl Thread {
             handled: Cell::default(),
             all_handled: shared.handled,
             refused: RefCell::default(),
+            policies: RefCell::default(),
             left_out: RefCell::default(),
             counted: RefCell::default(),
             interval: Cell::new(intervals::current()),
@@ -187,6 +190,11 @@ impl Thread {
     /// Counts a request that belongs to no endpoint.
     pub fn refused(&self, status: u16) {
         *self.refused.borrow_mut().entry(status).or_default() += 1;
+    }
+
+    /// Counts a request that a policy answered.
+    pub fn answered_by(&self, policy: &'static str) {
+        *self.policies.borrow_mut().entry(policy).or_default() += 1;
     }
 
     async fn run(self: Rc<Self>, mut commands: UnboundedReceiver<Command>) {
@@ -300,6 +308,7 @@ impl Thread {
         ThreadFigures {
             in_flight: self.context.pool.in_flight(),
             refused: self.refused.borrow().clone(),
+            policies: self.policies.borrow().clone(),
             endpoints: endpoints.iter().filter_map(with_requests).collect(),
         }
     }

@@ -1,6 +1,7 @@
 /** Collections: groups of endpoints within a domain. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { awaitRouting } from '../../lifecycle/routing.js';
 import { normalizeBasePath } from '../../model/route-pattern.js';
 import {
   createCollection,
@@ -10,8 +11,10 @@ import {
   updateCollection,
 } from '../../store/collections.js';
 import { findDomain } from '../../store/domains.js';
+import { endpointsOfCollection } from '../../store/routed-endpoints.js';
+import { admitPolicies } from '../policy-input.js';
 import { presenter } from '../present.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
 import {
   COLLECTION_DEFAULTS,
@@ -57,14 +60,15 @@ export const collectionRoutes = [
     status: 201,
     data: CollectionView,
     errors: ['not_found'],
-    handle: async ({ body }, { store }) =>
-      presentCollection(
-        await createCollection(store, {
-          ...COLLECTION_DEFAULTS,
-          ...body,
-          base_path: normalizeBasePath(body.base_path ?? ''),
-        }),
-      ),
+    handle: async ({ body }, deps) => {
+      const warnings = await admitPolicies(body.policies, deps);
+      const collection = await createCollection(deps.store, {
+        ...COLLECTION_DEFAULTS,
+        ...body,
+        base_path: normalizeBasePath(body.base_path ?? ''),
+      });
+      return new Reply(201, presentCollection(collection), {}, warnings);
+    },
   }),
 
   defineRoute({
@@ -87,13 +91,17 @@ export const collectionRoutes = [
     body: UpdateCollection,
     data: CollectionView,
     errors: ['route_taken'],
-    handle: async ({ params: { id }, body }, { store }) => {
+    handle: async ({ params: { id }, body }, deps) => {
       const { base_path, ...changes } = body;
-      const updated = await updateCollection(store, id, {
+      const warnings = await admitPolicies(body.policies, deps);
+      const updated = await updateCollection(deps.store, id, {
         ...changes,
         ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
       });
-      return presentCollection(requireFound(updated, 'collection', id));
+      const collection = requireFound(updated, 'collection', id);
+      if (changes.policies !== undefined)
+        warnings.push(...(await awaitRouting(deps, { ids: await endpointsOfCollection(deps.store, id) })));
+      return new Reply(200, presentCollection(collection), {}, warnings);
     },
   }),
 

@@ -1,6 +1,6 @@
 /** Collections as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, nullable, optional, Timestamp } from '../schemas.js';
+import { Description, Enabled, Id, Name, nullable, optional, PoliciesField, Timestamp } from '../schemas.js';
 
 const BasePath = nullable(
   Type.String({ format: 'base-path', description: 'Common path prefix of its endpoints, e.g. /shop' }),
@@ -8,9 +8,9 @@ const BasePath = nullable(
 
 /** What a user says of a collection, beside its domain. */
 const REQUIRED = { name: Name };
-const OPTIONAL = { description: Description, base_path: BasePath };
+const OPTIONAL = { description: Description, base_path: BasePath, policies: PoliciesField };
 /** What is stored of an optional member that is not given. */
-export const COLLECTION_DEFAULTS = { description: null, base_path: null, enabled: true };
+export const COLLECTION_DEFAULTS = { description: null, base_path: null, policies: null, enabled: true };
 
 export const CollectionView = Type.Object(
   {

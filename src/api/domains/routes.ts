@@ -4,6 +4,7 @@ import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
+import { admitPolicies } from '../policy-input.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -35,10 +36,11 @@ export const domainRoutes = [
     status: 201,
     data: DomainView,
     errors: ['host_taken'],
-    handle: async ({ body }, { store }) =>
-      presentDomain(
-        await createDomain(store, { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() }),
-      ),
+    handle: async ({ body }, deps) => {
+      const warnings = await admitPolicies(body.policies, deps);
+      const domain = { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() };
+      return new Reply(201, presentDomain(await createDomain(deps.store, domain)), {}, warnings);
+    },
   }),
 
   defineRoute({
@@ -64,13 +66,14 @@ export const domainRoutes = [
     errors: ['host_taken', 'route_taken'],
     handle: async ({ params: { id }, body }, deps) => {
       const { host, ...changes } = body;
+      const warnings = await admitPolicies(body.policies, deps);
       const updated = await updateDomain(deps.store, id, {
         ...changes,
         ...(host !== undefined && { host: host.toLowerCase() }),
       });
       const domain = requireFound(updated, 'domain', id);
-      const isRouted = host !== undefined || changes.enabled !== undefined;
-      const warnings = isRouted ? await awaitRouting(deps, { host: domain.host }) : [];
+      const isRouted = host !== undefined || changes.enabled !== undefined || changes.policies !== undefined;
+      if (isRouted) warnings.push(...(await awaitRouting(deps, { host: domain.host })));
       return new Reply(200, presentDomain(domain), {}, warnings);
     },
   }),

@@ -1,14 +1,14 @@
 /** Domains as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, optional, Timestamp } from '../schemas.js';
+import { Description, Enabled, Id, Name, optional, PoliciesField, Timestamp } from '../schemas.js';
 
 const Host = Type.String({ format: 'hostname', description: 'Hostname, unique among domains' });
 
 /** What a user says of a domain. */
 const REQUIRED = { name: Name, host: Host };
-const OPTIONAL = { description: Description };
+const OPTIONAL = { description: Description, policies: PoliciesField };
 /** What is stored of an optional member that is not given. */
-export const DOMAIN_DEFAULTS = { description: null, enabled: true };
+export const DOMAIN_DEFAULTS = { description: null, policies: null, enabled: true };
 
 export const DomainView = Type.Object(
   {

@@ -1,6 +1,7 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { awaitRouting } from '../../lifecycle/routing.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { findCollection } from '../../store/collections.js';
 import {
@@ -11,7 +12,8 @@ import {
   updateEndpoint,
 } from '../../store/endpoints.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
-import { defineRoute, TextReply } from '../route.js';
+import { admitPolicies } from '../policy-input.js';
+import { defineRoute, Reply, TextReply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
 import {
@@ -72,15 +74,15 @@ export const endpointRoutes = [
     status: 201,
     data: EndpointView,
     errors: ['not_found', 'domain_mismatch', 'route_taken'],
-    handle: async ({ body }, { store, config }) => {
-      if (body.limits) requireWithinSettings(body.limits, config);
-      return presentEndpoint(
-        await createEndpoint(store, {
-          ...ENDPOINT_DEFAULTS,
-          ...body,
-          domain: body.domain.toLowerCase(),
-        }),
-      );
+    handle: async ({ body }, deps) => {
+      if (body.limits) requireWithinSettings(body.limits, deps.config);
+      const warnings = await admitPolicies(body.policies, deps);
+      const endpoint = await createEndpoint(deps.store, {
+        ...ENDPOINT_DEFAULTS,
+        ...body,
+        domain: body.domain.toLowerCase(),
+      });
+      return new Reply(201, presentEndpoint(endpoint), {}, warnings);
     },
   }),
 
@@ -99,20 +101,23 @@ export const endpointRoutes = [
     method: 'PUT',
     path: '/api/endpoints/{id}',
     summary:
-      'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits apply at once',
+      'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits and policies apply at once',
     tag,
     params: IdParams,
     body: UpdateEndpoint,
     bodyErrors,
     data: EndpointView,
     errors: ['domain_mismatch', 'route_taken'],
-    handle: async ({ params: { id }, body: { domain, ...changes } }, { store, config }) => {
-      if (changes.limits) requireWithinSettings(changes.limits, config);
-      const updated = await updateEndpoint(store, id, {
+    handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
+      if (changes.limits) requireWithinSettings(changes.limits, deps.config);
+      const warnings = await admitPolicies(changes.policies, deps);
+      const updated = await updateEndpoint(deps.store, id, {
         ...changes,
         ...(domain !== undefined && { domain: domain.toLowerCase() }),
       });
-      return presentEndpoint(requireFound(updated, 'endpoint', id));
+      const endpoint = presentEndpoint(requireFound(updated, 'endpoint', id));
+      if (changes.policies !== undefined) warnings.push(...(await awaitRouting(deps, { ids: [id] })));
+      return new Reply(200, endpoint, {}, warnings);
     },
   }),
 

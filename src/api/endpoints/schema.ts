@@ -12,6 +12,7 @@ import {
   nullable,
   oneOf,
   optional,
+  PoliciesField,
   Sticky,
   Target,
   Timestamp,
@@ -37,6 +38,7 @@ const OPTIONAL = {
   code: Code,
   dependencies: DraftDependencies,
   limits: LimitsField,
+  policies: PoliciesField,
 };
 /** What is stored of an optional member that is not given. */
 export const ENDPOINT_DEFAULTS = {
@@ -45,6 +47,7 @@ export const ENDPOINT_DEFAULTS = {
   code: null,
   dependencies: null,
   limits: null,
+  policies: null,
   enabled: true,
 };
 

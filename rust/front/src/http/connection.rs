@@ -3,6 +3,7 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::net::TcpStream;
 
@@ -12,8 +13,12 @@ use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
 use super::refusal::Refusal;
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
+use crate::policies::Patience;
 use crate::thread::Thread;
 use crate::upstream::Reply;
+
+/// How often a request looks whether the key of its token is there.
+const KEY_LOOK: Duration = Duration::from_millis(25);
 
 /// Serves a connection until it is closed.
 pub async fn serve(tcp: TcpStream, peer: IpAddr, thread: Rc<Thread>) {
@@ -37,13 +42,35 @@ async fn serve_requests(
     stream.watch().begin(Phase::Head);
     loop {
         let length = next_head(stream).await?;
-        let request = Request::read(thread, &stream.buffered[..length], peer)?;
+        let request = read_request(stream, length, peer, thread).await?;
         stream.buffered.drain(..length);
         stream.watch().begin(Phase::Unwatched);
         if (Exchange { thread, stream, reply }).answer(request).await? == Next::Close {
             return Ok(());
         }
         stream.watch().begin(Phase::Idle);
+    }
+}
+
+/// Reads a request; again while the key of its token is being fetched.
+async fn read_request(
+    stream: &ClientStream,
+    length: usize,
+    peer: IpAddr,
+    thread: &Rc<Thread>,
+) -> Result<Request, Broken> {
+    let mut patience = Patience::default();
+    loop {
+        let request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        let (waits, asks) = patience.take();
+        if asks {
+            request.ask_for_key(thread);
+        }
+        if !waits {
+            return Ok(request);
+        }
+        stream.watch().begin(Phase::Unwatched);
+        tokio::time::sleep(KEY_LOOK).await;
     }
 }
 

@@ -1,4 +1,6 @@
 //! One request and its response.
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -19,8 +21,9 @@ use super::trace::RequestSpan;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
-use crate::messages::{EndpointState, Level, Serving};
-use crate::routes::Lookup;
+use crate::messages::{EndpointState, FromFront, Level, Serving};
+use crate::policies::{self, Identity, Judged, Patience, Policies, lines_of};
+use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
 use crate::upstream::sticky::place_of;
@@ -39,7 +42,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// A request whose head has been read.
 pub struct Request {
     id: String,
-    started: Instant,
+    started: Cell<Instant>,
     framing: Framing,
     expects_continue: bool,
     is_head: bool,
@@ -58,6 +61,18 @@ struct Addressed {
     span: RequestSpan,
     /// Of a caller that keeps its handler.
     place: Option<u32>,
+    /// What its policies have found, if it has some.
+    judged: Option<Box<Judged>>,
+}
+
+impl Addressed {
+    fn policies(&self) -> Option<(&Policies, &Judged)> {
+        Some((self.state.policies.as_deref()?, self.judged.as_deref()?))
+    }
+
+    fn identity(&self) -> Option<&Identity> {
+        self.judged.as_ref()?.identity.as_deref()
+    }
 }
 
 impl Request {
@@ -65,16 +80,16 @@ impl Request {
     ///
     /// # Errors
     /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
-    pub fn read(thread: &Thread, bytes: &[u8], peer: IpAddr) -> Result<Self, Refusal> {
+    pub fn read(thread: &Thread, bytes: &[u8], peer: IpAddr, patience: &mut Patience) -> Result<Self, Refusal> {
         let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
         let head = head::read(bytes, &mut space)?;
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, headers);
         Ok(Self {
-            to: address(thread, &head, client.ip, &id),
+            to: address(thread, &head, client.ip, &id, patience),
             scheme: client.scheme,
-            started: Instant::now(),
+            started: Cell::new(Instant::now()),
             framing: head.framing,
             expects_continue: head.expects_continue,
             is_head: head.method == "HEAD",
@@ -85,25 +100,78 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Has new keys of the issuer of its token fetched.
+    pub fn ask_for_key(&self, thread: &Thread) {
+        if let Ok(Addressed { endpoint, .. }) = &self.to {
+            thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
+        }
+    }
+}
+
 /// Finds the endpoint of a request, and writes its head for the handler.
-fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) -> Result<Addressed, Refusal> {
+fn address(
+    thread: &Thread,
+    head: &Head<'_, '_>,
+    client_ip: IpAddr,
+    id: &str,
+    patience: &mut Patience,
+) -> Result<Addressed, Refusal> {
     let path = head.target.path();
     let routes = thread.routes.borrow();
-    match routes.find(&host_name(head.target.authority), head.method, path) {
+    let host = host_name(head.target.authority);
+    match routes.find(&host, head.method, path) {
         Lookup::Found { target: endpoint, names, values } => {
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let head = handler_head::write(head, params, client_ip, id, &span, state.limits.timeout_ms, None);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place })
+            let timeout_ms = state.limits.timeout_ms;
+            let Some(policies) = &state.policies else {
+                let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
+                return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
+            };
+            let judged = Box::new(policies.judge(head, client_ip, patience));
+            let identity = judged.identity.as_deref();
+            let write = |head: &Head<'_, '_>| {
+                handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, identity)
+            };
+            let written = if policies.changes_request() {
+                write(&head.with_headers(&policies.request_headers(head.headers)))
+            } else {
+                write(head)
+            };
+            let judged = Some(judged);
+            Ok(Addressed { endpoint: endpoint.clone(), state, head: written, span, place, judged })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),
-        Lookup::WrongMethod { allow } => Err(Refusal::wrong_method(head.method, &allow)),
+        Lookup::WrongMethod { allow } => Err(without_endpoint(&routes, head, &host, &allow)),
         Lookup::Unknown => Err(Refusal::unknown()),
         Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
     }
+}
+
+/// The path has no endpoint of this method: a question of a browser, or an error that its page may read.
+fn without_endpoint(
+    routes: &RouteTable<Rc<Endpoint>>,
+    head: &Head<'_, '_>,
+    host: &str,
+    allow: &[&'static str],
+) -> Refusal {
+    let policies_of = |method: &str| match routes.find(host, method, head.target.path()) {
+        Lookup::Found { target, .. } => target.state().policies.clone(),
+        _ => None,
+    };
+    if let Some(answer) = policies::preflight(head, allow, policies_of) {
+        return answer;
+    }
+    let mut refusal = Refusal::wrong_method(head.method, allow);
+    let policies = allow.first().and_then(|method| policies_of(method));
+    if let Some(cors) = policies.as_ref().and_then(|policies| policies.cors.as_ref()) {
+        cors.add_lines(head, refusal.lines.to_mut());
+    }
+    refusal
 }
 
 /// Where the client of a request stands, if the endpoint keeps callers with their version.
@@ -161,20 +229,29 @@ impl Exchange<'_> {
     ///
     /// # Errors
     /// When the connection cannot go on.
-    pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
+    pub async fn answer(mut self, request: Request) -> Result<Next, Broken> {
         let mut body = Body::new(request.framing);
-        let Addressed { endpoint, state, head, place, .. } = match &request.to {
+        let addressed = match &request.to {
             Ok(addressed) => addressed,
             Err(refusal) => return self.refuse(&request, body, refusal).await,
         };
+        let Addressed { endpoint, state, head, place, judged, .. } = addressed;
+        if let Some(refusal) = judged.as_ref().and_then(|judged| judged.refusal.as_ref()) {
+            return self.refuse(&request, body, refusal).await;
+        }
         let mut share = None;
         let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
-        request.started = Instant::now();
+        let read = read.and_then(|bytes| {
+            let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
+            refused.map_or(Ok(bytes), Err)
+        });
+        let started = Instant::now();
+        request.started.set(started);
         let sent = match read {
             Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
-        let deadline = request.started + Duration::from_millis(state.limits.timeout_ms);
+        let deadline = started + Duration::from_millis(state.limits.timeout_ms);
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.
@@ -198,13 +275,18 @@ impl Exchange<'_> {
         body: &mut Body,
         share: &mut Option<Share>,
     ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
-        let limit = self.thread.settings.body_limit;
+        let own = request.to.as_ref().ok().and_then(|to| to.state.policies.as_ref()?.body_limit);
+        let limit = own.unwrap_or(usize::MAX).min(self.thread.settings.body_limit);
+        let large_body = || match own {
+            Some(own) if own == limit => Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) },
+            _ => Refusal::large_body(limit),
+        };
         let mut bytes = Vec::new();
         if body.is_complete() {
             return Ok(Ok(bytes));
         }
         let length = match request.framing {
-            Framing::Length(length) if length > limit as u64 => return Ok(Err(Refusal::large_body(limit))),
+            Framing::Length(length) if length > limit as u64 => return Ok(Err(large_body())),
             Framing::Length(length) => length as usize,
             _ => 0,
         };
@@ -217,7 +299,7 @@ impl Exchange<'_> {
             self.stream.buffered.drain(..taken);
             loop {
                 if bytes.len() > limit {
-                    return Ok(Err(Refusal::large_body(limit)));
+                    return Ok(Err(large_body()));
                 }
                 if bytes.len() > FREE_BYTES
                     && !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(bytes.len())
@@ -260,12 +342,34 @@ impl Exchange<'_> {
         if let Some(None) = share {
             return Ok(Err(Refusal::out_of_memory()));
         }
-        let body = if has_body { body.as_slice() } else { b"" };
+        let mut body = if has_body { body.as_slice() } else { b"" };
+        let mut lines = Cow::Borrowed(&head.lines[..]);
+        let packed;
+        if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+            let encoding = policies.encoding(judged, head.status, &lines, body.len());
+            // Held beside the body while it is written.
+            let room = encoding.and_then(|_| {
+                let mut share = endpoint.answers_share(&self.thread.memory);
+                share.set(body.len()).then_some(share)
+            });
+            if let (Some(encoding), Some(_room)) = (encoding, &room) {
+                packed = policies::compressed(body, encoding).await;
+                if let Some(packed) = &packed {
+                    lines = lines_of(&lines, encoding).into();
+                    body = packed;
+                }
+            }
+            let mut changed = policies.response_lines(judged, &lines).into_owned();
+            if policies.compresses() {
+                changed.extend_from_slice(b"Vary: Accept-Encoding\r\n");
+            }
+            lines = changed.into();
+        }
         self.thread.handled.set(self.thread.handled.get() + 1);
         self.finished(request, head.status, body.len(), None);
         let response = ResponseHead {
             status: head.status,
-            lines: &head.lines,
+            lines: &lines,
             has_date: head.has_date,
             request_id: &request.id,
             persistence: self.persistence(request, request.keep_alive),
@@ -285,7 +389,10 @@ impl Exchange<'_> {
                 self.reply.version.set(None);
                 self.finished(request, refusal.status, refusal.body().len(), Some(refusal));
             }
-            Err(_) => self.thread.refused(refusal.status),
+            Err(_) => match refusal.policy {
+                Some(policy) => self.thread.answered_by(policy),
+                None => self.thread.refused(refusal.status),
+            },
         }
         let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
         if !is_complete {
@@ -314,14 +421,18 @@ impl Exchange<'_> {
 
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
         let body = refusal.body();
-        let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let mut lines = format!("{kind}{}", refusal.lines);
+        if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+            lines = policies.own_lines(judged, &lines);
+        }
         let response = ResponseHead {
             status: refusal.status,
             lines: lines.as_bytes(),
             has_date: false,
             request_id: &request.id,
             persistence: self.persistence(request, keep_alive),
-            content_length: Some(body.len()),
+            content_length: (refusal.status != 204).then_some(body.len()),
         };
         self.send(response, if request.is_head { b"" } else { &body }).await
     }
@@ -350,9 +461,13 @@ impl Exchange<'_> {
 
     /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.
     fn finished(&self, request: &Request, status: u16, bytes: usize, refusal: Option<&Refusal>) {
-        let Ok(Addressed { endpoint, head, span, .. }) = &request.to else { return };
-        let duration = request.started.elapsed();
+        let Ok(addressed) = &request.to else { return };
+        let Addressed { endpoint, head, span, .. } = addressed;
+        let duration = request.started.get().elapsed();
         endpoint.finished(status, duration);
+        if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
+            self.thread.answered_by(policy);
+        }
         let finished = Finished {
             endpoint,
             request_id: &request.id,
@@ -364,6 +479,7 @@ impl Exchange<'_> {
             duration,
             version: self.reply.version.get(),
             refusal,
+            identity: addressed.identity(),
         };
         intervals::count(self.thread, &finished);
         entries::report(self.thread, &finished);

@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::head::Head;
 use super::trace::RequestSpan;
+use crate::policies::Identity;
 
 /// Writes the head of a request. `params` are names and values. `span` is what the gateway does for it.
-/// `attempt`: how often it was sent, if it is sent again when it fails.
+/// `attempt`: how often it was sent, if it is sent again when it fails. `identity`: who sends it, as a policy has found.
+#[allow(clippy::too_many_arguments)]
 pub fn write<'p>(
     head: &Head<'_, '_>,
     params: impl Iterator<Item = (&'p str, &'p str)>,
@@ -17,6 +19,7 @@ pub fn write<'p>(
     span: &RequestSpan,
     deadline_ms: u64,
     attempt: Option<u32>,
+    identity: Option<&Identity>,
 ) -> Vec<u8> {
     let mut json = Json(Vec::with_capacity(1024));
     json.raw("{\"method\":");
@@ -63,6 +66,11 @@ pub fn write<'p>(
     if let Some(attempt) = attempt {
         json.raw(",\"attempt\":");
         json.raw(itoa::Buffer::new().format(attempt));
+    }
+    if let Some(identity) = identity {
+        // Not a header: what a client sends cannot be taken for it.
+        json.raw(",\"auth\":");
+        json.raw(&identity.json);
     }
     if span.is_recorded {
         // Calls of services are parts of it, too.
@@ -132,7 +140,7 @@ mod tests {
         let mut span = TraceIds::new().unwrap().begin(None, None);
         span.is_recorded = true;
         let json: Value =
-            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", &span, 30_000, Some(2)))
+            serde_json::from_slice(&write(&head, params.into_iter(), "::1", "some-id", &span, 30_000, Some(2), None))
                 .unwrap();
         let expected = json!({
             "method": "GET",

@@ -81,6 +81,15 @@ pub struct Head<'h, 'b> {
     pub trace: Option<TraceParent>,
 }
 
+impl<'b> Head<'_, 'b> {
+    /// The same head with other headers.
+    pub fn with_headers<'n>(&self, headers: &'n [Header<'b>]) -> Head<'n, 'b> {
+        let Self { method, framing, is_old, keep_alive, expects_continue, request_id, .. } = *self;
+        let (target, trace) = (self.target.clone(), self.trace);
+        Head { method, target, headers, framing, is_old, keep_alive, expects_continue, request_id, trace }
+    }
+}
+
 /// Finds the end of a head. Each line has to end with CR and LF: others would take a bare LF as an end, or not.
 #[derive(Default)]
 pub struct HeadEnd {

@@ -16,6 +16,8 @@ pub struct Refusal {
     pub lines: Cow<'static, str>,
     /// What the log says beyond the message.
     pub reason: Option<Box<str>>,
+    /// The policy that answers.
+    pub policy: Option<&'static str>,
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
@@ -23,7 +25,12 @@ const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {
     fn new(status: u16, message: Cow<'static, str>) -> Self {
-        Self { status, message, lines: Cow::Borrowed(""), reason: None }
+        Self { status, message, lines: Cow::Borrowed(""), reason: None, policy: None }
+    }
+
+    /// An answer of a policy; one with an empty message has no body.
+    pub fn policy(name: &'static str, status: u16, message: &'static str) -> Self {
+        Self { policy: Some(name), ..Self::new(status, Cow::Borrowed(message)) }
     }
 
     /// Not HTTP, or ambiguous.
@@ -116,6 +123,9 @@ impl Refusal {
 
     /// The body of the response.
     pub fn body(&self) -> Vec<u8> {
+        if self.message.is_empty() {
+            return Vec::new();
+        }
         json!({ "error": self.message }).to_string().into_bytes()
     }
 }

@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 use crate::routes::decode;
 
 /// Where a request goes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
     /// From a target in absolute form, else from the header; as received, with its port.
     pub authority: &'a str,

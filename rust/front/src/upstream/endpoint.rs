@@ -132,10 +132,14 @@ impl Endpoint {
         self.shared.share(memory)
     }
 
+    /// Further memory for an answer.
+    pub fn answers_share(&self, memory: &Arc<MemoryBudget>) -> Share {
+        Share::new(memory.clone(), Some(self.shared.answers(memory).clone()))
+    }
+
     /// Memory for an answer of so many bytes; `None` when there is none.
     pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<Share> {
-        let new = || Share::new(memory.clone(), Some(self.shared.answers(memory).clone()));
-        let mut share = body.share.take().unwrap_or_else(new);
+        let mut share = body.share.take().unwrap_or_else(|| self.answers_share(memory));
         share.set(bytes).then_some(share)
     }
 

@@ -81,7 +81,7 @@ fn asleep() -> Serving {
 fn state(serving: Serving) -> Arc<EndpointState> {
     let address = Address { domain: "*".into(), method: "GET".into(), route: "/".into(), routed: true };
     let limits = Limits { timeout_ms: 30_000, concurrent_requests: 10 };
-    Arc::new(EndpointState { address, limits, serving })
+    Arc::new(EndpointState { address, limits, policies: None, serving })
 }
 
 fn running(socket: PathBuf) -> Serving {

@@ -104,6 +104,32 @@ impl Request {
         Pairs::new(Place::QueryParameter, if is_unchanged { received } else { sorted(&self.query) })
     }
 
+    /// Who sends the request, as the `auth` policy of the gateway has found: the `sub` of a token, or the name of a
+    /// user. Nothing that a client sends itself, such as a header, can change it.
+    ///
+    /// ```
+    /// # use rust_edge_gateway_sdk_core::prelude::*;
+    /// fn handle(req: Request) -> Response {
+    ///     match req.subject() {
+    ///         Some(subject) => Response::ok(json!({"hello": subject})),
+    ///         None => Response::json(403, json!({"error": "who are you?"})),
+    ///     }
+    /// }
+    /// ```
+    pub fn subject(&self) -> Option<&str> {
+        self.received.caller.as_ref()?.subject.as_deref()
+    }
+
+    /// The claims of the token with which the request came; the gateway has verified it.
+    pub fn claims(&self) -> Option<&serde_json::Value> {
+        self.received.caller.as_ref()?.claims.as_ref()
+    }
+
+    /// The label of the API key with which the request came; the gateway has verified it.
+    pub fn key_label(&self) -> Option<&str> {
+        self.received.caller.as_ref()?.key_label.as_deref()
+    }
+
     /// The query as received: what follows the `?`, not decoded; empty if there is none.
     pub fn raw_query(&self) -> &str {
         &self.received.raw_query
@@ -303,6 +329,20 @@ pub struct Received {
     pub(crate) attempt: Option<u32>,
     /// Whether the gateway wants to know of each call of a service that it makes.
     pub(crate) spans: bool,
+    /// Who sends it, where a policy of the gateway has found that out.
+    pub(crate) caller: Option<Caller>,
+}
+
+/// Who sends a request, as the gateway has found out.
+#[doc(hidden)]
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Caller {
+    #[serde(default)]
+    subject: Option<String>,
+    #[serde(default)]
+    claims: Option<serde_json::Value>,
+    #[serde(default)]
+    key_label: Option<String>,
 }
 
 impl Default for Request {

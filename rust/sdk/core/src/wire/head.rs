@@ -1,7 +1,7 @@
 //! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
 
 use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
-use crate::request::{header_separator, Received};
+use crate::request::{header_separator, Caller, Received};
 use crate::runtime::records;
 use crate::{Request, Response};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -32,6 +32,9 @@ struct RequestHead<'a> {
     /// Whether calls of services are part of a trace that is recorded.
     #[serde(default)]
     spans: bool,
+    /// Who sends it, where a policy of the gateway has found that out.
+    #[serde(default)]
+    auth: Option<Caller>,
 }
 
 /// Reads a request frame.
@@ -57,6 +60,7 @@ pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
         received: Received {
             attempt: head.attempt,
             spans: head.spans,
+            caller: head.auth,
             binary_body: Vec::new(),
             raw_query: query.to_owned(),
             repeated_headers: head.headers.repeated,

@@ -1,0 +1,183 @@
+//! Policies as the supervisor sends them; the other end is `src/gateway/compiled-policies.ts`.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::http::{Head, Refusal};
+
+#[derive(Deserialize)]
+pub struct CompiledPolicies {
+    pub digest: Box<str>,
+    pub cors: Option<Cors>,
+    pub ip: Option<Networks>,
+    #[serde(default)]
+    pub rate_limits: Vec<Rule>,
+    pub auth: Option<Auth>,
+    pub broken: Option<Box<str>>,
+    pub headers: Option<Headers>,
+    pub redirect: Option<Redirect>,
+    pub maintenance: Option<Maintenance>,
+    pub body_limit: Option<usize>,
+    pub compress: Option<Compress>,
+}
+
+#[derive(Deserialize)]
+pub struct Cors {
+    pub origins: Vec<String>,
+    pub methods: Option<Vec<String>>,
+    pub headers: Option<Vec<String>>,
+    pub expose: Option<Vec<String>>,
+    #[serde(default)]
+    pub credentials: bool,
+    pub max_age_seconds: Option<u32>,
+}
+
+#[derive(Deserialize)]
+pub struct Networks {
+    pub allow: Option<Vec<String>>,
+    pub deny: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub struct Rule {
+    pub id: String,
+    pub requests: u32,
+    pub window_seconds: u32,
+    pub by: String,
+}
+
+#[derive(Deserialize)]
+pub struct Auth {
+    pub api_key: Option<ApiKeys>,
+    pub basic: Option<Basic>,
+    pub hmac: Option<Hmac>,
+    pub jwt: Option<Jwt>,
+}
+
+#[derive(Deserialize)]
+pub struct ApiKeys {
+    pub header: Box<str>,
+    pub keys: Vec<ApiKey>,
+}
+
+#[derive(Deserialize)]
+pub struct ApiKey {
+    pub id: String,
+    pub label: String,
+    /// SHA-256, in hexadecimal digits.
+    pub hash: String,
+    /// Seconds since 1970.
+    pub expires_at: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub struct Basic {
+    pub realm: String,
+    pub users: Vec<User>,
+}
+
+#[derive(Deserialize)]
+pub struct User {
+    pub name: String,
+    /// SHA-256 of the password, in hexadecimal digits.
+    pub hash: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    Github,
+    Stripe,
+}
+
+#[derive(Deserialize)]
+pub struct Hmac {
+    pub style: Style,
+    pub secret: String,
+    pub tolerance_seconds: u64,
+}
+
+#[derive(Deserialize)]
+pub struct Jwt {
+    pub issuer: String,
+    pub audience: Vec<String>,
+    pub keys: Vec<PublicKey>,
+    pub jwks_url: Option<String>,
+    pub algorithms: Option<Vec<String>>,
+    pub clock_skew_seconds: Option<u64>,
+    #[serde(default)]
+    pub required_claims: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub struct PublicKey {
+    pub kid: Option<String>,
+    pub kty: String,
+    pub alg: Option<String>,
+    pub n: Option<String>,
+    pub e: Option<String>,
+    pub crv: Option<String>,
+    pub x: Option<String>,
+    pub y: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct Headers {
+    pub request: Option<Changes>,
+    pub response: Option<Changes>,
+    #[serde(default)]
+    pub security_headers: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct Changes {
+    pub remove: Vec<String>,
+    pub set: BTreeMap<String, String>,
+    pub add: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Redirect {
+    to: String,
+    status: Option<u16>,
+    #[serde(default)]
+    keep_path: bool,
+}
+
+impl Redirect {
+    pub fn answer(&self, head: &Head<'_, '_>) -> Refusal {
+        let path = if self.keep_path { &*head.target.path_and_query } else { "" };
+        let to = if self.keep_path { self.to.trim_end_matches('/') } else { &self.to };
+        let lines = format!("Location: {to}{path}\r\n").into();
+        Refusal { lines, ..Refusal::policy("redirect", self.status.unwrap_or(307), "") }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Maintenance {
+    message: Option<String>,
+    retry_after_seconds: Option<u32>,
+}
+
+impl Maintenance {
+    pub fn answer(&self) -> Refusal {
+        let mut refusal = Refusal::policy("maintenance", 503, "This endpoint is under maintenance.");
+        if let Some(message) = &self.message {
+            refusal.message = message.clone().into();
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            refusal.lines = format!("Retry-After: {seconds}\r\n").into();
+        }
+        refusal
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Compress {
+    pub min_bytes: Option<usize>,
+    pub algorithms: Option<Vec<String>>,
+}

@@ -1,0 +1,138 @@
+//! Pages of other origins (Fetch standard, "CORS protocol").
+use super::{Policies, compiled, text_header};
+use crate::http::{Head, Refusal};
+
+#[derive(Debug)]
+pub struct Cors {
+    allows_any: bool,
+    origins: Box<[Origin]>,
+    methods: Option<Box<[String]>>,
+    /// Header lines of answers to preflights, and of other answers.
+    preflight_lines: String,
+    lines: String,
+    /// None: those that are asked for.
+    headers: Option<String>,
+}
+
+#[derive(Debug)]
+enum Origin {
+    Exact(String),
+    /// `https://*.example.com:8443`: what stands before and after the names of the subdomain.
+    Subdomains {
+        scheme: String,
+        rest: String,
+    },
+}
+
+impl Origin {
+    fn new(text: String) -> Self {
+        match text.split_once("*.") {
+            Some((scheme, rest)) => Self::Subdomains { scheme: scheme.to_owned(), rest: format!(".{rest}") },
+            None => Self::Exact(text),
+        }
+    }
+
+    fn is(&self, origin: &str) -> bool {
+        match self {
+            Self::Exact(text) => text == origin,
+            Self::Subdomains { scheme, rest } => {
+                let names = origin.strip_prefix(&**scheme).and_then(|host| host.strip_suffix(&**rest));
+                names.is_some_and(|names| {
+                    names.split('.').all(|name| !name.is_empty())
+                        && names.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+                })
+            }
+        }
+    }
+}
+
+impl Cors {
+    pub fn new(compiled: compiled::Cors) -> Self {
+        let allows_any = compiled.origins.iter().any(|origin| origin == "*");
+        let mut lines = String::new();
+        if compiled.credentials {
+            lines.push_str("Access-Control-Allow-Credentials: true\r\n");
+        }
+        let mut preflight_lines = lines.clone();
+        if let Some(seconds) = compiled.max_age_seconds {
+            preflight_lines.push_str(&format!("Access-Control-Max-Age: {seconds}\r\n"));
+        }
+        if let Some(expose) = compiled.expose.filter(|names| !names.is_empty()) {
+            lines.push_str(&format!("Access-Control-Expose-Headers: {}\r\n", expose.join(", ")));
+        }
+        Self {
+            allows_any,
+            origins: compiled.origins.into_iter().map(Origin::new).collect(),
+            methods: compiled.methods.map(Into::into),
+            preflight_lines,
+            lines,
+            headers: compiled.headers.map(|names| names.join(", ")),
+        }
+    }
+
+    /// Adds the header lines of an answer. Pages of other origins than those allowed get none.
+    pub fn add_lines(&self, head: &Head<'_, '_>, lines: &mut String) {
+        if self.add_origin(head, lines) {
+            lines.push_str(&self.lines);
+        }
+    }
+
+    fn add_origin(&self, head: &Head<'_, '_>, lines: &mut String) -> bool {
+        if self.allows_any {
+            lines.push_str("Access-Control-Allow-Origin: *\r\n");
+            return true;
+        }
+        // Also without an origin: a cache must not give this answer to a page of another.
+        lines.push_str("Vary: Origin\r\n");
+        let Some(origin) = text_header(head, "origin").filter(|origin| self.allows(origin)) else { return false };
+        lines.push_str("Access-Control-Allow-Origin: ");
+        lines.push_str(origin);
+        lines.push_str("\r\n");
+        true
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        self.origins.iter().any(|allowed| allowed.is(origin))
+    }
+
+    /// Answers a question of a browser. `methods`: those of the path.
+    fn answer(&self, head: &Head<'_, '_>, methods: &[&'static str]) -> Refusal {
+        let mut lines = String::new();
+        if !self.add_origin(head, &mut lines) {
+            let refusal = Refusal::policy("cors", 403, "Pages of this origin may not call this endpoint.");
+            return Refusal { lines: lines.into(), ..refusal };
+        }
+        lines.push_str(&self.preflight_lines);
+        let is_allowed =
+            |method: &&&str| self.methods.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == **method));
+        let methods: Vec<&str> = methods.iter().filter(is_allowed).copied().collect();
+        lines.push_str(&format!("Access-Control-Allow-Methods: {}\r\n", methods.join(", ")));
+        let asked = || text_header(head, "access-control-request-headers").filter(|names| is_list(names));
+        if let Some(names) = self.headers.as_deref().or_else(asked) {
+            lines.push_str(&format!("Access-Control-Allow-Headers: {names}\r\n"));
+        }
+        lines.push_str("Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n");
+        Refusal { lines: lines.into(), ..Refusal::policy("preflight", 204, "") }
+    }
+}
+
+/// Names of headers with commas, and nothing else.
+fn is_list(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_, ".contains(&byte))
+}
+
+/// The answer to a question of a browser whether a page may call an endpoint; none when this is no such question.
+/// `policies_of` has those of a method of this path.
+pub fn preflight<P: std::ops::Deref<Target = Policies>>(
+    head: &Head<'_, '_>,
+    methods: &[&'static str],
+    policies_of: impl Fn(&str) -> Option<P>,
+) -> Option<Refusal> {
+    if head.method != "OPTIONS" || text_header(head, "origin").is_none() {
+        return None;
+    }
+    let asked = text_header(head, "access-control-request-method")?;
+    // What does not exist is told by the methods that do.
+    let method = if methods.contains(&asked) { asked } else { methods.first()? };
+    Some(policies_of(method)?.cors.as_ref()?.answer(head, methods))
+}

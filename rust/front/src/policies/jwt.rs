@@ -1,0 +1,334 @@
+//! Tokens that an issuer has signed (RFC 7519, and the advice of RFC 8725). What the head of a token says decides nothing
+//! but which of the known keys is tried: keys, addresses and algorithms that it brings are not looked at.
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
+    RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512,
+    RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
+use serde_json::Value;
+
+use super::auth::Identity;
+use super::{compiled, now};
+
+const MAX_TOKEN_BYTES: usize = 8 * 1024;
+/// Tokens that are remembered for each policy.
+const MAX_KNOWN: usize = 10_000;
+const DEFAULT_SKEW_SECONDS: u64 = 30;
+/// How long a request waits for the key of its token to be fetched, and how often that is asked for.
+const KEY_WAIT: Duration = Duration::from_secs(2);
+const ASK_EVERY_SECONDS: u64 = 1;
+/// Keys without an id that are tried.
+const MAX_TRIED: usize = 4;
+
+/// What a request still does for a key that is not known. It is judged again meanwhile.
+#[derive(Debug, Default)]
+pub struct Patience {
+    since: Option<Instant>,
+    /// The request has a token whose key is not known, and may wait.
+    waits: bool,
+    /// The management side is to be asked for new keys.
+    asks: bool,
+    has_waited: bool,
+}
+
+impl Patience {
+    pub fn has_waited(&self) -> bool {
+        self.has_waited
+    }
+
+    /// Whether the request is to be judged again, and whether new keys are to be asked for.
+    pub fn take(&mut self) -> (bool, bool) {
+        self.has_waited |= self.waits;
+        (std::mem::take(&mut self.waits), std::mem::take(&mut self.asks))
+    }
+
+    fn wants_key(&mut self, jwt: &Jwt) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.waits = since.elapsed() < KEY_WAIT;
+        let last = jwt.asked_at.load(Ordering::Relaxed);
+        if self.waits && now() >= last + ASK_EVERY_SECONDS {
+            let exchanged = jwt.asked_at.compare_exchange(last, now(), Ordering::Relaxed, Ordering::Relaxed);
+            self.asks = exchanged.is_ok();
+        }
+    }
+}
+
+pub enum Checked {
+    Valid(Arc<Identity>),
+    Invalid(&'static str),
+    /// It is valid, but lacks a scope.
+    Insufficient,
+}
+
+#[derive(Debug)]
+pub struct Jwt {
+    issuer: String,
+    audience: Vec<String>,
+    keys: Vec<Key>,
+    /// None: all that are known here.
+    algorithms: Option<Vec<String>>,
+    skew: u64,
+    required_claims: BTreeMap<String, Value>,
+    scopes: Vec<String>,
+    /// Whether the keys are fetched.
+    is_fetched: bool,
+    asked_at: AtomicU64,
+    /// Tokens that were verified, by their hashes.
+    known: Mutex<HashMap<[u8; 32], Known, foldhash::fast::RandomState>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    identity: Arc<Identity>,
+    expires_at: u64,
+}
+
+#[derive(Debug)]
+struct Key {
+    kid: Option<String>,
+    alg: Option<String>,
+    public: PublicKey,
+}
+
+#[derive(Debug)]
+enum PublicKey {
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    P256(Vec<u8>),
+    P384(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+impl Key {
+    fn new(compiled: compiled::PublicKey) -> Option<Self> {
+        let compiled::PublicKey { kid, kty, alg, n, e, crv, x, y } = compiled;
+        let public = match (&*kty, crv.as_deref()) {
+            ("RSA", _) => PublicKey::Rsa { n: unsigned(&n?)?, e: unsigned(&e?)? },
+            ("EC", Some("P-256")) => PublicKey::P256(point(&x?, &y?, 32)?),
+            ("EC", Some("P-384")) => PublicKey::P384(point(&x?, &y?, 48)?),
+            ("OKP", Some("Ed25519")) => PublicKey::Ed25519(URL_SAFE_NO_PAD.decode(x?).ok()?),
+            _ => return None,
+        };
+        Some(Self { kid, alg, public })
+    }
+
+    /// Whether tokens of this algorithm can be signed with it. Others cannot be confused with them: a public key is
+    /// never a secret of HMAC here.
+    fn fits(&self, alg: &str) -> bool {
+        let fits = match self.public {
+            PublicKey::Rsa { .. } => rsa(alg).is_some(),
+            PublicKey::P256(_) => alg == "ES256",
+            PublicKey::P384(_) => alg == "ES384",
+            PublicKey::Ed25519(_) => alg == "EdDSA" || alg == "Ed25519",
+        };
+        fits && self.alg.as_deref().is_none_or(|own| own == alg)
+    }
+
+    fn verifies(&self, alg: &str, signed: &[u8], signature: &[u8]) -> bool {
+        let with = |algorithm: &'static dyn VerificationAlgorithm, key: &Vec<u8>| {
+            UnparsedPublicKey::new(algorithm, key).verify(signed, signature).is_ok()
+        };
+        match &self.public {
+            PublicKey::Rsa { n, e } => {
+                rsa(alg).is_some_and(|how| RsaPublicKeyComponents { n, e }.verify(how, signed, signature).is_ok())
+            }
+            PublicKey::P256(key) => with(&ECDSA_P256_SHA256_FIXED, key),
+            PublicKey::P384(key) => with(&ECDSA_P384_SHA384_FIXED, key),
+            PublicKey::Ed25519(key) => with(&ED25519, key),
+        }
+    }
+}
+
+fn rsa(alg: &str) -> Option<&'static RsaParameters> {
+    Some(match alg {
+        "RS256" => &RSA_PKCS1_2048_8192_SHA256,
+        "RS384" => &RSA_PKCS1_2048_8192_SHA384,
+        "RS512" => &RSA_PKCS1_2048_8192_SHA512,
+        "PS256" => &RSA_PSS_2048_8192_SHA256,
+        "PS384" => &RSA_PSS_2048_8192_SHA384,
+        "PS512" => &RSA_PSS_2048_8192_SHA512,
+        _ => return None,
+    })
+}
+
+fn unsigned(text: &str) -> Option<Vec<u8>> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let first = bytes.iter().position(|&byte| byte != 0)?;
+    Some(bytes[first..].to_vec())
+}
+
+fn point(x: &str, y: &str, length: usize) -> Option<Vec<u8>> {
+    let mut point = vec![4];
+    for text in [x, y] {
+        let number = URL_SAFE_NO_PAD.decode(text).ok()?;
+        point.resize(point.len() + length.checked_sub(number.len())?, 0);
+        point.extend_from_slice(&number);
+    }
+    Some(point)
+}
+
+impl Jwt {
+    pub fn new(compiled: compiled::Jwt) -> Self {
+        Self {
+            issuer: compiled.issuer,
+            audience: compiled.audience,
+            keys: compiled.keys.into_iter().filter_map(Key::new).collect(),
+            algorithms: compiled.algorithms,
+            skew: compiled.clock_skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS),
+            required_claims: compiled.required_claims,
+            scopes: compiled.scopes,
+            is_fetched: compiled.jwks_url.is_some(),
+            asked_at: AtomicU64::new(0),
+            known: Mutex::default(),
+        }
+    }
+
+    pub fn check(&self, token: &str, patience: &mut Patience) -> Checked {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Checked::Invalid("The token is too long.");
+        }
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        if let Some(Known { identity, expires_at }) = known {
+            return match now() < expires_at {
+                true => Checked::Valid(identity),
+                false => Checked::Invalid("The token has expired."),
+            };
+        }
+        let claims = match self.verified(token, patience) {
+            Ok(claims) => claims,
+            Err(reason) => return Checked::Invalid(reason),
+        };
+        let expires_at = match self.check_claims(&claims) {
+            Ok(expires_at) => expires_at,
+            Err(reason) => return Checked::Invalid(reason),
+        };
+        if !self.has_scopes(&claims) {
+            return Checked::Insufficient;
+        }
+        let identity = Arc::new(Identity::of_token(&claims));
+        self.remember(hash, Known { identity: identity.clone(), expires_at });
+        Checked::Valid(identity)
+    }
+
+    fn remember(&self, hash: [u8; 32], token: Known) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_KNOWN {
+            let now = now();
+            known.retain(|_, token| now < token.expires_at);
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+        }
+        known.insert(hash, token);
+    }
+
+    /// The claims of a token whose signature is right.
+    fn verified(&self, token: &str, patience: &mut Patience) -> Result<Value, &'static str> {
+        const MALFORMED: &str = "The token is not a signed JWT.";
+        let (signed, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;
+        let (head, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(MALFORMED)?;
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| MALFORMED);
+        let parse = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).map_err(|_| MALFORMED);
+        let head = parse(decode(head)?)?;
+        let alg = head.get("alg").and_then(Value::as_str).ok_or(MALFORMED)?;
+        let is_allowed = self.algorithms.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == alg));
+        if !is_allowed || !self.keys.iter().any(|key| key.fits(alg)) && !self.is_fetched {
+            return Err("The token is signed in a way that is not accepted.");
+        }
+        if head.get("crit").is_some() || head.get("b64").is_some() {
+            return Err("The token has extensions that are not known.");
+        }
+        let kid = match head.get("kid") {
+            None => None,
+            Some(Value::String(kid)) => Some(kid.as_str()),
+            Some(_) => return Err(MALFORMED),
+        };
+        let signature = decode(signature)?;
+        let mut fitting = self.keys.iter().filter(|key| key.fits(alg));
+        let has_id = |key: &&Key| kid.is_none() || key.kid.is_none() || key.kid.as_deref() == kid;
+        let found = fitting.by_ref().filter(has_id).take(MAX_TRIED).collect::<Vec<_>>();
+        if found.iter().any(|key| key.verifies(alg, signed.as_bytes(), &signature)) {
+            return parse(decode(claims)?);
+        }
+        let is_known = found.iter().any(|key| kid.is_some() && key.kid.as_deref() == kid);
+        if self.is_fetched && !is_known && is_supported(alg) {
+            patience.wants_key(self);
+        }
+        Err("The signature of the token is not valid.")
+    }
+
+    /// Until when it is valid.
+    fn check_claims(&self, claims: &Value) -> Result<u64, &'static str> {
+        if claims.get("iss").and_then(Value::as_str) != Some(&self.issuer) {
+            return Err("The token is of another issuer.");
+        }
+        let is_ours =
+            |audience: &Value| audience.as_str().is_some_and(|text| self.audience.iter().any(|one| one == text));
+        let is_for_us = match claims.get("aud") {
+            Some(Value::Array(audiences)) => audiences.iter().any(is_ours),
+            Some(audience) => is_ours(audience),
+            None => false,
+        };
+        if !is_for_us {
+            return Err("The token is for another audience.");
+        }
+        let time = |name: &str| match claims.get(name) {
+            None => Ok(None),
+            Some(value) => {
+                let seconds = value.as_f64().filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+                seconds.map(|seconds| Some(seconds as u64)).ok_or("A time of the token is not a number.")
+            }
+        };
+        let expires_at = time("exp")?.ok_or("The token does not say when it expires.")?.saturating_add(self.skew);
+        if now() >= expires_at {
+            return Err("The token has expired.");
+        }
+        for name in ["nbf", "iat"] {
+            if time(name)?.is_some_and(|at| at > now().saturating_add(self.skew)) {
+                return Err("The token is not valid yet.");
+            }
+        }
+        for (name, expected) in &self.required_claims {
+            let is_right = claims.get(name).is_some_and(|value| expected.is_null() || contains(value, expected));
+            if !is_right {
+                return Err("The token lacks a claim that is needed here.");
+            }
+        }
+        Ok(expires_at)
+    }
+
+    /// OAuth has them in `scope`, with spaces between; others in lists, or in `scp`.
+    fn has_scopes(&self, claims: &Value) -> bool {
+        let has = |value: &Value, scope: &str| match value {
+            Value::String(text) => text.split(' ').any(|one| one == scope),
+            Value::Array(items) => items.iter().any(|item| item.as_str() == Some(scope)),
+            _ => false,
+        };
+        let lists = || ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
+        self.scopes.iter().all(|scope| lists().any(|list| has(list, scope)))
+    }
+}
+
+/// Whether a key for it could be fetched.
+fn is_supported(alg: &str) -> bool {
+    rsa(alg).is_some() || ["ES256", "ES384", "EdDSA", "Ed25519"].contains(&alg)
+}
+
+/// Equal, or one of a list.
+fn contains(value: &Value, expected: &Value) -> bool {
+    let is_it = |value: &Value| match (value, expected) {
+        // 1 and 1.0 are one number.
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        _ => value == expected,
+    };
+    is_it(value) || value.as_array().is_some_and(|items| items.iter().any(is_it))
+}

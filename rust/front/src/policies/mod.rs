@@ -1,0 +1,224 @@
+//! Policies: what is done with a request before a handler gets it, and with its answer. Evaluated in this order: CORS,
+//! addresses, limits of rates, authentication, redirects and maintenance, headers, length of the body; the answer is
+//! compressed at last. `docs/POLICIES.md` describes them for users.
+//!
+//! A policy is compiled once for all endpoints that have the same ones, and shared by all threads.
+mod api_key;
+mod auth;
+mod basic;
+mod compiled;
+mod compress;
+mod cors;
+mod headers;
+mod hmac;
+mod ip;
+mod jwt;
+mod rate_limit;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+
+pub use auth::Identity;
+pub use compiled::CompiledPolicies;
+pub use compress::{Encoding, compressed, lines_of};
+pub use cors::preflight;
+pub use jwt::Patience;
+
+use crate::http::{Head, Refusal};
+use auth::{Auth, Outcome};
+use compress::Compress;
+use cors::Cors;
+use headers::HeaderChanges;
+use hmac::Signature;
+use ip::Networks;
+use rate_limit::Rule;
+
+/// The policies of an endpoint. Most have none.
+#[derive(Debug)]
+pub struct Policies {
+    pub cors: Option<Cors>,
+    ip: Option<Networks>,
+    /// By what is known before the caller is.
+    early_rules: Box<[Rule]>,
+    /// By who calls.
+    late_rules: Box<[Rule]>,
+    auth: Option<Auth>,
+    /// Why nobody can be let in.
+    broken: Option<Box<str>>,
+    redirect: Option<compiled::Redirect>,
+    maintenance: Option<compiled::Maintenance>,
+    request_headers: HeaderChanges,
+    response_headers: HeaderChanges,
+    pub body_limit: Option<usize>,
+    compress: Option<Compress>,
+}
+
+/// What policies have found about a request.
+#[derive(Default)]
+pub struct Judged {
+    /// Header lines for its answer, whoever gives that.
+    pub lines: String,
+    pub identity: Option<Arc<Identity>>,
+    /// The answer of a policy, instead of that of the handler.
+    pub refusal: Option<Refusal>,
+    /// To be checked when the body is there.
+    signature: Option<Signature>,
+    pub encoding: Option<Encoding>,
+}
+
+impl Policies {
+    /// Those that were compiled before, if they still exist: what they remember, such as tokens, is kept.
+    pub fn interned(compiled: CompiledPolicies) -> Arc<Self> {
+        thread_local! {
+            static KNOWN: RefCell<HashMap<Box<str>, Weak<Policies>>> = RefCell::default();
+        }
+        KNOWN.with_borrow_mut(|known| {
+            if let Some(policies) = known.get(&compiled.digest).and_then(Weak::upgrade) {
+                return policies;
+            }
+            known.retain(|_, policies| policies.strong_count() > 0);
+            let digest = compiled.digest.clone();
+            let policies = Arc::new(Self::new(compiled));
+            known.insert(digest, Arc::downgrade(&policies));
+            policies
+        })
+    }
+
+    fn new(compiled: CompiledPolicies) -> Self {
+        let (mut broken, mut ip) = (compiled.broken, None);
+        match compiled.ip.map(Networks::new) {
+            Some(Ok(networks)) => ip = Some(networks),
+            // The management API checks them: this is a version that knows others.
+            Some(Err(problem)) => broken = Some(problem.into()),
+            None => {}
+        }
+        let rules = compiled.rate_limits.into_iter().map(Rule::new);
+        let (late_rules, early_rules): (Vec<_>, Vec<_>) = rules.partition(Rule::is_late);
+        let headers = compiled.headers.unwrap_or_default();
+        Self {
+            cors: compiled.cors.map(Cors::new),
+            ip,
+            early_rules: early_rules.into(),
+            late_rules: late_rules.into(),
+            auth: compiled.auth.map(Auth::new),
+            broken,
+            redirect: compiled.redirect,
+            maintenance: compiled.maintenance,
+            request_headers: HeaderChanges::new(headers.request.unwrap_or_default(), false),
+            response_headers: HeaderChanges::new(headers.response.unwrap_or_default(), headers.security_headers),
+            body_limit: compiled.body_limit,
+            compress: compiled.compress.map(Compress::new),
+        }
+    }
+
+    /// Judges a request by its head. `patience`: for a token with a key that is being fetched.
+    pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience) -> Judged {
+        let mut judged = Judged::default();
+        if let Some(cors) = &self.cors {
+            cors.add_lines(head, &mut judged.lines);
+        }
+        judged.refusal = self.refusal(head, client_ip, patience, &mut judged);
+        if judged.refusal.is_none() {
+            judged.encoding = self.compress.as_ref().and_then(|compress| compress.encoding_for(head));
+        }
+        judged
+    }
+
+    fn refusal(
+        &self,
+        head: &Head<'_, '_>,
+        client_ip: IpAddr,
+        patience: &mut Patience,
+        judged: &mut Judged,
+    ) -> Option<Refusal> {
+        if self.ip.as_ref().is_some_and(|networks| !networks.admit(client_ip)) {
+            return Some(Refusal::policy("ip", 403, "This address may not call this endpoint."));
+        }
+        // One that is judged again was counted.
+        if !patience.has_waited() {
+            let refused = rate_limit::check(&self.early_rules, head, client_ip, None, &mut judged.lines);
+            if refused.is_some() {
+                return refused;
+            }
+        }
+        if let Some(reason) = &self.broken {
+            let refusal =
+                Refusal::policy("auth", 503, "The policies of this endpoint cannot be enforced at the moment.");
+            return Some(Refusal { reason: Some(reason.clone()), ..refusal });
+        }
+        if let Some(auth) = &self.auth {
+            match auth.check(head, patience) {
+                Outcome::Admitted(identity) => judged.identity = Some(identity),
+                Outcome::Signed(signature) => judged.signature = Some(signature),
+                Outcome::Refused(refusal) => return Some(refusal),
+            }
+        }
+        let identity = judged.identity.as_deref();
+        rate_limit::check(&self.late_rules, head, client_ip, identity, &mut judged.lines)
+            .or_else(|| Some(self.redirect.as_ref()?.answer(head)))
+            .or_else(|| Some(self.maintenance.as_ref()?.answer()))
+    }
+
+    /// Checks a signature of the body, if the head has one and nothing else lets the caller in.
+    pub fn refuse_body(&self, judged: &Judged, body: &[u8]) -> Option<Refusal> {
+        let signature = judged.signature.as_ref()?;
+        self.auth.as_ref()?.refuse_body(signature, body)
+    }
+
+    /// Whether the head of a request has to be changed for the handler.
+    pub fn changes_request(&self) -> bool {
+        !self.request_headers.is_empty()
+    }
+
+    /// The headers of a request, for the handler.
+    pub fn request_headers<'a>(&'a self, headers: &[httparse::Header<'a>]) -> Vec<httparse::Header<'a>> {
+        self.request_headers.applied_to(headers)
+    }
+
+    /// The header lines of an answer.
+    pub fn response_lines<'a>(&self, judged: &Judged, lines: &'a [u8]) -> Cow<'a, [u8]> {
+        if judged.lines.is_empty() && self.response_headers.is_empty() && self.cors.is_none() {
+            return Cow::Borrowed(lines);
+        }
+        let mut changed = self.response_headers.applied_to_lines(lines, self.cors.is_some());
+        changed.extend_from_slice(judged.lines.as_bytes());
+        Cow::Owned(changed)
+    }
+
+    /// Those of an answer of the gateway itself.
+    pub fn own_lines(&self, judged: &Judged, lines: &str) -> String {
+        let mut changed = self.response_headers.applied_to_lines(lines.as_bytes(), false);
+        changed.extend_from_slice(judged.lines.as_bytes());
+        String::from_utf8_lossy(&changed).into_owned()
+    }
+
+    /// The encoding for an answer of the handler; none when it is sent as it is.
+    pub fn encoding(&self, judged: &Judged, status: u16, lines: &[u8], length: usize) -> Option<Encoding> {
+        let encoding = judged.encoding?;
+        self.compress.as_ref()?.suits(status, lines, length).then_some(encoding)
+    }
+
+    /// Whether answers differ by what clients accept.
+    pub fn compresses(&self) -> bool {
+        self.compress.is_some()
+    }
+}
+
+/// The value of a header of a request, if it has exactly one.
+fn header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b [u8]> {
+    let mut values = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+    let value = values.next()?.value;
+    values.next().is_none().then_some(value)
+}
+
+fn text_header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b str> {
+    std::str::from_utf8(header(head, name)?).ok()
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

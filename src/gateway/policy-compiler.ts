@@ -1,0 +1,146 @@
+/**
+ * Makes of the policies in force for endpoints what the front enforces: with the keys of domains, those of issuers of
+ * tokens, and the secrets that policies name.
+ */
+import { toError } from '../errors.js';
+import { type PolicyInForce, policiesInForce } from '../model/policies/in-force.js';
+import { usableKeys } from '../model/policies/key-set.js';
+import type { AuthPolicy, Policies, RateLimitPolicy } from '../model/policies/policies.js';
+import type { Store } from '../store/database.js';
+import { keysOfDomain } from '../store/domain-keys.js';
+import type { RoutedEndpoint } from '../store/endpoint-runs.js';
+import { readKeySet } from '../store/key-sets.js';
+import { layersOf } from '../store/policies.js';
+import {
+  type CompiledAuth,
+  type CompiledPolicies,
+  type CompiledRule,
+  sha256,
+  withDigest,
+} from './compiled-policies.js';
+import type { Environments } from './environments.js';
+
+const API_KEY_HEADER = 'X-Api-Key';
+const REALM = 'api';
+const TOLERANCE_SECONDS = 300;
+
+/** Why an endpoint lets nobody in. */
+class BrokenPolicy extends Error {
+  override readonly name = 'BrokenPolicy';
+}
+
+/** For the endpoints of one change: what they share is read once. */
+export class PolicyCompiler {
+  readonly #store: Store;
+  readonly #environments: Pick<Environments, 'of'>;
+  readonly #keys = new Map<string, ReturnType<typeof keysOfDomain>>();
+  readonly #keySets = new Map<string, ReturnType<typeof readKeySet>>();
+
+  constructor(store: Store, environments: Pick<Environments, 'of'>) {
+    this.#store = store;
+    this.#environments = environments;
+  }
+
+  /** @returns undefined when nothing is in force */
+  async compile(endpoint: RoutedEndpoint): Promise<CompiledPolicies | undefined> {
+    if (!hasPolicies(endpoint)) return undefined;
+    const inForce = policiesInForce(
+      layersOf({
+        ...endpoint,
+        domain_policies: parsed(endpoint.domain_policies),
+        collection_policies: parsed(endpoint.collection_policies),
+        own_policies: parsed(endpoint.own_policies),
+      }),
+    ).filter(({ policy }) => policy !== null);
+    if (inForce.length === 0) return undefined;
+    const { auth, rate_limit, ...others } = Object.fromEntries(
+      inForce.map(({ name, policy }) => [name, policy]),
+    ) as Policies;
+    const rateLimit = inForce.find(({ name }) => name === 'rate_limit');
+    return withDigest({
+      ...(others as Omit<CompiledPolicies, 'digest'>),
+      ...(rateLimit && { rate_limits: rulesOf(rateLimit, rate_limit) }),
+      ...(auth && (await this.#authOrProblem(endpoint, auth))),
+    });
+  }
+
+  async #authOrProblem(
+    endpoint: RoutedEndpoint,
+    auth: AuthPolicy,
+  ): Promise<Pick<CompiledPolicies, 'auth' | 'broken'>> {
+    try {
+      return { auth: await this.#auth(endpoint, auth) };
+    } catch (thrown) {
+      const error = toError(thrown);
+      // What cannot be read now is tried again with the whole change.
+      if (error.name !== 'BrokenPolicy' && error.name !== 'HandlerStartError') throw thrown;
+      return { broken: error.message };
+    }
+  }
+
+  async #auth(endpoint: RoutedEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<CompiledAuth> {
+    const needsSecrets = basic !== undefined || hmac !== undefined;
+    const secrets = needsSecrets ? await this.#environments.of(endpoint.id, endpoint.environment) : {};
+    const secretOf = (name: string): string => {
+      const secret = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
+      if (!secret) throw new BrokenPolicy(`The secret ${name}, which a policy names, is not set.`);
+      return secret;
+    };
+    return {
+      ...(api_key && {
+        api_key: { header: api_key.header ?? API_KEY_HEADER, keys: await this.#keysOf(endpoint.domain_id) },
+      }),
+      ...(basic && {
+        basic: {
+          realm: basic.realm ?? REALM,
+          users: Object.entries(basic.users).map(([name, secret]) => ({
+            name,
+            hash: sha256(secretOf(secret)),
+          })),
+        },
+      }),
+      ...(hmac && {
+        hmac: { tolerance_seconds: TOLERANCE_SECONDS, ...hmac, secret: secretOf(hmac.secret) },
+      }),
+      ...(jwt && { jwt: await this.#jwt(jwt) }),
+    };
+  }
+
+  async #keysOf(domainId: string | null) {
+    if (domainId === null) return [];
+    const reading = this.#keys.get(domainId) ?? keysOfDomain(this.#store, domainId);
+    this.#keys.set(domainId, reading);
+    return (await reading).map(({ id, label, hash, expires_at }) => ({
+      ...{ id, label, hash },
+      expires_at: expires_at && Math.floor(expires_at.getTime() / 1000),
+    }));
+  }
+
+  async #jwt({ jwks, audience, ...jwt }: NonNullable<AuthPolicy['jwt']>) {
+    const keys = jwt.jwks_url === undefined ? usableKeys(jwks?.keys ?? []) : await this.#keySet(jwt.jwks_url);
+    return { ...jwt, audience: [audience].flat(), keys: keys ?? [] };
+  }
+
+  async #keySet(url: string) {
+    const reading = this.#keySets.get(url) ?? readKeySet(this.#store, url);
+    this.#keySets.set(url, reading);
+    return (await reading)?.keys;
+  }
+}
+
+/** Most endpoints have none. */
+export function hasPolicies({ domain_policies, collection_policies, own_policies }: RoutedEndpoint): boolean {
+  return domain_policies !== null || collection_policies !== null || own_policies !== null;
+}
+
+function parsed(text: string | null): Policies | null {
+  return text === null ? null : (JSON.parse(text) as Policies);
+}
+
+function rulesOf({ ownerId }: PolicyInForce, policy: Policies['rate_limit']): CompiledRule[] {
+  const rules = policy ? ([policy].flat() as RateLimitPolicy[]) : [];
+  return rules.map((rule) => ({
+    ...rule,
+    id: `${ownerId} ${rule.by.toLowerCase()} ${rule.window_seconds}`,
+  }));
+}

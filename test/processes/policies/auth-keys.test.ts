@@ -1,0 +1,155 @@
+/** Keys, passwords and signatures of callers; with real processes. */
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { expectData, expectFailure, NO_ID } from '../../support/expect.js';
+import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+
+interface Key {
+  readonly id: string;
+  readonly key: string;
+  readonly label: string;
+}
+
+describe('the policy auth with keys, passwords and signatures', function () {
+  this.timeout(180_000);
+  let one: PolicyStack;
+  before(async () => {
+    one = await startPolicyStack();
+  });
+  after(() => one?.close());
+  const makeKey = async (label: string, more: object = {}) =>
+    expectData<Key>(await one.stack.api.post(`${one.domain}/keys`, { label, ...more }), 201);
+  const withKey = (key: string, headers: Record<string, string | string[]> = {}) =>
+    one.send({ headers: { 'x-api-key': key, ...headers } });
+  const secret = async (name: string, value: string) =>
+    expectData(await one.stack.api.put(`${one.domain}/secrets/${name}`, { value }));
+
+  it('lets keys of the domain in, whose label the handler and the log get', async () => {
+    await one.set(one.domain, { auth: { api_key: {} } });
+    const { key, id } = await makeKey('the team of Ada');
+    expect(key).to.match(/^egk_[A-Za-z0-9_-]{43}$/);
+    const shown = JSON.parse(
+      (await withKey(key, { 'key-label': 'Mallory', subject: 'Mallory' })).text,
+    ) as object;
+    expect(shown).to.deep.include({ key_label: 'the team of Ada', subject: null });
+    const listed = JSON.stringify(expectData(await one.stack.api.get(`${one.domain}/keys`)));
+    expect(listed).to.include(id).and.to.include('the team of Ada').and.not.to.include(key);
+    await eventually(async () => {
+      const logs = JSON.stringify(
+        expectData(await one.stack.api.get(`/api/logs?endpoint_id=${one.endpoint.split('/').pop()}`)),
+      );
+      expect(logs).to.include('"key_label":"the team of Ada"').and.not.to.include(key);
+    });
+    for (const wrong of ['', 'egk_', key.slice(0, -1), `${key} `, key.toLowerCase(), 'x'.repeat(5000)])
+      expect((await withKey(wrong)).status, wrong).to.equal(wrong === `${key} ` ? 200 : 401);
+    expect((await one.send()).status).to.equal(401);
+    // Twice the header is none.
+    expect((await withKey(key, { 'X-Api-Key': [key, key] })).status).to.equal(401);
+  });
+
+  it('refuses keys that are revoked, expired, or of another domain', async () => {
+    const { key, id } = await makeKey('short');
+    expect((await withKey(key)).status).to.equal(200);
+    expectData(await one.stack.api.delete(`${one.domain}/keys/${id}`));
+    expect((await withKey(key)).status).to.equal(401);
+    const expiring = await makeKey('expiring', { expires_at: new Date(Date.now() + 2_500).toISOString() });
+    expect((await withKey(expiring.key)).status).to.equal(200);
+    await eventually(async () => expect((await withKey(expiring.key)).status).to.equal(401));
+    const other = expectData<{ id: string }>(
+      await one.stack.api.post('/api/domains', { name: 'O', host: 'other-keys.example' }),
+      201,
+    );
+    const path = `/api/domains/${other.id}/keys`;
+    const foreign = expectData<Key>(await one.stack.api.post(path, { label: 'foreign' }), 201);
+    expect((await withKey(foreign.key)).status).to.equal(401);
+    expectFailure(await one.stack.api.delete(`${one.domain}/keys/${foreign.id}`), 'not_found');
+    expectFailure(await one.stack.api.post(`/api/domains/${NO_ID}/keys`, { label: 'x' }), 'not_found');
+    const past = { label: 'x', expires_at: '2001-01-01T00:00:00Z' };
+    expectFailure(await one.stack.api.post(path, past), 'invalid_input', /^body\.expires_at: /);
+  });
+
+  it('counts rates by key', async () => {
+    const [first, second] = [await makeKey('first'), await makeKey('second')];
+    await one.set(one.domain, {
+      auth: { api_key: { header: 'X-Own-Key' } },
+      rate_limit: { requests: 1, window_seconds: 3600, by: 'key' },
+    });
+    const status = async (key: string) => (await one.send({ headers: { 'x-own-key': key } })).status;
+    expect([await status(first.key), await status(first.key), await status(second.key)]).to.deep.equal([
+      200, 429, 200,
+    ]);
+    expect(await status('wrong')).to.equal(401);
+  });
+
+  it('lets names with passwords in, which are secrets', async () => {
+    await one.set(one.domain, { auth: { basic: { users: { ada: 'ADA_PASSWORD' }, realm: 'tests' } } });
+    const basic = (text: string) => ({
+      headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` },
+    });
+    // Nobody gets in while the secret is not set.
+    expect((await one.send(basic('ada:'))).status).to.equal(503);
+    const inForce = expectData<{ problems: string[] }>(await one.stack.api.get(`${one.endpoint}/policies`));
+    expect(inForce.problems.join()).to.match(/ADA_PASSWORD is not set/);
+    await secret('ADA_PASSWORD', 'pass:wörd');
+    expect(await one.shown(basic('ada:pass:wörd'))).to.include({ subject: 'ada' });
+    const none = await one.send();
+    expect([none.status, none.headers['www-authenticate']]).to.deep.equal([
+      401,
+      'Basic realm="tests", charset="UTF-8"',
+    ]);
+    for (const wrong of ['ada:', 'ada:pass', 'ada', ':pass:wörd', 'Ada:pass:wörd', 'adam:pass:wörd'])
+      expect((await one.send(basic(wrong))).status, wrong).to.equal(401);
+    for (const authorization of ['Basic', 'Basic %%%', 'Bearer x', 'basic'])
+      expect((await one.send({ headers: { authorization } })).status, authorization).to.equal(401);
+    await secret('ADA_PASSWORD', 'another');
+    expect((await one.send(basic('ada:pass:wörd'))).status).to.equal(401);
+    expect((await one.send(basic('ada:another'))).status).to.equal(200);
+  });
+
+  it('verifies signatures of bodies as GitHub sends them', async () => {
+    await secret('HOOK', "It's a Secret to Everybody");
+    await one.set(one.domain, { auth: { hmac: { style: 'github', secret: 'HOOK' } } });
+    const post = (body: string, signature?: string) =>
+      one.send({
+        method: 'POST',
+        body,
+        headers: signature === undefined ? {} : { 'x-hub-signature-256': signature },
+      });
+    // The example of GitHub's documentation.
+    const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+    expect((await post('Hello, World!', signature)).status).to.equal(200);
+    for (const [body, wrong] of [
+      ['Hello, World?', signature],
+      ['', signature],
+      ['Hello, World!', undefined],
+      ['Hello, World!', signature.replace('sha256', 'sha1')],
+      ['Hello, World!', signature.slice(0, -2)],
+      ['Hello, World!', 'sha256='],
+      ['Hello, World!', `${signature}, ${signature}`],
+    ] as const)
+      expect((await post(body, wrong)).status, `${body} ${wrong}`).to.equal(401);
+  });
+
+  it('verifies signatures of bodies as Stripe sends them, while they are new', async () => {
+    await one.set(one.domain, { auth: { hmac: { style: 'stripe', secret: 'HOOK', tolerance_seconds: 60 } } });
+    const body = '{"id":"evt_1"}';
+    const sign = (time: number) =>
+      createHmac('sha256', "It's a Secret to Everybody").update(`${time}.${body}`).digest('hex');
+    const now = Math.floor(Date.now() / 1000);
+    const status = async (header: string) =>
+      (await one.send({ method: 'POST', body, headers: { 'stripe-signature': header } })).status;
+    expect(await status(`t=${now},v1=${sign(now)},v0=x`)).to.equal(200);
+    expect(await status(`t=${now},v1=${'0'.repeat(64)},v1=${sign(now)}`)).to.equal(200);
+    for (const wrong of [
+      `t=${now - 120},v1=${sign(now - 120)}`,
+      `t=${now + 120},v1=${sign(now + 120)}`,
+      `t=${now},v1=${sign(now - 1)}`,
+      `t=${now},t=${now - 120},v1=${sign(now)}`,
+      `v1=${sign(now)}`,
+      `t=${now},v0=${sign(now)}`,
+      `t=x,v1=${sign(now)}`,
+    ])
+      expect(await status(wrong), wrong).to.equal(401);
+  });
+});

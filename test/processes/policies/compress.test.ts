@@ -1,0 +1,88 @@
+/** Compressed answers; with real processes. */
+import * as zlib from 'node:zlib';
+import { expect } from 'chai';
+import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+
+const { brotliDecompressSync, gunzipSync } = zlib;
+
+/** Node.js has zstd from 22.15 on. */
+const UNPACK: Record<string, ((body: Buffer) => Buffer) | undefined> = {
+  br: brotliDecompressSync,
+  gzip: gunzipSync,
+  zstd: (zlib as unknown as Record<string, (body: Buffer) => Buffer>)['zstdDecompressSync'],
+};
+
+describe('the policy compress', function () {
+  this.timeout(180_000);
+  let one: PolicyStack;
+  before(async () => {
+    one = await startPolicyStack();
+    await one.set(one.domain, { compress: { min_bytes: 1000 } });
+  });
+  after(() => one?.close());
+  const get = (query: string, accepted?: string, method = 'GET') =>
+    one.send({
+      path: `/shown?${query}`,
+      method,
+      headers: accepted === undefined ? {} : { 'accept-encoding': accepted },
+    });
+  const encodingOf = async (query: string, accepted?: string) =>
+    (await get(query, accepted)).headers['content-encoding'];
+
+  it('sends what the client likes best', async () => {
+    const plain = await get('length=100000');
+    expect(plain.headers).not.to.have.property('content-encoding');
+    expect(plain.headers['vary']).to.equal('Accept-Encoding');
+    for (const [accepted, encoding] of [
+      ['gzip', 'gzip'],
+      ['br', 'br'],
+      ['zstd', 'zstd'],
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip, br;q=0.5', 'gzip'],
+      ['*', 'br'],
+      ['*, br;q=0', 'zstd'],
+    ] as const) {
+      const { headers, body } = await get('length=100000', accepted);
+      expect(headers['content-encoding'], accepted).to.equal(encoding);
+      expect(body.length)
+        .to.equal(Number(headers['content-length']))
+        .and.be.lessThan(plain.body.length / 10);
+      const unpacked = UNPACK[encoding]?.(body);
+      if (unpacked) expect(JSON.parse(unpacked.toString())).to.have.property('filler');
+    }
+    for (const accepted of ['identity', 'deflate', 'gzip;q=0', 'br;q=0, gzip;q=0, zstd;q=0, *', ''])
+      expect(await encodingOf('length=100000', accepted), accepted).to.equal(undefined);
+  });
+
+  it('sends long answers whole', async () => {
+    const { body } = await get('length=8000000', 'gzip');
+    expect(gunzipSync(body).length).to.be.greaterThan(8_000_000);
+    expect(brotliDecompressSync((await get('length=8000000', 'br')).body).length).to.be.greaterThan(
+      8_000_000,
+    );
+  });
+
+  it('leaves alone what is short, compressed, or must not be changed', async () => {
+    expect(await encodingOf('length=1', 'gzip')).to.equal(undefined);
+    expect(await encodingOf('length=5000&header-Content-Encoding=x-own', 'gzip')).to.equal('x-own');
+    expect(await encodingOf('length=5000&header-Content-Type=image/png', 'gzip')).to.equal(undefined);
+    expect(await encodingOf('length=5000&header-Content-Type=application/zip', 'gzip')).to.equal(undefined);
+    expect(await encodingOf('length=5000&header-Cache-Control=no-transform', 'gzip')).to.equal(undefined);
+    expect(await encodingOf('length=5000&header-Content-Range=bytes 0-4999/*', 'gzip')).to.equal(undefined);
+  });
+
+  it('makes strong tags weak, and has the same headers for HEAD', async () => {
+    const { headers } = await get('length=5000&header-ETag="a"', 'gzip');
+    expect(headers['etag']).to.equal('W/"a"');
+    const head = await get('length=5000&header-ETag="a"', 'gzip', 'HEAD');
+    expect(head.headers).to.include({ 'content-encoding': 'gzip', etag: 'W/"a"' });
+    expect(head.body).to.have.length(0);
+  });
+
+  it('uses the algorithms that it is told', async () => {
+    await one.set(one.domain, { compress: { algorithms: ['gzip'] } });
+    expect(await encodingOf('length=5000', 'br, zstd, gzip;q=0.1')).to.equal('gzip');
+    await one.set(one.domain, { compress: null });
+    expect(await encodingOf('length=5000', 'gzip')).to.equal(undefined);
+  });
+});

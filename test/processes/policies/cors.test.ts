@@ -1,0 +1,116 @@
+/** Pages of other origins: preflights, and the headers of answers; with real processes. */
+import { expect } from 'chai';
+import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+
+const PAGE = 'https://app.example';
+
+describe('the policy cors', function () {
+  this.timeout(180_000);
+  let one: PolicyStack;
+  before(async () => {
+    one = await startPolicyStack({ GATEWAY_BODY_LIMIT_BYTES: '1000' });
+  });
+  after(() => one?.close());
+  const preflight = (origin: string, method: string, more: Record<string, string> = {}) =>
+    one.send({
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': method, ...more },
+    });
+
+  it('answers preflights for the methods of the path, before authentication, without waking anything', async () => {
+    await one.set(one.domain, {
+      cors: {
+        origins: [PAGE, 'https://*.pages.example:8443'],
+        headers: ['content-type', 'x-own'],
+        credentials: true,
+        max_age_seconds: 600,
+      },
+      auth: { api_key: {} },
+    });
+    for (const origin of [PAGE, 'https://a.pages.example:8443', 'https://a.b.pages.example:8443']) {
+      const { status, headers, text } = await preflight(origin, 'POST');
+      expect([status, text]).to.deep.equal([204, '']);
+      expect(headers).to.include({
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'GET, HEAD, POST',
+        'access-control-allow-headers': 'content-type, x-own',
+        'access-control-allow-credentials': 'true',
+        'access-control-max-age': '600',
+      });
+      expect(headers['vary']).to.match(/Origin/);
+      expect(headers).not.to.have.property('content-length');
+    }
+    expect((await preflight(PAGE, 'DELETE')).headers['access-control-allow-methods']).to.equal(
+      'GET, HEAD, POST',
+    );
+  });
+
+  it('refuses preflights of other origins', async () => {
+    for (const origin of [
+      'https://app.example.evil.example',
+      'http://app.example',
+      'https://app.example:444',
+      'https://pages.example:8443',
+      'https://.pages.example:8443',
+      'https://evil.example/.pages.example:8443',
+      'https://evil.example#.pages.example:8443',
+      'null',
+    ]) {
+      const { status, headers } = await preflight(origin, 'GET');
+      expect(status, origin).to.equal(403);
+      expect(headers, origin).not.to.have.property('access-control-allow-origin');
+    }
+  });
+
+  it('has its headers on the answers of the gateway itself', async () => {
+    const { status, headers } = await one.send({ headers: { origin: PAGE } });
+    expect(status).to.equal(401);
+    expect(headers).to.include({
+      'access-control-allow-origin': PAGE,
+      'access-control-allow-credentials': 'true',
+    });
+    const deleted = await one.send({ method: 'DELETE', headers: { origin: PAGE } });
+    expect([deleted.status, deleted.headers['access-control-allow-origin']]).to.deep.equal([405, PAGE]);
+    await one.set(one.domain, { cors: { origins: [PAGE] }, body_limit: 10 });
+    const large = await one.send({ method: 'POST', headers: { origin: PAGE }, body: 'x'.repeat(11) });
+    expect([large.status, large.headers['access-control-allow-origin']]).to.deep.equal([413, PAGE]);
+    await one.set(one.domain, { cors: { origins: [PAGE] }, timeout: 50 });
+    const late = await one.send({ path: '/shown?sleep=5000', headers: { origin: PAGE } });
+    expect([late.status, late.headers['access-control-allow-origin']]).to.deep.equal([504, PAGE]);
+  });
+
+  it('has its headers on the answers of handlers, instead of theirs, and none for others', async () => {
+    await one.set(one.domain, { cors: { origins: [PAGE], expose: ['X-Shown'] } });
+    const path = '/shown?header-Access-Control-Allow-Origin=https://evil.example';
+    const { headers, rawHeaders } = await one.send({ path, headers: { origin: PAGE } });
+    expect(headers).to.include({
+      'access-control-allow-origin': PAGE,
+      'access-control-expose-headers': 'X-Shown',
+    });
+    expect(rawHeaders.filter((name) => /^access-control-allow-origin$/i.test(name))).to.have.length(1);
+    const other = await one.send({ path, headers: { origin: 'https://evil.example' } });
+    expect(other.status).to.equal(200);
+    expect(other.headers).not.to.have.property('access-control-allow-origin');
+    expect(other.headers['vary']).to.equal('Origin');
+  });
+
+  it('without it, OPTIONS is a method like others', async () => {
+    await one.set(one.domain, null);
+    const { status, headers } = await preflight(PAGE, 'GET');
+    expect(status).to.equal(405);
+    expect(headers).not.to.have.property('access-control-allow-origin');
+  });
+
+  it('bears a flood of preflights', async () => {
+    await one.set(one.domain, { cors: { origins: [PAGE] } });
+    const flood = Array.from({ length: 500 }, (_, at) =>
+      preflight(at % 2 ? PAGE : `https://${at}.evil.example`, 'GET', {
+        'access-control-request-headers': 'x'.repeat(999),
+      }),
+    );
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 204)).to.have.length(250);
+    expect(statuses.filter((status) => status === 403)).to.have.length(250);
+    expect((await one.send()).status).to.equal(200);
+  });
+});

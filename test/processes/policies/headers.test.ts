@@ -1,0 +1,101 @@
+/** Changed headers, redirects and maintenance; with real processes. */
+import { expect } from 'chai';
+import { type PolicyStack, type Shown, startPolicyStack } from '../../support/policies.js';
+import { RawConnection } from '../../support/raw-http.js';
+
+describe('the policies headers, redirect and maintenance', function () {
+  this.timeout(180_000);
+  let one: PolicyStack;
+  before(async () => {
+    one = await startPolicyStack();
+  });
+  after(() => one?.close());
+
+  it('change the headers that handlers get', async () => {
+    await one.set(one.domain, {
+      headers: { request: { remove: ['X-Admin'], set: { 'X-Tenant': 'ours' }, add: { Via: 'the edge' } } },
+    });
+    const { headers } = await one.shown({
+      headers: { 'x-admin': '1', 'X-ADMIN': '2', 'x-tenant': 'theirs', via: 'a proxy', 'x-other': 'kept' },
+    });
+    expect(headers).to.include({ 'x-tenant': 'ours', via: 'a proxy, the edge', 'x-other': 'kept' });
+    expect(headers).not.to.have.property('x-admin');
+  });
+
+  it('let no removed header through, however it is written', async () => {
+    for (const line of [
+      'X-Admin: 1',
+      'x-aDmIn: 1',
+      'X-Admin:1',
+      'X-Admin: 1\r\nX-Admin: 2',
+      'X-Admin : 1',
+      'X-Admin\t: 1',
+      ' X-Admin: 1',
+      'X-A: b\r\n X-Admin: 1',
+      'X-A: b\nX-Admin: 1',
+      'X-A: b\rX-Admin: 1',
+      'X-Admin\0: 1',
+      'Connection: close, X-Tenant\r\nX-Admin: 1',
+    ]) {
+      const connection = await RawConnection.open(one.stack.gatewayUrl);
+      connection.socket.write(
+        `GET /shown HTTP/1.1\r\nHost: ${one.host}\r\nConnection: close\r\n${line}\r\n\r\n`,
+      );
+      const [answer] = await connection.answered(1);
+      connection.socket.destroy();
+      if (answer?.status === 400) continue;
+      expect(answer?.status, line).to.equal(200);
+      const { headers } = JSON.parse(answer?.body ?? '') as Shown;
+      expect(Object.keys(headers).join(), line).not.to.match(/admin/i);
+      expect(headers['x-tenant'], line).to.equal('ours');
+    }
+  });
+
+  it('change the headers of answers, also of those of the gateway', async () => {
+    await one.set(one.domain, {
+      headers: {
+        response: { remove: ['X-Internal'], set: { 'X-Kind': 'set' }, add: { 'X-More': 'added' } },
+        security_headers: true,
+      },
+    });
+    const path = '/shown?header-X-Internal=secret&header-X-Kind=own&header-X-Frame-Options=SAMEORIGIN';
+    const { headers } = await one.send({ path });
+    expect(headers).to.include({
+      'x-kind': 'set',
+      'x-more': 'added',
+      'x-frame-options': 'SAMEORIGIN',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    });
+    expect(headers['strict-transport-security']).to.match(/^max-age=\d+/);
+    expect(headers).not.to.have.property('x-internal');
+    await one.set(one.endpoint, { ip: { deny: ['127.0.0.1'] } });
+    const refused = await one.send();
+    expect(refused.status).to.equal(403);
+    expect(refused.headers).to.include({ 'x-kind': 'set', 'x-frame-options': 'DENY' });
+    await one.set(one.endpoint, null);
+  });
+
+  it('redirect, and keep path and query', async () => {
+    await one.set(one.domain, { redirect: { to: 'https://new.example/v2/', status: 308, keep_path: true } });
+    const { status, headers, text } = await one.send({ path: '/shown?a=%20b' });
+    expect([status, headers['location'], text]).to.deep.equal([
+      308,
+      'https://new.example/v2/shown?a=%20b',
+      '',
+    ]);
+    await one.set(one.domain, { redirect: { to: 'https://new.example/' } });
+    const again = await one.send({ path: '/shown?a=b' });
+    expect([again.status, again.headers['location']]).to.deep.equal([307, 'https://new.example/']);
+  });
+
+  it('announce maintenance, to those who may come in', async () => {
+    await one.set(one.domain, { maintenance: { message: 'Back at noon.', retry_after_seconds: 90 } });
+    const { status, headers, text } = await one.send();
+    expect([status, headers['retry-after'], text]).to.deep.equal([503, '90', '{"error":"Back at noon."}']);
+    await one.set(one.domain, { maintenance: {}, auth: { api_key: {} } });
+    expect((await one.send()).status).to.equal(401);
+    await one.set(one.domain, null);
+    expect((await one.send()).status).to.equal(200);
+  });
+});
