@@ -10,8 +10,8 @@ const [REFRESH, REFRESH_WANTED] = ["interval '5 minutes'", "interval '1 second'"
 const names = (table: string) => `${table}.policies #>> '{auth,jwt,jwks_url}' = ?`;
 
 /**
- * The addresses whose keys are to be read now: by who asks, and nobody else at the same time. Those that no policy names
- * any more are forgotten.
+ * The addresses whose keys are to be read now: by who asks, and nobody else at the same time. Those that no policy
+ * names any more are forgotten.
  */
 export async function claimDueKeySets(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { url: string; is_used: boolean }[] }>(
