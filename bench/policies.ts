@@ -1,5 +1,5 @@
 /** What do policies cost a request? An endpoint with them against the same without any, in turn. */
-import { newKey, signToken, ISSUER, AUDIENCE } from '../test/support/issuer.js';
+import { AUDIENCE, ISSUER, newKey, signToken } from '../test/support/issuer.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
@@ -63,7 +63,9 @@ async function prepare({ api, deploy }: Stack) {
   return {
     none: {},
     four: { 'x-api-key': key, origin: ORIGIN },
-    jwt: { authorization: `Bearer ${await signToken(issuerKey, { exp: Math.floor(Date.now() / 1000) + 3600 })}` },
+    jwt: {
+      authorization: `Bearer ${await signToken(issuerKey, { exp: Math.floor(Date.now() / 1000) + 3600 })}`,
+    },
   };
 }
 

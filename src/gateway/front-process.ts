@@ -7,7 +7,15 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../config.js';
-import type { Configure, Done, FromFront, FrontReport, FrontRequest, FrontSettings, Taken } from './messages.js';
+import type {
+  Configure,
+  Done,
+  FromFront,
+  FrontReport,
+  FrontRequest,
+  FrontSettings,
+  Taken,
+} from './messages.js';
 
 const PROGRAM = fileURLToPath(new URL('../../native/gateway-front', import.meta.url));
 /** The descriptor of the channel in the process; the next one is that of the socket. */

@@ -52,7 +52,11 @@ export class SharedRates {
     const taken: RateTaken[] = [];
     try {
       for (const { key, requests, windowMs } of rules) {
-        const [admitted, count, endsMs] = await this.#redis.take(`edge-gateway:rate:${key}`, requests, windowMs);
+        const [admitted, count, endsMs] = await this.#redis.take(
+          `edge-gateway:rate:${key}`,
+          requests,
+          windowMs,
+        );
         taken.push({ isAdmitted: admitted === 1, taken: count, endsMs: Math.max(0, endsMs) });
         if (admitted !== 1) break;
       }

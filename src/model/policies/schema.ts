@@ -60,7 +60,8 @@ const RATE_LIMIT_MEMBERS = {
     on_failure: {
       type: 'string',
       enum: ['open', 'closed'],
-      description: 'What becomes of requests while Redis, where machines count together, is away; `open` by default',
+      description:
+        'What becomes of requests while Redis, where machines count together, is away; `open` by default',
     },
   },
   required: ['requests', 'window_seconds', 'by'],

@@ -121,13 +121,7 @@ impl Policies {
 
     /// Judges a request by its head. `patience`: for a token with a key that is being fetched. `shares_rates`: what is
     /// to be counted is told instead.
-    pub fn judge(
-        &self,
-        head: &Head<'_, '_>,
-        client_ip: IpAddr,
-        patience: &mut Patience,
-        shares_rates: bool,
-    ) -> Judged {
+    pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience, shares_rates: bool) -> Judged {
         let mut judged = Judged::default();
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut judged.lines);

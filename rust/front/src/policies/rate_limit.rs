@@ -65,7 +65,8 @@ impl Rule {
 
     /// Who is counted. Callers without what they are counted by are counted by their addresses.
     fn caller(&self, head: &Head<'_, '_>, address: IpAddr, identity: Option<&Identity>) -> u128 {
-        self.value(head, identity).map_or_else(|| hash((&self.id, network_of(address))), |value| hash((&self.id, value)))
+        self.value(head, identity)
+            .map_or_else(|| hash((&self.id, network_of(address))), |value| hash((&self.id, value)))
     }
 }
 
@@ -218,7 +219,13 @@ mod tests {
     use super::*;
 
     fn rule(requests: u32) -> Rule {
-        Rule::new(compiled::Rule { id: "id".into(), requests, window_seconds: 10, by: "address".into(), on_failure: OnFailure::Open })
+        Rule::new(compiled::Rule {
+            id: "id".into(),
+            requests,
+            window_seconds: 10,
+            by: "address".into(),
+            on_failure: OnFailure::Open,
+        })
     }
 
     #[test]
