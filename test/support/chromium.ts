@@ -41,7 +41,9 @@ export async function servePages(): Promise<Pages> {
       return;
     }
     response.writeHead(200, { 'Content-Type': 'text/html', 'Set-Cookie': 'session=ada; Path=/' });
-    response.end(`<script>const tell = (text) => fetch('/told', { method: 'POST', body: text });\n${script}</script>`);
+    response.end(
+      `<script>const tell = (text) => fetch('/told', { method: 'POST', body: text });\n${script}</script>`,
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
