@@ -1,5 +1,6 @@
 /** Where policies are set, which of them are in force, and what is refused; over HTTP, with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { call } from '../../support/http.js';
 import { outcomes, startLoad } from '../../support/load.js';
@@ -109,7 +110,6 @@ describe('policies', function () {
     await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } });
     const asleep = async () =>
       expectData<{ pid: number | null }>(await one.stack.api.get(one.endpoint)).pid === null;
-    const { eventually } = await import('../../support/eventually.js');
     await eventually(async () => expect(await asleep()).to.equal(true));
     for (let count = 0; count < 20; count++) expect(await status()).to.equal(403);
     expect(await asleep()).to.equal(true);
