@@ -11,6 +11,7 @@ import { imports } from './import.js';
 import { launcher } from './launcher.js';
 import { logs } from './logs.js';
 import { manyEndpoints } from './many-endpoints.js';
+import { policies } from './policies.js';
 import { recovery } from './recovery.js';
 import { routes } from './routes.js';
 import { services } from './services.js';
@@ -31,6 +32,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   routes,
   start,
   launcher,
+  policies,
   sleep,
   versions,
   logs,

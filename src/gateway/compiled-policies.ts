@@ -44,6 +44,7 @@ export interface CompiledRule {
   readonly requests: number;
   readonly window_seconds: number;
   readonly by: string;
+  readonly on_failure?: 'open' | 'closed';
 }
 
 export interface CompiledPolicies {

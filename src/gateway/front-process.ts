@@ -7,7 +7,15 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../config.js';
-import type { Configure, Done, FromFront, FrontReport, FrontRequest, FrontSettings } from './messages.js';
+import type {
+  Configure,
+  Done,
+  FromFront,
+  FrontReport,
+  FrontRequest,
+  FrontSettings,
+  Taken,
+} from './messages.js';
 
 const PROGRAM = fileURLToPath(new URL('../../native/gateway-front', import.meta.url));
 /** The descriptor of the channel in the process; the next one is that of the socket. */
@@ -94,6 +102,11 @@ export class FrontProcess {
     });
   }
 
+  /** Tells it something that has no answer. */
+  tell(message: Taken): void {
+    if (!this.#hasEnded) this.#write(message);
+  }
+
   /** Lets it finish its requests; resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -108,7 +121,7 @@ export class FrontProcess {
     this.#child.kill('SIGKILL');
   }
 
-  #write(message: Configure | (FrontRequest & { readonly seq: number })): void {
+  #write(message: Configure | Taken | (FrontRequest & { readonly seq: number })): void {
     if (this.#channel?.writable) this.#channel.write(`${JSON.stringify(message)}\n`);
   }
 

@@ -18,6 +18,8 @@ import {
   type FrontReport,
   type FrontRequest,
   type FrontSettings,
+  type RateTaken,
+  type RateToTake,
   TRIAL,
 } from './messages.js';
 import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
@@ -30,6 +32,9 @@ export interface FrontEvents {
   readonly connectionLost: (endpointId: string, instanceId: number, reason: string) => void;
   /** A request waits for a handler of this endpoint, which is asleep. */
   readonly wake: (endpointId: string) => void;
+  /** Counts a request of a caller on all machines; null when it cannot. */
+  readonly take: (rules: readonly RateToTake[]) => Promise<readonly RateTaken[] | null>;
+  /** A token for this endpoint has a key that is not known. */
   readonly unknownKey: (endpointId: string) => void;
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
@@ -292,6 +297,8 @@ export class Front {
     else if (report.type === 'connectionLost')
       events.connectionLost(report.endpointId, report.instanceId, report.reason);
     else if (report.type === 'wake') events.wake(report.endpointId);
+    else if (report.type === 'take')
+      void events.take(report.rules).then((taken) => process.tell({ type: 'taken', id: report.id, taken }));
     else if (report.type === 'unknownKey') events.unknownKey(report.endpointId);
     else if (report.type === 'handled') events.handled(report.requests);
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);

@@ -91,6 +91,8 @@ export interface FrontSettings {
   readonly logsRequests: boolean;
   /** Entries of the log for requests of one endpoint that do not fail. */
   readonly logRequestsPerSecond: number;
+  /** Whether machines count rates together, by this process. */
+  readonly sharesRates: boolean;
   /** Which traces are exported; null: none. */
   readonly traces: Sampling | null;
 }
@@ -139,6 +141,31 @@ export type FrontRequest =
   /** Finish what is in flight, accept nothing new, and exit. */
   | { readonly type: 'stop' };
 
+/** Counts that a front has asked for; it has no answer. */
+export interface Taken {
+  readonly type: 'taken';
+  readonly id: number;
+  /** As many as were counted; null: they cannot be counted now. */
+  readonly taken: readonly RateTaken[] | null;
+}
+
+/** A rule by which a request is to be counted. */
+export interface RateToTake {
+  /** Of the caller and the rule. */
+  readonly key: string;
+  readonly requests: number;
+  readonly windowMs: number;
+}
+
+/** A request was counted by a rule. */
+export interface RateTaken {
+  readonly isAdmitted: boolean;
+  /** In this window, with this one. */
+  readonly taken: number;
+  /** Until the window ends. */
+  readonly endsMs: number;
+}
+
 /** The answer to the request with this number. */
 export interface Done {
   readonly type: 'done';
@@ -170,6 +197,8 @@ export type FrontReport =
     }
   /** A request waits for a handler of an endpoint that is asleep. It is told once for each state of the endpoint. */
   | { readonly type: 'wake'; readonly endpointId: string }
+  /** Count a request of a caller, by one rule after the other until one has no more; see `Taken`. */
+  | { readonly type: 'take'; readonly id: number; readonly rules: readonly RateToTake[] }
   /** A token has a key that is not among those of its issuer; told once in a while. */
   | { readonly type: 'unknownKey'; readonly endpointId: string }
   /** Requests that handlers answered since the last such message. */

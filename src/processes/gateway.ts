@@ -23,6 +23,7 @@ import { Invocations } from '../gateway/invocations.js';
 import { LogWriter } from '../gateway/log-writer.js';
 import type { FrontSettings } from '../gateway/messages.js';
 import { MinuteFigures } from '../gateway/minute-figures.js';
+import { SharedRates } from '../gateway/shared-rates.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
 import { openTraces, samplingOf } from '../gateway/traces.js';
@@ -84,6 +85,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   if (traces) shutdown.add('traces', () => traces.stop());
   const endpointLog = new EndpointLog(logWriter, log, traces);
   const figures = new MinuteFigures(store, log);
+  const sharedRates = config.REDIS_URL === undefined ? undefined : new SharedRates(config.REDIS_URL, log);
+  if (sharedRates) shutdown.add('rates', () => sharedRates.close());
   const front = new Front({
     host: config.HOST,
     port: config.GATEWAY_PORT,
@@ -98,6 +101,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       connectionLost: (endpointId, instanceId, reason) =>
         supervisor?.connectionLost(endpointId, instanceId, reason),
       wake: (endpointId) => supervisor?.wake(endpointId),
+      take: async (rules) => (await sharedRates?.take(rules)) ?? null,
       unknownKey: (endpointId) => supervisor?.unknownKey(endpointId),
       handled: (requests) => supervisor?.handled(requests),
       finished: (request) => endpointLog.finished(request),
@@ -195,6 +199,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     trustedProxies: config.TRUSTED_PROXIES,
     logsRequests,
     logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,
+    sharesRates: config.REDIS_URL !== undefined,
     traces: samplingOf(config),
   };
 }

@@ -3,6 +3,7 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Store } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
+import { POLICY_COLUMNS } from './policies.js';
 import { environmentDigest } from './variables.js';
 
 /** A version that should serve, with its share of the requests. */
@@ -78,10 +79,9 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.route',
       'endpoints.limits',
       'endpoints.collection_id',
-      store.knex.raw('coalesce(parents.id, hosts.id) AS domain_id'),
-      store.knex.raw('coalesce(parents.policies, hosts.policies)::text AS domain_policies'),
-      store.knex.raw('collections.policies::text AS collection_policies'),
-      store.knex.raw('endpoints.policies::text AS own_policies'),
+      ...Object.entries(POLICY_COLUMNS).map(([name, column]) =>
+        store.knex.raw(`(${column})::text AS ${name}`),
+      ),
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
         'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),

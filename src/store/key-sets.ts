@@ -10,8 +10,8 @@ const [REFRESH, REFRESH_WANTED] = ["interval '5 minutes'", "interval '1 second'"
 const names = (table: string) => `${table}.policies #>> '{auth,jwt,jwks_url}' = ?`;
 
 /**
- * The addresses whose keys are to be read now: by who asks, and nobody else at the same time. Those that no policy names
- * any more are forgotten.
+ * The addresses whose keys are to be read now: by who asks, and nobody else at the same time. Those that no policy
+ * names any more are forgotten.
  */
 export async function claimDueKeySets(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { url: string; is_used: boolean }[] }>(
@@ -57,10 +57,11 @@ export async function saveKeySetError(store: Store, url: string, error: string):
 
 /** A gateway has seen a token whose key is not among these. */
 export async function wantKeySet(store: Store, url: string): Promise<void> {
-  await store
-    .knex('key_sets')
-    .where({ url })
-    .update({ wanted_at: store.knex.raw('clock_timestamp()') });
+  await store.knex.raw(
+    `INSERT INTO key_sets (url, wanted_at) VALUES (?, clock_timestamp())
+     ON CONFLICT (url) DO UPDATE SET wanted_at = excluded.wanted_at`,
+    [url],
+  );
 }
 
 /** The keys at some addresses; none where nothing could be read yet. */

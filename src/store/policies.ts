@@ -3,6 +3,21 @@ import type { PolicyLayer } from '../model/policies/in-force.js';
 import type { Policies } from '../model/policies/policies.js';
 import type { Store } from './database.js';
 
+/**
+ * SQL: columns of what is set for a row of `endpoints`, with `collections`, and `parents` and `hosts` as the domains of
+ * its collection and of its host. Endpoints for all hosts inherit nothing: they are nobody's.
+ */
+export const POLICY_COLUMNS = {
+  domain_id: inherited('coalesce(parents.id, hosts.id)'),
+  domain_policies: inherited('coalesce(parents.policies, hosts.policies)'),
+  collection_policies: inherited('collections.policies'),
+  own_policies: 'endpoints.policies',
+} as const;
+
+function inherited(column: string): string {
+  return `CASE WHEN endpoints.domain <> '*' THEN ${column} END`;
+}
+
 interface LayersRow {
   readonly id: string;
   readonly domain_id: string | null;
@@ -18,9 +33,9 @@ export async function policyLayers(
   endpointId: string,
 ): Promise<{ readonly layers: PolicyLayer[]; readonly domainId: string | null } | undefined> {
   const { rows } = await store.knex.raw<{ rows: LayersRow[] }>(
-    `SELECT endpoints.id, endpoints.collection_id, coalesce(parents.id, hosts.id) AS domain_id,
-            coalesce(parents.policies, hosts.policies) AS domain_policies,
-            collections.policies AS collection_policies, endpoints.policies AS own_policies
+    `SELECT endpoints.id, endpoints.collection_id, ${Object.entries(POLICY_COLUMNS)
+      .map(([name, column]) => `${column} AS ${name}`)
+      .join(', ')}
        FROM endpoints LEFT JOIN collections ON collections.id = endpoints.collection_id
        LEFT JOIN domains AS parents ON parents.id = collections.domain_id
        LEFT JOIN domains AS hosts ON hosts.host = endpoints.domain

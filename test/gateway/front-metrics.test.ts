@@ -49,6 +49,7 @@ describe('metrics of fronts', () => {
       `edge_gateway_request_duration_seconds_sum{${LABELS}} 31.25`,
       `edge_gateway_request_duration_seconds_count{${LABELS}} 7`,
       'edge_gateway_refused_total{status="404"} 5',
+      'edge_gateway_policy_answers_total{policy="ip"} 2',
       'edge_gateway_requests_in_flight 2',
       'edge_gateway_connections 3',
     ]);

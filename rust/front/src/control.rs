@@ -194,6 +194,7 @@ impl Control {
                 self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
             }
             ToFront::Route { seq, host, method, path } => self.route(seq, RouteQuery { host, method, path }),
+            ToFront::Taken { id, taken } => crate::policies::taken(id, taken),
             ToFront::Stop { seq } => self.stop(seq),
         }
     }

@@ -61,6 +61,12 @@ pub enum ToFront {
         method: String,
         path: String,
     },
+    /// The answer to `Take`. It has none itself.
+    Taken {
+        id: u64,
+        /// None: they cannot be counted now.
+        taken: Option<Vec<RateTaken>>,
+    },
     /// Finish what is in flight, take nothing new, and exit.
     Stop {
         seq: u64,
@@ -86,8 +92,32 @@ pub struct Settings {
     pub logs_requests: bool,
     /// Entries of the log for requests of one endpoint that do not fail.
     pub log_requests_per_second: u32,
+    /// Whether machines count rates together: the supervisor does it.
+    #[serde(default)]
+    pub shares_rates: bool,
     /// Which traces are exported; none unless given.
     pub traces: Option<Sampling>,
+}
+
+/// A request was counted by a rule.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateTaken {
+    pub is_admitted: bool,
+    /// In this window, with this one.
+    pub taken: u32,
+    /// Until the window ends.
+    pub ends_ms: u64,
+}
+
+/// A rule by which a request is to be counted.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateToTake {
+    /// Of the caller and the rule.
+    pub key: String,
+    pub requests: u32,
+    pub window_ms: u64,
 }
 
 /// Which traces are exported.
@@ -245,6 +275,11 @@ pub enum FromFront {
     #[serde(rename_all = "camelCase")]
     UnknownKey {
         endpoint_id: String,
+    },
+    /// Count a request of a caller; see `Taken`.
+    Take {
+        id: u64,
+        rules: Vec<RateToTake>,
     },
     /// Requests that handlers answered since the last such message.
     Handled {

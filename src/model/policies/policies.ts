@@ -25,6 +25,8 @@ export interface RateLimitPolicy {
   readonly window_seconds: number;
   /** `address`, `key`, `subject` or `header:<name>`. */
   readonly by: string;
+  /** What becomes of requests while machines cannot count together. */
+  readonly on_failure?: 'open' | 'closed';
 }
 
 /** Signed tokens of an issuer. */

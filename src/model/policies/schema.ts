@@ -57,6 +57,12 @@ const RATE_LIMIT_MEMBERS = {
       format: 'rate-limit-by',
       description: 'of one `address`, `key`, `subject` or `header:<name>`',
     },
+    on_failure: {
+      type: 'string',
+      enum: ['open', 'closed'],
+      description:
+        'What becomes of requests while Redis, where machines count together, is away; `open` by default',
+    },
   },
   required: ['requests', 'window_seconds', 'by'],
   additionalProperties: false,

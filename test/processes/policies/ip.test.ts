@@ -1,4 +1,5 @@
 /** Networks that may call an endpoint, also behind proxies; with real processes. */
+import { request } from 'node:http';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
@@ -40,7 +41,6 @@ describe('the policy ip', function () {
 
   it('does not believe a stranger that is no proxy', async () => {
     await one.set(one.domain, { ip: { allow: ['198.51.100.0/24'] } });
-    const { request } = await import('node:http');
     const status = await new Promise<number>((resolve, reject) => {
       const sent = request(
         `${one.stack.gatewayUrl}/shown`,

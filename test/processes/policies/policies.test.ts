@@ -1,5 +1,6 @@
 /** Where policies are set, which of them are in force, and what is refused; over HTTP, with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { call } from '../../support/http.js';
 import { outcomes, startLoad } from '../../support/load.js';
@@ -73,7 +74,9 @@ describe('policies', function () {
   it('of domains are not those of endpoints on all hosts, or on hosts without a domain', async () => {
     const code =
       'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::text(200, "x") }\nhandler_loop!(handle);';
-    const anywhere = await one.stack.deploy({ path: '/anywhere', code });
+    const collection_id = idOf(one.collection);
+    const anywhere = await one.stack.deploy({ path: '/anywhere', code, collection_id });
+    await one.set(one.collection, { ip: NOBODY });
     await one.stack.deploy({ path: '/other', code, domain: 'other.example' });
     await one.set(one.domain, { ip: NOBODY });
     const get = async (path: string, host: string) =>
@@ -81,9 +84,15 @@ describe('policies', function () {
     expect(await get('/anywhere', one.host)).to.equal(200);
     expect(await get('/other', 'other.example')).to.equal(200);
     expect(await get('/shown', one.host)).to.equal(403);
+    expect(await inForce(`/api/endpoints/${anywhere}`)).to.deep.equal({
+      policies: {},
+      sources: {},
+      problems: [],
+    });
     await one.set(`/api/endpoints/${anywhere}`, { ip: NOBODY });
     expect(await get('/anywhere', one.host)).to.equal(403);
     await one.set(one.domain, null);
+    await one.set(one.collection, null);
   });
 
   it('outlive a restart of the gateway, and the front that enforces them', async () => {
@@ -101,7 +110,6 @@ describe('policies', function () {
     await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } });
     const asleep = async () =>
       expectData<{ pid: number | null }>(await one.stack.api.get(one.endpoint)).pid === null;
-    const { eventually } = await import('../../support/eventually.js');
     await eventually(async () => expect(await asleep()).to.equal(true));
     for (let count = 0; count < 20; count++) expect(await status()).to.equal(403);
     expect(await asleep()).to.equal(true);
@@ -145,6 +153,10 @@ describe('policies', function () {
     [
       { auth: { jwt: { issuer: 'i', audience: 'a', jwks: { keys: [{ kty: 'oct', k: 'AA' }] } } } },
       /jwks\.keys\.0: /,
+    ],
+    [
+      { auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://localhost:1/x' } } },
+      /jwks_url: .* is not an address/,
     ],
     [
       { auth: { jwt: { issuer: 'i', audience: 'a', jwks_url: 'http://127.0.0.1/x' } } },

@@ -1,5 +1,6 @@
 /** Limits of rates, exact over all threads of the front; with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 
 describe('the policy rate_limit', function () {
@@ -33,7 +34,6 @@ describe('the policy rate_limit', function () {
     await one.set(one.endpoint, { rate_limit: limit(100, 'address'), ip: { deny: ['10.0.0.0/8'] } });
     expect((await from('198.51.100.1')).status).to.equal(429);
     await one.set(one.endpoint, { rate_limit: limit(2, 'address', 1) });
-    const { eventually } = await import('../../support/eventually.js');
     expect([(await from('::1')).status, (await from('::1')).status]).to.deep.equal([200, 200]);
     await eventually(async () => expect((await from('::1')).status).to.equal(200));
   });

@@ -131,7 +131,7 @@ fn address(
                 let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
                 return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
             };
-            let judged = Box::new(policies.judge(head, client_ip, patience));
+            let judged = Box::new(policies.judge(head, client_ip, patience, thread.settings.shares_rates));
             let identity = judged.identity.as_deref();
             let write = |head: &Head<'_, '_>| {
                 handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, identity)
@@ -229,8 +229,13 @@ impl Exchange<'_> {
     ///
     /// # Errors
     /// When the connection cannot go on.
-    pub async fn answer(mut self, request: Request) -> Result<Next, Broken> {
+    pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
         let mut body = Body::new(request.framing);
+        if let Ok(Addressed { judged: Some(judged), .. }) = &mut request.to {
+            if !judged.shared_rules.is_empty() {
+                policies::take(judged, &self.thread.supervisor).await;
+            }
+        }
         let addressed = match &request.to {
             Ok(addressed) => addressed,
             Err(refusal) => return self.refuse(&request, body, refusal).await,

@@ -213,6 +213,7 @@ pub mod tests {
             min_bytes_per_second: 10,
             trusted_proxies: Vec::new(),
             logs_requests: false,
+            shares_rates: false,
             log_requests_per_second: 0,
             traces: None,
         })

@@ -9,7 +9,8 @@ use super::trace::RequestSpan;
 use crate::policies::Identity;
 
 /// Writes the head of a request. `params` are names and values. `span` is what the gateway does for it.
-/// `attempt`: how often it was sent, if it is sent again when it fails. `identity`: who sends it, as a policy has found.
+/// `attempt`: how often it was sent, if it is sent again when it fails. `identity`: who sends it, as a policy has
+/// found.
 #[allow(clippy::too_many_arguments)]
 pub fn write<'p>(
     head: &Head<'_, '_>,

@@ -39,12 +39,23 @@ pub struct Networks {
     pub deny: Option<Vec<String>>,
 }
 
+/// What becomes of requests that cannot be counted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    #[default]
+    Open,
+    Closed,
+}
+
 #[derive(Deserialize)]
 pub struct Rule {
     pub id: String,
     pub requests: u32,
     pub window_seconds: u32,
     pub by: String,
+    #[serde(default)]
+    pub on_failure: OnFailure,
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,5 @@
-//! Tokens that an issuer has signed (RFC 7519, and the advice of RFC 8725). What the head of a token says decides nothing
-//! but which of the known keys is tried: keys, addresses and algorithms that it brings are not looked at.
+//! Tokens that an issuer has signed (RFC 7519, and the advice of RFC 8725). What the head of a token says decides
+//! nothing but which of the known keys is tried: keys, addresses and algorithms that it brings are not looked at.
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

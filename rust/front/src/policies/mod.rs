@@ -14,6 +14,7 @@ mod hmac;
 mod ip;
 mod jwt;
 mod rate_limit;
+mod shared_rates;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -26,6 +27,7 @@ pub use compiled::CompiledPolicies;
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use jwt::Patience;
+pub use shared_rates::{take, taken};
 
 use crate::http::{Head, Refusal};
 use auth::{Auth, Outcome};
@@ -35,6 +37,7 @@ use headers::HeaderChanges;
 use hmac::Signature;
 use ip::Networks;
 use rate_limit::Rule;
+use shared_rates::SharedRule;
 
 /// The policies of an endpoint. Most have none.
 #[derive(Debug)]
@@ -66,6 +69,8 @@ pub struct Judged {
     pub refusal: Option<Refusal>,
     /// To be checked when the body is there.
     signature: Option<Signature>,
+    /// By these the request is counted by all machines together.
+    pub shared_rules: Vec<SharedRule>,
     pub encoding: Option<Encoding>,
 }
 
@@ -114,13 +119,14 @@ impl Policies {
         }
     }
 
-    /// Judges a request by its head. `patience`: for a token with a key that is being fetched.
-    pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience) -> Judged {
+    /// Judges a request by its head. `patience`: for a token with a key that is being fetched. `shares_rates`: what is
+    /// to be counted is told instead.
+    pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience, shares_rates: bool) -> Judged {
         let mut judged = Judged::default();
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut judged.lines);
         }
-        judged.refusal = self.refusal(head, client_ip, patience, &mut judged);
+        judged.refusal = self.refusal(head, client_ip, patience, shares_rates, &mut judged);
         if judged.refusal.is_none() {
             judged.encoding = self.compress.as_ref().and_then(|compress| compress.encoding_for(head));
         }
@@ -132,13 +138,16 @@ impl Policies {
         head: &Head<'_, '_>,
         client_ip: IpAddr,
         patience: &mut Patience,
+        shares_rates: bool,
         judged: &mut Judged,
     ) -> Option<Refusal> {
         if self.ip.as_ref().is_some_and(|networks| !networks.admit(client_ip)) {
             return Some(Refusal::policy("ip", 403, "This address may not call this endpoint."));
         }
         // One that is judged again was counted.
-        if !patience.has_waited() {
+        if shares_rates {
+            judged.shared_rules = self.early_rules.iter().map(|rule| rule.shared(head, client_ip, None)).collect();
+        } else if !patience.has_waited() {
             let refused = rate_limit::check(&self.early_rules, head, client_ip, None, &mut judged.lines);
             if refused.is_some() {
                 return refused;
@@ -157,7 +166,14 @@ impl Policies {
             }
         }
         let identity = judged.identity.as_deref();
-        rate_limit::check(&self.late_rules, head, client_ip, identity, &mut judged.lines)
+        let refused = if shares_rates {
+            let shared = self.late_rules.iter().map(|rule| rule.shared(head, client_ip, identity));
+            judged.shared_rules.extend(shared);
+            None
+        } else {
+            rate_limit::check(&self.late_rules, head, client_ip, identity, &mut judged.lines)
+        };
+        refused
             .or_else(|| Some(self.redirect.as_ref()?.answer(head)))
             .or_else(|| Some(self.maintenance.as_ref()?.answer()))
     }

@@ -7,6 +7,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::auth::Identity;
+use super::compiled::OnFailure;
+use super::shared_rates::SharedRule;
 use super::{compiled, header};
 use crate::http::{Head, Refusal};
 
@@ -22,6 +24,7 @@ pub struct Rule {
     by: By,
     /// How `RateLimit` names it.
     name: String,
+    on_failure: OnFailure,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -33,14 +36,14 @@ enum By {
 }
 
 impl Rule {
-    pub fn new(compiled::Rule { id, requests, window_seconds, by }: compiled::Rule) -> Self {
+    pub fn new(compiled::Rule { id, requests, window_seconds, by, on_failure }: compiled::Rule) -> Self {
         let name = format!("{}-{window_seconds}s", by.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
         let by = match &*by {
             "key" => By::Key,
             "subject" => By::Subject,
             by => by.strip_prefix("header:").map_or(By::Address, |name| By::Header(name.to_owned())),
         };
-        Self { id, requests, window_seconds, by, name }
+        Self { id, requests, window_seconds, by, name, on_failure }
     }
 
     /// Whether the caller has to be known.
@@ -48,15 +51,33 @@ impl Rule {
         matches!(self.by, By::Key | By::Subject)
     }
 
+    /// For all machines: the caller has the same name on each.
+    pub fn shared(&self, head: &Head<'_, '_>, address: IpAddr, identity: Option<&Identity>) -> SharedRule {
+        let caller = self.value(head, identity);
+        let network = network_of(address).to_be_bytes();
+        let (kind, value): (&[u8], &[u8]) = caller.map_or((b" address ", &network), |value| (b" ", value));
+        SharedRule::new(
+            [self.id.as_bytes(), kind, value].concat().as_slice(),
+            (&self.name, self.requests, self.window_seconds),
+            self.on_failure == OnFailure::Open,
+        )
+    }
+
     /// Who is counted. Callers without what they are counted by are counted by their addresses.
     fn caller(&self, head: &Head<'_, '_>, address: IpAddr, identity: Option<&Identity>) -> u128 {
+        self.value(head, identity)
+            .map_or_else(|| hash((&self.id, network_of(address))), |value| hash((&self.id, value)))
+    }
+}
+
+impl Rule {
+    fn value<'a>(&self, head: &Head<'_, 'a>, identity: Option<&'a Identity>) -> Option<&'a [u8]> {
         match &self.by {
             By::Key => identity.and_then(|identity| identity.key_id.as_deref()).map(str::as_bytes),
             By::Subject => identity.and_then(|identity| identity.subject.as_deref()).map(str::as_bytes),
             By::Header(name) => header(head, name),
             By::Address => None,
         }
-        .map_or_else(|| hash((&self.id, network_of(address))), |value| hash((&self.id, value)))
     }
 }
 
@@ -81,23 +102,49 @@ pub fn check(
     }
     let now = now_ms();
     let mut refused = None;
-    let (mut policies, mut states) = (String::new(), String::new());
+    let mut told = Told::default();
     for rule in rules {
         let count = COUNTS.take(rule.caller(head, address, identity), rule, now);
         let seconds = (count.ends_at - now).div_ceil(1000);
-        let comma = if policies.is_empty() { "" } else { ", " };
-        let Rule { name, requests, window_seconds, .. } = rule;
-        policies.push_str(&format!("{comma}\"{name}\";q={requests};w={window_seconds}"));
-        states.push_str(&format!("{comma}\"{name}\";r={};t={seconds}", requests - count.taken));
+        told.add(&rule.name, rule.requests, rule.window_seconds, count.taken, seconds);
         if !count.is_admitted {
             refused = Some(seconds);
             break;
         }
     }
-    lines.push_str(&format!("RateLimit-Policy: {policies}\r\nRateLimit: {states}\r\n"));
-    let seconds = refused?;
+    told.write(lines);
+    Some(refusal(refused?))
+}
+
+pub fn refusal(seconds: u64) -> Refusal {
     let refusal = Refusal::policy("rate_limit", 429, "Too many requests; try again later.");
-    Some(Refusal { lines: format!("Retry-After: {seconds}\r\n").into(), ..refusal })
+    Refusal { lines: format!("Retry-After: {seconds}\r\n").into(), ..refusal }
+}
+
+/// What clients are told of the rules that apply to them.
+#[derive(Default)]
+pub struct Told {
+    policies: String,
+    states: String,
+}
+
+impl Told {
+    pub fn add(&mut self, name: &str, requests: u32, window_seconds: u32, taken: u32, ends_in_seconds: u64) {
+        use std::fmt::Write;
+        let comma = if self.policies.is_empty() { "" } else { ", " };
+        let left = requests.saturating_sub(taken);
+        // Writing to memory does not fail.
+        let _ = write!(self.policies, "{comma}\"{name}\";q={requests};w={window_seconds}");
+        let _ = write!(self.states, "{comma}\"{name}\";r={left};t={ends_in_seconds}");
+    }
+
+    pub fn write(&self, lines: &mut String) {
+        if !self.policies.is_empty() {
+            for part in ["RateLimit-Policy: ", &self.policies, "\r\nRateLimit: ", &self.states, "\r\n"] {
+                lines.push_str(part);
+            }
+        }
+    }
 }
 
 static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
@@ -172,7 +219,13 @@ mod tests {
     use super::*;
 
     fn rule(requests: u32) -> Rule {
-        Rule::new(compiled::Rule { id: "id".into(), requests, window_seconds: 10, by: "address".into() })
+        Rule::new(compiled::Rule {
+            id: "id".into(),
+            requests,
+            window_seconds: 10,
+            by: "address".into(),
+            on_failure: OnFailure::Open,
+        })
     }
 
     #[test]

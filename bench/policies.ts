@@ -1,0 +1,78 @@
+/** What do policies cost a request? An endpoint with them against the same without any, in turn. */
+import { AUDIENCE, ISSUER, newKey, signToken } from '../test/support/issuer.js';
+import { must, type Stack } from '../test/support/processes.js';
+import { withStacks } from './support/gateway.js';
+import { SMALL_JSON } from './support/handlers.js';
+import { load } from './support/load.js';
+import { type Benchmark, runAlone } from './support/main.js';
+import { type Row, round } from './support/report.js';
+import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
+
+const ROUNDS = 7;
+const SECONDS = 3;
+const CONNECTIONS = 64;
+const HOST = 'policies.example';
+const ORIGIN = 'https://app.example';
+
+export const policies: Benchmark = () =>
+  withStacks([{ env: { GATEWAY_CONCURRENCY: '1' } }], async (stack) => {
+    if (!stack) throw new Error('no stack');
+    const headers = await prepare(stack);
+    const measure = (name: keyof typeof headers) => () =>
+      load({
+        ...{ url: `${stack.gatewayUrl}/${name}/ada`, seconds: SECONDS, connections: CONNECTIONS },
+        script: luaScript({ Host: HOST, ...headers[name] }),
+      });
+    const rounds = await measureInTurn(ROUNDS, {
+      none: measure('none'),
+      four: measure('four'),
+      jwt: measure('jwt'),
+    });
+    const rps = (of: 'none' | 'four' | 'jwt') =>
+      round(medianOf(rounds, of, ({ requestsPerSecond }) => requestsPerSecond));
+    const row = (question: string, of: 'four' | 'jwt', atLeast: number): Row => ({
+      question,
+      measured: `${rps(of)}/s against ${rps('none')}/s`,
+      value: ratioOf(rounds, of, 'none', ({ requestsPerSecond }) => requestsPerSecond),
+      unit: 'x',
+      bar: { atLeast },
+    });
+    return [
+      row('requests/s with cors, ip, api_key and a local rate limit, against none', 'four', 0.9),
+      row('requests/s with jwt, ES256 and a cached key, against no policies', 'jwt', 0.7),
+    ];
+  });
+
+/** @returns the headers of the requests to each endpoint */
+async function prepare({ api, deploy }: Stack) {
+  const { id } = (await must(api.post('/api/domains', { name: 'D', host: HOST }))) as { id: string };
+  const { key } = (await must(api.post(`/api/domains/${id}/keys`, { label: 'bench' }))) as { key: string };
+  const issuerKey = await newKey('ES256', 'bench');
+  const endpoint = (name: string, policies: object | null) =>
+    deploy({ path: `/${name}/{name}`, code: SMALL_JSON, domain: HOST, policies });
+  await endpoint('none', null);
+  await endpoint('four', {
+    cors: { origins: [ORIGIN] },
+    ip: { allow: ['127.0.0.0/8', '10.0.0.0/8'], deny: ['10.1.0.0/16'] },
+    rate_limit: { requests: 1_000_000_000, window_seconds: 60, by: 'address' },
+    auth: { api_key: {} },
+  });
+  await endpoint('jwt', {
+    auth: { jwt: { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [issuerKey.jwk] } } },
+  });
+  return {
+    none: {},
+    four: { 'x-api-key': key, origin: ORIGIN },
+    jwt: {
+      authorization: `Bearer ${await signToken(issuerKey, { exp: Math.floor(Date.now() / 1000) + 3600 })}`,
+    },
+  };
+}
+
+function luaScript(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`)
+    .join('\n');
+}
+
+await runAlone(import.meta.url, policies);

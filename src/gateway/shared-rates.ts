@@ -1,0 +1,72 @@
+/** Counts of requests that all machines share, in Redis: one atomic script for each request and rule. */
+import { Redis } from 'ioredis';
+import type { Logger } from '../util/log.js';
+import { LogRateLimiter } from '../util/log-rate-limiter.js';
+import type { RateTaken, RateToTake } from './messages.js';
+
+/** A request waits no longer for its count. */
+const TIMEOUT_MS = 500;
+
+/**
+ * Takes one request of a window, which begins with the first one.
+ * @returns whether it is admitted, how many were taken, and when the window ends, in milliseconds from now
+ */
+const TAKE = `
+local taken = tonumber(redis.call('GET', KEYS[1]) or '0')
+if taken == 0 then
+  redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])
+  return {1, 1, tonumber(ARGV[2])}
+end
+local ends = redis.call('PTTL', KEYS[1])
+if taken >= tonumber(ARGV[1]) then return {0, taken, ends} end
+return {1, redis.call('INCR', KEYS[1]), ends}
+`;
+
+interface WithTake {
+  take(key: string, requests: number, windowMs: number): Promise<[number, number, number]>;
+}
+
+export class SharedRates {
+  readonly #redis: Redis & WithTake;
+
+  constructor(url: string, log: Logger) {
+    const redis = new Redis(url, {
+      // Who waits is told at once that it is away.
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: TIMEOUT_MS,
+    });
+    const limiter = new LogRateLimiter(1, () => undefined);
+    redis.on('error', (error: Error) => {
+      if (limiter.take()) log.warn({ err: error }, 'rates cannot be counted in Redis');
+    });
+    redis.defineCommand('take', { numberOfKeys: 1, lua: TAKE });
+    this.#redis = redis as Redis & WithTake;
+  }
+
+  /**
+   * Counts a request by each of some rules, until one has no more.
+   * @returns as many as were counted; null when Redis is away
+   */
+  async take(rules: readonly RateToTake[]): Promise<RateTaken[] | null> {
+    const taken: RateTaken[] = [];
+    try {
+      for (const { key, requests, windowMs } of rules) {
+        const [admitted, count, endsMs] = await this.#redis.take(
+          `edge-gateway:rate:${key}`,
+          requests,
+          windowMs,
+        );
+        taken.push({ isAdmitted: admitted === 1, taken: count, endsMs: Math.max(0, endsMs) });
+        if (admitted !== 1) break;
+      }
+    } catch {
+      return null; // told by the connection
+    }
+    return taken;
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+  }
+}
