@@ -246,7 +246,7 @@ export class Supervisor {
       this.#bytes.delete(id);
       this.#sleeping.add(id);
     });
-    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning);
+    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning, endpoint.failed);
     runners.set(id, runner);
   }
 

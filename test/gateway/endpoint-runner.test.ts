@@ -134,7 +134,8 @@ describe('endpoint runner', () => {
     asleep: () => notes.push('asleep'),
     log: pino({ level: 'silent' }),
   };
-  const run = (desired: DesiredState, beginning?: Beginning) => new EndpointRunner(host, desired, beginning);
+  const run = (desired: DesiredState, beginning?: Beginning, isInError?: boolean) =>
+    new EndpointRunner(host, desired, beginning, isInError);
   /** Runs all callbacks that do not wait for a timer. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await turn();
@@ -628,6 +629,15 @@ describe('endpoint runner', () => {
       run(desired('a', 1), 'woken');
       await settle();
       expect(notes.slice(0, 2)).to.deep.equal(['route none', 'observe failed null']);
+    });
+
+    it('tells of the end of a crash loop of a gateway before this one', async () => {
+      const runner = run(desired('a', 1), 'asleep', true);
+      await settle();
+      expect(runner.sleep(), 'it is not known to be stable').to.equal(false);
+      await pass(11);
+      expect(notes.at(-1)).to.equal('recovered');
+      expect(runner.sleep()).to.equal(true);
     });
 
     it('tells of the end of a crash loop that other limits have ended', async () => {

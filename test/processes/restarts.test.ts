@@ -80,6 +80,30 @@ describe('restarts', () => {
     });
   }
 
+  it('reports a handler as running that has recovered since the gateway was restarted in its crash loop', async () => {
+    const refused = await stack.deploy({ path: '/refused', code: ANYTHING });
+    await stack.api.put(`/api/endpoints/${refused}/code`, { code: 'fn main( {' });
+    expectFailure(await stack.api.post(`/api/endpoints/${refused}/compile`), 'compile_failed');
+    const crashing = await stack.deploy({ path: '/crashing', code: ANYTHING });
+    await eventually(async () => {
+      await call(at('/crashing?do=exit'));
+      expect(await view(crashing)).to.include({ status: 'error' });
+    });
+    // The worker would find it, too, and later.
+    await stack.processes.get('worker')?.end();
+    try {
+      await gateway().end();
+      await stack.start('gateway');
+      await eventually(async () => expect(await view(crashing)).to.include({ status: 'running' }));
+      expect((await call(at('/crashing'))).status).to.equal(200);
+      // What it runs says nothing about a compile that was refused.
+      expect((await call(at('/refused'))).status).to.equal(200);
+      expect(await view(refused)).to.include({ status: 'error' });
+    } finally {
+      await stack.start('worker');
+    }
+  });
+
   it('finishes active requests on SIGTERM, and accepts no new ones', async () => {
     const agent = new Agent({ keepAlive: true });
     const slow = Array.from({ length: 10 }, (_, client) =>
