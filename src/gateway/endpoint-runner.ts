@@ -254,8 +254,9 @@ export class EndpointRunner implements Runner {
     if (this.#running.length === 0 && !isAsleep) await this.#routeNowhere('starting');
     if (!isProcessOf(target, settings, this.#desired)) return; // no longer
     const isWoken = isAsleep && this.#proven === this.#desired.deployment?.id;
-    const start = this.#host.start(artifact, settings, version, isWoken);
-    const starting = new PendingStart(target, settings, start);
+    const starting = new PendingStart(target, settings, (abandoned) =>
+      this.#host.start(artifact, settings, version, isWoken, abandoned),
+    );
     this.#starting = starting;
     const process = await starting.outcome;
     // What is desired now does not wait for it.

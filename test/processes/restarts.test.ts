@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
-import { ANYTHING, numbered } from '../support/handler-sources.js';
+import { ANYTHING, numbered, slowToStart } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
@@ -134,6 +134,21 @@ describe('restarts', () => {
     ).to.deep.equal(Array(10).fill(200));
     expect(refused).to.deep.equal([]);
     expect(ended).to.deep.equal({ code: 0, signal: null });
+  });
+
+  it('ends a start at once that nobody wants any more', async () => {
+    await gateway().end();
+    // Nothing else ends it while the test looks.
+    await stack.start('gateway', { START_TIMEOUT_MS: '300000' });
+    const endpoint = { name: 'slow', path: '/slow', method: 'GET', domain: '*', code: slowToStart(1, 1_000) };
+    const slow = ((await must(stack.api.post('/api/endpoints', endpoint))) as { id: string }).id;
+    await must(stack.api.post(`/api/endpoints/${slow}/compile`));
+    const starting = stack.api.post(`/api/endpoints/${slow}/start`);
+    const processes = () => processesWith(`EDGE_ENDPOINT_ID=${slow}`);
+    await eventually(() => expect(processes()).not.to.deep.equal([]));
+    await must(stack.api.post(`/api/endpoints/${slow}/stop`));
+    await eventually(() => expect(processes()).to.deep.equal([]));
+    expect((await starting).status).not.to.equal(200);
   });
 
   it('has nothing to start an endpoint on without a gateway', async () => {
