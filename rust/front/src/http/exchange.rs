@@ -95,7 +95,8 @@ fn address(thread: &Thread, head: &Head<'_, '_>, client_ip: IpAddr, id: &str) ->
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let head = handler_head::write(head, params, client_ip, id, &span, state.limits.timeout_ms, None);
+            let timeout_ms = state.limits.timeout_ms.into();
+            let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None);
             Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place })
         }
         // OPTIONS of the server as a whole.
@@ -133,7 +134,7 @@ pub fn refusal_of(
         Failure::Expired => {
             let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id });
             thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
-            Refusal::expired(state.limits.timeout_ms)
+            Refusal::expired(state.limits.timeout_ms.into())
         }
         Failure::Unavailable => Refusal::unavailable(),
         Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
@@ -174,7 +175,7 @@ impl Exchange<'_> {
             Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
-        let deadline = request.started + Duration::from_millis(state.limits.timeout_ms);
+        let deadline = request.started + Duration::from_millis(state.limits.timeout_ms.into());
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.

@@ -69,7 +69,6 @@ pub struct Endpoint {
     pub shared: Arc<SharedEndpoint>,
     state: RefCell<Arc<EndpointState>>,
     traffic: OnceCell<Box<Traffic>>,
-    is_removed: Cell<bool>,
     context: Rc<Context>,
 }
 
@@ -83,6 +82,7 @@ pub struct Context {
 #[derive(Default)]
 struct Traffic {
     upstreams: RefCell<Vec<Upstream>>,
+    is_removed: Cell<bool>,
     /// For the shares of several handlers.
     turn: Cell<u32>,
     /// Counts states. Connecting takes a while, in which a newer one may come.
@@ -101,7 +101,6 @@ impl Endpoint {
             shared,
             state: RefCell::new(state),
             traffic: OnceCell::new(),
-            is_removed: Cell::default(),
             context,
         })
     }
@@ -188,7 +187,7 @@ impl Endpoint {
                 return Ok(picked);
             }
             match self.state.borrow().serving {
-                _ if self.is_removed.get() => return Err(Failure::Unavailable),
+                _ if self.traffic().is_removed.get() => return Err(Failure::Unavailable),
                 Serving::None => return Err(Failure::Unavailable),
                 Serving::Asleep { .. } => {
                     until = deadline;
@@ -267,8 +266,8 @@ impl Endpoint {
 
     /// Nothing serves it any more. Requests in flight are answered.
     pub fn close(&self) {
-        self.is_removed.set(true);
-        let Some(traffic) = self.traffic.get() else { return };
+        let traffic = self.traffic();
+        traffic.is_removed.set(true);
         traffic.received.set(traffic.received.get() + 1);
         self.replace(Vec::new());
         self.settle(traffic.received.get());
