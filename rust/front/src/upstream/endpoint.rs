@@ -97,12 +97,7 @@ struct Traffic {
 
 impl Endpoint {
     pub fn new(shared: Arc<SharedEndpoint>, state: Arc<EndpointState>, context: Rc<Context>) -> Rc<Self> {
-        Rc::new(Self {
-            shared,
-            state: RefCell::new(state),
-            traffic: OnceCell::new(),
-            context,
-        })
+        Rc::new(Self { shared, state: RefCell::new(state), traffic: OnceCell::new(), context })
     }
 
     fn traffic(&self) -> &Traffic {
