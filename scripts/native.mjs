@@ -97,7 +97,8 @@ async function compile(groups) {
   const args = ['build', '--release', '--locked', '--quiet', '--target-dir', target, ...crates];
   const code = await run('cargo', args, { cwd: join(ROOT, 'rust') });
   if (code !== 0) fail(`Building ${what} has failed; cargo printed the reason above.`);
-  for (const crate of groups.flatMap(({ linkedStatically = [] }) => linkedStatically)) await link(crate, target);
+  for (const crate of groups.flatMap(({ linkedStatically = [] }) => linkedStatically))
+    await link(crate, target);
   step(`Built ${what} (${Math.round((performance.now() - began) / 1000)} s)`);
   return join(target, 'release');
 }
