@@ -93,7 +93,7 @@ export const SETTING_GROUPS = {
     SANDBOX: oneOf(
       SANDBOX_MODES,
       'auto',
-      'What confines handlers and compilers: `auto` takes the best level that works, `required` does not start without Landlock at least, `landlock` takes that level, `off` leaves resource limits, and as root separate users.',
+      'What confines handlers and compilers: `auto` takes the best level that works, and does not start where there is none and it is not root; `required` does not start without Landlock at least, `landlock` takes that level, `off` leaves resource limits, and as root separate users.',
     ),
   },
   Compiling: {

@@ -1,49 +1,141 @@
-/** Rows of endpoints in little memory: a gateway keeps all of them, and there may be very many that nobody calls. */
-import type { Deployed, RoutedEndpoint } from '../store/endpoint-runs.js';
+/**
+ * Rows of endpoints in little memory: a gateway keeps all of them, and there may be very many that nobody calls. What
+ * they have in common with others is in memory once, and what can be made of the rest is made when it is asked for.
+ */
+import type { EndpointLimits } from '../model/endpoint-limits.js';
+import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
 
-/** Texts that are kept to be shared; with more, they begin anew. */
+/** So many values are kept to be shared; with more, they begin anew. */
 const MAX_SHARED = 10_000;
-const shared = new Map<string, string>();
 
-/** The same row, whose texts are shared with others that have the same, and without what a driver left in it. */
+/** The same row, without what a driver left in it. */
 export function compactEndpoint(row: RoutedEndpoint): RoutedEndpoint {
-  return {
-    id: row.id,
-    version: row.version,
-    domain: share(row.domain),
-    method: share(row.method),
-    route: row.route,
-    routed: row.routed,
-    limits: row.limits,
-    domain_policies: shareIfAny(row.domain_policies),
-    collection_policies: shareIfAny(row.collection_policies),
-    own_policies: shareIfAny(row.own_policies),
-    domain_id: shareIfAny(row.domain_id),
-    collection_id: shareIfAny(row.collection_id),
-    deployment: row.deployment && compactDeployment(row.deployment),
-    environment: row.environment,
-    stopped: row.stopped,
-    failed: row.failed,
-  };
+  return new CompactEndpoint(row);
 }
 
-function compactDeployment({ id, targets, sticky, request_id, confirmed }: Deployed): Deployed {
-  const compacted = targets.map(({ version, percent, artifact }) => ({
-    version,
-    percent,
-    artifact: share(artifact),
-  }));
-  return { id, targets: compacted, sticky, request_id, confirmed };
+/** What many endpoints have in common. */
+interface Common {
+  readonly domain: string;
+  readonly method: string;
+  readonly routed: boolean;
+  readonly limits: EndpointLimits | null;
+  readonly domain_policies: string | null;
+  readonly collection_policies: string | null;
+  readonly own_policies: string | null;
+  readonly domain_id: string | null;
+  readonly collection_id: string | null;
+  readonly stopped: boolean;
+  readonly failed: boolean;
 }
 
-function shareIfAny(text: string | null): string | null {
-  return text === null ? null : share(text);
+class CompactEndpoint implements RoutedEndpoint {
+  readonly id: string;
+  readonly version: number;
+  readonly route: string;
+  readonly environment: string | null;
+  readonly deployment: Deployed | null;
+  readonly common: Common;
+
+  constructor({ id, version, route, environment, deployment, ...row }: RoutedEndpoint) {
+    this.id = id;
+    this.version = version;
+    this.route = route;
+    this.environment = environment && texts.share(environment, environment);
+    this.deployment = deployment && new CompactDeployment(deployment);
+    const { domain, method, routed, limits, stopped, failed } = row;
+    const { domain_policies, collection_policies, own_policies, domain_id, collection_id } = row;
+    const common = {
+      ...{ domain, method, routed, limits, stopped, failed },
+      ...{ domain_policies, collection_policies, own_policies, domain_id, collection_id },
+    };
+    this.common = commons.share(JSON.stringify(common), common);
+  }
+
+  get domain(): string {
+    return this.common.domain;
+  }
+
+  get method(): string {
+    return this.common.method;
+  }
+
+  get routed(): boolean {
+    return this.common.routed;
+  }
+
+  get limits(): EndpointLimits | null {
+    return this.common.limits;
+  }
+
+  get domain_policies(): string | null {
+    return this.common.domain_policies;
+  }
+
+  get collection_policies(): string | null {
+    return this.common.collection_policies;
+  }
+
+  get own_policies(): string | null {
+    return this.common.own_policies;
+  }
+
+  get domain_id(): string | null {
+    return this.common.domain_id;
+  }
+
+  get collection_id(): string | null {
+    return this.common.collection_id;
+  }
+
+  get stopped(): boolean {
+    return this.common.stopped;
+  }
+
+  get failed(): boolean {
+    return this.common.failed;
+  }
 }
 
-function share(text: string): string {
-  const known = shared.get(text);
-  if (known !== undefined) return known;
-  if (shared.size >= MAX_SHARED) shared.clear();
-  shared.set(text, text);
-  return text;
+class CompactDeployment implements Deployed {
+  readonly id: string;
+  readonly sticky: StickyBy | null;
+  readonly request_id: string;
+  readonly confirmed: boolean;
+  /** The version that serves alone, as nearly always; or several. */
+  readonly served: number | readonly DeployedTarget[];
+  /** Of the one that serves alone. */
+  readonly artifact: string | null;
+
+  constructor({ id, targets, sticky, request_id, confirmed }: Deployed) {
+    this.id = id;
+    this.sticky = sticky;
+    this.request_id = request_id;
+    this.confirmed = confirmed;
+    const [first, ...others] = targets;
+    const only = first?.percent === 100 && others.length === 0 ? first : undefined;
+    this.served = only ? only.version : targets;
+    this.artifact = only ? texts.share(only.artifact, only.artifact) : null;
+  }
+
+  get targets(): readonly DeployedTarget[] {
+    const { served, artifact } = this;
+    if (typeof served !== 'number' || artifact === null) return served as readonly DeployedTarget[];
+    return [{ version: served, percent: 100, artifact }];
+  }
 }
+
+/** Values that are equal to others, by their texts. */
+class Shared<T> {
+  readonly #known = new Map<string, T>();
+
+  share(text: string, value: T): T {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MAX_SHARED) this.#known.clear();
+    this.#known.set(text, value);
+    return value;
+  }
+}
+
+const commons = new Shared<Common>();
+const texts = new Shared<string>();

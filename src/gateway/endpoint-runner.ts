@@ -52,16 +52,23 @@ export class EndpointRunner implements Runner {
   readonly #failures = new Map<number, string>();
   /** The error of the last crash in a crash loop; undefined while there is none. */
   #crashLoop: string | undefined;
-  /** The endpoint is in error because of one, and not known to have recovered. */
-  #isInError = false;
+  /** The endpoint may be in error because its handlers did not keep running, and is not known to have recovered. */
+  #isInError: boolean;
   #retry: NodeJS.Timeout | undefined;
   #stable: NodeJS.Timeout | undefined;
   #reconciling: Promise<void> | undefined;
   /** Replaced processes that still have requests. */
   readonly #retiring = new Set<Promise<void>>();
 
-  constructor(host: EndpointRunnerHost, desired: DesiredState, beginning: Beginning = 'stopped') {
+  /** @param isInError the endpoint is, maybe because of a runner before this one */
+  constructor(
+    host: EndpointRunnerHost,
+    desired: DesiredState,
+    beginning: Beginning = 'stopped',
+    isInError = false,
+  ) {
     this.#host = host;
+    this.#isInError = isInError;
     this.#desired = desired;
     this.#routed = beginning === 'stopped' ? undefined : 'asleep';
     this.#proven = beginning === 'woken' ? desired.deployment?.id : undefined;
@@ -247,8 +254,9 @@ export class EndpointRunner implements Runner {
     if (this.#running.length === 0 && !isAsleep) await this.#routeNowhere('starting');
     if (!isProcessOf(target, settings, this.#desired)) return; // no longer
     const isWoken = isAsleep && this.#proven === this.#desired.deployment?.id;
-    const start = this.#host.start(artifact, settings, version, isWoken);
-    const starting = new PendingStart(target, settings, start);
+    const starting = new PendingStart(target, settings, (abandoned) =>
+      this.#host.start(artifact, settings, version, isWoken, abandoned),
+    );
     this.#starting = starting;
     const process = await starting.outcome;
     // What is desired now does not wait for it.
@@ -332,6 +340,8 @@ export class EndpointRunner implements Runner {
       this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
     if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
+    // A start that fails is an error of the endpoint; it is tried again.
+    this.#isInError = true;
     this.#backOff();
     if (version !== null) this.#failures.set(version, error.message);
     const text = this.#namingVersion(version, error.message);

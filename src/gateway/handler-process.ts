@@ -64,6 +64,8 @@ export interface HandlerOptions {
   /** For the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
   readonly listeners: HandlerListeners;
+  /** Aborted when nobody wants it any more. */
+  readonly abandoned?: AbortSignal | undefined;
 }
 
 /** The handler did not become ready. The message has the last lines it printed. */
@@ -102,10 +104,11 @@ const OTHER_THREADS = 6;
 
 /**
  * Starts a handler and waits until it listens.
- * @throws HandlerStartError when it ends, or is not ready in time
+ * @throws HandlerStartError when it ends, is not ready in time, or is abandoned before
  */
 export async function startHandler(options: HandlerOptions): Promise<HandlerProcess> {
   const { executable, endpointId, services, instanceId, runDir, limits, settings, log, listeners } = options;
+  if (options.abandoned?.aborted) throw new HandlerStartError(`The handler did not start: ${ABANDONED}.`);
   const view = viewOf({ executable, servicesSocket: services.socket }, settings.network);
   const files = await makeHandlerFiles(settings.sandbox.confine(view), executable, runDir, instanceId, log);
   const { confinement } = files;
@@ -170,7 +173,7 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     await files.remove();
   };
 
-  const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs);
+  const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs, options.abandoned);
   if (readiness !== 'ready' || pid === undefined) {
     // Killed without a grace period, because it never became ready.
     await stop(0);
@@ -242,6 +245,7 @@ export function withOutput(sentence: string, lastLines: string): string {
 }
 
 const READY = 'ready\n';
+const ABANDONED = 'it is not wanted any more';
 
 /** The handler writes this to its control stream when it listens. Nothing is read after it. */
 function ready(control: Duplex): Promise<'ready'> {
@@ -260,13 +264,21 @@ async function firstOf(
   isReady: Promise<'ready'>,
   ended: Promise<string>,
   timeoutMs: number,
+  abandoned: AbortSignal | undefined,
 ): Promise<string> {
+  if (abandoned?.aborted) return ABANDONED;
   let timer: NodeJS.Timeout | undefined;
+  let giveUp = (): void => undefined;
+  const given = new Promise<string>((resolve) => {
+    giveUp = () => resolve(ABANDONED);
+  });
+  abandoned?.addEventListener('abort', giveUp);
   const timeout = new Promise<'timeout'>((resolve) => {
     timer = setTimeout(() => resolve('timeout'), timeoutMs);
   });
-  const first = await Promise.race([isReady, ended, timeout]);
+  const first = await Promise.race([isReady, ended, timeout, given]);
   clearTimeout(timer);
+  abandoned?.removeEventListener('abort', giveUp);
   return first;
 }
 

@@ -8,7 +8,8 @@ const CGROUPS = '/sys/fs/cgroup';
 /** The memory of the machine, and of each cgroup v2 around this process that has a limit. */
 export async function readMemory(): Promise<Memory[]> {
   const machine = machineMemory(await readFile('/proc/meminfo', 'utf8'));
-  return [...(machine ? [machine] : []), ...(await cgroupsMemory())];
+  const cgroups = await cgroupsMemory(CGROUPS, await readIfThere('/proc/self/cgroup'));
+  return [...(machine ? [machine] : []), ...cgroups];
 }
 
 /** @param meminfo the text of /proc/meminfo */
@@ -21,23 +22,32 @@ export function machineMemory(meminfo: string): Memory | undefined {
 /**
  * @param max the text of `memory.max`; it is `max` for one without a limit
  * @param current that of `memory.current`
- * @param stat that of `memory.stat`
+ * @param stat that of `memory.stat`, see <https://docs.kernel.org/admin-guide/cgroup-v2.html>
  */
 export function cgroupMemory(max: string, current: string, stat: string): Memory | undefined {
   const [total, used] = [Number(max), Number(current)];
   if (!(total > 0) || !(used >= 0)) return undefined;
-  // The kernel takes back files that nothing has used lately, before it ends anything.
-  const reclaimable = numberOf(stat, 'inactive_file') ?? 0;
-  return { total, available: Math.max(0, total - used + Math.min(used, reclaimable)) };
+  const of = (name: string) => numberOf(stat, name) ?? 0;
+  // Cached files count as used, and the kernel takes them back before it ends anything, also those in use: both lists.
+  // What is in memory only, as in /tmp, is on the lists of anonymous memory. What is not on disk yet has to be written
+  // first, which may not be in time.
+  const files = of('inactive_file') + of('active_file') - of('file_dirty') - of('file_writeback');
+  const reclaimable = Math.min(used, Math.max(0, files));
+  return { total, available: Math.max(0, total - used + reclaimable) };
 }
 
-async function cgroupsMemory(): Promise<Memory[]> {
-  const own = /^0::(\/.*)$/m.exec(await readIfThere('/proc/self/cgroup'))?.[1];
+/**
+ * Those of the cgroups around a process that have a limit.
+ * @param root where the hierarchy is mounted
+ * @param membership the text of `/proc/PID/cgroup`
+ */
+export async function cgroupsMemory(root: string, membership: string): Promise<Memory[]> {
+  const own = /^0::(\/.*)$/m.exec(membership)?.[1];
   if (own === undefined) return [];
   const found: Memory[] = [];
   for (let path = own; ; path = dirname(path)) {
     const [max = '', current = '', stat = ''] = await Promise.all(
-      ['memory.max', 'memory.current', 'memory.stat'].map((name) => readIfThere(join(CGROUPS, path, name))),
+      ['memory.max', 'memory.current', 'memory.stat'].map((name) => readIfThere(join(root, path, name))),
     );
     const memory = cgroupMemory(max.trim() === '' ? 'max' : max, current, stat);
     if (memory) found.push(memory);

@@ -14,36 +14,40 @@ export class PendingStart {
   readonly #target: DeployedTarget;
   readonly #settings: ProcessSettings;
   readonly #start: Promise<HandlerProcess>;
+  readonly #abandoned = new AbortController();
   #isOver = false;
-  #isAbandoned = false;
-  #giveUp = (): void => undefined;
 
-  constructor(target: DeployedTarget, settings: ProcessSettings, start: Promise<HandlerProcess>) {
+  /** @param start begins it, and ends its process when the signal says that nobody wants it */
+  constructor(
+    target: DeployedTarget,
+    settings: ProcessSettings,
+    start: (abandoned: AbortSignal) => Promise<HandlerProcess>,
+  ) {
     this.#target = target;
     this.#settings = settings;
-    this.#start = start;
+    const { signal } = this.#abandoned;
+    this.#start = start(signal);
     const abandoned = new Promise<undefined>((resolve) => {
-      this.#giveUp = () => resolve(undefined);
+      signal.addEventListener('abort', () => resolve(undefined), { once: true });
     });
-    this.outcome = Promise.race([start, abandoned]).finally(() => {
+    this.outcome = Promise.race([this.#start, abandoned]).finally(() => {
       this.#isOver = true;
     });
   }
 
   /** Also when the process became ready at the same moment: it is ended here. */
   get isAbandoned(): boolean {
-    return this.#isAbandoned;
+    return this.#abandoned.signal.aborted;
   }
 
   /** Whether its process is not ready, and no part of a desired state. */
   isPendingWithout(desired: Desired): boolean {
-    return !this.#isOver && !this.#isAbandoned && !isProcessOf(this.#target, this.#settings, desired);
+    return !this.#isOver && !this.isAbandoned && !isProcessOf(this.#target, this.#settings, desired);
   }
 
-  /** Nobody waits for it any more. Resolves when its process has ended, which happens as soon as it is ready. */
+  /** Nobody waits for it any more. Resolves when its process has ended: at once, ready or not. */
   async abandon(): Promise<void> {
-    this.#isAbandoned = true;
-    this.#giveUp();
+    this.#abandoned.abort();
     const process = await this.#start.catch(() => undefined); // it has not become ready, and is gone
     await process?.stop();
   }

@@ -28,6 +28,7 @@ export interface EndpointRunnerHost {
   /**
    * Fetches the artifact and starts it.
    * @param isWoken a request waits for it that found it asleep
+   * @param abandoned aborted when nobody wants it any more: then its process is ended, if it is not ready
    * @throws when it does not become ready
    */
   start(
@@ -35,6 +36,7 @@ export interface EndpointRunnerHost {
     settings: ProcessSettings,
     version: number,
     isWoken: boolean,
+    abandoned: AbortSignal,
   ): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all of them go there. */
   route(serving: ServingState): Promise<void>;

@@ -285,7 +285,7 @@ export class Supervisor {
       this.#bytes.delete(id);
       this.#sleeping.add(id);
     });
-    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning);
+    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning, endpoint.failed);
     runners.set(id, runner);
   }
 
@@ -363,7 +363,7 @@ export class Supervisor {
     return {
       asleep,
       log: this.#options.log.child({ endpoint_id: endpointId }),
-      start: (artifact, settings, version, isWoken) => {
+      start: (artifact, settings, version, isWoken, abandoned) => {
         const { endpointLog, figures } = this.#options;
         const listeners: HandlerListeners = {
           onEntry: (entry) => endpointLog.output(endpointId, version, entry),
@@ -373,7 +373,9 @@ export class Supervisor {
           },
         };
         const level = isWoken ? 'debug' : 'info';
-        return this.#inTurn(() => this.#start(endpointId, artifact, settings, undefined, listeners, level));
+        return this.#inTurn(() =>
+          this.#start(endpointId, artifact, settings, undefined, listeners, level, abandoned),
+        );
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
@@ -407,6 +409,7 @@ export class Supervisor {
     endpoint = this.#endpoints.rows.get(endpointId),
     listeners: HandlerListeners = {},
     level: 'info' | 'debug' = 'info',
+    abandoned?: AbortSignal,
   ): Promise<HandlerProcess> {
     const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
     const executable = await artifacts.get(artifact);
@@ -432,6 +435,7 @@ export class Supervisor {
       settings,
       log: handlerLog,
       listeners,
+      abandoned,
     }).catch((error: unknown) => {
       throw explainStart(error);
     });

@@ -171,8 +171,9 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
     const before = this.#rows.get(id);
     if (before) this.#digest.remove(id, before.version);
     if (row) this.#digest.add(id, row.version);
-    if (row) this.#rows.set(id, row);
-    else this.#rows.delete(id);
+    // So that the text of its id is in memory once, the row's own is the key.
+    this.#rows.delete(id);
+    if (row) this.#rows.set(row.id, row);
   }
 
   #warn(thrown: unknown): void {

@@ -32,8 +32,8 @@ import { type ConfiningLevel, findFault, NOTHING } from './probe.js';
 import { killAbandoned, RunUser } from './run-user.js';
 
 /**
- * The setting of the operator: `auto` takes the best level that works; `required` does not start without `landlock` at
- * least; `landlock` takes that level and no other; `off` leaves `limits`.
+ * The setting of the operator: `auto` takes the best level that works, `limits` only as root; `required` does not start
+ * without `landlock` at least; `landlock` takes that level and no other; `off` leaves `limits`.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
@@ -89,7 +89,7 @@ export class Sandbox {
  * Finds the best level that works on this machine, by running a program at it, and logs it.
  * @param secret files and folders that programs must not see even if they are below /usr
  * @param records folder for records of the users of programs, for `killAbandoned`; none by default
- * @throws SandboxError when none works that SANDBOX allows, or programs would run as root
+ * @throws SandboxError when none works that SANDBOX allows, or programs would run as root, or, unasked, as this user
  */
 export async function openSandbox(
   mode: SandboxMode,
@@ -112,6 +112,8 @@ export async function openSandbox(
   }
   if (mode === 'required' || mode === 'landlock')
     throw new SandboxError(`SANDBOX is "${mode}", but ${faults.join('; ')}`);
+  // With the user of this process, programs could read all its data.
+  if (mode === 'auto' && !HAS_UNTRUSTED_USERS) throw new SandboxError(unconfined(faults));
   const exposed = HAS_UNTRUSTED_USERS
     ? 'untrusted programs run as users of their own, and can read what every user can'
     : 'untrusted programs can read what this process can';
@@ -145,6 +147,15 @@ const HELP: Readonly<Record<ConfiningLevel, string>> = {
       'Ubuntu 24.04 or newer an AppArmor profile for dist/native/launcher that allows `userns`',
   landlock: 'It needs Linux 5.19 or newer with Landlock, see `lsm=` among the parameters of the kernel',
 };
+
+/** Only an operator can know that the code is to be trusted. */
+function unconfined(faults: readonly string[]): string {
+  return (
+    `Nothing keeps untrusted programs from the data of this process here: ${faults.join('; ')}. ` +
+    'Make one of these work, or start it as root, which runs each program as a user of its own. ' +
+    'If you trust all code that is deployed, and all crates that it uses, set SANDBOX=off'
+  );
+}
 
 const ONLY_AS_ROOT =
   'Untrusted programs would run as root: this process may not start programs as other users. ' +

@@ -161,11 +161,24 @@ export async function reportCrashLoop(
   );
 }
 
-/** Records the end of a crash loop. */
+/**
+ * Of `endpoints`: one is in error because its handlers did not keep running, and no gateway finds them failed any more.
+ * Not because of a refused compile, nor of a start of another version, which say nothing about what runs.
+ */
+const HAS_RECOVERED = `status = 'error' AND desired_deployment_id = confirmed_deployment_id
+  AND (SELECT kind = 'crash' OR id = confirmed_deployment_id FROM deployments
+        WHERE endpoint_id = endpoints.id ORDER BY created_at DESC LIMIT 1)
+  AND NOT EXISTS (SELECT FROM builds
+        WHERE builds.id = endpoints.build_id AND builds.state = 'failed' AND builds.error = endpoints.last_error)
+  AND NOT EXISTS (SELECT FROM observations JOIN nodes ON nodes.id = node_id
+        WHERE endpoint_id = endpoints.id AND state = 'failed' AND ${IS_LIVE_NODE})`;
+
+/** Records that a gateway keeps the handlers of an endpoint running again. Does nothing when others do not. */
 export async function reportRecovery(store: Store, id: string, deployment: Deployed): Promise<void> {
   await store
     .knex('endpoints')
-    .where({ id, desired_deployment_id: deployment.id, status: 'error' })
+    .where({ id, desired_deployment_id: deployment.id })
+    .whereRaw(HAS_RECOVERED)
     .update({ status: 'running', last_error: null });
 }
 
@@ -174,20 +187,16 @@ const STABLE = "interval '10 seconds'";
 
 /**
  * Ends crash loops of endpoints that run well on all gateways there are: the gateway that has reported one may have
- * ended since, and another one does not know of it.
+ * ended since.
  * @returns the endpoints
  */
 export async function endCrashLoops({ knex }: Store): Promise<string[]> {
   const { rows } = await knex.raw<{ rows: { id: string }[] }>(
-    `WITH observed AS (
-       SELECT endpoint_id, state, version, updated_at FROM observations JOIN nodes ON nodes.id = node_id
-        WHERE ${IS_LIVE_NODE})
-     UPDATE endpoints SET status = 'running', last_error = NULL
-      WHERE status = 'error' AND desired_deployment_id = confirmed_deployment_id
-        AND 'crash' = (SELECT kind FROM deployments WHERE endpoint_id = endpoints.id ORDER BY created_at DESC LIMIT 1)
-        AND EXISTS (SELECT FROM observed WHERE endpoint_id = endpoints.id AND state = 'running'
-                       AND observed.version >= endpoints.version AND updated_at < clock_timestamp() - ${STABLE})
-        AND NOT EXISTS (SELECT FROM observed WHERE endpoint_id = endpoints.id AND state = 'failed')
+    `UPDATE endpoints SET status = 'running', last_error = NULL
+      WHERE ${HAS_RECOVERED}
+        AND EXISTS (SELECT FROM observations JOIN nodes ON nodes.id = node_id
+                     WHERE endpoint_id = endpoints.id AND state = 'running' AND ${IS_LIVE_NODE}
+                       AND observations.version >= endpoints.version AND updated_at < clock_timestamp() - ${STABLE})
       RETURNING id`,
   );
   return rows.map(({ id }) => id);

@@ -77,7 +77,7 @@ describe('endpoint runner', () => {
   afterEach(() => mock.timers.reset());
 
   const host: EndpointRunnerHost = {
-    start: async (artifact) => {
+    start: async (artifact, _settings, _version, _isWoken, abandoned) => {
       const id = started.length + 1;
       let crash = (_reason: string): void => undefined;
       const ended = new Promise<string>((resolve) => {
@@ -102,6 +102,7 @@ describe('endpoint runner', () => {
       };
       started.push(process);
       onStart(process);
+      abandoned.addEventListener('abort', () => notes.push(`abandoned ${id}`));
       await starting;
       return process;
     },
@@ -134,7 +135,8 @@ describe('endpoint runner', () => {
     asleep: () => notes.push('asleep'),
     log: pino({ level: 'silent' }),
   };
-  const run = (desired: DesiredState, beginning?: Beginning) => new EndpointRunner(host, desired, beginning);
+  const run = (desired: DesiredState, beginning?: Beginning, isInError?: boolean) =>
+    new EndpointRunner(host, desired, beginning, isInError);
   /** Runs all callbacks that do not wait for a timer. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await turn();
@@ -210,7 +212,7 @@ describe('endpoint runner', () => {
     expect(notes.at(-1)).to.equal('observe running 1001');
   });
 
-  it('does not wait for a start that is no longer desired, and ends its process when it is ready', async () => {
+  it('ends a start that is no longer desired, and does not wait for it', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -227,7 +229,8 @@ describe('endpoint runner', () => {
     expect(started.length).to.equal(2);
     runner.setDesired(desired('a', 4));
     await settle();
-    expect(notes.splice(0)).to.deep.equal(['observe running 1001']);
+    expect(notes.splice(0)).to.deep.equal(['abandoned 2', 'observe running 1001']);
+    // It has become ready at the same moment.
     ready();
     await settle();
     expect(notes.splice(0)).to.deep.equal(['stop 2']);
@@ -237,7 +240,7 @@ describe('endpoint runner', () => {
     runner.setDesired(desired('c', 5));
     runner.setDesired(desired('a', 6));
     await settle();
-    expect(notes).to.deep.equal(['observe running 1001']);
+    expect(notes).to.deep.equal(['abandoned 3', 'observe running 1001']);
     await runner.stop();
   });
 
@@ -628,6 +631,15 @@ describe('endpoint runner', () => {
       run(desired('a', 1), 'woken');
       await settle();
       expect(notes.slice(0, 2)).to.deep.equal(['route none', 'observe failed null']);
+    });
+
+    it('tells of the end of a crash loop of a gateway before this one', async () => {
+      const runner = run(desired('a', 1), 'asleep', true);
+      await settle();
+      expect(runner.sleep(), 'it is not known to be stable').to.equal(false);
+      await pass(11);
+      expect(notes.at(-1)).to.equal('recovered');
+      expect(runner.sleep()).to.equal(true);
     });
 
     it('tells of the end of a crash loop that other limits have ended', async () => {

@@ -1,7 +1,10 @@
 /** Which handlers are ended when memory is scarce, and what is read of it. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { cgroupMemory, machineMemory, readMemory } from '../../src/gateway/machine-memory.js';
+import { cgroupMemory, cgroupsMemory, machineMemory, readMemory } from '../../src/gateway/machine-memory.js';
 import { handlersToEnd, isScarce } from '../../src/gateway/memory-pressure.js';
+import { tempDir } from '../support/temp.js';
 
 const MEMINFO = `MemTotal:       24683944 kB
 MemFree:        15145984 kB
@@ -53,8 +56,28 @@ describe('memory pressure', () => {
   it('is read of cgroups with a limit; files that can be dropped are available', () => {
     expect(cgroupMemory('max\n', '100\n', '')).to.equal(undefined);
     expect(cgroupMemory('', '', '')).to.equal(undefined);
-    const stat = 'anon 300\nactive_file 100\ninactive_file 200\n';
-    expect(cgroupMemory('1000\n', '900\n', stat)).to.deep.equal({ total: 1_000, available: 300 });
+    const stat = 'anon 300\nshmem 250\nactive_file 100\ninactive_file 200\n';
+    expect(cgroupMemory('1000\n', '900\n', stat)).to.deep.equal({ total: 1_000, available: 400 });
+    const unwritten = `${stat}file_dirty 60\nfile_writeback 40\n`;
+    expect(cgroupMemory('1000\n', '900\n', unwritten)).to.deep.equal({ total: 1_000, available: 300 });
     expect(cgroupMemory('1000\n', '1100\n', 'anon 1100\n')).to.deep.equal({ total: 1_000, available: 0 });
+  });
+
+  it('counts a cache of files in no cgroup above the process as used', async () => {
+    const folder = await tempDir('cgroups');
+    try {
+      const limited = join(folder.path, 'service');
+      await mkdir(join(limited, 'gateway'), { recursive: true });
+      await writeFile(join(limited, 'memory.max'), '1000\n');
+      await writeFile(join(limited, 'memory.current'), '990\n');
+      const stat = 'anon 40\nfile 950\ninactive_file 50\nactive_file 900\nfile_dirty 0\nfile_writeback 0\n';
+      await writeFile(join(limited, 'memory.stat'), stat);
+      await writeFile(join(limited, 'gateway', 'memory.max'), 'max\n');
+      const memory = await cgroupsMemory(folder.path, '1:name=systemd:/\n0::/service/gateway\n');
+      expect(memory).to.deep.equal([{ total: 1_000, available: 960 }]);
+      expect(memory.some(isScarce)).to.equal(false);
+    } finally {
+      await folder.remove();
+    }
   });
 });

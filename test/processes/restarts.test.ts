@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectFailure } from '../support/expect.js';
-import { ANYTHING, numbered } from '../support/handler-sources.js';
+import { ANYTHING, numbered, slowToStart } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning, processesWith } from '../support/process-state.js';
@@ -80,6 +80,30 @@ describe('restarts', () => {
     });
   }
 
+  it('reports a handler as running that has recovered since the gateway was restarted in its crash loop', async () => {
+    const refused = await stack.deploy({ path: '/refused', code: ANYTHING });
+    await stack.api.put(`/api/endpoints/${refused}/code`, { code: 'fn main( {' });
+    expectFailure(await stack.api.post(`/api/endpoints/${refused}/compile`), 'compile_failed');
+    const crashing = await stack.deploy({ path: '/crashing', code: ANYTHING });
+    await eventually(async () => {
+      await call(at('/crashing?do=exit'));
+      expect(await view(crashing)).to.include({ status: 'error' });
+    });
+    // The worker would find it, too, and later.
+    await stack.processes.get('worker')?.end();
+    try {
+      await gateway().end();
+      await stack.start('gateway');
+      await eventually(async () => expect(await view(crashing)).to.include({ status: 'running' }));
+      expect((await call(at('/crashing'))).status).to.equal(200);
+      // What it runs says nothing about a compile that was refused.
+      expect((await call(at('/refused'))).status).to.equal(200);
+      expect(await view(refused)).to.include({ status: 'error' });
+    } finally {
+      await stack.start('worker');
+    }
+  });
+
   it('finishes active requests on SIGTERM, and accepts no new ones', async () => {
     const agent = new Agent({ keepAlive: true });
     const slow = Array.from({ length: 10 }, (_, client) =>
@@ -110,6 +134,21 @@ describe('restarts', () => {
     ).to.deep.equal(Array(10).fill(200));
     expect(refused).to.deep.equal([]);
     expect(ended).to.deep.equal({ code: 0, signal: null });
+  });
+
+  it('ends a start at once that nobody wants any more', async () => {
+    await gateway().end();
+    // Nothing else ends it while the test looks.
+    await stack.start('gateway', { START_TIMEOUT_MS: '300000' });
+    const endpoint = { name: 'slow', path: '/slow', method: 'GET', domain: '*', code: slowToStart(1, 1_000) };
+    const slow = ((await must(stack.api.post('/api/endpoints', endpoint))) as { id: string }).id;
+    await must(stack.api.post(`/api/endpoints/${slow}/compile`));
+    const starting = stack.api.post(`/api/endpoints/${slow}/start`);
+    const processes = () => processesWith(`EDGE_ENDPOINT_ID=${slow}`);
+    await eventually(() => expect(processes()).not.to.deep.equal([]));
+    await must(stack.api.post(`/api/endpoints/${slow}/stop`));
+    await eventually(() => expect(processes()).to.deep.equal([]));
+    expect((await starting).status).not.to.equal(200);
   });
 
   it('has nothing to start an endpoint on without a gateway', async () => {

@@ -416,7 +416,18 @@ describe('opening the sandbox', () => {
       );
     });
 
-  it('continues with neither when it is not required, with a warning', async function () {
+  it('refuses to run programs as its own user with neither, unless it is switched off', async () => {
+    const asUser = process.getuid?.() === 0 ? SETPRIV_USER : [];
+    const nothing = [...asUser, ...WITHOUT_NAMESPACES, ...WITHOUT_LANDLOCK];
+    expect(await opened('auto', ...nothing)).to.match(
+      /^Nothing keeps untrusted programs from .*`namespaces` does not work.*no Landlock.* set SANDBOX=off$/m,
+    );
+    expect(await opened('off', ...nothing)).to.equal(
+      'limits: sandbox switched off: untrusted programs can read what this process can\n',
+    );
+  });
+
+  it('continues with neither as root when it is not required, with a warning', async function () {
     if (process.getuid?.() !== 0) this.skip();
     expect(await opened('auto', ...without('sys_admin'), ...WITHOUT_LANDLOCK)).to.match(
       /^limits: no sandbox, .*no Landlock/,
@@ -432,14 +443,19 @@ describe('opening the sandbox', () => {
   });
 });
 
-/** Runs a program as on a kernel without Landlock: its system calls do not exist. */
-const WITHOUT_LANDLOCK = [
-  'python3',
-  '-c',
-  `
-import ctypes, os, struct, sys
-LOAD, AT_LEAST, ABOVE, RETURN = 0x20, 0x35, 0x25, 0x06
-instructions = [(LOAD, 0, 0, 0), (AT_LEAST, 0, 2, 444), (ABOVE, 1, 0, 446), (RETURN, 0, 0, 0x00050000 | 38), (RETURN, 0, 0, 0x7fff0000)]
+/** Another user, from root. */
+const SETPRIV_USER = ['setpriv', '--reuid=64100', '--regid=64100', '--clear-groups'];
+
+/** Runs a program with a filter of system calls. @param instructions in Python, see seccomp(2) */
+function filtered(instructions: string): string[] {
+  return [
+    '/usr/bin/python3',
+    '-c',
+    `
+import ctypes, os, platform, struct, sys
+LOAD, EQUAL, AT_LEAST, ABOVE, HAS, RETURN = 0x20, 0x15, 0x35, 0x25, 0x45, 0x06
+CLONE = 56 if platform.machine() == 'x86_64' else 220
+instructions = ${instructions}
 code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *one) for one in instructions))
 class Program(ctypes.Structure):
     _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
@@ -448,4 +464,15 @@ libc.prctl(38, 1, 0, 0, 0)
 assert libc.prctl(22, 2, ctypes.byref(Program(len(instructions), ctypes.addressof(code)))) == 0
 os.execvp(sys.argv[1], sys.argv[1:])
 `,
-];
+  ];
+}
+
+/** As on a kernel without Landlock: its system calls do not exist. */
+const WITHOUT_LANDLOCK = filtered(
+  '[(LOAD, 0, 0, 0), (AT_LEAST, 0, 2, 444), (ABOVE, 1, 0, 446), (RETURN, 0, 0, 0x00050000 | 38), (RETURN, 0, 0, 0x7fff0000)]',
+);
+
+/** As where users may have no namespaces. */
+const WITHOUT_NAMESPACES = filtered(
+  '[(LOAD, 0, 0, 0), (EQUAL, 0, 3, CLONE), (LOAD, 0, 0, 16), (HAS, 0, 1, 0x10000000), (RETURN, 0, 0, 0x00050000 | 1), (RETURN, 0, 0, 0x7fff0000)]',
+);

@@ -1,20 +1,11 @@
-/** Chromium without a window, from Debian: installed when it is missing, because it is large. */
+/** Chromium without a window, from Debian. */
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { execa } from 'execa';
+import { setTimeout } from 'node:timers/promises';
 import { tempDir } from './temp.js';
 
-const INSTALL = ['apt-get', 'install', '-y', '--no-install-recommends', 'chromium'] as const;
-
-/** @throws Error that tells what to install */
-export async function ensureChromium(): Promise<void> {
-  const isThere = async () => (await execa('chromium', ['--version'], { reject: false })).exitCode === 0;
-  if (await isThere()) return;
-  const [program, ...args] = INSTALL;
-  await execa(program, args, { reject: false });
-  if (!(await isThere())) throw new Error(`Chromium is needed: ${INSTALL.join(' ')}`);
-}
+const LONGEST_MS = 60_000;
 
 export interface Pages {
   /** The origin of all pages. */
@@ -56,19 +47,25 @@ export async function servePages(): Promise<Pages> {
       });
       const profile = await tempDir('chromium');
       const browser = spawn(
-        'chromium',
+        'chromium-headless-shell',
         [
-          ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
+          ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
           ...['--disable-background-networking', `--user-data-dir=${profile.path}`, `${origin}/`],
         ],
         { stdio: 'ignore', detached: true },
       );
       const ended = new Promise((resolve) => browser.once('close', resolve));
       try {
-        return await told;
+        const gone = ended.then(() => Promise.reject(new Error('The browser has ended')));
+        gone.catch(() => undefined);
+        const late = setTimeout(LONGEST_MS, undefined, { ref: false }).then(() =>
+          Promise.reject(new Error('The page tells nothing')),
+        );
+        late.catch(() => undefined);
+        return await Promise.race([told, gone, late]);
       } finally {
         // With the processes of its pages.
-        if (browser.pid !== undefined) process.kill(-browser.pid, 'SIGKILL');
+        if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, 'SIGKILL');
         await ended;
         await profile.remove();
       }

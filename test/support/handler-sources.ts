@@ -74,12 +74,12 @@ handler_loop!(handle);
 `;
 }
 
-/** Answers with its number, and is ready a few seconds after its start. */
-export function slowToStart(number: number): string {
+/** Answers with its number, and is ready so many seconds after its start. */
+export function slowToStart(number: number, seconds = 3): string {
   return numbered(number).replace(
     'handler_loop!(handle);',
     `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
-fn main() { std::thread::sleep(std::time::Duration::from_secs(3)); served::serve() }`,
+fn main() { std::thread::sleep(std::time::Duration::from_secs(${seconds})); served::serve() }`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** The real processes, started separately as by the Procfile: with a separate database, ports and folder. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,6 +50,10 @@ export interface Stack {
   readonly gatewayUrl: string;
   readonly databaseUrl: string;
   readonly dataDir: string;
+  /** The folder for sockets of the gateway and the actor host. */
+  readonly runDir: string;
+  /** DATA_DIR of these: another one where they run as another user. */
+  readonly gatewayDataDir: string;
   /** The socket for service calls of handlers. */
   readonly servicesSocket: string;
   /** The running processes by name. */
@@ -73,6 +77,8 @@ export interface StackOptions {
   readonly database?: TestDatabase;
   /** Prepares DATA_DIR before anything is in it; resolves with a function that undoes it. */
   readonly prepareData?: (dataDir: string) => Promise<() => Promise<void>>;
+  /** The user of the gateway and the actor host, which get a DATA_DIR of their own then; needs root. */
+  readonly user?: number | undefined;
   /** The host name that the processes see; needs root. By default that of this machine. */
   readonly hostname?: string;
   /** A file that they read instead of /proc/meminfo; needs root. */
@@ -109,6 +115,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   await mkdir(BUILD_CACHE, { recursive: true });
   const undoData = await options.prepareData?.(data.path);
   if (!undoData) await symlink(BUILD_CACHE, join(data.path, 'build'));
+  const apart = options.user === undefined ? undefined : await foldersOf(options.user);
   const [port, gatewayPort] = [await freePort(), await freePort()];
   const baseEnv: Record<string, string | undefined> = {
     ...process.env,
@@ -121,6 +128,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     // Builds run at low priority, and other tests use the processors at the same time.
     COMPILE_TIMEOUT_MS: '600000',
     COMPILE_WAIT_MS: '600000',
+    ...(apart && { ARTIFACTS_URL: apart.artifacts }),
     ...options.env,
   };
   const apiUrl = `http://127.0.0.1:${port}`;
@@ -129,7 +137,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const api = createClient(apiUrl);
 
   const launch = (name: ProcessName, env: Record<string, string> = {}) =>
-    startProcess(name, { ...baseEnv, ...env }, options);
+    apart && (name === 'gateway' || name === 'actor-host')
+      ? startProcess(name, { ...baseEnv, DATA_DIR: apart.data, HOME: apart.data, ...env }, options)
+      : startProcess(name, { ...baseEnv, ...env }, { ...options, user: undefined });
   const start = async (name: ProcessName, env: Record<string, string> = {}) => {
     const started = launch(name, env);
     processes.set(name, started);
@@ -141,6 +151,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     if (!options.database) await database.drop();
     await undoData?.();
     await data.remove();
+    await apart?.remove();
   };
   try {
     await Promise.all(
@@ -150,6 +161,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await close();
     throw error;
   }
+  const runDir = apart ? join(apart.data, 'run') : await runDirectory(data.path);
   return {
     api,
     gateway: createClient(gatewayUrl),
@@ -157,12 +169,31 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     gatewayUrl,
     databaseUrl: database.url,
     dataDir: data.path,
-    servicesSocket: handlerSocket(await runDirectory(data.path)),
+    runDir,
+    gatewayDataDir: apart?.data ?? data.path,
+    servicesSocket: handlerSocket(runDir),
     processes,
     start,
     launch,
     deploy: (endpoint) => deploy(api, endpoint),
     close,
+  };
+}
+
+/** A DATA_DIR of this user, and a folder for artifacts that root writes and this user reads. */
+async function foldersOf(
+  user: number,
+): Promise<{ data: string; artifacts: string; remove(): Promise<void> }> {
+  const [data, artifacts] = [await tempDir('user'), await tempDir('artifacts')];
+  await chown(data.path, user, user);
+  await chmod(data.path, 0o700);
+  return {
+    data: data.path,
+    artifacts: artifacts.path,
+    remove: async () => {
+      await data.remove();
+      await artifacts.remove();
+    },
   };
 }
 
@@ -191,12 +222,13 @@ const FREE_DESCRIPTORS = Array<'ignore'>(100).fill('ignore');
 function startProcess(
   name: ProcessName,
   env: Record<string, string | undefined>,
-  options: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'inheritedFile' | 'openFiles'>,
+  options: Pick<StackOptions, 'user' | 'hostname' | 'memoryInfo' | 'inheritedFile' | 'openFiles'>,
 ): TestProcess {
-  const { inheritedFile } = options;
+  const { inheritedFile, user } = options;
   const logged = createTestLog();
   const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
     env,
+    ...(user !== undefined && { uid: user, gid: user }),
     stdio: [
       ...(['ignore', 'pipe', 'pipe', 'ipc'] as const),
       ...(inheritedFile === undefined ? [] : [...FREE_DESCRIPTORS, inheritedFile]),

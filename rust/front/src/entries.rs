@@ -75,11 +75,11 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
     let settings = &thread.settings;
     let has_failed = status >= 500;
     let leave_out = || {
-        if endpoint.shared.entries.leave_out(has_failed) {
+        if endpoint.shared.entries().leave_out(has_failed) {
             thread.left_out.borrow_mut().push(Arc::clone(&endpoint.shared));
         }
     };
-    let is_kept = has_failed || endpoint.shared.entries.take(second(), settings.log_requests_per_second);
+    let is_kept = has_failed || endpoint.shared.entries().take(second(), settings.log_requests_per_second);
     if !is_kept {
         leave_out();
         if !settings.logs_requests && !finished.span.is_recorded {
@@ -129,7 +129,7 @@ fn span_of(RequestSpan { own, client, is_recorded }: &RequestSpan) -> Option<Ent
 /// Tells how many requests were left out.
 pub fn report_left_out(thread: &Thread) {
     for endpoint in thread.left_out.take() {
-        let (requests, failed) = endpoint.entries.take_left_out();
+        let (requests, failed) = endpoint.entries().take_left_out();
         thread.supervisor.send(FromFront::LeftOut { endpoint_id: endpoint.id.to_string(), requests, failed });
     }
 }

@@ -87,7 +87,7 @@ async fn ask(
     let state = endpoint.state();
     let params = params_of(&state.address.method, &state.address.route, head)?;
     let params = params.iter().map(|(name, value)| (&**name, &**value));
-    let timeout_ms = state.limits.timeout_ms;
+    let timeout_ms = u64::from(state.limits.timeout_ms);
     let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
     let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt, None);
     let sent = Rc::new(RequestBody::new(body, Some(share)));

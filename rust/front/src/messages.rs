@@ -199,7 +199,7 @@ fn interned(text: &str) -> Arc<str> {
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// Deadline of one request, milliseconds.
-    pub timeout_ms: u64,
+    pub timeout_ms: u32,
     /// Requests of the endpoint at a time, in a handler or waiting for one.
     pub concurrent_requests: u32,
 }

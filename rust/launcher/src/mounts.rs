@@ -216,15 +216,13 @@ fn mount_proc() -> Result<()> {
 
 fn mount_dev(devices: Vec<(&str, Tree)>) -> Result<()> {
     make_folder(Path::new("dev"))?;
-    mount_tmpfs("dev", "mode=755,size=64k")?;
     for (target, device) in devices {
         device.place(Path::new(target))?;
     }
     for (link, target) in LINKS_OF_DEV {
         symlink(target, link).context(link)?;
     }
-    make_folder(Path::new("dev/shm"))?;
-    make_read_only(Path::new("dev"))
+    make_folder(Path::new("dev/shm"))
 }
 
 /// The only one that is written to: its size is limited, because its memory counts for no limit of the program.

@@ -4,7 +4,6 @@
  */
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
-import { runDirectory } from '../../../src/bootstrap/run-directory.js';
 import type { SandboxLevel } from '../../../src/sandbox/confinement.js';
 import { eventually } from '../eventually.js';
 import { type Answer, type Call, call } from '../http.js';
@@ -56,6 +55,21 @@ export const SANDBOX_SETTING: Readonly<Record<SandboxLevel, string>> = {
   limits: 'off',
 };
 
+/**
+ * A user without any rights of its own, of whom there is nothing else on the machine: what holds for a gateway of root
+ * has to hold for one of a user. Not as root, this process runs as a user already.
+ */
+const SOME_USER = 64_100;
+
+/** The users whose gateways are attacked: that of this process, and if that is root, another one. */
+export const USERS: readonly (number | undefined)[] =
+  process.getuid?.() === 0 ? [undefined, SOME_USER] : [undefined];
+
+/** For the names of tests. */
+export function named(user: number | undefined): string {
+  return user === undefined ? '' : ', of a gateway that is not root';
+}
+
 export async function startNeighbourhood(
   options: {
     env?: Record<string, string>;
@@ -64,12 +78,15 @@ export async function startNeighbourhood(
     /** `namespaces` unless given. It is required: no test can pass because there is none. */
     sandbox?: SandboxLevel;
     inheritedFile?: number;
+    /** The user of the gateway and the actor host; that of this process unless given. */
+    user?: number | undefined;
   } = {},
 ): Promise<Neighbourhood> {
   const { sandbox = 'namespaces' } = options;
   const stack = await startStack({
     processes: options.processes ?? ['web', 'worker'],
     ...(options.env && { env: options.env }),
+    user: options.user,
     ...(options.inheritedFile !== undefined && { inheritedFile: options.inheritedFile }),
   });
   let load: Load;
@@ -100,10 +117,9 @@ export async function startNeighbourhood(
   }
 
   async function expectNothingLeft(id: string): Promise<void> {
-    const runDir = await runDirectory(stack.dataDir);
     await eventually(async () => {
       expect(processesWith(`EDGE_ENDPOINT_ID=${id}`)).to.deep.equal([]);
-      const folders = (await readdir(runDir)).filter((name) => name.startsWith('handler-'));
+      const folders = (await readdir(stack.runDir)).filter((name) => name.startsWith('handler-'));
       expect(folders, 'of the neighbour').to.have.length(sandbox === 'namespaces' ? 0 : 1);
     });
   }

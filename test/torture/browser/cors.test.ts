@@ -1,6 +1,6 @@
 /** A real browser on another origin calls an endpoint, with JSON and credentials. */
 import { expect } from 'chai';
-import { ensureChromium, type Pages, servePages } from '../../support/chromium.js';
+import { type Pages, servePages } from '../../support/chromium.js';
 import { expectData } from '../../support/expect.js';
 import { type Stack, startStack } from '../../support/processes.js';
 
@@ -18,7 +18,6 @@ describe('a page of another origin in Chromium', function () {
   let pages: Pages;
   let endpoint: string;
   before(async () => {
-    await ensureChromium();
     stack = await startStack();
     pages = await servePages();
     endpoint = `/api/endpoints/${await stack.deploy({ path: '/orders', method: 'POST', code: SHOWS })}`;

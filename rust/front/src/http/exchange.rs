@@ -126,7 +126,7 @@ fn address(
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let timeout_ms = state.limits.timeout_ms;
+            let timeout_ms = state.limits.timeout_ms.into();
             let Some(policies) = &state.policies else {
                 let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
                 return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
@@ -201,7 +201,7 @@ pub fn refusal_of(
         Failure::Expired => {
             let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id });
             thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
-            Refusal::expired(state.limits.timeout_ms)
+            Refusal::expired(state.limits.timeout_ms.into())
         }
         Failure::Unavailable => Refusal::unavailable(),
         Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
@@ -256,7 +256,7 @@ impl Exchange<'_> {
             Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
-        let deadline = started + Duration::from_millis(state.limits.timeout_ms);
+        let deadline = started + Duration::from_millis(state.limits.timeout_ms.into());
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use node::{Leaf, Node};
+use node::{Leaf, Node, Signature};
 use search::Search;
 
 pub use pattern::{RouteError, decode};
@@ -33,11 +33,11 @@ pub struct RouteTable<T> {
     hosts: HashMap<Box<str>, Node<T>>,
     /// Of routes for `*`.
     any_host: Node<T>,
-    /// Names of parameters that routes share.
-    names: HashSet<Rc<Box<[Box<str>]>>>,
+    /// Those that routes share.
+    signatures: HashSet<Rc<Signature>>,
 }
 
-/// More names are not shared.
+/// More are not shared.
 const MAX_INTERNED: usize = 1_000;
 
 /// The result of a lookup.
@@ -59,7 +59,7 @@ pub enum Lookup<'a, T> {
 
 impl<T> Default for RouteTable<T> {
     fn default() -> Self {
-        Self { hosts: HashMap::default(), any_host: Node::default(), names: HashSet::new() }
+        Self { hosts: HashMap::default(), any_host: Node::default(), signatures: HashSet::new() }
     }
 }
 
@@ -74,23 +74,24 @@ impl<T> RouteTable<T> {
         let segments = pattern::read_route(route)?;
         let method = index_of(method).ok_or_else(|| RouteError::method(method))?;
         let names = segments.iter().flat_map(|segment| segment.names()).cloned().collect();
-        let names = self.interned(Rc::new(names));
+        let signature = self.interned(Signature { method, names });
         let root = match domain {
             "*" => &mut self.any_host,
             domain => self.hosts.entry(domain.into()).or_default(),
         };
-        root.add(segments, Leaf { method, names, target });
+        root.add(segments, Leaf { signature, target });
         Ok(())
     }
 
-    fn interned(&mut self, names: Rc<Box<[Box<str>]>>) -> Rc<Box<[Box<str>]>> {
-        if let Some(known) = self.names.get(&names) {
+    fn interned(&mut self, signature: Signature) -> Rc<Signature> {
+        if let Some(known) = self.signatures.get(&signature) {
             return known.clone();
         }
-        if self.names.len() < MAX_INTERNED {
-            self.names.insert(names.clone());
+        let signature = Rc::new(signature);
+        if self.signatures.len() < MAX_INTERNED {
+            self.signatures.insert(signature.clone());
         }
-        names
+        signature
     }
 
     /// Removes a route if its target is still this one.
@@ -119,7 +120,9 @@ impl<T> RouteTable<T> {
         let mut search = Search::new(method, is_encoded);
         let own = self.hosts.get(host).and_then(|root| search.descend(root, rest));
         match own.or_else(|| search.descend(&self.any_host, rest)) {
-            Some(Leaf { target, names, .. }) => Lookup::Found { target, names, values: search.into_values() },
+            Some(Leaf { signature, target }) => {
+                Lookup::Found { target, names: &signature.names, values: search.into_values() }
+            }
             None => search.miss(),
         }
     }

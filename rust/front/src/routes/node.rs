@@ -13,7 +13,7 @@ pub struct Node<T> {
     first_text: Option<Box<(Box<str>, Node<T>)>>,
     pub param: Option<Box<Node<T>>>,
     /// Of the route that ends here: of the first one, if there are several, with different methods.
-    first_leaf: Option<Box<Leaf<T>>>,
+    first_leaf: Option<Leaf<T>>,
     rare: Option<Box<Rare<T>>>,
 }
 
@@ -41,11 +41,18 @@ impl<T> Rare<T> {
 
 /// The end of a route.
 pub struct Leaf<T> {
+    /// Most routes have the same as others.
+    pub signature: Rc<Signature>,
+    pub target: T,
+}
+
+/// What tells a route from others at the same place, and what it calls the values of its parameters.
+#[derive(PartialEq, Eq, Hash)]
+pub struct Signature {
     /// An index into the methods of endpoints.
     pub method: u8,
-    /// Of the parameters, in their order. Most routes have the same names as others.
-    pub names: Rc<Box<[Box<str>]>>,
-    pub target: T,
+    /// Of the parameters, in their order.
+    pub names: Box<[Box<str>]>,
 }
 
 impl<T> Default for Node<T> {
@@ -78,7 +85,7 @@ impl<T> Node<T> {
     /// Of routes that end here, by their methods.
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf<T>> {
         let others = self.rare.as_ref().map_or(&[][..], |rare| &rare.other_leaves);
-        self.first_leaf.as_deref().into_iter().chain(others)
+        self.first_leaf.as_ref().into_iter().chain(others)
     }
 
     /// Adds a route that has these segments from here on, or replaces it.
@@ -87,10 +94,10 @@ impl<T> Node<T> {
         for segment in segments {
             node = node.child_or_insert(segment);
         }
-        if let Some(other) = node.leaves_mut().find(|other| other.method == leaf.method) {
+        if let Some(other) = node.leaves_mut().find(|other| other.signature.method == leaf.signature.method) {
             *other = leaf;
         } else if node.first_leaf.is_none() {
-            node.first_leaf = Some(Box::new(leaf));
+            node.first_leaf = Some(leaf);
         } else {
             node.rare.get_or_insert_default().other_leaves.push(leaf);
         }
@@ -98,13 +105,13 @@ impl<T> Node<T> {
 
     fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<T>> {
         let others = self.rare.as_mut().map_or(&mut [][..], |rare| &mut rare.other_leaves);
-        self.first_leaf.as_deref_mut().into_iter().chain(others)
+        self.first_leaf.as_mut().into_iter().chain(others)
     }
 
     /// Removes the route that has these segments from here on, if its target is this one.
     pub fn remove(&mut self, segments: &[Segment], method: u8, is_target: impl Fn(&T) -> bool) {
         let Some((segment, below)) = segments.split_first() else {
-            let is_it = |leaf: &mut Leaf<T>| leaf.method == method && is_target(&leaf.target);
+            let is_it = |leaf: &mut Leaf<T>| leaf.signature.method == method && is_target(&leaf.target);
             self.first_leaf.take_if(|leaf| is_it(leaf));
             self.change_rare(|rare| rare.other_leaves.retain_mut(|leaf| !is_it(leaf)));
             return;

@@ -100,9 +100,9 @@ impl<'a> Search<'a> {
     }
 
     fn leaf_of<T>(&mut self, node: &'a Node<T>) -> Option<&'a Leaf<T>> {
-        let leaf = node.leaves().find(|leaf| Some(leaf.method) == self.method);
+        let leaf = node.leaves().find(|leaf| Some(leaf.signature.method) == self.method);
         if leaf.is_none() {
-            self.other_methods |= node.leaves().fold(0, |bits, leaf| bits | 1 << leaf.method);
+            self.other_methods |= node.leaves().fold(0, |bits, leaf| bits | 1 << leaf.signature.method);
         }
         leaf
     }

@@ -69,7 +69,6 @@ pub struct Endpoint {
     pub shared: Arc<SharedEndpoint>,
     state: RefCell<Arc<EndpointState>>,
     traffic: OnceCell<Box<Traffic>>,
-    is_removed: Cell<bool>,
     context: Rc<Context>,
 }
 
@@ -83,6 +82,7 @@ pub struct Context {
 #[derive(Default)]
 struct Traffic {
     upstreams: RefCell<Vec<Upstream>>,
+    is_removed: Cell<bool>,
     /// For the shares of several handlers.
     turn: Cell<u32>,
     /// Counts states. Connecting takes a while, in which a newer one may come.
@@ -97,13 +97,7 @@ struct Traffic {
 
 impl Endpoint {
     pub fn new(shared: Arc<SharedEndpoint>, state: Arc<EndpointState>, context: Rc<Context>) -> Rc<Self> {
-        Rc::new(Self {
-            shared,
-            state: RefCell::new(state),
-            traffic: OnceCell::new(),
-            is_removed: Cell::default(),
-            context,
-        })
+        Rc::new(Self { shared, state: RefCell::new(state), traffic: OnceCell::new(), context })
     }
 
     fn traffic(&self) -> &Traffic {
@@ -192,7 +186,7 @@ impl Endpoint {
                 return Ok(picked);
             }
             match self.state.borrow().serving {
-                _ if self.is_removed.get() => return Err(Failure::Unavailable),
+                _ if self.traffic().is_removed.get() => return Err(Failure::Unavailable),
                 Serving::None => return Err(Failure::Unavailable),
                 Serving::Asleep { .. } => {
                     until = deadline;
@@ -271,8 +265,8 @@ impl Endpoint {
 
     /// Nothing serves it any more. Requests in flight are answered.
     pub fn close(&self) {
-        self.is_removed.set(true);
-        let Some(traffic) = self.traffic.get() else { return };
+        let traffic = self.traffic();
+        traffic.is_removed.set(true);
         traffic.received.set(traffic.received.get() + 1);
         self.replace(Vec::new());
         self.settle(traffic.received.get());

@@ -12,9 +12,7 @@ const MAX_WAITING: u32 = 1_000;
 
 pub struct SharedEndpoint {
     pub id: Arc<str>,
-    /// For bodies of requests, and for those of answers: neither waits for the other. Made when they are needed.
-    requests: OnceLock<Arc<MemoryBudget>>,
-    answers: OnceLock<Arc<MemoryBudget>>,
+    traffic: OnceLock<Box<SharedTraffic>>,
     /// Requests in a handler or waiting for one.
     active: AtomicU32,
     waiting: AtomicU32,
@@ -22,21 +20,36 @@ pub struct SharedEndpoint {
     used_at: AtomicU64,
     /// The supervisor was told that a request needs a handler, and no new state came since.
     is_waking: AtomicBool,
-    pub entries: EntryLimit,
+}
+
+/// What an endpoint has from its first request on: there may be very many that nobody calls.
+#[derive(Default)]
+struct SharedTraffic {
+    /// For bodies of requests, and for those of answers: neither waits for the other. Made when they are needed.
+    requests: OnceLock<Arc<MemoryBudget>>,
+    answers: OnceLock<Arc<MemoryBudget>>,
+    entries: EntryLimit,
 }
 
 impl SharedEndpoint {
     pub fn new(id: Arc<str>) -> Self {
         Self {
             id,
-            requests: OnceLock::new(),
-            answers: OnceLock::new(),
+            traffic: OnceLock::new(),
             active: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             used_at: AtomicU64::new(now()),
             is_waking: AtomicBool::new(false),
-            entries: EntryLimit::default(),
         }
+    }
+
+    fn traffic(&self) -> &SharedTraffic {
+        self.traffic.get_or_init(Box::default)
+    }
+
+    /// Its entries in the log.
+    pub fn entries(&self) -> &EntryLimit {
+        &self.traffic().entries
     }
 
     /// Requests in a handler or waiting for one.
@@ -74,12 +87,12 @@ impl SharedEndpoint {
 
     /// Memory for the body of a request: an endpoint may use half of it for these, and half for answers.
     pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(part(&self.requests, memory).clone()))
+        Share::new(memory.clone(), Some(part(&self.traffic().requests, memory).clone()))
     }
 
     /// The part of the memory for answers.
     pub fn answers(&self, memory: &MemoryBudget) -> &Arc<MemoryBudget> {
-        part(&self.answers, memory)
+        part(&self.traffic().answers, memory)
     }
 }
 
