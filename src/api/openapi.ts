@@ -20,6 +20,7 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
   return defineRoute({
     method: 'GET',
     path: '/api/openapi.json',
+    permission: 'authenticated',
     summary: 'Describe this API (OpenAPI 3.1)',
     tag: 'System',
     envelope: 'bare',

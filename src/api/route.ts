@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin } from '../model/actor.js';
+import type { RoutePermission } from '../model/permission.js';
 import { type Check, describeProblem } from '../model/problems.js';
 import { checkOf, coercingCheckOf } from '../model/schema-check.js';
 import type { Logger } from '../util/log.js';
@@ -90,6 +91,8 @@ interface Description {
   readonly method: Method;
   /** With parameters as `{id}`; `{key...}` matches the rest of the path, including slashes. */
   readonly path: string;
+  /** What a caller needs for it. */
+  readonly permission: RoutePermission;
   readonly summary: string;
   readonly tag: string;
   /** Status of the default response; 200 unless given. */

@@ -32,6 +32,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/alerts',
+    permission: 'alerts:read',
     summary: 'List alerts',
     tag,
     data: Type.Array(AlertView),
@@ -42,6 +43,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/alerts',
+    permission: 'alerts:write',
     summary: 'Send a signed webhook when something begins, and another when it is over',
     tag,
     status: 201,
@@ -67,6 +69,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'GET',
     path,
+    permission: 'alerts:read',
     summary: 'Show an alert',
     tag,
     params: IdParams,
@@ -79,6 +82,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'PUT',
     path,
+    permission: 'alerts:write',
     summary: 'Change the given fields of an alert',
     tag,
     params: IdParams,
@@ -102,6 +106,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'DELETE',
     path,
+    permission: 'alerts:write',
     summary: 'Delete an alert, and what it has told of',
     tag,
     params: IdParams,
@@ -115,6 +120,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'GET',
     path: `${path}/events`,
+    permission: 'alerts:read',
     summary: 'List what the alert has told of, the newest first, and what became of its webhooks',
     tag,
     params: IdParams,

@@ -28,6 +28,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections',
+    permission: 'collections:read',
     summary: 'List collections',
     tag,
     query: CollectionFilter,
@@ -38,6 +39,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/domains/{id}/collections',
+    permission: 'collections:read',
     summary: 'List the collections of a domain',
     tag,
     params: IdParams,
@@ -51,6 +53,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/collections',
+    permission: 'collections:write',
     summary: 'Create a collection',
     tag,
     body: CreateCollection,
@@ -70,6 +73,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections/{id}',
+    permission: 'collections:read',
     summary: 'Show a collection',
     tag,
     params: IdParams,
@@ -81,6 +85,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/collections/{id}',
+    permission: 'collections:write',
     summary: 'Change the given fields of a collection; a new base path moves its endpoints',
     tag,
     params: IdParams,
@@ -100,6 +105,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/collections/{id}',
+    permission: 'collections:write',
     summary: 'Delete a collection with its endpoints',
     tag,
     params: IdParams,

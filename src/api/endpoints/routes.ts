@@ -33,6 +33,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints',
+    permission: 'endpoints:read',
     summary: 'List endpoints',
     tag,
     query: Type.Object({ ...EndpointFilter.properties, ...PageQuery }),
@@ -52,6 +53,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections/{id}/endpoints',
+    permission: 'endpoints:read',
     summary: 'List the endpoints of a collection, in brief',
     tag,
     params: IdParams,
@@ -65,6 +67,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints',
+    permission: 'endpoints:write',
     summary: 'Create an endpoint',
     tag,
     body: CreateEndpoint,
@@ -87,6 +90,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:read',
     summary: 'Show an endpoint',
     tag,
     params: IdParams,
@@ -98,6 +102,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:write',
     summary:
       'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits apply at once',
     tag,
@@ -119,6 +124,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/code',
+    permission: 'endpoints:read',
     summary: 'Show the code of an endpoint: its text, or JSON to a client that prefers this',
     tag,
     params: IdParams,
@@ -134,6 +140,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}/code',
+    permission: 'endpoints:write',
     summary: 'Replace the code of an endpoint. Running code is kept until the next compile and start',
     tag,
     params: IdParams,
@@ -147,6 +154,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:write',
     summary: 'Delete an endpoint; the gateways stop its process',
     tag,
     params: IdParams,

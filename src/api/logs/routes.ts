@@ -30,6 +30,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/logs',
+    permission: 'logs:read',
     summary: `Read the log of all endpoints, ${summary}`,
     tag: 'Logs',
     query: LogsQuery,
@@ -40,6 +41,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/logs',
+    permission: 'logs:read',
     summary: `Read the log of an endpoint, ${summary}`,
     tag: 'Logs',
     params: IdParams,

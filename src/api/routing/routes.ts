@@ -48,6 +48,7 @@ export const routingRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/route',
+    permission: 'endpoints:read',
     summary: 'Which endpoint a request would hit, with which parameters, and why none',
     tag: 'Endpoints',
     query: Query,

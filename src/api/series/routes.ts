@@ -7,6 +7,7 @@ export const seriesRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/series',
+    permission: 'statistics:read',
     summary: 'Figures over time of an endpoint, of a domain, or of all endpoints; the last hour by minutes',
     tag: 'Figures',
     query: SeriesQuery,

@@ -37,6 +37,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/services',
+    permission: 'services:read',
     summary: 'List services',
     tag,
     query: Type.Object(PageQuery),
@@ -51,6 +52,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services',
+    permission: 'services:write',
     summary: 'Create a service',
     tag,
     body: CreateService,
@@ -74,6 +76,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/services/{id}',
+    permission: 'services:read',
     summary: 'Show a service',
     tag,
     params: IdParams,
@@ -86,6 +89,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/services/{id}',
+    permission: 'services:write',
     summary: 'Change the given fields of a service; of `config`, too: null sets one back to its default',
     tag,
     params: IdParams,
@@ -111,6 +115,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/services/{id}',
+    permission: 'services:write',
     summary: 'Delete a service and its bindings',
     tag,
     params: IdParams,
@@ -129,6 +134,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/activate',
+    permission: 'services:write',
     summary: 'Start the actor of a service',
     tag,
     envelope: 'success',
@@ -144,6 +150,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/deactivate',
+    permission: 'services:write',
     summary: 'Stop the actor of a service, after the operations under way',
     tag,
     envelope: 'success',
@@ -159,6 +166,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/test',
+    permission: 'services:write',
     summary: 'Try to reach the backend of a service, active or not',
     tag,
     params: IdParams,
