@@ -70,9 +70,9 @@ export const buildRoutes = [
     tag: 'Builds',
     params: IdParams,
     data: BuildView,
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       const build = requireFound(await findBuild(store, id), 'build', id);
-      return presentBuild(build, await endpointsOfBuild(store, id));
+      return presentBuild(build, await endpointsOfBuild(store, id, scope));
     },
   }),
 ];

@@ -33,7 +33,8 @@ export const collectionRoutes = [
     tag,
     query: CollectionFilter,
     data: Type.Array(CollectionView),
-    handle: async ({ query }, { store }) => (await listCollections(store, query)).map(presentCollection),
+    handle: async ({ query, scope }, { store }) =>
+      (await listCollections(store, query, scope)).map(presentCollection),
   }),
 
   defineRoute({
@@ -44,9 +45,9 @@ export const collectionRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(CollectionView),
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findDomain(store, id), 'domain', id);
-      return (await listCollections(store, { domain_id: id })).map(presentCollection);
+      return (await listCollections(store, { domain_id: id }, scope)).map(presentCollection);
     },
   }),
 

@@ -58,9 +58,9 @@ export const endpointRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(EndpointSummary),
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findCollection(store, id), 'collection', id);
-      return (await listEndpoints(store, { collection_id: id })).rows.map(presentEndpointSummary);
+      return (await listEndpoints(store, { collection_id: id }, { scope })).rows.map(presentEndpointSummary);
     },
   }),
 

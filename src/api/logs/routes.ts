@@ -57,7 +57,7 @@ export const logRoutes = [
 
 type LogsRequest = Pick<
   ApiRequest<object, Static<typeof EndpointLogsQuery>, object, object, unknown>,
-  'query' | 'raw' | 'prefers' | 'header' | 'log'
+  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'scope'
 >;
 
 async function readLogs(
@@ -66,7 +66,7 @@ async function readLogs(
   parameters: LogParameters,
 ): Promise<Static<typeof LogsPage> | Reply> {
   const { raw, log } = request;
-  const filter = filterOf(parameters);
+  const filter = { ...filterOf(parameters), scope: request.scope };
   if (request.prefers('application/json', EVENTS) === EVENTS) {
     const last = request.header('last-event-id');
     const after = last === undefined ? undefined : await readPosition(deps, last);

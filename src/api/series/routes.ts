@@ -13,7 +13,7 @@ export const seriesRoutes = [
     query: SeriesQuery,
     data: Series,
     handle: async (request, deps) => {
-      const wanted = wantedSeries(request.query);
+      const wanted = { ...wantedSeries(request.query), scope: request.scope };
       return presentSeries(wanted, await readSeries(deps.store, wanted));
     },
   }),

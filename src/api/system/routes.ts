@@ -45,8 +45,8 @@ export const systemRoutes = [
     summary: 'Count endpoints and requests',
     tag: 'System',
     data: Statistics,
-    handle: async (_request, { store }) => ({
-      ...(await readStatistics(store)),
+    handle: async ({ scope }, { store }) => ({
+      ...(await readStatistics(store, scope)),
       uptime_seconds: Math.floor(process.uptime()),
     }),
   }),

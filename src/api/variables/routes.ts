@@ -65,9 +65,10 @@ export const variableRoutes = [
         body: SetVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body, origin }, deps) => {
+        handle: async ({ params: { id }, body, origin, tell }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
+          tell({ variables: Object.keys(variables) });
           const { store } = deps;
           const affected = await replaceVariables(store, owner(id), variables, origin.actor);
           const ids = requireFound(affected, scope, id);
