@@ -1,6 +1,6 @@
 /**
- * Tokens of programs and cookies of sessions. A token is `egw_`, 30 random letters and digits, and a checksum of six, so
- * that scanners for secrets can tell it from other text. Stored are only digests: both are random and long, so that
+ * Tokens of programs and cookies of sessions. A token is `egw_`, 30 random letters and digits, and a checksum of six,
+ * so that scanners for secrets can tell it from other text. Stored are only digests: both are random and long, so that
  * these need not be slow.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * Finds out who sends a request: API_KEY, a token, the session of a browser, a process of this product, or anybody while
- * the API is open: without API_KEY and users, on a loopback address, and not by way of a proxy.
+ * Finds out who sends a request: API_KEY, a token, the session of a browser, a process of this product, or anybody
+ * while the API is open: without API_KEY and users, on a loopback address, and not by way of a proxy.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -27,7 +27,9 @@ export function authenticate(deps: Dependencies) {
   return async (context: ApiContext, next: Next): Promise<unknown> => {
     const identify = () => principalOf(context, deps, open);
     context.state.identify = identify;
-    if (context.state.route?.permission === 'public') return next();
+    const { route } = context.state;
+    // Exactly this path: the router also takes one with a slash at its end.
+    if (route?.permission === 'public' && route.path === context.path) return next();
     const principal = await identify();
     if (!principal) throw await refusal(context, deps, open);
     context.state.principal = principal;

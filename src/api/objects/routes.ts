@@ -124,7 +124,7 @@ export const objectRoutes = [
   }),
 ];
 
-/** The storage that a request is for. @throws AppError no_object_storage, not_found, or invalid_input when the service is not an object storage */
+/** The storage that a request is for. @throws AppError no_object_storage, not_found, invalid_input */
 async function storageOf(store: Database, id: string | undefined, scope: Scope): Promise<string | undefined> {
   if (id === undefined) {
     // Without limits the actor host chooses.
