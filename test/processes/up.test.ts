@@ -119,7 +119,7 @@ describe('npm run up', function () {
     const up = run(BUILT_UP, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
     expect((await up.curl()).text).to.equal(tried.text);
     expect(up.output()).to.match(
-      /HOST is not a loopback address and API_KEY is not set[^]*npm run user -- create-admin/,
+      /HOST is not a loopback address and API_KEY is not set.*npm run user -- create-admin/s,
     );
 
     const all = descendantsOf(up.pid);
