@@ -52,6 +52,7 @@ import { ActiveJobs } from './active-jobs.js';
 import { sendAlert, watchAlerts } from './alerts.js';
 import { compile } from './compile.js';
 import { deliver } from './deliver.js';
+import { dropAccess } from './drop-access.js';
 import { dropLogs } from './drop-logs.js';
 import { ArtifactSweep } from './forget-artifacts.js';
 import { runHandler } from './handler.js';
@@ -235,6 +236,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
   periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
   periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
+  periodic('retention of the audit', DROP_LOGS_EVERY_MS, () => dropAccess(store, config));
   periodic('watching for alerts', WATCH_ALERTS_EVERY_MS, () => watchAlerts(alerts));
   periodic('retention of figures', CONDENSE_FIGURES_EVERY_MS, () => condenseFigures(store));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));

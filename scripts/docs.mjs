@@ -9,6 +9,10 @@ import { fail, ROOT } from './prepare.mjs';
 
 const { SETTING_GROUPS } = await import('../dist/src/settings.js');
 const { ERROR_CATALOGUE } = await import('../dist/src/errors.js');
+const { ROUTES } = await import('../dist/src/api/app.js');
+const { PAGES } = await import('../dist/src/api/middleware/authorize.js');
+const { kindsInPath } = await import('../dist/src/api/references.js');
+const { PERMISSIONS, PERMISSIONS_OF_ROLE, ROLES } = await import('../dist/src/model/permission.js');
 const { SERVICE_CONFIGS } = await import('../dist/src/model/service-configs.js');
 
 const TABLES = {
@@ -17,6 +21,29 @@ const TABLES = {
       Object.entries(SETTING_GROUPS)
         .map(([title, settings]) => `## ${title}\n\n${settingsTable(settings)}`)
         .join('\n'),
+  },
+  'docs/ACCESS.md': {
+    permissions: () =>
+      table(
+        ['permission', ...ROLES],
+        PERMISSIONS.map((name) => [
+          code(name),
+          ...ROLES.map((role) => (PERMISSIONS_OF_ROLE[role].has(name) ? 'yes' : '')),
+        ]),
+      ),
+    routes: () =>
+      table(
+        ['route', 'permission', ...ROLES, 'with limits to domains'],
+        [
+          ...ROUTES,
+          ...PAGES.map((page) => ({ ...page, method: 'GET', isOfInstallation: page.path !== '/' })),
+        ].map((route) => [
+          code(`${route.method} ${route.path}`),
+          code(route.permission),
+          ...ROLES.map((role) => access(role, route)),
+          reach(route),
+        ]),
+      ),
   },
   'docs/ERRORS.md': {
     errors: () =>
@@ -57,6 +84,22 @@ function withTable(file, text, name, content) {
 function table(head, rows) {
   const line = (cells) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |\n`;
   return [line(head), `|${'---|'.repeat(head.length)}\n`, ...rows.map(line)].join('');
+}
+
+/** What a role may do with a route. */
+function access(role, { permission, isOpenToOwner }) {
+  if (permission === 'public' || permission === 'authenticated') return 'yes';
+  if (PERMISSIONS_OF_ROLE[role].has(permission)) return 'yes';
+  return isOpenToOwner ? 'oneself' : '';
+}
+
+/** What of a route is left for who is limited to certain domains. */
+function reach({ path, permission, isOfInstallation }) {
+  if (permission === 'public') return '';
+  if (isOfInstallation || permission.startsWith('users:')) return 'nobody';
+  const kinds = kindsInPath(path).map(([, kind]) => kind);
+  if (kinds.length > 0) return `${kinds.join(' and ')} of their hosts`;
+  return /^\/api\/(tokens|sessions)/.test(path) ? 'their own' : 'what is of their hosts';
 }
 
 function settingsTable(settings) {

@@ -21,7 +21,9 @@ const kinds = {
   invalid_bundle: [400, 'The ZIP bundle cannot be imported; the message names the file and the reason.'],
   invalid_config: [400, 'The `config` of a service is invalid for its type; the message names the key.'],
   malformed_request: [400, 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.'],
-  unauthorized: [401, 'API_KEY is set and the request carries no valid key.'],
+  unauthorized: [401, 'The request carries no valid API_KEY, token or session, and the API is not open.'],
+  login_failed: [401, 'The email or the password is wrong.'],
+  forbidden: [403, 'Whoever sends the request may not do this; the message has what is missing.'],
   foreign_origin: [
     403,
     'The request comes from a web page of another origin, or is for a host name that this API does not serve.',
@@ -34,6 +36,8 @@ const kinds = {
     409,
     'Another endpoint already serves this method and route on this domain; the message names it.',
   ],
+  email_taken: [409, 'Another user has this email.'],
+  last_admin: [409, 'Nobody would be left who may do everything, so the user stays as it is.'],
   domain_mismatch: [
     409,
     "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
@@ -73,6 +77,7 @@ const kinds = {
     422,
     'The handler was started but did not become ready; the message has its last output.',
   ],
+  too_many_logins: [429, 'Too many logins of the account, or from the address, have failed; `Retry-After`.'],
   headers_too_large: [431, 'The headers are larger than the server accepts.'],
   internal_error: [500, 'An internal error of the service; the log has the details under the request id.'],
   secret_key_mismatch: [

@@ -68,8 +68,16 @@ export const SETTING_GROUPS = {
   'Access and confinement': {
     API_KEY: text(
       'none',
-      'When set, every path of the management API but `/api/health` needs `Authorization: Bearer <key>`.',
+      'The credential of an admin without a name, in `Authorization: Bearer <key>`. Without it and without users, the API is open on a loopback address, and closed elsewhere.',
     ),
+    SESSION_IDLE_MINUTES: integer(
+      720,
+      1,
+      525_600,
+      'How long a session of a browser lives without a request, minutes.',
+    ),
+    SESSION_MAX_HOURS: integer(168, 1, 8_760, 'How long a session of a browser lives at most, hours.'),
+    AUDIT_RETENTION_DAYS: integer(365, 1, 36_500, 'How long entries of the audit are kept, days.'),
     ALLOWED_HOSTS: text(
       'none',
       'Comma-separated host names, besides IP addresses and localhost, under which browsers may reach the API.',

@@ -4,6 +4,5 @@ import type { ApiContext } from './context.js';
 
 /** The one place that decides it: what is stored about a request comes from here. */
 export function actorOf({ state, req }: Pick<ApiContext, 'state' | 'req'>): Actor {
-  if (state.hasKey) return { kind: 'api_key' };
-  return { kind: 'anonymous', address: req.socket.remoteAddress ?? 'unknown' };
+  return state.principal?.actor ?? { kind: 'anonymous', address: req.socket.remoteAddress ?? 'unknown' };
 }

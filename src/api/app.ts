@@ -4,6 +4,7 @@ import { AppError } from '../errors.js';
 import { alertRoutes } from './alerts/routes.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { createApiRoutes } from './api-routes.js';
+import { auditRoutes } from './audit/routes.js';
 import { bindingRoutes } from './bindings/routes.js';
 import { buildRoutes } from './builds/routes.js';
 import { collectionRoutes } from './collections/routes.js';
@@ -20,7 +21,9 @@ import { versionRoutes } from './lifecycle/version-routes.js';
 import { logRoutes } from './logs/routes.js';
 import { metrics } from './metrics.js';
 import { accessLog } from './middleware/access-log.js';
-import { apiKey } from './middleware/api-key.js';
+import { audit } from './middleware/audit.js';
+import { authenticate } from './middleware/authenticate.js';
+import { authorize } from './middleware/authorize.js';
 import { errors } from './middleware/errors.js';
 import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
@@ -33,8 +36,11 @@ import type { Route } from './route.js';
 import { routingRoutes } from './routing/routes.js';
 import { seriesRoutes } from './series/routes.js';
 import { serviceRoutes } from './services/routes.js';
+import { sessionRoutes } from './sessions/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
+import { tokenRoutes } from './tokens/routes.js';
+import { userRoutes } from './users/routes.js';
 import { installationSecretRoutes } from './variables/installation-secrets.js';
 import { variableRoutes } from './variables/routes.js';
 
@@ -61,6 +67,10 @@ export const ROUTES: readonly Route[] = [
   ...serviceRoutes,
   ...objectRoutes,
   ...importRoutes,
+  ...sessionRoutes,
+  ...userRoutes,
+  ...tokenRoutes,
+  ...auditRoutes,
   openApiRoute(() => ROUTES),
 ];
 
@@ -83,8 +93,10 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const { measure, serve: serveMetrics } = metrics(deps);
   app.use(measure);
   app.use(errors);
+  app.use(audit(deps));
   app.use(origin(deps.config));
-  app.use(apiKey(deps.config.API_KEY));
+  app.use(authenticate(deps));
+  app.use(authorize);
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
   app.use(queueConfirmation(deps.queues));

@@ -1,15 +1,30 @@
 /** Koa context of the management API. */
 import type { ParameterizedContext } from 'koa';
 import type { Logger } from '../util/log.js';
+import type { Principal } from './principal.js';
 import type { Route } from './route.js';
+
+/** What a request changes. */
+export interface Audited {
+  readonly kind: string;
+  /** Undefined for what it makes. */
+  readonly id?: string;
+  readonly before?: Readonly<Record<string, unknown>>;
+  /** What else it says; nothing secret. */
+  readonly told: Record<string, unknown>;
+}
 
 export interface ApiState {
   /** Sent as `X-Request-Id` and logged with every line about the request. */
   requestId: string;
   /** Logger with the request id. */
   log: Logger;
-  /** True when it has the API_KEY. */
-  hasKey?: boolean;
+  /** Who sends it; undefined at routes for everybody. */
+  principal?: Principal;
+  /** Finds out who sends it, at a route for everybody. */
+  identify?: () => Promise<Principal | undefined>;
+  /** What the audit tells of it. */
+  audited?: Audited;
   /** The matched route; undefined before routing. */
   route?: Route;
 }

@@ -23,6 +23,9 @@ export async function readBody(
 ): Promise<Record<string, unknown>> {
   const isText = textMember !== undefined && isTextBody(context);
   if (!isText) requireJsonType(context, textMember ? [textMember.mediaType] : []);
+  // It was looked up who sends it, and the client has left meanwhile.
+  if (context.req.destroyed && !context.req.complete)
+    throw new AppError('malformed_request', 'The request was aborted before the end of its body');
   try {
     // The parser does not detect an aborted compressed body.
     await Promise.race([parserFor(limitBytes)(context, async () => undefined), rejectWhenAborted(context)]);

@@ -11,8 +11,6 @@ type Json = Record<string, unknown>;
 
 /** The pattern of valid part names. */
 const PART_NAME = '^[^\\u0000-\\u001f\\u007f"\\\\]+$';
-/** The one route that needs no key. */
-const HEALTH = '/api/health';
 
 /** The route that serves the description of all routes, itself included. */
 export function openApiRoute(routes: () => readonly Route[]): Route {
@@ -20,12 +18,13 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
   return defineRoute({
     method: 'GET',
     path: '/api/openapi.json',
+    permission: 'authenticated',
     summary: 'Describe this API (OpenAPI 3.1)',
     tag: 'System',
     envelope: 'bare',
     data: Type.Record(Type.String(), Type.Unknown()),
-    handle: async (_request, { config }) => {
-      const needsKey = config.API_KEY !== undefined;
+    handle: async ({ principal }) => {
+      const needsKey = principal.actor.kind !== 'anonymous';
       const document = documents.get(needsKey) ?? describeApi(routes(), { needsKey });
       documents.set(needsKey, document);
       return document;
@@ -35,7 +34,7 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
 
 /**
  * Makes the OpenAPI document. Schemas with a title are listed once, under `components`.
- * @param needsKey whether API_KEY is set
+ * @param needsKey whether the API is not open
  */
 export function describeApi(routes: readonly Route[], { needsKey = false } = {}): Json {
   const schemas: Json = {};
@@ -71,10 +70,16 @@ export function describeApi(routes: readonly Route[], { needsKey = false } = {})
       version: VERSION,
       description: 'Domains, collections, endpoints and services of an HTTP edge gateway.',
     },
-    security: needsKey ? [{ apiKey: [] }] : [],
+    security: needsKey ? [{ apiKey: [] }, { session: [] }] : [],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
-    components: { schemas, securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
+    components: {
+      schemas,
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'API_KEY, or a token' },
+        session: { type: 'apiKey', in: 'cookie', name: 'egw_session' },
+      },
+    },
   };
 }
 
@@ -107,8 +112,9 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
       };
   return {
     operationId: operationId(route),
-    ...(route.path === HEALTH && { security: [] }),
+    ...(route.permission === 'public' && { security: [] }),
     summary: route.summary,
+    description: permissionText(route),
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
     ...(content && { requestBody: { required: !route.isBodyOptional, content } }),
@@ -136,17 +142,26 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
   };
 }
 
+function permissionText({ permission, isOpenToOwner, isOfInstallation }: Route): string {
+  if (permission === 'public') return 'For everybody.';
+  const needed =
+    permission === 'authenticated' ? 'Needs any credential' : `Needs the permission \`${permission}\``;
+  const owner = isOpenToOwner ? ', but for oneself' : '';
+  return `${needed}${owner}${isOfInstallation ? ', without limits to domains' : ''}.`;
+}
+
 /** All failures of a route by status: its own, and those of the way it reads its input. */
 function failures(route: Route, envelope: Envelope): Json {
   const hasParams = Object.keys(route.params.properties).length > 0;
   const hasQuery = Object.keys(route.query.properties).length > 0;
   const codes: ErrorCode[] = [
     ...(hasParams || hasQuery || route.body ? (['invalid_input'] as const) : []),
-    ...(hasParams ? (['not_found'] as const) : []),
+    // In queries and bodies, too, objects are named that need not exist for who asks.
+    ...(hasParams || hasQuery || route.body || route.form ? (['not_found'] as const) : []),
     ...(route.body ? (['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) : []),
     ...Object.values(route.bodyErrors ?? {}),
     ...(route.errors ?? []),
-    ...(route.path === HEALTH ? [] : (['unauthorized'] as const)),
+    ...(route.permission === 'public' ? [] : (['unauthorized', 'forbidden'] as const)),
     'malformed_request',
     'foreign_origin',
     'database_unavailable',

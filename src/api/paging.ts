@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
+import type { Scope } from '../model/permission.js';
 import { type ListOptions, noCursor, type Page, type Place } from '../store/pages.js';
 import { Reply } from './route.js';
 import { optional } from './schemas.js';
@@ -35,11 +36,12 @@ export interface PageParameters {
  * @throws AppError invalid_input when the cursor is none, or of another query
  */
 export function listOptions(
-  request: { readonly raw: IncomingMessage; readonly query: PageParameters },
+  request: { readonly raw: IncomingMessage; readonly query: PageParameters; readonly scope: Scope },
   defaultLimit?: number,
 ): ListOptions {
   const { search, limit, cursor } = request.query;
   return {
+    scope: request.scope,
     search,
     limit: limit ?? (cursor === undefined ? defaultLimit : DEFAULT_LIMIT),
     after: cursor === undefined ? undefined : placeOf(cursor, queryOf(request.raw)),

@@ -7,15 +7,19 @@ import { Readable } from 'node:stream';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin } from '../model/actor.js';
+import type { RoutePermission, Scope } from '../model/permission.js';
 import { type Check, describeProblem } from '../model/problems.js';
 import { checkOf, coercingCheckOf } from '../model/schema-check.js';
+import { auditedRow } from '../store/audit.js';
 import type { Logger } from '../util/log.js';
 import { actorOf } from './actor.js';
 import type { ApiDependencies } from './api-dependencies.js';
-import type { ApiContext } from './context.js';
+import type { ApiContext, Audited } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
+import { nobody, type Principal } from './principal.js';
+import { kindsInPath, requireInMembers, requireInPath } from './references.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -33,6 +37,14 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly id: string;
   /** Request id and who sent it, to be stored with what the request changes. */
   readonly origin: Origin;
+  /** Who sends it, and what they may do. */
+  readonly principal: Principal;
+  /** The hosts that they may see; undefined: everything. */
+  readonly scope: Scope;
+  /** Finds out who sends it, at a route for everybody. */
+  identify(): Promise<Principal | undefined>;
+  /** Tells the audit what else the request changes; nothing secret. */
+  tell(facts: Readonly<Record<string, unknown>>): void;
   readonly log: Logger;
   /** Which of these media types the client prefers. */
   prefers<T extends string>(...mediaTypes: readonly T[]): T | undefined;
@@ -90,6 +102,12 @@ interface Description {
   readonly method: Method;
   /** With parameters as `{id}`; `{key...}` matches the rest of the path, including slashes. */
   readonly path: string;
+  /** What a caller needs for it. */
+  readonly permission: RoutePermission;
+  /** True when a user whose id is in the path needs no permission. */
+  readonly isOpenToOwner?: boolean;
+  /** True when nobody has it who is limited to certain domains. */
+  readonly isOfInstallation?: boolean;
   readonly summary: string;
   readonly tag: string;
   /** Status of the default response; 200 unless given. */
@@ -170,6 +188,8 @@ export function defineRoute<
   const wholeBody = body && streamedBody ? withMember(body, streamedBody) : body;
   const known = Object.keys(wholeBody?.properties ?? {});
   const shown = Object.keys((definition.data as { properties?: object }).properties ?? {});
+  const kinds = kindsInPath(definition.path);
+  const isChange = definition.method !== 'GET';
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
 
   return {
@@ -179,8 +199,14 @@ export function defineRoute<
     body: wholeBody,
     async serve(context, pathParameters, deps) {
       requireValid('path', pathParameters, checkParams);
+      const principal = context.state.principal ?? nobody(context.req.socket.remoteAddress ?? 'unknown');
+      const { scope } = principal;
+      const told: Record<string, unknown> = {};
+      if (isChange) context.state.audited = await audited(deps, definition.path, pathParameters, told);
+      await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const queryInput: Record<string, unknown> = { ...context.query };
       requireValid('query', queryInput, checkQuery);
+      await requireInMembers(deps.store, queryInput, scope);
       const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
       const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
         if (body && checkBody) {
@@ -188,6 +214,7 @@ export function defineRoute<
           warnings.push(...warnOfUnknown('body', dropUnknown(bodyInput, body), known, shown));
           requireValid('body', bodyInput, checkBody, definition.bodyErrors);
         }
+        await requireInMembers(deps.store, bodyInput, scope);
         const form = await readForm?.(context, {
           dataDir: deps.config.DATA_DIR,
           limit: { bytes: deps.config[formLimit], setting: formLimit },
@@ -205,6 +232,10 @@ export function defineRoute<
               content: content as Content,
               id: context.state.requestId,
               origin: { requestId: context.state.requestId, actor: actorOf(context) },
+              principal,
+              scope,
+              identify: async () => context.state.identify?.(),
+              tell: (facts) => void Object.assign(told, facts),
               log: context.state.log,
               prefers: (...types) => {
                 const best = context.accepts([...types]);
@@ -239,6 +270,29 @@ export function defineRoute<
       }
     },
   };
+}
+
+/** What a request changes: the last object that its path names, or that it makes. */
+async function audited(
+  { store }: Pick<ApiDependencies, 'store'>,
+  path: string,
+  params: Readonly<Record<string, string>>,
+  told: Record<string, unknown>,
+): Promise<Audited> {
+  const segments = path.split('/').slice(2);
+  const named = segments.flatMap((segment, at) => {
+    const name = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment)?.[1];
+    return name === undefined ? [] : [{ kind: singular(segments[at - 1] ?? ''), id: params[name] ?? '' }];
+  });
+  const last = named.at(-1);
+  if (!last) return { kind: singular(segments[0] ?? ''), told };
+  if (Object.keys(params).includes('name')) return { ...last, told };
+  const before = await auditedRow(store, last.kind, last.id);
+  return { ...last, ...(before && { before }), told };
+}
+
+function singular(segment: string): string {
+  return segment.replace(/s$/, '');
 }
 
 function requireValid(

@@ -23,6 +23,11 @@ export const Id = Type.String({ format: 'uuid' });
 export const Name = Type.String({ format: 'line', maxLength: 255, description: 'Display name' });
 export const Description = nullable(Type.String({ format: 'text', maxLength: 65_536 }));
 export const Enabled = Type.Boolean({ default: true });
+/** Of what is for certain domains. */
+export const Hosts = Type.Array(Type.String({ format: 'hostname' }), {
+  maxItems: 1_000,
+  description: 'Hosts; none: all',
+});
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
 
 /** The source of a handler. */

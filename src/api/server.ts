@@ -23,7 +23,7 @@ export interface RunningServer {
 /** Listens on HOST and PORT; port 0 selects a free one. */
 export async function serveApp(
   app: Koa<ApiState>,
-  config: Pick<Config, 'HOST' | 'PORT' | 'API_KEY' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
+  config: Pick<Config, 'HOST' | 'PORT' | 'API_CONNECTIONS_LIMIT'> & ServerConfig,
   log: Logger,
 ): Promise<RunningServer> {
   const serve = app.callback();
@@ -58,18 +58,8 @@ export async function serveApp(
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('A TCP server has no port');
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  if (config.API_KEY === undefined && !isLoopback(address.address)) {
-    log.warn(
-      { address: address.address },
-      'the management API is open to everybody who can reach this address, and with it code execution; set API_KEY',
-    );
-  }
   return {
     url: `http://${host}:${address.port}`,
     close: () => drain(server, DRAIN_LIMIT_MS),
   };
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.');
 }

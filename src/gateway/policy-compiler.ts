@@ -46,7 +46,9 @@ export class PolicyCompiler {
     if (!hasPolicies(endpoint)) return undefined;
     const inForce = policiesInForce(
       layersOf({
-        ...endpoint,
+        id: endpoint.id,
+        domain_id: endpoint.domain_id,
+        collection_id: endpoint.collection_id,
         domain_policies: parsed(endpoint.domain_policies),
         collection_policies: parsed(endpoint.collection_policies),
         own_policies: parsed(endpoint.own_policies),

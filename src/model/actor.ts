@@ -1,7 +1,11 @@
 /** Who asks for something, stored beside what they asked for. */
 
-/** With API_KEY nobody is anonymous, without it everybody is. An import asks in the name of who started it. */
+/** Nobody is anonymous but where the API is open. An import asks in the name of who started it. */
 export type Actor =
+  | { readonly kind: 'user'; readonly id: string; readonly email: string }
+  | { readonly kind: 'token'; readonly id: string; readonly name: string; readonly user_id: string | null }
+  // A process of this product, or a command on the machine.
+  | { readonly kind: 'internal' }
   | { readonly kind: 'api_key' }
   | { readonly kind: 'anonymous'; readonly address: string }
   | { readonly kind: 'import'; readonly import_id: string };

@@ -8,6 +8,8 @@ import { runDirectory } from '../bootstrap/run-directory.js';
 import { type Config, inheritedEnvironment, loadConfig } from '../config.js';
 import { toError } from '../errors.js';
 import { killAbandoned } from '../sandbox/run-user.js';
+import { loadSecretBox } from '../secrets/secret-box.js';
+import { productToken } from '../secrets/service-token.js';
 import { awaitSdk } from '../up/await-sdk.js';
 import { type Child, runToEnd, startChild } from '../up/children.js';
 import { lockDataDir } from '../up/lock.js';
@@ -23,8 +25,8 @@ const LONGEST_PAUSE_MS = 30_000;
 const SAME_PRESS_MS = 500;
 const SIGNAL_DELAY_MS = 200;
 const POSTGRES = 'postgres';
-const OPEN_WARNING = `  WARNING: HOST is not a loopback address and API_KEY is not set. Whoever reaches the management API can run any
-  program on this machine. Set API_KEY, or leave HOST out.`;
+const CLOSED_NOTE = `  HOST is not a loopback address and API_KEY is not set: the management API is closed until it has a user.
+  Make the first admin in another terminal:  npm run user -- create-admin you@example.com`;
 
 const terminal = new Terminal();
 /** In the order of their start; stopped in reverse order. */
@@ -84,7 +86,9 @@ async function up(config: Config): Promise<void> {
     ]),
   );
 
-  const api = new ApiClient(`http://${urlHost(config.HOST)}:${config.PORT}`, config.API_KEY);
+  // The processes have made the key where there was none.
+  const credential = config.API_KEY ?? productToken(await loadSecretBox(config));
+  const api = new ApiClient(`http://${urlHost(config.HOST)}:${config.PORT}`, credential);
   await offerSample(api);
   showUrls(config, await samplePath(api), await sandboxInForce(api));
   terminal.started();
@@ -253,10 +257,11 @@ Edge Gateway is up.
 ${terminal.logFile === undefined ? '' : `  Log             ${terminal.logFile}\n`}  Sandbox         ${sandbox}
 ${path === undefined ? '' : `\n  Try it:  curl ${gateway}${path}\n`}
   Ctrl-C stops everything; the next \`npm run up\` continues with the same data.
-${isOpenToOthers(config) ? `\n${OPEN_WARNING}\n` : ''}`);
+${isClosed(config) ? `\n${CLOSED_NOTE}\n` : ''}`);
 }
 
-function isOpenToOthers({ HOST, API_KEY }: Config): boolean {
+/** Whether nobody gets in before there is a user. */
+function isClosed({ HOST, API_KEY }: Config): boolean {
   return API_KEY === undefined && !/^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(HOST);
 }
 

@@ -2,6 +2,7 @@
 import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
 import { keepKeySets } from '../api/key-sets.js';
+import { isLoopback } from '../api/middleware/authenticate.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
@@ -14,6 +15,7 @@ import { Changes } from '../reconcile/changes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostToken, gatewayToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
+import { hasUsers } from '../store/users.js';
 import { removeStaleUploads } from '../util/uploads.js';
 
 const POOL_SIZE = 16;
@@ -75,4 +77,10 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     return server.close().finally(() => clearTimeout(timer));
   });
   log.info({ url: server.url }, 'management API listening');
+  if (config.API_KEY === undefined && !isLoopback(config.HOST) && !(await hasUsers(store))) {
+    log.warn(
+      { address: config.HOST },
+      'the management API is closed until it has a user; make the first admin: npm run user -- create-admin EMAIL',
+    );
+  }
 }

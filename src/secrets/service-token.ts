@@ -82,6 +82,7 @@ export async function validNonces(folder: string): Promise<ReadonlySet<string>> 
 }
 
 const API_PURPOSE = 'management API to actor hosts';
+const PRODUCT_PURPOSE = 'processes of this product to the management API';
 const GATEWAY_PURPOSE = 'internal requests to gateways';
 
 /** The token with which the management API reaches actor hosts of other machines. */
@@ -102,4 +103,14 @@ export function gatewayToken(secrets: Signer): string {
 /** The tokens that gateways accept from other processes of this product. */
 export function gatewayTokens(secrets: Verifier): readonly string[] {
   return secrets.signatures(GATEWAY_PURPOSE, '');
+}
+
+/** The credential of `npm run up` at the management API of its machine. */
+export function productToken(secrets: Signer): string {
+  return secrets.sign(PRODUCT_PURPOSE, '');
+}
+
+/** The credentials of this product that the management API accepts. */
+export function productTokens(secrets: Verifier): readonly string[] {
+  return secrets.signatures(PRODUCT_PURPOSE, '');
 }

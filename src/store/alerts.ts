@@ -1,7 +1,9 @@
 /** The tables `alerts` and `alert_events`, as the API has them. What becomes an event is in `alert-events.ts`. */
 import type { AlertCondition, AlertScope } from '../model/alert-condition.js';
+import type { Scope } from '../model/permission.js';
 import { nextUpdatedAt, type Store } from './database.js';
 import { columnValues, insertInto } from './insert.js';
+import { visible } from './visibility.js';
 
 /** A row. */
 export interface Alert {
@@ -27,8 +29,8 @@ export type NewAlert = Pick<Alert, (typeof USER_COLUMNS)[number]>;
 
 const insertAlert = insertInto<NewAlert, Alert>('alerts', USER_COLUMNS);
 
-export async function listAlerts({ knex }: Store): Promise<Alert[]> {
-  return knex<Alert>('alerts').orderBy(['created_at', 'id']);
+export async function listAlerts({ knex }: Store, scope: Scope): Promise<Alert[]> {
+  return visible(knex<Alert>('alerts').orderBy(['created_at', 'id']), 'alert', scope);
 }
 
 export async function findAlert({ knex }: Store, id: string): Promise<Alert | undefined> {

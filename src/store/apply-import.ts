@@ -127,7 +127,7 @@ async function writeImport(
   const written = await writeEndpoints(tx, scope, api, claim);
   const { created, updated, endpoints, unhandled, replaced } = written;
   const handled = endpoints.filter(({ handler }) => handler !== null).map(({ id }) => id);
-  const { bound, warnings: bindingWarnings } = await bindServices(tx, handled, api.bindings);
+  const { bound, warnings: bindingWarnings } = await bindServices(tx, scope.domain, handled, api.bindings);
   const ids = new Map(endpoints.map(({ name, id }) => [name, id]));
   const { collection } = scope;
   const warnings: readonly ImportWarning[] = [

@@ -38,13 +38,31 @@ export async function createBinding(
   binding: Omit<Binding, 'created_at'>,
 ): Promise<{ readonly binding: Binding; readonly service: BoundService }> {
   try {
-    return await transaction(store, async (tx) => ({
-      binding: await insertBinding(tx, binding),
-      service: await incrementVersion(tx, binding.service_id),
-    }));
+    return await transaction(store, async (tx) => {
+      const created = await insertBinding(tx, binding);
+      await requireForDomain(tx, binding);
+      return { binding: created, service: await incrementVersion(tx, binding.service_id) };
+    });
   } catch (thrown) {
     throw await bindingError(store, binding, thrown);
   }
+}
+
+/** A service that is for certain domains does not exist for endpoints of others. */
+async function requireForDomain(
+  tx: Store,
+  { endpoint_id, service_id }: Pick<Binding, 'endpoint_id' | 'service_id'>,
+): Promise<void> {
+  const { rowCount } = await tx.knex.raw<{ rowCount: number }>(
+    `SELECT FROM services, endpoints WHERE services.id = ? AND endpoints.id = ?
+        AND (services.domains = '{}' OR endpoints.domain = ANY(services.domains))`,
+    [service_id, endpoint_id],
+  );
+  if (rowCount === 0)
+    throw new AppError(
+      'not_found',
+      `The service ${service_id} does not exist for the domain of the endpoint`,
+    );
 }
 
 /**

@@ -4,10 +4,12 @@ import type { ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
+import type { Scope } from '../model/permission.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { addCompiledVersions } from './versions.js';
+import { visible } from './visibility.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -162,7 +164,7 @@ async function insertCachedBuild(
   return rows[0]?.id;
 }
 
-const ORDER = byCreation('builds', 'desc', ['error', 'request_id']);
+const ORDER = byCreation('builds', 'desc', ['error', 'request_id'], 'build');
 
 /** Without their sources and what the compiler said, the newest first. */
 export async function listBuilds(
@@ -182,8 +184,9 @@ export async function findBuild(store: Store, id: string): Promise<Build | undef
 }
 
 /** Ids of the endpoints whose latest build this is. */
-export async function endpointsOfBuild(store: Store, id: string): Promise<string[]> {
-  return store.knex('endpoints').where({ build_id: id }).orderBy('created_at').pluck('id');
+export async function endpointsOfBuild(store: Store, id: string, scope?: Scope): Promise<string[]> {
+  const query = store.knex('endpoints').where({ build_id: id }).orderBy('created_at');
+  return visible(query, 'endpoint', scope).pluck('id');
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
+import type { Scope } from '../model/permission.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
 import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
@@ -13,6 +14,7 @@ import {
   type RouteClaim,
   touchEndpoints,
 } from './routed-endpoints.js';
+import { visible } from './visibility.js';
 
 /** A row. */
 export interface Collection {
@@ -39,8 +41,10 @@ const insertCollection = insertInto<NewCollection, Collection>('collections', US
 export async function listCollections(
   store: Store,
   filter: { readonly domain_id?: string } = {},
+  scope?: Scope,
 ): Promise<Collection[]> {
-  return store.knex<Collection>('collections').where(filter).orderBy(['created_at', 'id']);
+  const query = store.knex<Collection>('collections').where(filter).orderBy(['created_at', 'id']);
+  return visible(query, 'collection', scope);
 }
 
 export async function findCollection(store: Store, id: string): Promise<Collection | undefined> {

@@ -33,7 +33,7 @@ export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'pol
 
 const insertDomain = insertInto<NewDomain, Domain>('domains', USER_COLUMNS);
 
-const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description']);
+const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');
 
 export async function listDomains(store: Store, options: ListOptions = {}): Promise<Page<Domain>> {
   return readPage(store, store.knex('domains').select('domains.*'), ORDER, options);

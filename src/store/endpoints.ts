@@ -167,7 +167,7 @@ const NOTHING_YET = {
   last_failure: null,
 } as const;
 
-const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description']);
+const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description'], 'endpoint');
 
 export async function listEndpoints(
   store: Store,

@@ -2,7 +2,9 @@
  * The table `figures`: what became of requests and what handlers used, by the minute. After a day minutes are added up
  * to ten of them, after a week to hours, and after 30 days they are deleted.
  */
+import type { Scope } from '../model/permission.js';
 import type { Store } from './database.js';
+import { ofVisibleEndpoints } from './visibility.js';
 
 /** The endpoint id of the figures of all endpoints together. */
 export const ALL_ENDPOINTS = '00000000-0000-0000-0000-000000000000';
@@ -126,6 +128,8 @@ export interface SeriesFilter {
   readonly until: Date;
   /** Seconds. */
   readonly step: number;
+  /** The hosts that whoever asks may see: of all endpoints are only theirs. */
+  readonly scope?: Scope;
 }
 
 /** What is known of one step; steps of which nothing is known are left out. */
@@ -139,7 +143,7 @@ export interface SeriesPoint extends Omit<Figures, 'endpoint_id' | 'version' | '
  * with the most; `memory_bytes` adds up the most that each handler has had.
  */
 export async function readSeries({ knex }: Store, filter: SeriesFilter): Promise<SeriesPoint[]> {
-  const { endpointId, domain, version, since, until, step } = filter;
+  const { endpointId, domain, version, since, until, step, scope } = filter;
   const chosen = knex('figures')
     .whereIn(
       'step',
@@ -149,7 +153,8 @@ export async function readSeries({ knex }: Store, filter: SeriesFilter): Promise
     .where('at', '<', until)
     .select('*', knex.raw(`date_bin(? * interval '1 second', at, to_timestamp(0)) AS bin`, [step]));
   if (domain !== undefined) chosen.whereIn('endpoint_id', knex('endpoints').select('id').where({ domain }));
-  else chosen.where({ endpoint_id: endpointId ?? ALL_ENDPOINTS });
+  else if (endpointId !== undefined || !scope) chosen.where({ endpoint_id: endpointId ?? ALL_ENDPOINTS });
+  ofVisibleEndpoints(chosen, 'figures.endpoint_id', scope);
   if (version !== undefined) chosen.where({ version });
   const { rows } = await knex.raw<{ rows: SeriesPoint[] }>(
     `WITH chosen AS MATERIALIZED (?),

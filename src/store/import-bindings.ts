@@ -21,13 +21,15 @@ export interface ImportedBindings {
  */
 export async function bindServices(
   tx: Store,
+  domain: string,
   endpointIds: readonly string[],
   bindings: readonly ServiceBinding[],
 ): Promise<ImportedBindings> {
   const bound: BoundService[] = [];
   const warnings: string[] = [];
   const wanted: (ServiceBinding & { readonly serviceId: string })[] = [];
-  for (const binding of bindings) wanted.push({ ...binding, serviceId: await serviceNamed(tx, binding) });
+  for (const binding of bindings)
+    wanted.push({ ...binding, serviceId: await serviceNamed(tx, domain, binding) });
   // In the order of their ids, so that two imports do not wait for each other.
   for (const { poolId, service, serviceId } of wanted.sort((a, b) => (a.serviceId < b.serviceId ? -1 : 1))) {
     const { rowCount } = await tx.knex.raw<{ rowCount: number }>(
@@ -52,8 +54,16 @@ export async function bindServices(
   return { bound, warnings };
 }
 
-async function serviceNamed(tx: Store, { poolId, service: name }: ServiceBinding): Promise<string> {
-  const found = await tx.knex<{ id: string; name: string }>('services').where({ name }).select('id');
+async function serviceNamed(
+  tx: Store,
+  domain: string,
+  { poolId, service: name }: ServiceBinding,
+): Promise<string> {
+  const found = await tx
+    .knex<{ id: string; name: string }>('services')
+    .where({ name })
+    .whereRaw("(domains = '{}' OR ? = ANY(domains))", [domain])
+    .select('id');
   const [only, ...others] = found;
   if (!only) {
     throw new AppError(

@@ -1,8 +1,10 @@
 /** Reads the table `logs`. */
 import type { Knex } from 'knex';
 import type { Kind } from '../model/log-entry.js';
+import type { Scope } from '../model/permission.js';
 import type { Store } from './database.js';
 import { noCursor, type Page, type Place } from './pages.js';
+import { ofVisibleEndpoints } from './visibility.js';
 
 /** Which entries are wanted. */
 export interface LogFilter {
@@ -23,6 +25,8 @@ export interface LogFilter {
   readonly search?: string | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
+  /** The hosts that whoever asks may see. */
+  readonly scope?: Scope;
 }
 
 /** A row. */
@@ -145,6 +149,7 @@ function filtered({ knex }: Store, filter: LogFilter): Knex.QueryBuilder {
   if (collectionId !== undefined)
     query.whereIn('endpoint_id', knex('endpoints').select('id').where({ collection_id: collectionId }));
   if (domain !== undefined) query.whereIn('endpoint_id', knex('endpoints').select('id').where({ domain }));
+  ofVisibleEndpoints(query, 'logs.endpoint_id', filter.scope);
   if (filter.kind !== undefined) query.where({ kind: filter.kind });
   if (filter.level !== undefined) query.where('level', '>=', filter.level);
   if (status) query.whereBetween('status', [...status]);

@@ -4,7 +4,9 @@
  */
 import type { Knex } from 'knex';
 import { AppError } from '../errors.js';
+import type { Scope } from '../model/permission.js';
 import type { Store } from './database.js';
+import { visible } from './visibility.js';
 
 /** A place in a list: what it is sorted by, as PostgreSQL writes it, and what tells rows apart that have the same. */
 export interface Place {
@@ -18,6 +20,8 @@ export interface ListOptions {
   readonly search?: string | undefined;
   readonly limit?: number | undefined;
   readonly after?: Place | undefined;
+  /** The hosts that whoever asks may see; for lists of objects that belong to hosts. */
+  readonly scope?: Scope;
 }
 
 /** Some rows, and where the next ones begin; undefined: there are no more. */
@@ -29,9 +33,11 @@ export interface Page<T> {
 /** How a list is sorted and searched. Columns have the names of their tables. */
 export interface ListOrder {
   readonly key: { readonly column: string; readonly type: 'timestamptz' | 'integer' };
-  readonly tie: { readonly column: string; readonly type: 'uuid' | 'integer' };
+  readonly tie: { readonly column: string; readonly type: 'uuid' | 'integer' | 'bigint' };
   readonly direction: 'asc' | 'desc';
   readonly searched: readonly string[];
+  /** What is listed, where it belongs to hosts. */
+  readonly kind?: Parameters<typeof visible>[1];
 }
 
 /** The order in which rows of a table were created. */
@@ -39,8 +45,10 @@ export function byCreation(
   table: string,
   direction: ListOrder['direction'],
   searched: readonly string[],
+  kind?: ListOrder['kind'],
 ): ListOrder {
   return {
+    ...(kind && { kind }),
     key: { column: `${table}.created_at`, type: 'timestamptz' },
     tie: { column: `${table}.id`, type: 'uuid' },
     direction,
@@ -60,10 +68,11 @@ export function noCursor(): AppError {
 export async function readPage<T>(
   { knex }: Store,
   query: Knex.QueryBuilder,
-  { key, tie, direction, searched }: ListOrder,
-  { search, limit, after }: ListOptions,
+  { key, tie, direction, searched, kind }: ListOrder,
+  { search, limit, after, scope }: ListOptions,
 ): Promise<Page<T>> {
   query.orderBy([key.column, tie.column].map((column) => ({ column, order: direction })));
+  if (kind) visible(query, kind, scope);
   if (search !== undefined) {
     const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
     query.where((either) => {

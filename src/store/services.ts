@@ -1,9 +1,11 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted and never decrypted here. */
+import type { Scope } from '../model/permission.js';
 import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { lockSecrets, requireSecrets, secretsOf, setSecretsOf } from './service-secrets.js';
+import { visible } from './visibility.js';
 
 /** A row. */
 export interface Service {
@@ -13,6 +15,8 @@ export interface Service {
   /** The config as JSON, encrypted. */
   readonly config_encrypted: string;
   readonly enabled: boolean;
+  /** Hosts whose endpoints may use it; none: all. */
+  readonly domains: readonly string[];
   /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;
   /** Incremented with every change that affects actor hosts, including bindings. */
@@ -22,7 +26,7 @@ export interface Service {
 }
 
 /** The columns that a user sets. */
-const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled'] as const;
+const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled', 'domains'] as const;
 export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]>;
 /** The type cannot change: the config would not fit another. */
 export type ServiceChanges = Partial<Omit<NewService, 'service_type'>> & {
@@ -30,9 +34,14 @@ export type ServiceChanges = Partial<Omit<NewService, 'service_type'>> & {
   readonly secrets?: readonly string[];
 };
 
-const insertService = insertInto<NewService, Service>('services', USER_COLUMNS);
+const insertRow = insertInto<Omit<NewService, 'domains'> & { domains: string }, Service>(
+  'services',
+  USER_COLUMNS,
+);
+const insertService = (store: Store, { domains, ...service }: NewService) =>
+  insertRow(store, { ...service, domains: arrayLiteral(domains) });
 
-const ORDER = byCreation('services', 'asc', ['name', 'service_type']);
+const ORDER = byCreation('services', 'asc', ['name', 'service_type'], 'service');
 
 export async function listServices(store: Store, options: ListOptions = {}): Promise<Page<Service>> {
   return readPage(store, store.knex('services').select('services.*'), ORDER, options);
@@ -40,6 +49,16 @@ export async function listServices(store: Store, options: ListOptions = {}): Pro
 
 export async function findService(store: Store, id: string): Promise<Service | undefined> {
   return store.knex<Service>('services').where({ id }).first();
+}
+
+/** The object storage that has been active longest, of those that are visible. */
+export async function activeStorage(store: Store, scope: Scope): Promise<string | undefined> {
+  const query = store
+    .knex<Service>('services')
+    .where({ service_type: 'objstore' })
+    .whereNotNull('activated_at')
+    .orderBy(['activated_at', 'id']);
+  return (await visible(query, 'service', scope).first('id'))?.id;
 }
 
 /**
@@ -117,4 +136,9 @@ export async function deleteService(store: Store, id: string): Promise<boolean> 
   const deleted = await store.knex('services').where({ id }).delete();
   if (deleted > 0) store.announce('service', id);
   return deleted > 0;
+}
+
+/** The text of an array of hosts, which need no quotes. */
+function arrayLiteral(hosts: readonly string[]): string {
+  return `{${hosts.join(',')}}`;
 }

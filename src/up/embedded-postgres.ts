@@ -46,6 +46,23 @@ export async function startEmbeddedPostgres(
   return { url, stop: () => server.stop() };
 }
 
+/**
+ * The URL of the server that runs with this data.
+ * @throws Error when none does
+ */
+export async function runningServerUrl(dataDir: string): Promise<string> {
+  const data = await existingData(dataDir);
+  const lines = data && (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  // The fourth line of this file is the port.
+  const port = Number(lines?.[3]);
+  if (!(port > 0) || !isAlive(Number(lines?.[0])))
+    throw new Error(
+      `The database in ${dataDir} does not run: start \`npm run up\` first, or set DATABASE_URL.`,
+    );
+  const password = await readFile(join(dataDir, 'postgres.password'), 'utf8');
+  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+}
+
 /** Stops the server of an earlier run, which locks the data folder. */
 async function endLeftover(data: string): Promise<void> {
   const pidFile = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');

@@ -41,6 +41,7 @@ export class ApiClient {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
 
+  /** @param apiKey API_KEY, or the credential of this product */
   constructor(baseUrl: string, apiKey: string | undefined) {
     this.#baseUrl = baseUrl;
     this.#apiKey = apiKey;

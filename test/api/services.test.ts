@@ -277,6 +277,7 @@ describe('services', () => {
     const service = await create();
     expect(service).to.deep.equal({
       id: service.id,
+      domains: [],
       name: 'S',
       service_type: 'redis',
       config: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },

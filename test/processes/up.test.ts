@@ -114,11 +114,13 @@ describe('npm run up', function () {
     await eventually(() => expect([...all.filter(isRunning), ...site.processes()]).to.deep.equal([]), 40_000);
   });
 
-  it('can be open to others, but warns; ends at once on a second Ctrl-C', async () => {
+  it('is closed to others, and says how the first admin is made; ends at once on a second Ctrl-C', async () => {
     // All processes inherit the settings: one port for the metrics of all of them would be taken.
     const up = run(BUILT_UP, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
     expect((await up.curl()).text).to.equal(tried.text);
-    expect(up.output()).to.match(/WARNING: HOST is not a loopback address and API_KEY is not set/);
+    expect(up.output()).to.match(
+      /HOST is not a loopback address and API_KEY is not set.*npm run user -- create-admin/s,
+    );
 
     const all = descendantsOf(up.pid);
     const worker = all.find(({ command }) => command.includes('jobs/worker'));

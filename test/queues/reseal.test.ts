@@ -43,7 +43,13 @@ describe('encryption with a new key', () => {
         ORIGIN.actor,
       );
       const config_encrypted = box.seal(JSON.stringify({ host: `host ${at}` }));
-      const service = { name: `S${at}`, service_type: 'redis', config_encrypted, enabled: true } as const;
+      const service = {
+        name: `S${at}`,
+        service_type: 'redis',
+        config_encrypted,
+        enabled: true,
+        domains: [],
+      } as const;
       await createService(store, service, []);
     }
     await store.knex('variables').insert({ domain_id: domain.id, name: 'PLAIN', value: 'plain' });

@@ -17,6 +17,7 @@ import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../u
 import { newWebhookSecret } from '../../webhooks/webhook.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { presenter } from '../present.js';
+import type { Principal } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { AlertChange, AlertEventView, AlertView, CreatedAlert, NewAlert } from './schema.js';
@@ -32,25 +33,29 @@ export const alertRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/alerts',
+    permission: 'alerts:read',
     summary: 'List alerts',
     tag,
     data: Type.Array(AlertView),
     errors: ['secret_key_mismatch'],
-    handle: async (_request, deps) => (await listAlerts(deps.store)).map((alert) => present(alert, deps)),
+    handle: async ({ scope, principal }, deps) =>
+      (await listAlerts(deps.store, scope)).map((alert) => present(alert, deps, principal)),
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/alerts',
+    permission: 'alerts:write',
     summary: 'Send a signed webhook when something begins, and another when it is over',
     tag,
     status: 201,
     body: NewAlert,
     data: CreatedAlert,
     errors: ['too_many_alerts'],
-    handle: async ({ body }, deps) => {
+    handle: async ({ body, principal }, deps) => {
       const { on, scope = null, url, secret = newWebhookSecret() } = body;
       requireScope(on, scope);
+      requireLimited(principal, scope);
       await requireUrl(url, deps);
       if ((await countAlerts(deps.store)) >= MAX_ALERTS)
         throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
@@ -60,34 +65,39 @@ export const alertRoutes = [
         url_encrypted: deps.secrets.seal(url),
         secret_encrypted: deps.secrets.seal(secret),
       });
-      return { ...present(alert, deps), secret };
+      return { ...present(alert, deps, principal), secret };
     },
   }),
 
   defineRoute({
     method: 'GET',
     path,
+    permission: 'alerts:read',
     summary: 'Show an alert',
     tag,
     params: IdParams,
     data: AlertView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id } }, deps) =>
-      present(requireFound(await findAlert(deps.store, id), 'alert', id), deps),
+    handle: async ({ params: { id }, principal }, deps) =>
+      present(requireFound(await findAlert(deps.store, id), 'alert', id), deps, principal),
   }),
 
   defineRoute({
     method: 'PUT',
     path,
+    permission: 'alerts:write',
     summary: 'Change the given fields of an alert',
     tag,
     params: IdParams,
     body: AlertChange,
     data: AlertView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id }, body: { url, secret, scope, ...changes } }, deps) => {
+    handle: async ({ params: { id }, body: { url, secret, scope, ...changes }, principal }, deps) => {
       const before = requireFound(await findAlert(deps.store, id), 'alert', id);
-      if (scope !== undefined) requireScope(before.condition, scope);
+      if (scope !== undefined) {
+        requireScope(before.condition, scope);
+        requireLimited(principal, scope);
+      }
       if (url !== undefined) await requireUrl(url, deps);
       const updated = await updateAlert(deps.store, id, {
         ...changes,
@@ -95,13 +105,14 @@ export const alertRoutes = [
         ...(url !== undefined && { url_encrypted: deps.secrets.seal(url) }),
         ...(secret !== undefined && { secret_encrypted: deps.secrets.seal(secret) }),
       });
-      return present(requireFound(updated, 'alert', id), deps);
+      return present(requireFound(updated, 'alert', id), deps, principal);
     },
   }),
 
   defineRoute({
     method: 'DELETE',
     path,
+    permission: 'alerts:write',
     summary: 'Delete an alert, and what it has told of',
     tag,
     params: IdParams,
@@ -115,6 +126,7 @@ export const alertRoutes = [
   defineRoute({
     method: 'GET',
     path: `${path}/events`,
+    permission: 'alerts:read',
     summary: 'List what the alert has told of, the newest first, and what became of its webhooks',
     tag,
     params: IdParams,
@@ -130,8 +142,17 @@ export const alertRoutes = [
 
 const presentColumns = presenter(AlertView);
 
-function present(alert: Alert, { secrets }: Pick<ApiDependencies, 'secrets'>) {
-  return presentColumns({ ...alert, on: alert.condition, url: secrets.open(alert.url_encrypted) });
+function present(alert: Alert, { secrets }: Pick<ApiDependencies, 'secrets'>, { permissions }: Principal) {
+  const url = secrets.open(alert.url_encrypted);
+  // Whoever has the URL of a webhook can often send to it.
+  const shown = permissions.has('alerts:write') ? url : `${new URL(url).origin}/***`;
+  return presentColumns({ ...alert, on: alert.condition, url: shown });
+}
+
+/** An alert about everything tells of what others have. */
+function requireLimited(principal: Principal, scope: AlertScope | null): void {
+  if (principal.scope && !scope)
+    throw new AppError('forbidden', 'body.scope: must name an endpoint, a domain or a service of yours');
 }
 
 /** Hosts of endpoints are in lower case. */

@@ -17,6 +17,7 @@ export const bindingRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/services',
+    permission: 'endpoints:read',
     summary: 'List the services bound to an endpoint',
     tag,
     params: IdParams,
@@ -30,6 +31,7 @@ export const bindingRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/services',
+    permission: 'endpoints:write',
     summary: 'Bind a service to an endpoint',
     tag,
     params: IdParams,
@@ -47,6 +49,7 @@ export const bindingRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/endpoints/{endpoint_id}/services/{service_id}',
+    permission: 'endpoints:write',
     summary: 'Unbind a service from an endpoint, under all the names it has there',
     tag,
     params: UnbindParams,

@@ -49,6 +49,7 @@ export const buildRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/builds',
+    permission: 'builds:read',
     summary: `List builds, the newest first; ${LISTED} unless \`limit\` is given`,
     tag: 'Builds',
     query: Type.Object({ ...optional({ state: State }), ...PageQuery }),
@@ -64,13 +65,14 @@ export const buildRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/builds/{id}',
+    permission: 'builds:read',
     summary: 'Show a build',
     tag: 'Builds',
     params: IdParams,
     data: BuildView,
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       const build = requireFound(await findBuild(store, id), 'build', id);
-      return presentBuild(build, await endpointsOfBuild(store, id));
+      return presentBuild(build, await endpointsOfBuild(store, id, scope));
     },
   }),
 ];

@@ -31,29 +31,33 @@ export const collectionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections',
+    permission: 'collections:read',
     summary: 'List collections',
     tag,
     query: CollectionFilter,
     data: Type.Array(CollectionView),
-    handle: async ({ query }, { store }) => (await listCollections(store, query)).map(presentCollection),
+    handle: async ({ query, scope }, { store }) =>
+      (await listCollections(store, query, scope)).map(presentCollection),
   }),
 
   defineRoute({
     method: 'GET',
     path: '/api/domains/{id}/collections',
+    permission: 'collections:read',
     summary: 'List the collections of a domain',
     tag,
     params: IdParams,
     data: Type.Array(CollectionView),
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findDomain(store, id), 'domain', id);
-      return (await listCollections(store, { domain_id: id })).map(presentCollection);
+      return (await listCollections(store, { domain_id: id }, scope)).map(presentCollection);
     },
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/collections',
+    permission: 'collections:write',
     summary: 'Create a collection',
     tag,
     body: CreateCollection,
@@ -74,6 +78,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections/{id}',
+    permission: 'collections:read',
     summary: 'Show a collection',
     tag,
     params: IdParams,
@@ -85,6 +90,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/collections/{id}',
+    permission: 'collections:write',
     summary: 'Change the given fields of a collection; a new base path moves its endpoints',
     tag,
     params: IdParams,
@@ -108,6 +114,7 @@ export const collectionRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/collections/{id}',
+    permission: 'collections:write',
     summary: 'Delete a collection with its endpoints',
     tag,
     params: IdParams,

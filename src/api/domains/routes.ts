@@ -17,6 +17,7 @@ export const domainRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/domains',
+    permission: 'domains:read',
     summary: 'List domains',
     tag,
     query: Type.Object(PageQuery),
@@ -30,6 +31,7 @@ export const domainRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/domains',
+    permission: 'domains:write',
     summary: 'Create a domain',
     tag,
     body: CreateDomain,
@@ -46,6 +48,7 @@ export const domainRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/domains/{id}',
+    permission: 'domains:read',
     summary: 'Show a domain',
     tag,
     params: IdParams,
@@ -57,6 +60,7 @@ export const domainRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/domains/{id}',
+    permission: 'domains:write',
     summary:
       'Change the given fields of a domain; a new host is given to its endpoints too, and in force when this answers',
     tag,
@@ -81,6 +85,7 @@ export const domainRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/domains/{id}',
+    permission: 'domains:write',
     summary: 'Delete a domain with its collections and endpoints',
     tag,
     params: IdParams,

@@ -35,6 +35,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints',
+    permission: 'endpoints:read',
     summary: 'List endpoints',
     tag,
     query: Type.Object({ ...EndpointFilter.properties, ...PageQuery }),
@@ -54,19 +55,21 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/collections/{id}/endpoints',
+    permission: 'endpoints:read',
     summary: 'List the endpoints of a collection, in brief',
     tag,
     params: IdParams,
     data: Type.Array(EndpointSummary),
-    handle: async ({ params: { id } }, { store }) => {
+    handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findCollection(store, id), 'collection', id);
-      return (await listEndpoints(store, { collection_id: id })).rows.map(presentEndpointSummary);
+      return (await listEndpoints(store, { collection_id: id }, { scope })).rows.map(presentEndpointSummary);
     },
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/endpoints',
+    permission: 'endpoints:write',
     summary: 'Create an endpoint',
     tag,
     body: CreateEndpoint,
@@ -89,6 +92,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:read',
     summary: 'Show an endpoint',
     tag,
     params: IdParams,
@@ -100,6 +104,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:write',
     summary:
       'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits and policies apply at once',
     tag,
@@ -124,6 +129,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/code',
+    permission: 'endpoints:read',
     summary: 'Show the code of an endpoint: its text, or JSON to a client that prefers this',
     tag,
     params: IdParams,
@@ -139,6 +145,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}/code',
+    permission: 'endpoints:write',
     summary: 'Replace the code of an endpoint. Running code is kept until the next compile and start',
     tag,
     params: IdParams,
@@ -152,6 +159,7 @@ export const endpointRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/endpoints/{id}',
+    permission: 'endpoints:write',
     summary: 'Delete an endpoint; the gateways stop its process',
     tag,
     params: IdParams,

@@ -35,6 +35,7 @@ export const importRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/import/openapi',
+    permission: 'imports:write',
     summary: 'Create or update the endpoints of an OpenAPI document, all or none',
     tag,
     query: OpenApiQuery,
@@ -69,6 +70,7 @@ export const importRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/import/bundle',
+    permission: 'imports:write',
     summary:
       'Create or update the endpoints of a ZIP bundle, compile and start its handlers; with `Prefer: respond-async`, do not wait for these',
     tag,
@@ -133,6 +135,7 @@ export const importRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/imports/{id}',
+    permission: 'imports:read',
     summary: 'Show the progress and the result of an import',
     tag,
     params: IdParams,
@@ -146,6 +149,7 @@ export const importRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/imports/{id}/events',
+    permission: 'imports:read',
     summary: 'Follow an import: server-sent events `progress`, with the handlers that changed, then `done`',
     tag,
     params: IdParams,

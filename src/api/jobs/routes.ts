@@ -18,6 +18,7 @@ export const jobRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/enqueue',
+    permission: 'jobs:write',
     summary: 'Queue a request for the handler: it is sent at least once, again when it fails',
     tag,
     status: 201,
@@ -62,6 +63,7 @@ export const jobRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/jobs',
+    permission: 'jobs:read',
     summary: `List the newest ${LISTED_JOBS} queued requests of the endpoint`,
     tag,
     params: IdParams,
@@ -75,6 +77,7 @@ export const jobRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/jobs/{id}',
+    permission: 'jobs:read',
     summary: 'Show a queued request, and what became of it',
     tag,
     params: IdParams,

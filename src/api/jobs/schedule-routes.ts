@@ -29,6 +29,7 @@ export const scheduleRoutes = [
   defineRoute({
     method: 'GET',
     path,
+    permission: 'jobs:read',
     summary: 'List the schedules of the endpoint',
     tag,
     params: IdParams,
@@ -42,6 +43,7 @@ export const scheduleRoutes = [
   defineRoute({
     method: 'POST',
     path,
+    permission: 'jobs:write',
     summary: 'Send a request to the handler at the times of a cron expression',
     tag,
     status: 201,
@@ -70,6 +72,7 @@ export const scheduleRoutes = [
   defineRoute({
     method: 'PUT',
     path: `${path}/{schedule_id}`,
+    permission: 'jobs:write',
     summary: 'Change a schedule; members that are left out stay as they are',
     tag,
     params: ScheduleParams,
@@ -102,6 +105,7 @@ export const scheduleRoutes = [
   defineRoute({
     method: 'DELETE',
     path: `${path}/{schedule_id}`,
+    permission: 'jobs:write',
     summary: 'Delete a schedule; runs that have begun are finished',
     tag,
     params: ScheduleParams,
@@ -116,6 +120,7 @@ export const scheduleRoutes = [
   defineRoute({
     method: 'GET',
     path: `${path}/{schedule_id}/runs`,
+    permission: 'jobs:read',
     summary: `List the newest ${LISTED_JOBS} runs of a schedule, those that were missed included`,
     tag,
     params: ScheduleParams,

@@ -43,6 +43,7 @@ export const invokeRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/invoke',
+    permission: 'endpoints:deploy',
     summary: 'Send a request to a version, deployed or not, that is started for it and ended after it',
     tag: 'Versions',
     params: IdParams,

@@ -39,6 +39,7 @@ export const lifecycleRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/compile',
+    permission: 'endpoints:deploy',
     summary: 'Compile the code; with `Prefer: respond-async`, answer at once',
     tag,
     params: IdParams,
@@ -82,6 +83,7 @@ export const lifecycleRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/start',
+    permission: 'endpoints:deploy',
     summary: 'Run the newest version on all gateways; a running one is replaced without losing a request',
     tag,
     params: IdParams,
@@ -98,6 +100,7 @@ export const lifecycleRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/stop',
+    permission: 'endpoints:deploy',
     summary: 'Finish the requests in flight and end the handler on all gateways',
     tag,
     params: IdParams,

@@ -51,6 +51,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/deploy',
+    permission: 'endpoints:deploy',
     summary: 'Save, compile and start in one; when something fails, the endpoint is as it was before',
     tag,
     params: IdParams,
@@ -69,6 +70,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/endpoints/{id}/rollback',
+    permission: 'endpoints:deploy',
     summary: 'Run an earlier version: the given one, or the one that served before the current one',
     tag,
     params: IdParams,
@@ -82,6 +84,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'PUT',
     path: '/api/endpoints/{id}/deployment',
+    permission: 'endpoints:deploy',
     summary: 'Say which versions serve: one, or two that share the requests',
     tag,
     params: IdParams,
@@ -94,6 +97,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/deployments',
+    permission: 'endpoints:read',
     summary: 'List the deployments of an endpoint, the newest first',
     tag,
     params: IdParams,
@@ -114,6 +118,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/versions',
+    permission: 'endpoints:read',
     summary: 'List the versions of an endpoint, the newest first',
     tag,
     params: IdParams,
@@ -131,6 +136,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/versions/{version}',
+    permission: 'endpoints:read',
     summary: 'Show a version with its code',
     tag,
     params: VersionParams,
@@ -144,6 +150,7 @@ export const versionRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/versions/{version}/diff',
+    permission: 'endpoints:read',
     summary: 'Compare the code and the dependencies of two versions',
     tag,
     params: VersionParams,

@@ -30,6 +30,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/logs',
+    permission: 'logs:read',
     summary: `Read the log of all endpoints, ${summary}`,
     tag: 'Logs',
     query: LogsQuery,
@@ -40,6 +41,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/logs',
+    permission: 'logs:read',
     summary: `Read the log of an endpoint, ${summary}`,
     tag: 'Logs',
     params: IdParams,
@@ -55,7 +57,7 @@ export const logRoutes = [
 
 type LogsRequest = Pick<
   ApiRequest<object, Static<typeof EndpointLogsQuery>, object, object, unknown>,
-  'query' | 'raw' | 'prefers' | 'header' | 'log'
+  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'scope'
 >;
 
 async function readLogs(
@@ -64,7 +66,7 @@ async function readLogs(
   parameters: LogParameters,
 ): Promise<Static<typeof LogsPage> | Reply> {
   const { raw, log } = request;
-  const filter = filterOf(parameters);
+  const filter = { ...filterOf(parameters), scope: request.scope };
   if (request.prefers('application/json', EVENTS) === EVENTS) {
     const last = request.header('last-event-id');
     const after = last === undefined ? undefined : await readPosition(deps, last);

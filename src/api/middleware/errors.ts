@@ -11,6 +11,8 @@ export async function errors(context: ApiContext, next: Next): Promise<void> {
   } catch (thrown) {
     const error = appErrorFrom(thrown, context);
     context.status = error.status;
+    const { retry_after_seconds: seconds } = (error.extras.details ?? {}) as { retry_after_seconds?: number };
+    if (seconds !== undefined) context.set('Retry-After', String(seconds));
     context.body = wrapFailure(context.state.route?.envelope ?? 'ok', error);
   }
 }

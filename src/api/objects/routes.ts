@@ -4,8 +4,9 @@ import { Readable } from 'node:stream';
 import mime from 'mime-types';
 import { AppError, requireFound } from '../../errors.js';
 import { objectKeyProblem } from '../../model/object-key.js';
+import type { Scope } from '../../model/permission.js';
 import type { Database } from '../../store/database.js';
-import { findService } from '../../store/services.js';
+import { activeStorage, findService } from '../../store/services.js';
 import { defineRoute, Reply } from '../route.js';
 import {
   CONDITIONAL_RESPONSES,
@@ -42,11 +43,12 @@ export const objectRoutes = [
     ...shared,
     method: 'GET',
     path: '/api/minio/objects',
+    permission: 'objects:read',
     summary: 'List objects',
     query: ObjectsQuery,
     data: ObjectList,
-    handle: async ({ query: { prefix = '', service } }, { store, actorHosts }) => {
-      await requireStorage(store, service);
+    handle: async ({ query: { prefix = '', service: asked }, scope }, { store, actorHosts }) => {
+      const service = await storageOf(store, asked, scope);
       const { bucket, objects } = await actorHosts.listObjects(service, prefix);
       return { bucket, prefix, objects };
     },
@@ -56,14 +58,15 @@ export const objectRoutes = [
     ...shared,
     method: 'POST',
     path: '/api/minio/objects',
+    permission: 'objects:write',
     summary: 'Upload an object',
     query: ServiceQuery,
     form: UploadForm,
     data: Uploaded,
     errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
-    handle: async ({ form: { file, key }, query: { service } }, { store, actorHosts }) => {
+    handle: async ({ form: { file, key }, query: { service: asked }, scope }, { store, actorHosts }) => {
       requireKey('form.key', key);
-      await requireStorage(store, service);
+      const service = await storageOf(store, asked, scope);
       const { bucket } = await actorHosts.writeObject(service, key, {
         size: file.size,
         type: contentType(key),
@@ -77,15 +80,19 @@ export const objectRoutes = [
     ...shared,
     method: 'GET',
     path: '/api/minio/objects/{key...}',
+    permission: 'objects:read',
     summary: 'Download an object; its key may have slashes',
     params: KeyParams,
     query: ServiceQuery,
     data: ObjectContent,
     produces: '*/*',
     alternatives: CONDITIONAL_RESPONSES,
-    handle: async ({ params: { key }, query: { service }, raw, header }, { store, actorHosts }) => {
+    handle: async (
+      { params: { key }, query: { service: asked }, raw, header, scope },
+      { store, actorHosts },
+    ) => {
       requireKey('path.key', key);
-      await requireStorage(store, service);
+      const service = await storageOf(store, asked, scope);
       const method = raw.method === 'HEAD' ? 'HEAD' : 'GET';
       const forwarded = Object.fromEntries(FORWARDED_HEADERS.map((name) => [name, header(name)]));
       const { status, headers, content } = await actorHosts.readObject(service, key, method, forwarded);
@@ -103,22 +110,30 @@ export const objectRoutes = [
     ...shared,
     method: 'DELETE',
     path: '/api/minio/objects/{key...}',
+    permission: 'objects:write',
     summary: 'Delete an object; its key may have slashes',
     params: KeyParams,
     query: ServiceQuery,
     data: ObjectDeleted,
-    handle: async ({ params: { key }, query: { service } }, { store, actorHosts }) => {
+    handle: async ({ params: { key }, query: { service: asked }, scope }, { store, actorHosts }) => {
       requireKey('path.key', key);
-      await requireStorage(store, service);
+      const service = await storageOf(store, asked, scope);
       const { bucket, deleted } = await actorHosts.deleteObject(service, key);
       return { key, bucket, deleted };
     },
   }),
 ];
 
-/** @throws AppError not_found, or invalid_input when the service is not an object storage */
-async function requireStorage(store: Database, id: string | undefined): Promise<void> {
-  if (id === undefined) return;
+/** The storage that a request is for. @throws AppError no_object_storage, not_found, invalid_input */
+async function storageOf(store: Database, id: string | undefined, scope: Scope): Promise<string | undefined> {
+  if (id === undefined) {
+    // Without limits the actor host chooses.
+    if (!scope) return undefined;
+    const visible = await activeStorage(store, scope);
+    if (visible === undefined)
+      throw new AppError('no_object_storage', 'No object-storage service of your domains is active');
+    return visible;
+  }
   const service = requireFound(await findService(store, id), 'service', id);
   if (service.service_type !== 'objstore') {
     throw new AppError(
@@ -126,6 +141,7 @@ async function requireStorage(store: Database, id: string | undefined): Promise<
       `query.service: "${service.name}" is a service of type ${service.service_type}, not objstore`,
     );
   }
+  return id;
 }
 
 function requireKey(location: string, key: string): void {

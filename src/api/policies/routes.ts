@@ -36,6 +36,7 @@ export const policyRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/policies',
+    permission: 'endpoints:read',
     summary: 'Show the policies in force, and where each is set',
     tag,
     params: IdParams,
@@ -60,6 +61,7 @@ export const policyRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/domains/{id}/keys',
+    permission: 'domains:read',
     summary: 'List the keys of callers of a domain, without the keys themselves',
     tag,
     params: IdParams,
@@ -73,6 +75,7 @@ export const policyRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/domains/{id}/keys',
+    permission: 'domains:write',
     summary: 'Make a key for callers of a domain; it is shown once, and in force when this answers',
     tag,
     params: IdParams,
@@ -98,6 +101,7 @@ export const policyRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/domains/{id}/keys/{key_id}',
+    permission: 'domains:write',
     summary: 'Revoke a key of callers of a domain; it is refused when this answers',
     tag,
     params: DomainKeyParams,

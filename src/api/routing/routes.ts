@@ -2,7 +2,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
 import type { RouteMatch, RouteQuery } from '../../internal/gateway-requests.js';
+import type { Scope } from '../../model/permission.js';
 import { findEndpoint } from '../../store/endpoints.js';
+import { isVisible } from '../../store/visibility.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { defineRoute } from '../route.js';
 import { Id, nullable } from '../schemas.js';
@@ -48,28 +50,34 @@ export const routingRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/route',
+    permission: 'endpoints:read',
     summary: 'Which endpoint a request would hit, with which parameters, and why none',
     tag: 'Endpoints',
     query: Query,
     data: Routing,
     errors: ['no_gateway'],
-    handle: async ({ query: { host, method = 'GET', path } }, deps) => {
+    handle: async ({ query: { host, method = 'GET', path }, scope }, deps) => {
       const [withoutQuery = ''] = path.split('?', 1);
-      return routing(deps, { host, method, path: withoutQuery });
+      return routing(deps, { host, method, path: withoutQuery }, scope);
     },
   }),
 ];
 
-async function routing(deps: ApiDependencies, query: RouteQuery): Promise<Static<typeof Routing>> {
+async function routing(
+  deps: ApiDependencies,
+  query: RouteQuery,
+  scope: Scope,
+): Promise<Static<typeof Routing>> {
   const { found, next, disabled, allow, refusal } = await deps.gateways.route(query);
-  const [match, second] = [await present(deps, found), await present(deps, next)];
+  const shown = (one: RouteMatch | undefined) => present(deps, one, scope);
+  const [match, second] = [await shown(found), await shown(next)];
   if (match) {
     const isServed = match.status === 'running';
     return { match, next: second, reason: isServed ? null : `The endpoint is ${match.status}: start it.` };
   }
   // Deleted since the gateway has answered.
-  if (found) throw new AppError('no_gateway', 'The endpoints are being changed; try again.');
-  const off = await present(deps, disabled);
+  if (found && !scope) throw new AppError('no_gateway', 'The endpoints are being changed; try again.');
+  const off = await shown(disabled);
   const none = (reason: string) => ({ match: null, next: null, reason });
   if (refusal !== undefined) return none(`The gateway answers such a request with 400: ${refusal}`);
   if (off) {
@@ -80,7 +88,9 @@ async function routing(deps: ApiDependencies, query: RouteQuery): Promise<Static
   return none(`No endpoint of the host ${query.host}, or of all hosts ("*"), has a route that matches.`);
 }
 
-async function present({ store }: ApiDependencies, match: RouteMatch | undefined) {
+async function present({ store }: ApiDependencies, match: RouteMatch | undefined, scope: Scope) {
+  // Of all hosts, or deleted: it does not exist for whoever asks.
+  if (match && !(await isVisible(store, 'endpoint', match.endpointId, scope))) return null;
   const endpoint = match && (await findEndpoint(store, match.endpointId));
   if (!endpoint) return null;
   const { id, name, domain, method, route, status } = endpoint;

@@ -7,12 +7,13 @@ export const seriesRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/series',
+    permission: 'statistics:read',
     summary: 'Figures over time of an endpoint, of a domain, or of all endpoints; the last hour by minutes',
     tag: 'Figures',
     query: SeriesQuery,
     data: Series,
     handle: async (request, deps) => {
-      const wanted = wantedSeries(request.query);
+      const wanted = { ...wantedSeries(request.query), scope: request.scope };
       return presentSeries(wanted, await readSeries(deps.store, wanted));
     },
   }),

@@ -45,6 +45,7 @@ function present(
     service_type: service.service_type,
     config: REDACT_SECRETS ? hideSecrets(service.service_type, config) : config,
     enabled: service.enabled,
+    domains: [...service.domains],
     active: service.activated_at !== null,
     ...standing,
     created_at: service.created_at.toISOString(),

@@ -1,6 +1,7 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
-import { notFound, requireFound } from '../../errors.js';
+import { AppError, notFound, requireFound } from '../../errors.js';
+import { isWithin, scopeOf } from '../../model/permission.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
 import { setInactive } from '../../store/service-activity.js';
@@ -14,6 +15,7 @@ import {
 } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
+import { maySeeSecrets, type Principal } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
@@ -37,6 +39,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/services',
+    permission: 'services:read',
     summary: 'List services',
     tag,
     query: Type.Object(PageQuery),
@@ -44,27 +47,38 @@ export const serviceRoutes = [
     errors: ['secret_key_mismatch'],
     handle: async (request, deps) => {
       const page = await listServices(deps.store, listOptions(request));
-      return pageReply(request.raw, page, await presentServices(page.rows, deps));
+      return pageReply(request.raw, page, await presentServices(page.rows, hiding(deps, request.principal)));
     },
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/services',
+    permission: 'services:write',
     summary: 'Create a service',
     tag,
     body: CreateService,
     bodyErrors,
     status: 201,
     data: ServiceView,
-    handle: async ({ body }, deps) => {
+    handle: async ({ body, principal }, all) => {
+      const deps = hiding(all, principal);
+      const domains = domainsFor(principal, body.domains ?? [...(principal.scope ?? [])]);
+      if (principal.scope && body.service_type === 'sqlite') {
+        throw new AppError(
+          'forbidden',
+          'Files of this machine are only for those who are not limited to domains',
+        );
+      }
       if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
       const config = parseStoredConfig(body.service_type, body.config);
+      requireNoSecrets(principal, secretsIn(config));
       const service = {
         name: body.name,
         service_type: body.service_type,
         config_encrypted: deps.secrets.seal(JSON.stringify(config)),
         enabled: body.enabled ?? true,
+        domains,
       };
       const created = await createService(deps.store, service, secretsIn(config));
       return presentService(created, deps);
@@ -74,18 +88,20 @@ export const serviceRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/services/{id}',
+    permission: 'services:read',
     summary: 'Show a service',
     tag,
     params: IdParams,
     data: ServiceView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id } }, deps) =>
-      presentService(requireFound(await findService(deps.store, id), 'service', id), deps),
+    handle: async ({ params: { id }, principal }, deps) =>
+      presentService(requireFound(await findService(deps.store, id), 'service', id), hiding(deps, principal)),
   }),
 
   defineRoute({
     method: 'PUT',
     path: '/api/services/{id}',
+    permission: 'services:write',
     summary: 'Change the given fields of a service; of `config`, too: null sets one back to its default',
     tag,
     params: IdParams,
@@ -93,11 +109,14 @@ export const serviceRoutes = [
     bodyErrors,
     data: ServiceView,
     errors: ['secret_key_mismatch'],
-    handle: async ({ params: { id }, body: { config, ...changes } }, deps) => {
+    handle: async ({ params: { id }, body: { config, domains, ...others }, principal }, all) => {
+      const deps = hiding(all, principal);
+      const changes = { ...others, ...(domains && { domains: domainsFor(principal, domains) }) };
       const hosts = await liveActorHosts(deps);
       const updated = await updateService(deps.store, id, secretsIn(config ?? {}), (before) => {
         if (config === undefined) return changes;
         const changed = changedConfig(deps, before, config);
+        if (!maySeeSecrets(principal)) requireSameSecrets(openConfig(before, deps.secrets), changed);
         const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
         return { ...changes, config_encrypted, secrets: secretsIn(changed) };
       });
@@ -111,6 +130,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'DELETE',
     path: '/api/services/{id}',
+    permission: 'services:write',
     summary: 'Delete a service and its bindings',
     tag,
     params: IdParams,
@@ -129,6 +149,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/activate',
+    permission: 'services:write',
     summary: 'Start the actor of a service',
     tag,
     envelope: 'success',
@@ -144,6 +165,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/deactivate',
+    permission: 'services:write',
     summary: 'Stop the actor of a service, after the operations under way',
     tag,
     envelope: 'success',
@@ -159,6 +181,7 @@ export const serviceRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/services/{id}/test',
+    permission: 'services:write',
     summary: 'Try to reach the backend of a service, active or not',
     tag,
     params: IdParams,
@@ -170,6 +193,37 @@ export const serviceRoutes = [
     },
   }),
 ];
+
+/** Hides secrets from those who may not see them, as REDACT_SECRETS does from everybody. */
+function hiding(deps: ApiDependencies, principal: Principal): ApiDependencies {
+  const { config } = deps;
+  if (config.REDACT_SECRETS || maySeeSecrets(principal)) return deps;
+  return { ...deps, config: { ...config, REDACT_SECRETS: true } };
+}
+
+/** The hosts that a service is given; whoever is limited to some gives only theirs. */
+function domainsFor({ scope }: Principal, domains: readonly string[]): string[] {
+  const hosts = [...new Set(domains.map((host) => host.toLowerCase()))];
+  if (!isWithin(scopeOf(hosts), scope))
+    throw new AppError('forbidden', 'body.domains: must have hosts, and only such as are yours');
+  return hosts;
+}
+
+/** Whoever may not see secrets cannot have them sent anywhere either. */
+function requireNoSecrets(principal: Principal, secrets: readonly string[]): void {
+  if (secrets.length > 0 && !maySeeSecrets(principal))
+    throw new AppError('forbidden', 'config: only those with the permission secrets:write refer to secrets');
+}
+
+/** A config that refers to secrets stays as it is, but for settings that do not say where they go. */
+function requireSameSecrets(before: StoredConfig, after: StoredConfig): void {
+  if (secretsIn(after).length === 0) return;
+  if (JSON.stringify(before) !== JSON.stringify(after))
+    throw new AppError(
+      'forbidden',
+      'config: it refers to secrets; it is changed with the permission secrets:write',
+    );
+}
 
 /** A changed config, complete; with REDACT_SECRETS, hidden secrets keep their values. */
 function changedConfig({ secrets, config }: ApiDependencies, service: Service, sent: object): StoredConfig {

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { SERVICE_CONFIGS, SERVICE_TYPES, type StoredConfig } from '../../model/service-configs.js';
 import { SERVICE_STATES } from '../../store/service-activity.js';
-import { Enabled, Id, Name, oneOf, Timestamp } from '../schemas.js';
+import { Enabled, Hosts, Id, Name, oneOf, Timestamp } from '../schemas.js';
 
 const ServiceTypeName = oneOf(SERVICE_TYPES);
 
@@ -21,6 +21,7 @@ export const ServiceView = Type.Object(
     service_type: ServiceTypeName,
     config: Type.Unsafe<StoredConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
     enabled: Type.Boolean(),
+    domains: Hosts,
     active: Type.Boolean({ description: 'Whether it was activated' }),
     state: oneOf(SERVICE_STATES),
     state_message: Type.Union([Type.String(), Type.Null()], {
@@ -37,12 +38,14 @@ export const CreateService = Type.Object({
   service_type: ServiceTypeName,
   config: ConfigInput,
   enabled: Type.Optional(Enabled),
+  domains: Type.Optional(Hosts),
 });
 
 export const UpdateService = Type.Object({
   name: Type.Optional(Name),
   config: Type.Optional(ConfigInput),
   enabled: Type.Optional(Type.Boolean()),
+  domains: Type.Optional(Hosts),
 });
 
 export const ServiceActivity = Type.Object(

@@ -11,6 +11,7 @@ export const systemRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/',
+    permission: 'authenticated',
     summary: 'List what this server has beside the resources; `/` shows the same as a page',
     tag: 'System',
     data: Parts,
@@ -20,6 +21,7 @@ export const systemRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/health',
+    permission: 'public',
     summary: 'Tell whether the service is up, and what workers are preparing',
     tag: 'System',
     data: Health,
@@ -39,11 +41,12 @@ export const systemRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/stats',
+    permission: 'statistics:read',
     summary: 'Count endpoints and requests',
     tag: 'System',
     data: Statistics,
-    handle: async (_request, { store }) => ({
-      ...(await readStatistics(store)),
+    handle: async ({ scope }, { store }) => ({
+      ...(await readStatistics(store, scope)),
       uptime_seconds: Math.floor(process.uptime()),
     }),
   }),

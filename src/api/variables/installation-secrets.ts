@@ -23,6 +23,8 @@ export const installationSecretRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/secrets',
+    permission: 'secrets:read',
+    isOfInstallation: true,
     summary: 'List the secrets of the installation, without their values',
     tag,
     data: Type.Array(SecretView),
@@ -35,6 +37,8 @@ export const installationSecretRoutes = [
   defineRoute({
     method: 'PUT',
     path,
+    permission: 'secrets:write',
+    isOfInstallation: true,
     summary: 'Set a secret of the installation; active services that use it take the new value',
     tag,
     params: InstallationSecretParams,
@@ -54,6 +58,8 @@ export const installationSecretRoutes = [
   defineRoute({
     method: 'DELETE',
     path,
+    permission: 'secrets:write',
+    isOfInstallation: true,
     summary: 'Delete a secret of the installation that no service uses',
     tag,
     params: InstallationSecretParams,

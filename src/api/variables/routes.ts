@@ -46,6 +46,7 @@ export const variableRoutes = [
       defineRoute({
         method: 'GET',
         path: `${at}/variables`,
+        permission: 'variables:read',
         summary: `Show the plain variables of the ${scope}`,
         tag,
         params: IdParams,
@@ -57,15 +58,17 @@ export const variableRoutes = [
       defineRoute({
         method: 'PUT',
         path: `${at}/variables`,
+        permission: 'variables:write',
         summary: `Replace the plain variables of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: IdParams,
         body: SetVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body, origin }, deps) => {
+        handle: async ({ params: { id }, body, origin, tell }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
+          tell({ variables: Object.keys(variables) });
           const { store } = deps;
           const affected = await replaceVariables(store, owner(id), variables, origin.actor);
           const ids = requireFound(affected, scope, id);
@@ -77,6 +80,7 @@ export const variableRoutes = [
       defineRoute({
         method: 'GET',
         path: `${at}/secrets`,
+        permission: 'secrets:read',
         summary: `List the secrets of the ${scope}, without their values`,
         tag,
         params: IdParams,
@@ -90,6 +94,7 @@ export const variableRoutes = [
       defineRoute({
         method: 'PUT',
         path: `${at}/secrets/{name}`,
+        permission: 'secrets:write',
         summary: `Set a secret of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: SecretParams,
@@ -108,6 +113,7 @@ export const variableRoutes = [
       defineRoute({
         method: 'DELETE',
         path: `${at}/secrets/{name}`,
+        permission: 'secrets:write',
         summary: `Delete a secret of the ${scope}; in force in running handlers with the answer`,
         tag,
         params: SecretParams,
@@ -125,6 +131,7 @@ export const variableRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/environment',
+    permission: 'variables:read',
     summary: 'Show the names of the variables and secrets in force, and where each is set',
     tag,
     params: IdParams,

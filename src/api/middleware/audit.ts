@@ -1,0 +1,68 @@
+/** Writes the audit: every request that changes something, and every one that is refused. */
+import { AppError, toError } from '../../errors.js';
+import { addToAudit, auditedRow, differences } from '../../store/audit.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { ApiContext, Next } from '../context.js';
+import { HiddenError } from '../references.js';
+
+/** Refusals of strangers in a minute that are kept, so that they cannot fill the disk. */
+const REFUSALS_KEPT = 300;
+const REFUSED = new Set([401, 403, 429]);
+
+export function audit({ store }: Pick<ApiDependencies, 'store'>) {
+  let minute = 0;
+  let refusals = 0;
+  const isKept = (): boolean => {
+    const now = Math.floor(Date.now() / 60_000);
+    if (now !== minute) [minute, refusals] = [now, 0];
+    return ++refusals <= REFUSALS_KEPT;
+  };
+
+  return async (context: ApiContext, next: Next): Promise<void> => {
+    let status: number;
+    try {
+      await next();
+      if (context.method === 'GET' || context.method === 'HEAD' || context.status >= 400) return;
+      status = context.status;
+    } catch (thrown) {
+      const isRefused =
+        thrown instanceof AppError && (REFUSED.has(thrown.status) || thrown instanceof HiddenError);
+      if (isRefused && (context.state.principal || isKept())) await write(context, 'refused', thrown.status);
+      throw thrown;
+    }
+    await write(context, 'changed', status);
+  };
+
+  async function write(context: ApiContext, outcome: 'changed' | 'refused', status: number): Promise<void> {
+    const { route, audited, requestId, principal } = context.state;
+    const address = context.req.socket.remoteAddress ?? 'unknown';
+    try {
+      const id = audited?.id ?? (outcome === 'changed' ? createdId(context.body) : undefined);
+      const after =
+        outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
+      const compared =
+        outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
+      const told = audited?.told ?? {};
+      await addToAudit(store, {
+        actor: principal?.actor ?? { kind: 'anonymous', address },
+        address,
+        request_id: requestId,
+        method: context.method,
+        action: route?.path ?? context.path.slice(0, 1_000),
+        outcome,
+        status,
+        object_kind: audited?.kind ?? null,
+        object_id: id ?? null,
+        before: compared.before,
+        after: Object.keys(told).length > 0 ? { ...compared.after, ...told } : compared.after,
+      });
+    } catch (thrown) {
+      context.state.log.error({ err: toError(thrown), outcome, status }, 'the audit could not be written');
+    }
+  }
+}
+
+function createdId(body: unknown): string | undefined {
+  const data = (body as { data?: { id?: unknown } } | null)?.data;
+  return typeof data?.id === 'string' ? data.id : undefined;
+}

@@ -1,0 +1,136 @@
+/**
+ * Finds out who sends a request: API_KEY, a token, the session of a browser, a process of this product, or anybody
+ * while the API is open: without API_KEY and users, on a loopback address, and not by way of a proxy.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Config } from '../../config.js';
+import { AppError } from '../../errors.js';
+import { digestOf, isToken } from '../../secrets/credentials.js';
+import { productTokens } from '../../secrets/service-token.js';
+import { useSession } from '../../store/sessions.js';
+import { useToken } from '../../store/tokens.js';
+import { hasUsers } from '../../store/users.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { ApiContext, Next } from '../context.js';
+import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
+import { sessionCookie, sessionLimits } from '../session-cookie.js';
+
+type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
+
+/** Headers of which a proxy sends at least one. */
+const FORWARDED =
+  /^(?:forwarded|x-forwarded-.+|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip|via)$/;
+
+export function authenticate(deps: Dependencies) {
+  const open = openness(deps);
+  return async (context: ApiContext, next: Next): Promise<unknown> => {
+    const identify = () => principalOf(context, deps, open);
+    context.state.identify = identify;
+    const { route } = context.state;
+    // Exactly this path: the router also takes one with a slash at its end.
+    if (route?.permission === 'public' && route.path === context.path) return next();
+    const principal = await identify();
+    if (!principal) throw await refusal(context, deps, open);
+    context.state.principal = principal;
+    return next();
+  };
+}
+
+type IsOpen = (request: IncomingMessage) => Promise<boolean>;
+
+/** Whether the API is open to whoever sends a request. Once there are users, it never is again. */
+function openness({ config, store }: Dependencies): IsOpen {
+  let isClosed = config.API_KEY !== undefined || !isLoopback(config.HOST);
+  return async ({ headers }) => {
+    if (isClosed || Object.keys(headers).some((name) => FORWARDED.test(name))) return false;
+    isClosed = await hasUsers(store);
+    return !isClosed;
+  };
+}
+
+/** Whether only this machine reaches an address. */
+export function isLoopback(host: Config['HOST']): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host);
+}
+
+async function principalOf(
+  context: ApiContext,
+  deps: Dependencies,
+  isOpen: IsOpen,
+): Promise<Principal | undefined> {
+  const { config, store } = deps;
+  const authorization = context.get('Authorization');
+  const address = context.req.socket.remoteAddress ?? 'unknown';
+  if (authorization !== '') {
+    const given = keyFrom(authorization, isPage(context.path));
+    if (given !== undefined) {
+      if (config.API_KEY !== undefined && isSame(given, config.API_KEY))
+        return unlimited({ kind: 'api_key' });
+      if (isToken(given)) return byToken(deps, given);
+      if (productTokens(deps.secrets).some((token) => isSame(given, token)))
+        return unlimited({ kind: 'internal' });
+    }
+  } else {
+    const cookie = sessionCookie(context.get('Cookie'));
+    const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config)));
+    if (found) return ofSession(found.user, found.session);
+  }
+  return (await isOpen(context.req)) ? unlimited({ kind: 'anonymous', address }) : undefined;
+}
+
+async function byToken({ store, config }: Dependencies, token: string): Promise<Principal | undefined> {
+  const found = await useToken(store, digestOf(token));
+  if (!found) return undefined;
+  // Made with API_KEY, and as long as there is one.
+  if (!found.user && config.API_KEY === undefined) return undefined;
+  return ofToken(found.token, found.user);
+}
+
+async function refusal(
+  context: ApiContext,
+  { config, store }: Dependencies,
+  isOpen: IsOpen,
+): Promise<AppError> {
+  const isForBrowsers = isPage(context.path);
+  context.set('WWW-Authenticate', isForBrowsers ? 'Basic realm="Edge Gateway"' : 'Bearer');
+  if (config.API_KEY !== undefined) {
+    return new AppError(
+      'unauthorized',
+      'The request needs the header Authorization: Bearer <API_KEY>, or a token instead, or the cookie of a session',
+    );
+  }
+  if (!(await isOpen(context.req)) && !(await hasUsers(store))) {
+    return new AppError(
+      'unauthorized',
+      'The API is closed: it has no users, and is open without them only on a loopback address and without a proxy. ' +
+        'On its machine, `npm run user -- create-admin EMAIL` makes the first admin; or set API_KEY.',
+    );
+  }
+  return new AppError(
+    'unauthorized',
+    'The request needs the cookie of a session (POST /api/session), or the header Authorization: Bearer <token>',
+  );
+}
+
+/** The pages that people open in a browser: the start page and the queue dashboard. */
+function isPage(path: string): boolean {
+  return path === '/' || path === '/queues' || path.startsWith('/queues/');
+}
+
+function keyFrom(authorization: string, isBasicAllowed: boolean): string | undefined {
+  const [, scheme = '', value = ''] = /^(\S+) +(\S.*)$/.exec(authorization) ?? [];
+  // Node decodes headers as Latin-1; the key is UTF-8.
+  if (scheme.toLowerCase() === 'bearer') return Buffer.from(value, 'latin1').toString('utf8');
+  // Browsers ask for a user name, which is ignored, and a password, which is the key.
+  if (isBasicAllowed && scheme.toLowerCase() === 'basic') {
+    return /^[^:]*:(.*)$/s.exec(Buffer.from(value, 'base64').toString('utf8'))?.[1];
+  }
+  return undefined;
+}
+
+/** Compares digests: they have the same length, as timingSafeEqual requires. */
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [given, expected].map((text) => createHash('sha256').update(text).digest());
+  return one !== undefined && other !== undefined && timingSafeEqual(one, other);
+}

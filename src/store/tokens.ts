@@ -1,0 +1,76 @@
+/** The table `tokens`: credentials of programs. Only digests of tokens are stored. */
+import type { Permission } from '../model/permission.js';
+import type { Store } from './database.js';
+import type { User } from './users.js';
+
+/** A row. */
+export interface Token {
+  readonly id: string;
+  readonly hash: string;
+  readonly name: string;
+  /** Null: made with API_KEY. */
+  readonly user_id: string | null;
+  readonly permissions: readonly Permission[];
+  /** Hosts; none: all that who made it may see. */
+  readonly domains: readonly string[];
+  readonly created_at: Date;
+  readonly expires_at: Date | null;
+  readonly last_used_at: Date | null;
+}
+
+export type NewToken = Pick<Token, 'hash' | 'name' | 'user_id' | 'permissions' | 'domains' | 'expires_at'>;
+
+/** Uses within this time are written once. */
+const USED_EVERY_SECONDS = 30;
+
+export async function createToken({ knex }: Store, token: NewToken): Promise<Token> {
+  const [created] = await knex<Token>('tokens')
+    .insert(token as never)
+    .returning('*');
+  if (!created) throw new Error('INSERT INTO tokens returned no row');
+  return created;
+}
+
+/** @param owner whose; undefined: of everybody */
+export async function listTokens(
+  { knex }: Store,
+  owner: { readonly user_id: string | null } | undefined,
+): Promise<Token[]> {
+  return knex<Token>('tokens')
+    .where(owner ?? {})
+    .orderBy(['created_at', 'id']);
+}
+
+/** @returns false when there is no such token */
+export async function deleteToken(
+  { knex }: Store,
+  id: string,
+  owner: { readonly user_id: string | null } | undefined,
+): Promise<boolean> {
+  return (
+    (await knex('tokens')
+      .where({ id, ...owner })
+      .delete()) > 0
+  );
+}
+
+/** A valid token and who made it; notes that it was used. */
+export async function useToken(
+  { knex }: Store,
+  hash: string,
+): Promise<{ readonly token: Token; readonly user: User | null } | undefined> {
+  const { rows } = await knex.raw<{ rows: { token: Token; user: User | null; stale: boolean }[] }>(
+    `SELECT to_jsonb(tokens) AS token, CASE WHEN users.id IS NULL THEN NULL ELSE to_jsonb(users) END AS user,
+            last_used_at IS NULL
+              OR last_used_at < clock_timestamp() - ${USED_EVERY_SECONDS} * interval '1 second' AS stale
+       FROM tokens LEFT JOIN users ON users.id = tokens.user_id
+      WHERE hash = ? AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+    [hash],
+  );
+  const [found] = rows;
+  if (found?.stale)
+    await knex('tokens')
+      .where({ hash })
+      .update({ last_used_at: knex.raw('clock_timestamp()') as never });
+  return found;
+}

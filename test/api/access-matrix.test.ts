@@ -1,0 +1,294 @@
+/** All routes x all roles x own and foreign domains, from the definitions of the routes. */
+import { expect } from 'chai';
+import { ROUTES } from '../../src/api/app.js';
+import { PAGES } from '../../src/api/middleware/authorize.js';
+import { kindsInPath } from '../../src/api/references.js';
+import { PERMISSIONS, PERMISSIONS_OF_ROLE, type Permission, ROLES } from '../../src/model/permission.js';
+import { ADMIN, addUser, type Person } from '../support/access.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { HttpResponse } from '../support/client.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+
+const OWN = 'own.example';
+const FOREIGN = 'foreign.example';
+
+describe('access to all routes', () => {
+  let api: TestApi;
+  let admin: Person;
+  const people = new Map<string, Person>();
+  /** Ids of objects of each domain, by the segment of their paths. */
+  const objects: Record<string, Record<string, string>> = {};
+
+  before(async () => {
+    api = await startApi();
+    admin = await addUser(api, {}, { email: ADMIN, role: 'admin' });
+    for (const role of ROLES) {
+      people.set(role, await addUser(api, admin, { email: `${role}@all.test`, role }));
+      people.set(
+        `${role} of ${OWN}`,
+        await addUser(api, admin, { email: `${role}@own.test`, role, domains: [OWN] }),
+      );
+    }
+    for (const host of [OWN, FOREIGN]) objects[host] = await fill(host);
+  });
+  after(() => api.close());
+
+  async function fill(host: string): Promise<Record<string, string>> {
+    const make = async (path: string, body: object) =>
+      expectData<{ id: string }>(await api.post(path, body, admin), 201).id;
+    const domains = await make('/api/domains', { name: host, host });
+    const collections = await make('/api/collections', { name: 'c', domain_id: domains });
+    const endpoint = { name: 'e', path: '/e', method: 'GET', domain: host, collection_id: collections };
+    const endpoints = await make('/api/endpoints', { ...endpoint, code: 'fn main() {}' });
+    const services = await make('/api/services', {
+      ...{ name: `s ${host}`, service_type: 'redis', domains: [host] },
+      config: { host: '127.0.0.1', port: 1, password: `password of ${host}` },
+    });
+    const { store } = api;
+    const [build] = await store
+      .knex('builds')
+      .insert({ source_key: host, code: '', dependencies: '{}', state: 'failed', request_id: 'r' })
+      .returning('id');
+    await store.knex('endpoints').where({ id: endpoints }).update({ build_id: build.id });
+    const [job] = await store
+      .knex('jobs')
+      .insert({
+        ...{ endpoint_id: endpoints, method: 'GET', path: '/e', headers: '{}', state: 'failed' },
+        ...{ max_attempts: 1, backoff_ms: 1, run_at: new Date(), request_id: 'r' },
+      })
+      .returning('id');
+    const imported = expectData<{ import_id: string }>(
+      await api.post(
+        '/api/import/openapi',
+        { spec: SPEC, domain: host, domain_id: domains, create_collection: true },
+        admin,
+      ),
+    ).import_id;
+    const alerts = await make('/api/alerts', {
+      ...{ on: 'crash_loop', url: 'https://93.184.215.14/hook', scope: { domain: host } },
+    });
+    return {
+      ...{
+        domains,
+        collections,
+        endpoints,
+        services,
+        builds: build.id,
+        jobs: job.id,
+        imports: imported,
+        alerts,
+      },
+    };
+  }
+
+  const call = (method: string, path: string, person?: Person): Promise<HttpResponse> =>
+    api.send(method, path, { ...(person && { headers: person.headers }) });
+
+  /** The path with objects of a domain; ids of other things are unknown ones. */
+  function pathOf(path: string, host: string): string {
+    const kinds = new Map(kindsInPath(path));
+    const segments = path.split('/');
+    return segments
+      .map((segment, at) => {
+        const name = /^\{(\w+)(\.\.\.)?\}$/.exec(segment)?.[1];
+        if (name === undefined) return segment;
+        if (kinds.has(name)) return objects[host]?.[segments[at - 1] ?? ''] ?? NO_ID;
+        return name.endsWith('id') ? NO_ID : name === 'version' ? '1' : 'NAME';
+      })
+      .join('/');
+  }
+
+  it('each names a permission that there is', () => {
+    const known: readonly string[] = [...PERMISSIONS, 'authenticated', 'public'];
+    for (const { method, path, permission } of [...ROUTES, ...PAGES.map((page) => ({ ...page, method: '' }))])
+      expect(known, `${method} ${path}`).to.include(permission);
+    expect(
+      ROUTES.filter(({ permission }) => permission === 'public').map(
+        ({ method, path }) => `${method} ${path}`,
+      ),
+    ).to.deep.equal(['GET /api/health', 'GET /api/session', 'POST /api/session', 'DELETE /api/session']);
+  });
+
+  it('each parameter that is an id names an object that is checked, or is below one', () => {
+    // Users, sessions and tokens belong to no domain; who may see them is decided by their owner.
+    const ownerless = /^\/api\/(users|sessions|tokens)\/\{id\}$/;
+    for (const { path } of ROUTES) {
+      if (!/\{\w*id\}/.test(path) || ownerless.test(path)) continue;
+      expect(kindsInPath(path), path).not.to.have.length(0);
+    }
+  });
+
+  it('nobody without a credential, with a wrong one, or a wrong checksum', async () => {
+    for (const { method, path, permission } of ROUTES) {
+      if (permission === 'public') continue;
+      for (const headers of [
+        {},
+        { authorization: 'Bearer wrong' },
+        { authorization: `Bearer egw_${'0'.repeat(36)}` },
+        { cookie: 'egw_session=wrong' },
+      ]) {
+        const response = await api.send(method, pathOf(path, OWN), { headers });
+        expect(response.status, `${method} ${path}`).to.equal(401);
+      }
+    }
+    for (const { path } of PAGES) expect((await call('GET', path)).status, path).to.equal(401);
+  });
+
+  for (const role of ROLES) {
+    it(`${role}: 403 exactly where the permission is missing`, async () => {
+      const may = PERMISSIONS_OF_ROLE[role];
+      for (const { method, path, permission } of ROUTES) {
+        const isMissing =
+          permission !== 'public' && permission !== 'authenticated' && !may.has(permission as Permission);
+        // What is allowed is not done: unknown objects and empty bodies change nothing.
+        if (!isMissing && method === 'DELETE' && path !== '/api/session') continue;
+        if (!isMissing && method === 'DELETE') continue;
+        const target = isMissing ? pathOf(path, OWN) : path.replace(/\{(\w+)[.}]+/g, NO_ID);
+        if (/\/api\/logs$|events$/.test(path) && !isMissing) continue;
+        const response = await call(method, target, people.get(role));
+        const place = `${role} ${method} ${path}: ${JSON.stringify(response.body)}`;
+        if (isMissing) expect(response.status, place).to.equal(403);
+        else expect(response.status, place).not.to.be.oneOf([401, 403]);
+      }
+    });
+
+    it(`${role} of one domain: objects of another do not exist, in any route`, async () => {
+      const person = people.get(`${role} of ${OWN}`);
+      for (const { method, path, permission } of ROUTES) {
+        const kinds = kindsInPath(path);
+        if (kinds.length === 0 || !PERMISSIONS_OF_ROLE[role].has(permission as Permission)) continue;
+        const response = await call(method, pathOf(path, FOREIGN), person);
+        expect(response.status, `${method} ${path}: ${JSON.stringify(response.body)}`).to.equal(404);
+        if (method !== 'GET' || path.endsWith('/events') || path.includes('{version}')) continue;
+        const own = await call(method, pathOf(path, OWN), person);
+        expect(own.status, `${method} ${path}: ${JSON.stringify(own.body)}`).to.be.oneOf(
+          path.includes('schedule_id') ? [404] : [200],
+        );
+      }
+      for (const { method, path, isOfInstallation } of ROUTES) {
+        if (!isOfInstallation) continue;
+        expect((await call(method, pathOf(path, OWN), person)).status, `${method} ${path}`).to.equal(403);
+      }
+    });
+
+    it(`${role} of one domain: lists have nothing of another`, async () => {
+      const person = people.get(`${role} of ${OWN}`);
+      const foreign = [...Object.values(objects[FOREIGN] ?? {}), FOREIGN];
+      for (const { method, path, permission } of ROUTES) {
+        if (method !== 'GET' || path.includes('{') || permission === 'public') continue;
+        if (!PERMISSIONS_OF_ROLE[role].has(permission as Permission)) continue;
+        const response = await call('GET', path, person);
+        const text = JSON.stringify(response.body);
+        for (const id of foreign) expect(text, `${path} ${response.status}`).not.to.include(id);
+      }
+      const stats = await call('GET', '/api/stats', person);
+      expect(expectData(stats)).to.include({ endpoints_total: 2, requests_handled: 0 });
+    });
+  }
+
+  it('the pages: the dashboard is for admins, metrics for metrics:read', async () => {
+    for (const [who, person] of people) {
+      const expected = who === 'admin' ? 200 : 403;
+      expect((await call('GET', '/queues', person)).status, who).to.equal(expected);
+      expect((await call('GET', '/metrics', person)).status, who).to.equal(expected);
+      expect((await call('GET', '/', person)).status, who).to.equal(200);
+    }
+  });
+
+  it('foreign ids and hosts in queries and bodies do not exist either', async () => {
+    const editor = people.get(`editor of ${OWN}`) as Person;
+    const { domains, collections, endpoints, services } = objects[FOREIGN] as Record<string, string>;
+    const own = objects[OWN] as Record<string, string>;
+    const endpoint = { name: 'x', path: '/x', method: 'GET' };
+    for (const [method, path, body] of [
+      ['GET', `/api/endpoints?domain=${FOREIGN}`],
+      ['GET', `/api/endpoints?collection_id=${collections}`],
+      ['GET', `/api/collections?domain_id=${domains}`],
+      ['GET', `/api/logs?endpoint_id=${endpoints}`],
+      ['GET', `/api/logs?domain=${FOREIGN}`],
+      ['GET', `/api/logs?collection_id=${collections}`],
+      ['GET', `/api/series?endpoint_id=${endpoints}`],
+      ['GET', `/api/series?domain=${FOREIGN}`],
+      ['GET', `/api/route?host=${FOREIGN}&path=/e`],
+      ['GET', `/api/minio/objects?service=${services}`],
+      ['POST', '/api/domains', { name: 'd', host: FOREIGN }],
+      ['POST', '/api/domains', { name: 'd', host: 'new.example' }],
+      ['PUT', `/api/domains/${own['domains']}`, { host: 'new.example' }],
+      ['POST', '/api/collections', { name: 'c', domain_id: domains }],
+      ['POST', '/api/endpoints', { ...endpoint, domain: FOREIGN }],
+      ['POST', '/api/endpoints', { ...endpoint, domain: '*' }],
+      ['POST', '/api/endpoints', { ...endpoint, domain: OWN, collection_id: collections }],
+      ['PUT', `/api/endpoints/${own['endpoints']}`, { domain: FOREIGN }],
+      ['PUT', `/api/endpoints/${own['endpoints']}`, { domain: '*' }],
+      ['PUT', `/api/endpoints/${own['endpoints']}`, { collection_id: collections }],
+      ['POST', `/api/endpoints/${own['endpoints']}/services`, { service_id: services, pool_id: 'p' }],
+      ['DELETE', `/api/endpoints/${own['endpoints']}/services/${services}`],
+      ['POST', '/api/import/openapi', { spec: SPEC, domain: FOREIGN }],
+      ['POST', '/api/import/openapi', { spec: SPEC, domain: '*' }],
+      [
+        'POST',
+        '/api/import/openapi',
+        { spec: SPEC, domain: OWN, domain_id: domains, create_collection: true },
+      ],
+      [
+        'POST',
+        '/api/alerts',
+        { on: 'crash_loop', url: 'https://93.184.215.14/', scope: { domain: FOREIGN } },
+      ],
+      [
+        'POST',
+        '/api/alerts',
+        { on: 'crash_loop', url: 'https://93.184.215.14/', scope: { endpoint_id: endpoints } },
+      ],
+    ] as const) {
+      const response = await api.send(method, path, { ...editor, ...(body && { body }) });
+      expectFailure(response, 'not_found');
+    }
+    expectFailure(
+      await api.post('/api/alerts', { on: 'crash_loop', url: 'https://93.184.215.14/' }, editor),
+      'forbidden',
+    );
+  });
+
+  it('only those who see everything share services, and use files of the machine', async () => {
+    const editor = people.get(`editor of ${OWN}`) as Person;
+    const config = { host: '127.0.0.1', port: 1 };
+    const redis = { name: 'mine', service_type: 'redis', config };
+    expectFailure(await api.post('/api/services', { ...redis, domains: [] }, editor), 'forbidden');
+    expectFailure(await api.post('/api/services', { ...redis, domains: [FOREIGN] }, editor), 'forbidden');
+    const sqlite = { name: 'file', service_type: 'sqlite', config: { path: '/tmp/x.db' } };
+    expectFailure(await api.post('/api/services', sqlite, editor), 'forbidden');
+    const made = expectData<{ id: string; domains: string[] }>(
+      await api.post('/api/services', redis, editor),
+      201,
+    );
+    expect(made.domains).to.deep.equal([OWN]);
+
+    const shared = expectData<{ id: string }>(await api.post('/api/services', redis, admin), 201);
+    expect((await api.get(`/api/services/${shared.id}`, editor)).status).to.equal(200);
+    expectFailure(await api.put(`/api/services/${shared.id}`, { name: 'x' }, editor), 'forbidden');
+    expectFailure(await api.delete(`/api/services/${shared.id}`, editor), 'forbidden');
+    // Nor does an admin bind a service to an endpoint of a domain that it is not for.
+    const bound = { service_id: objects[OWN]?.['services'], pool_id: 'p' };
+    const foreign = `/api/endpoints/${objects[FOREIGN]?.['endpoints']}/services`;
+    expectFailure(await api.post(foreign, bound, admin), 'not_found');
+  });
+
+  it('what is shared with others is not changed by who has a part of it', async () => {
+    const editor = people.get(`editor of ${OWN}`) as Person;
+    const everywhere = { name: 'any', path: '/any', method: 'GET', domain: '*' };
+    const collection_id = objects[OWN]?.['collections'];
+    const created = await api.post('/api/endpoints', { ...everywhere, collection_id }, admin);
+    const { id } = expectData<{ id: string }>(created, 201);
+    for (const path of [`/api/collections/${collection_id}`, `/api/domains/${objects[OWN]?.['domains']}`])
+      expectFailure(await api.delete(path, editor), 'forbidden');
+    expectFailure(await api.get(`/api/endpoints/${id}`, editor), 'not_found');
+    expectData(await api.delete(`/api/endpoints/${id}`, admin));
+  });
+});
+
+const SPEC = JSON.stringify({
+  openapi: '3.0.3',
+  info: { title: 'I', version: '1' },
+  paths: { '/i': { get: { operationId: 'i', responses: { 200: { description: 'ok' } } } } },
+});
