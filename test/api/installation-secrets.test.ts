@@ -58,12 +58,20 @@ describe('secrets of the installation', () => {
       mysql: { host: 'h', database: 'd', username: 'u' },
       objstore: { endpoint: 'h:9000', access_key: 'a', bucket: 'b' },
       email: { host: 'h', from_address: 'a@b.example' },
+      http: { base_url: 'https://h', username: 'u' },
+      'http with a token': { base_url: 'https://h' },
     };
-    for (const type of SERVICE_TYPES) {
-      const secrets = Object.fromEntries([...secretSettings(type)].map((key) => [key, reference]));
-      if (Object.keys(secrets).length === 0) continue;
-      const { id, config } = await create({ ...(least[type] ?? { host: 'h' }), ...secrets }, type);
-      expect(config, type).to.deep.include(secrets);
+    const together: Record<string, readonly string[]> = {
+      http: ['password', 'api_key'],
+      'http with a token': ['token', 'api_key'],
+    };
+    for (const title of [...SERVICE_TYPES, 'http with a token'] as const) {
+      const type = title === 'http with a token' ? 'http' : title;
+      const settings = together[title] ?? [...secretSettings(type)];
+      const secrets = Object.fromEntries(settings.map((key) => [key, reference]));
+      if (settings.length === 0) continue;
+      const { id, config } = await create({ ...(least[title] ?? { host: 'h' }), ...secrets }, type);
+      expect(config, title).to.deep.include(secrets);
       const shown = expectData<Service>(await api.get(`/api/services/${id}`));
       expect(shown.config).to.deep.equal(config);
       // What is shown can be sent back.
