@@ -258,6 +258,21 @@ describe('access to all routes', () => {
     expectFailure(await api.post('/api/services', { ...redis, domains: [FOREIGN] }, editor), 'forbidden');
     const sqlite = { name: 'file', service_type: 'sqlite', config: { path: '/tmp/x.db' } };
     expectFailure(await api.post('/api/services', sqlite, editor), 'forbidden');
+    const file = expectData<{ id: string }>(
+      await api.post('/api/services', { ...sqlite, domains: [OWN] }, admin),
+      201,
+    );
+    const moved = { config: { path: '/tmp/y.db' } };
+    expectFailure(await api.put(`/api/services/${file.id}`, moved, editor), 'forbidden');
+    expectData(await api.put(`/api/services/${file.id}`, { name: 'renamed' }, editor));
+    const http = (allow_private_addresses: boolean) => ({
+      ...{ name: 'http', service_type: 'http' },
+      config: { base_url: 'http://api.example', allow_private_addresses },
+    });
+    expectFailure(await api.post('/api/services', http(true), editor), 'forbidden');
+    const { id } = expectData<{ id: string }>(await api.post('/api/services', http(false), editor), 201);
+    const { config: inner } = http(true);
+    expectFailure(await api.put(`/api/services/${id}`, { config: inner }, editor), 'forbidden');
     const made = expectData<{ id: string; domains: string[] }>(
       await api.post('/api/services', redis, editor),
       201,

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
 import { isWithin, scopeOf } from '../../model/permission.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
+import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
   createService,
@@ -64,14 +64,9 @@ export const serviceRoutes = [
     handle: async ({ body, principal }, all) => {
       const deps = hiding(all, principal);
       const domains = domainsFor(principal, body.domains ?? [...(principal.scope ?? [])]);
-      if (principal.scope && body.service_type === 'sqlite') {
-        throw new AppError(
-          'forbidden',
-          'Files of this machine are only for those who are not limited to domains',
-        );
-      }
       if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
       const config = parseStoredConfig(body.service_type, body.config);
+      requireNoMachine(principal, body.service_type, config);
       requireNoSecrets(principal, secretsIn(config));
       const service = {
         name: body.name,
@@ -116,6 +111,7 @@ export const serviceRoutes = [
       const updated = await updateService(deps.store, id, secretsIn(config ?? {}), (before) => {
         if (config === undefined) return changes;
         const changed = changedConfig(deps, before, config);
+        requireNoMachine(principal, before.service_type, changed, openConfig(before, deps.secrets));
         if (!maySeeSecrets(principal)) requireSameSecrets(openConfig(before, deps.secrets), changed);
         const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
         return { ...changes, config_encrypted, secrets: secretsIn(changed) };
@@ -207,6 +203,20 @@ function domainsFor({ scope }: Principal, domains: readonly string[]): string[] 
   if (!isWithin(scopeOf(hosts), scope))
     throw new AppError('forbidden', 'body.domains: must have hosts, and only such as are yours');
   return hosts;
+}
+
+/** Files of this machine, and what only it can reach, are not chosen by those who are limited to some hosts. */
+function requireNoMachine(
+  { scope }: Principal,
+  type: ServiceType,
+  config: StoredConfig,
+  before?: StoredConfig,
+): void {
+  const reachesMachine =
+    type === 'sqlite' || ('allow_private_addresses' in config && config.allow_private_addresses === true);
+  if (!scope || !reachesMachine || JSON.stringify(before) === JSON.stringify(config)) return;
+  const what = type === 'sqlite' ? 'Files of this machine' : 'config.allow_private_addresses: such addresses';
+  throw new AppError('forbidden', `${what} are only for those who are not limited to domains`);
 }
 
 /** Whoever may not see secrets cannot have them sent anywhere either. */
