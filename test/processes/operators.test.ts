@@ -102,26 +102,29 @@ describe('operating', () => {
     it('shows the compile queue with its jobs', async () => {
       const url = `${stack.apiUrl}/queues/api/queues?activeQueue=compile&status=completed&page=1&jobsPerPage=10`;
       expect((await call(url)).status).to.equal(401);
-      const answer = await call(url, basic(KEY));
-      expect(answer.status, answer.text).to.equal(200);
-      const { queues } = JSON.parse(answer.text) as {
-        queues: {
-          name: string;
-          counts: Record<string, number>;
-          jobs: { data: { buildId: string; requestId: string } }[];
-        }[];
-      };
-      expect(queues.map(({ name }) => name)).to.deep.equal([
-        'compile',
-        'import',
-        'handler',
-        'invoke',
-        'schedule',
-        'alert',
-      ]);
-      expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
-      const [job] = queues[0]?.jobs ?? [];
-      expect(job?.data).to.include({ buildId, attempt: 1, requestId: 'follow-me' });
+      // A build is answered before its job is marked as completed.
+      await eventually(async () => {
+        const answer = await call(url, basic(KEY));
+        expect(answer.status, answer.text).to.equal(200);
+        const { queues } = JSON.parse(answer.text) as {
+          queues: {
+            name: string;
+            counts: Record<string, number>;
+            jobs: { data: { buildId: string; requestId: string } }[];
+          }[];
+        };
+        expect(queues.map(({ name }) => name)).to.deep.equal([
+          'compile',
+          'import',
+          'handler',
+          'invoke',
+          'schedule',
+          'alert',
+        ]);
+        expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
+        const [job] = queues[0]?.jobs ?? [];
+        expect(job?.data).to.include({ buildId, attempt: 1, requestId: 'follow-me' });
+      });
     });
   });
 
