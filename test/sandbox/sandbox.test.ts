@@ -14,6 +14,7 @@ import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { isUntrustedUser } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
+import { asOtherUser, pathForOtherUser } from '../support/other-user.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { REFUSED_CALLS } from '../support/refused-calls.js';
@@ -362,8 +363,10 @@ with open('/dev/zero', 'rb') as file: print(file.read(3))
 describe('opening the sandbox', () => {
   /** Opens it in a process of its own. Returns what it logs, or its error. */
   const opened = async (mode: string, ...wrapper: readonly string[]) => {
+    const url = new URL('../../src/sandbox/sandbox.js', import.meta.url);
+    const path = wrapper[0] === 'unshare' ? pathForOtherUser(url) : url.href;
     const module = `
-      import { openSandbox } from '${new URL('../../src/sandbox/sandbox.js', import.meta.url).href}';
+      import { openSandbox } from '${path}';
       const say = ({ sandbox }, text) => console.log(sandbox + ': ' + text);
       await openSandbox('${mode}', { info: say, warn: say, debug: () => undefined }).catch((error) => console.log(error.message));`;
     const [file = '', ...args] = [...wrapper, process.execPath, '--input-type=module', '-e', module];
@@ -417,7 +420,7 @@ describe('opening the sandbox', () => {
     });
 
   it('refuses to run programs as its own user with neither, unless it is switched off', async () => {
-    const asUser = process.getuid?.() === 0 ? SETPRIV_USER : [];
+    const asUser = process.getuid?.() === 0 ? asOtherUser(64_100) : [];
     const nothing = [...asUser, ...WITHOUT_NAMESPACES, ...WITHOUT_LANDLOCK];
     expect(await opened('auto', ...nothing)).to.match(
       /^Nothing keeps untrusted programs from .*`namespaces` does not work.*no Landlock.* set SANDBOX=off$/m,
@@ -442,9 +445,6 @@ describe('opening the sandbox', () => {
       );
   });
 });
-
-/** Another user, from root. */
-const SETPRIV_USER = ['setpriv', '--reuid=64100', '--regid=64100', '--clear-groups'];
 
 /** Runs a program with a filter of system calls. @param instructions in Python, see seccomp(2) */
 function filtered(instructions: string): string[] {

@@ -8,6 +8,7 @@ import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.j
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { createClient, type HttpClient } from './client.js';
 import { createTestLog, type TestLog } from './log.js';
+import { asOtherUser, pathForOtherUser } from './other-user.js';
 import { freePort } from './ports.js';
 import { createDatabase, type TestDatabase } from './postgres.js';
 import { tempDir } from './temp.js';
@@ -226,9 +227,9 @@ function startProcess(
 ): TestProcess {
   const { inheritedFile, user } = options;
   const logged = createTestLog();
-  const child = fork(fileURLToPath(new URL(`../../${ENTRIES[name]}.js`, import.meta.url)), {
+  const entry = new URL(`../../${ENTRIES[name]}.js`, import.meta.url);
+  const child = fork(user === undefined ? fileURLToPath(entry) : pathForOtherUser(entry), {
     env,
-    ...(user !== undefined && { uid: user, gid: user }),
     stdio: [
       ...(['ignore', 'pipe', 'pipe', 'ipc'] as const),
       ...(inheritedFile === undefined ? [] : [...FREE_DESCRIPTORS, inheritedFile]),
@@ -266,13 +267,18 @@ function throughPrograms({
   hostname,
   memoryInfo,
   openFiles,
-}: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'openFiles'>): { execPath: string; execArgv: string[] } {
+  user,
+}: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'openFiles' | 'user'>): {
+  execPath: string;
+  execArgv: string[];
+} {
   const rename = 'hostname "$0" && exec "$@"';
   const cover = 'mount --bind "$0" /proc/meminfo && exec "$@"';
   const [execPath = process.execPath, ...execArgv] = [
     ...(openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}`]),
     ...(hostname === undefined ? [] : ['unshare', '--uts', 'sh', '-c', rename, hostname]),
     ...(memoryInfo === undefined ? [] : ['unshare', '--mount', 'sh', '-c', cover, memoryInfo]),
+    ...(user === undefined ? [] : asOtherUser(user)),
     process.execPath,
   ];
   return { execPath, execArgv };

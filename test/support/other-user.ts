@@ -1,0 +1,31 @@
+/**
+ * Programs of this checkout as another user, who may not be able to enter its folder: it can be below /root. For them,
+ * in a mount namespace of their own, what runs of it is at /mnt. Needs root.
+ */
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const SEEN_AT = '/mnt';
+/** What runs, and what it imports. */
+const FOLDERS = ['dist', 'node_modules'];
+
+/** What a program is put behind. It replaces itself by the program, which keeps its process id. */
+export function asOtherUser(user: number): string[] {
+  const script = [
+    `mount -t tmpfs -o mode=755 tmpfs ${SEEN_AT}`,
+    ...FOLDERS.flatMap((name) => [
+      `mkdir ${SEEN_AT}/${name}`,
+      `mount --bind "$0/${name}" ${SEEN_AT}/${name}`,
+    ]),
+    `cp "$0/package.json" ${SEEN_AT}`,
+    'cd /',
+    `exec setpriv --reuid=${user} --regid=${user} --clear-groups "$@"`,
+  ].join(' && ');
+  return ['unshare', '--mount', 'sh', '-c', script, ROOT];
+}
+
+/** The path of a file of this checkout, for such a program. */
+export function pathForOtherUser(url: URL): string {
+  return join(SEEN_AT, relative(ROOT, fileURLToPath(url)));
+}
