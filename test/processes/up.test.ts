@@ -22,8 +22,8 @@ describe('npm run up', function () {
     site = await upSite(checkout.path);
   });
   after(async () => {
-    await site.remove();
-    await checkout.remove();
+    await site?.remove();
+    await checkout?.remove();
   });
 
   const run = (script: string, env: Record<string, string> = {}, ...args: string[]) =>

@@ -52,7 +52,13 @@ export interface UpSite {
  */
 export async function checkoutCopy(): Promise<TempDir> {
   const copy = await tempDir('checkout');
-  const left = new Set(['.git', 'dist', 'node_modules', join('rust', 'sdk', 'target')]);
+  const left = new Set([
+    '.git',
+    'dist',
+    'node_modules',
+    join('rust', 'sdk', 'target'),
+    join('rust', 'target'),
+  ]);
   await cp(ROOT, copy.path, {
     recursive: true,
     preserveTimestamps: true,
