@@ -93,7 +93,7 @@ describe('a machine without cargo', () => {
     try {
       await Promise.all(processes.map(ready));
       const api = createClient(`http://127.0.0.1:${port}`);
-      const service = { name: 'db', service_type: 'sqlite', config: { path: 'a.db' } };
+      const service = { name: 'db', service_type: 'sqlite', config: { path: join(copy.path, 'a.db') } };
       const { id } = expectData<{ id: string }>(await api.post('/api/services', service), 201);
       const url = `/api/services/${id}`;
       const what = 'the program of sqlite services is not built yet';
