@@ -50,6 +50,8 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
 const HISTORY = [
   ...['builds', 'artifacts', 'imports', 'import_handlers', 'endpoint_versions', 'deployments'],
   ...['logs', 'log_writers', 'figures'],
+  // For so many days (AUDIT_RETENTION_DAYS): a row for each change that the soak makes.
+  'audit',
 ];
 /** Executables of all builds, and those that ran on the machine: also kept for a time. */
 const KEPT_FILES = ['artifacts', 'handlers'];

@@ -95,8 +95,11 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(errors);
   app.use(audit(deps));
   app.use(origin(deps.config));
-  app.use(authenticate(deps));
-  app.use(authorize);
+  const publicPaths = new Set(
+    ROUTES.filter(({ permission }) => permission === 'public').map(({ path }) => path),
+  );
+  app.use(authenticate(deps, publicPaths));
+  app.use(authorize(publicPaths));
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
   app.use(queueConfirmation(deps.queues));

@@ -131,7 +131,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404",
 
 # A cursor comes from the page before it, and a time span has a beginning before its end.
 [[operations]]
-include-name-regex = "^GET /api/(builds|domains|endpoints|services|logs|series|endpoints/{id}/(logs|versions))$"
+include-name-regex = "^GET /api/(audit|builds|domains|endpoints|services|logs|series|endpoints/{id}/(logs|versions))$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 
 # What a request has to be like depends on the route and the method of its endpoint, and cron is a language of its own.
@@ -147,6 +147,16 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409",
 # Whether a host is one of the internet is no matter of a schema, and what an alert is about depends on its condition.
 [[operations]]
 include-path-regex = "^/api/alerts(/{id})?$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
+
+# Policies have rules that no schema says (origins, networks, keys), and what expires does so in the future.
+[[operations]]
+include-name-regex = "^(POST|PUT) /api/(domains|collections|endpoints|domains/{id}/keys|tokens)(/{id})?$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
+
+# Of an endpoint without a collection, it takes the null for the id of one.
+[[operations]]
+include-path-regex = "^/api/collections/{id}/"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
 
 # What a config has to be like depends on the type of the service: 400 for one of another type.

@@ -22,14 +22,15 @@ type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
 const FORWARDED =
   /^(?:forwarded|x-forwarded-.+|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip|via)$/;
 
-export function authenticate(deps: Dependencies) {
+/** @param publicPaths those of routes that everybody may use; what other methods they have is told to everybody, too */
+export function authenticate(deps: Dependencies, publicPaths: ReadonlySet<string>) {
   const open = openness(deps);
   return async (context: ApiContext, next: Next): Promise<unknown> => {
     const identify = () => principalOf(context, deps, open);
     context.state.identify = identify;
     const { route } = context.state;
     // Exactly this path: the router also takes one with a slash at its end.
-    if (route?.permission === 'public' && route.path === context.path) return next();
+    if ((!route || route.permission === 'public') && publicPaths.has(context.path)) return next();
     const principal = await identify();
     if (!principal) throw await refusal(context, deps, open);
     context.state.principal = principal;
