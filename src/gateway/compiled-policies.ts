@@ -62,6 +62,8 @@ export interface CompiledPolicies {
   readonly body_limit?: number;
   readonly timeout?: number;
   readonly compress?: CompressPolicy;
+  /** A `CompiledValidate` as JSON: it may be large, and the front reads it when it needs it. */
+  readonly validate?: string;
 }
 
 export function withDigest(policies: Omit<CompiledPolicies, 'digest'>): CompiledPolicies {

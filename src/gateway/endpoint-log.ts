@@ -81,13 +81,14 @@ export class EndpointLog {
 }
 
 /** What an entry says beyond what all have. */
-function fieldsOf({ span, policy, subject, keyLabel }: FinishedRequest): LogFields | null {
+function fieldsOf({ span, policy, subject, keyLabel, reported }: FinishedRequest): LogFields | null {
   const fields = {
     ...(span && { span_id: span.id }),
     ...(span?.parentId !== undefined && { parent_id: span.parentId }),
     ...(policy !== undefined && { policy }),
     ...(subject !== undefined && { subject }),
     ...(keyLabel !== undefined && { key_label: keyLabel }),
+    ...(reported !== undefined && { reported }),
   };
   return Object.keys(fields).length > 0 ? fields : null;
 }

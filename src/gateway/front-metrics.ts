@@ -12,7 +12,7 @@ const DURATION = 'edge_gateway_request_duration_seconds';
 
 /** @param states by their ids: what the labels of endpoints are made of */
 export function frontMetrics(
-  { connections, requestsInFlight, refused, policies, endpoints }: FrontFigures,
+  { connections, requestsInFlight, refused, policies, reported, endpoints }: FrontFigures,
   states: ReadonlyMap<string, EndpointState>,
 ): MetricSnapshot {
   const known = endpoints.flatMap((figures) => {
@@ -44,6 +44,12 @@ export function frontMetrics(
       'edge_gateway_policy_answers_total',
       'Requests that a policy answered or refused instead of a handler, by the policy',
       Object.entries(policies).map(([policy, value]) => ({ value, labels: { policy } })),
+    ),
+    metric(
+      'counter',
+      'edge_gateway_policy_reports_total',
+      'Requests that a policy found something wrong with and let through, by the policy',
+      Object.entries(reported).map(([policy, value]) => ({ value, labels: { policy } })),
     ),
     metric('gauge', 'edge_gateway_requests_in_flight', 'Requests that handlers are working on', [
       { value: requestsInFlight, labels: {} },

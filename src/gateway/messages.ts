@@ -263,6 +263,8 @@ export interface FinishedRequest {
   /** Who sent it, as a policy has found. */
   readonly subject?: string;
   readonly keyLabel?: string;
+  /** What a policy has found wrong with a request that it let through. */
+  readonly reported?: string;
   /** False for one that has no entry in the log. */
   readonly isKept: boolean;
 }
@@ -298,6 +300,8 @@ export interface FrontFigures {
   readonly refused: Readonly<Record<string, number>>;
   /** Requests that policies answered, by their names. */
   readonly policies: Readonly<Record<string, number>>;
+  /** Those that policies let through though something is wrong with them. */
+  readonly reported: Readonly<Record<string, number>>;
   /** Endpoints that have had requests. */
   readonly endpoints: readonly EndpointFigures[];
 }

@@ -43,6 +43,8 @@ pub struct Finished<'a> {
     pub refusal: Option<&'a Refusal>,
     /// Who sent it, as a policy has found.
     pub identity: Option<&'a Identity>,
+    /// What a policy has found wrong with a request that it let through.
+    pub reported: Option<&'a str>,
 }
 
 impl EntryLimit {
@@ -107,6 +109,7 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
         policy: finished.refusal.and_then(|refusal| refusal.policy),
         subject: finished.identity.and_then(|identity| identity.subject.clone()),
         key_label: finished.identity.and_then(|identity| identity.key_label.clone()),
+        reported: finished.reported.map(str::to_owned),
         is_kept,
     });
     if is_kept && !is_taken {

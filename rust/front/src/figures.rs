@@ -41,6 +41,8 @@ pub struct ThreadFigures {
     pub refused: BTreeMap<u16, u64>,
     /// Requests that policies answered, by their names.
     pub policies: BTreeMap<&'static str, u64>,
+    /// Those that policies let through though something is wrong with them.
+    pub reported: BTreeMap<&'static str, u64>,
     pub endpoints: Vec<(Arc<str>, Figures)>,
 }
 
@@ -55,6 +57,9 @@ pub fn sum(threads: Vec<ThreadFigures>, connections: usize) -> Metrics {
         }
         for (policy, count) in thread.policies {
             *metrics.policies.entry(policy).or_default() += count;
+        }
+        for (policy, count) in thread.reported {
+            *metrics.reported.entry(policy).or_default() += count;
         }
         for (id, figures) in thread.endpoints {
             endpoints.entry(id).or_default().add(&figures);
@@ -83,11 +88,12 @@ mod tests {
             in_flight: 2,
             refused: BTreeMap::from([(404, refused)]),
             policies: BTreeMap::from([("ip", 2)]),
+            reported: BTreeMap::from([("validate", 3)]),
             endpoints: vec![("one".into(), figures.clone())],
         };
         let metrics = sum(vec![thread(1), thread(4)], 7);
         assert_eq!((metrics.connections, metrics.requests_in_flight, metrics.refused[&404]), (7, 4, 5));
-        assert_eq!(metrics.policies["ip"], 4);
+        assert_eq!((metrics.policies["ip"], metrics.reported["validate"]), (4, 6));
         let one = &metrics.endpoints[0];
         assert_eq!((one.statuses[2], one.statuses[9], one.buckets[0], one.buckets[15]), (2, 2, 2, 2));
         assert_eq!(one.seconds, 62.001);

@@ -112,6 +112,7 @@ async fn ask(
             version: reply.version.get(),
             refusal: answered.as_ref().err(),
             identity: None,
+            reported: None,
         };
         intervals::count(thread, &finished);
         entries::report(thread, &finished);

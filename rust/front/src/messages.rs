@@ -365,6 +365,9 @@ pub struct RequestEntry {
     pub subject: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_label: Option<String>,
+    /// What a policy has found wrong with a request that it let through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<String>,
     /// False for one that is only to be in the supervisor's own log.
     pub is_kept: bool,
 }
@@ -460,6 +463,8 @@ pub struct Metrics {
     pub refused: BTreeMap<u16, u64>,
     /// Requests that policies answered, by their names.
     pub policies: BTreeMap<&'static str, u64>,
+    /// Requests that policies have found something wrong with and let through, by their names.
+    pub reported: BTreeMap<&'static str, u64>,
     /// Endpoints that have had requests.
     pub endpoints: Vec<EndpointMetrics>,
 }

@@ -146,6 +146,7 @@ mod tests {
             version: None,
             error: None,
             policy: None,
+            reported: None,
             subject: None,
             key_label: None,
             is_kept: true,

@@ -88,7 +88,7 @@ impl ThreadHandle {
         let (commands, receiver) = mpsc::unbounded_channel();
         let connections = Arc::<AtomicUsize>::default();
         let open = connections.clone();
-        let runtime = || Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+        let runtime = || Builder::new_current_thread().enable_all().max_blocking_threads(1).build_local(LocalOptions::default());
         let request_ids = RequestIds::new()?;
         let trace_ids = TraceIds::new()?;
         std::thread::Builder::new().name("front".to_owned()).spawn(move || {
@@ -143,6 +143,8 @@ pub struct Thread {
     refused: RefCell<BTreeMap<u16, u64>>,
     /// Requests that policies answered.
     policies: RefCell<BTreeMap<&'static str, u64>>,
+    /// Those that policies let through though something is wrong with them.
+    reported: RefCell<BTreeMap<&'static str, u64>>,
     /// Endpoints that have had requests without an entry in the log.
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
     /// Endpoints that have had requests in the current interval.
@@ -173,6 +175,7 @@ impl Thread {
             all_handled: shared.handled,
             refused: RefCell::default(),
             policies: RefCell::default(),
+            reported: RefCell::default(),
             left_out: RefCell::default(),
             counted: RefCell::default(),
             interval: Cell::new(intervals::current()),
@@ -195,6 +198,11 @@ impl Thread {
     /// Counts a request that a policy answered.
     pub fn answered_by(&self, policy: &'static str) {
         *self.policies.borrow_mut().entry(policy).or_default() += 1;
+    }
+
+    /// Counts a request that a policy let through though something is wrong with it.
+    pub fn reported_by(&self, policy: &'static str) {
+        *self.reported.borrow_mut().entry(policy).or_default() += 1;
     }
 
     async fn run(self: Rc<Self>, mut commands: UnboundedReceiver<Command>) {
@@ -309,6 +317,7 @@ impl Thread {
             in_flight: self.context.pool.in_flight(),
             refused: self.refused.borrow().clone(),
             policies: self.policies.borrow().clone(),
+            reported: self.reported.borrow().clone(),
             endpoints: endpoints.iter().filter_map(with_requests).collect(),
         }
     }

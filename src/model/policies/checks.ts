@@ -1,8 +1,13 @@
 /** The rules of policies that no schema says. */
 import { AppError } from '../../errors.js';
 import { textProblem } from '../formats.js';
+import { SchemaProblem } from '../json-schema/schema-problem.js';
+import { requireModest } from '../json-schema/size.js';
 import { problemOfKey } from './key-set.js';
 import type { Policies } from './policies.js';
+import { compileValidate } from './validate.js';
+
+const MAX_SHOWN_KEY = 100;
 
 /**
  * Checks policies that fit the schema.
@@ -15,11 +20,33 @@ export function requireConsistent(policies: Policies, root = 'body.policies'): v
 }
 
 function* problems(policies: Policies): Iterable<[string, string]> {
+  const tooLarge = problemOf(() => requireModest(policies));
+  // What follows goes into its depth.
+  if (tooLarge) return void (yield tooLarge);
   for (const [name, policy] of Object.entries(policies)) {
     const problem = textsOf(policy).map(textProblem).find(Boolean);
     if (problem !== undefined) yield [name, `its texts ${problem}`];
   }
   yield* inconsistencies(policies);
+  const { validate } = policies;
+  const problem = validate && problemOf(() => void compileValidate(validate), ['validate']);
+  if (problem) yield problem;
+}
+
+/** The place and the problem, if there is one. */
+function problemOf(check: () => void, root: readonly string[] = []): [string, string] | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof SchemaProblem)) throw thrown;
+    return [[...root, ...thrown.place].map(shownKey).join('.'), thrown.message];
+  }
+}
+
+/** Names in schemas are whatever their author likes. */
+function shownKey(key: string): string {
+  return key.length > MAX_SHOWN_KEY ? `${key.slice(0, MAX_SHOWN_KEY)}…` : key;
 }
 
 function textsOf(value: unknown): string[] {

@@ -2,6 +2,7 @@
  * Policies: what the gateway does with a request before a handler gets it, and with its answer. A domain, a collection
  * and an endpoint can each have some; of each policy the nearest counts. `checks.ts` has the rules that no schema says.
  */
+import type { ValidatePolicy } from './validate.js';
 
 /** Which pages of other origins may call an endpoint. */
 export interface CorsPolicy {
@@ -105,6 +106,7 @@ export interface Policies {
   /** Milliseconds. */
   readonly timeout?: number | null;
   readonly compress?: CompressPolicy | null;
+  readonly validate?: ValidatePolicy | null;
 }
 
 export type PolicyName = keyof Policies;

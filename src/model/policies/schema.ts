@@ -1,6 +1,7 @@
 /** JSON Schema of `Policies`. Unknown members are refused: a misspelt policy would silently not apply. */
 import { ENDPOINT_METHODS } from '../endpoint-method.js';
 import { JWT_ALGORITHMS } from './key-set.js';
+import { PARAMETER_STYLES, STYLES, VALIDATE_MODES } from './validate.js';
 
 const object = (properties: object, more: object = {}) => ({
   type: 'object',
@@ -159,6 +160,50 @@ const COMPRESS = object({
   algorithms: { ...listOf({ type: 'string', enum: ['br', 'gzip', 'zstd'] }), minItems: 1 },
 });
 
+/** A JSON Schema; `checks.ts` says what is wrong with one. */
+const ANY_SCHEMA = { description: 'JSON Schema 2020-12' };
+const MEDIA_TYPES = (maxProperties: number) => ({
+  type: 'object',
+  additionalProperties: object({ schema: ANY_SCHEMA }),
+  minProperties: 1,
+  maxProperties,
+});
+const VALIDATE = object(
+  {
+    mode: {
+      type: 'string',
+      enum: [...VALIDATE_MODES],
+      description: '`report` counts and logs what is wrong, `enforce` refuses it',
+    },
+    parameters: listOf(
+      object(
+        {
+          in: { type: 'string', enum: Object.keys(PARAMETER_STYLES) },
+          name: { type: 'string', minLength: 1, maxLength: 256 },
+          required: { type: 'boolean' },
+          style: { type: 'string', enum: STYLES },
+          explode: { type: 'boolean' },
+          allowEmptyValue: { type: 'boolean' },
+          schema: ANY_SCHEMA,
+          content: MEDIA_TYPES(1),
+        },
+        { required: ['in', 'name'] },
+      ),
+      500,
+    ),
+    body: object({ required: { type: 'boolean' }, content: MEDIA_TYPES(200) }, { required: ['content'] }),
+    components: object(
+      { schemas: { type: 'object', additionalProperties: ANY_SCHEMA } },
+      { description: 'What `#/components/schemas/NAME` leads to' },
+    ),
+  },
+  {
+    required: ['mode'],
+    anyOf: [{ required: ['parameters'] }, { required: ['body'] }],
+    description: 'What parameters and bodies must be, as in OpenAPI',
+  },
+);
+
 /** JSON Schema of `Policies`. */
 export const POLICIES_SCHEMA = object(
   {
@@ -172,6 +217,7 @@ export const POLICIES_SCHEMA = object(
     body_limit: orNull(integer(0, 1_099_511_627_776, 'Longest body of a request, bytes; beyond it, 413')),
     timeout: orNull(integer(1, 3_600_000, 'Deadline of one request, milliseconds; beyond it, 504')),
     compress: orNull(COMPRESS),
+    validate: orNull(VALIDATE),
   },
   { description: 'What the gateway does with requests and answers; of each policy the nearest counts' },
 );

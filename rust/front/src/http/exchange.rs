@@ -22,7 +22,7 @@ use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, FromFront, Level, Serving};
-use crate::policies::{self, Identity, Judged, Patience, Policies, lines_of};
+use crate::policies::{self, Begun, Identity, Judged, Patience, Policies, Verdict, lines_of};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
@@ -131,10 +131,12 @@ fn address(
                 let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
                 return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
             };
-            let judged = Box::new(policies.judge(head, client_ip, patience, thread.settings.shares_rates));
+            let params: Vec<_> = params.collect();
+            let shares_rates = thread.settings.shares_rates;
+            let judged = Box::new(policies.judge(head, &params, client_ip, patience, shares_rates));
             let identity = judged.identity.as_deref();
             let write = |head: &Head<'_, '_>| {
-                handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, identity)
+                handler_head::write(head, params.into_iter(), client_ip, id, &span, timeout_ms, None, identity)
             };
             let written = if policies.changes_request() {
                 write(&head.with_headers(&policies.request_headers(head.headers)))
@@ -231,7 +233,9 @@ impl Exchange<'_> {
     /// When the connection cannot go on.
     pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
         let mut body = Body::new(request.framing);
+        let mut begun = None;
         if let Ok(Addressed { judged: Some(judged), .. }) = &mut request.to {
+            begun = judged.begun.take();
             if !judged.shared_rules.is_empty() {
                 policies::take(judged, &self.thread.supervisor).await;
             }
@@ -250,6 +254,10 @@ impl Exchange<'_> {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
+        let read = match (read, begun) {
+            (Ok(bytes), Some(begun)) => self.validate(addressed, begun, bytes).await,
+            (read, _) => read,
+        };
         let started = Instant::now();
         request.started.set(started);
         let sent = match read {
@@ -270,6 +278,23 @@ impl Exchange<'_> {
         };
         self.finished(&request, refusal.status, refusal.body().len(), Some(&refusal));
         self.write_refusal(&request, &refusal, request.keep_alive).await
+    }
+
+    /// Checks what the policy `validate` says of a request, and gives its body back.
+    async fn validate(&self, addressed: &Addressed, begun: Begun, body: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(body) };
+        let room = begun.room(&body);
+        let mut share = addressed.endpoint.share(&self.thread.memory);
+        if room > FREE_BYTES && !share.set(room) {
+            return Err(Refusal::out_of_memory());
+        }
+        let (verdict, body) = policies.validate(begun, body).await;
+        match verdict {
+            Verdict::Fits => {}
+            Verdict::Reported(problems) => drop(judged.reported.set(problems)),
+            Verdict::Refused(refusal) => return Err(refusal),
+        }
+        Ok(body)
     }
 
     /// Reads the body. What it takes of memory is in `share`.
@@ -473,6 +498,10 @@ impl Exchange<'_> {
         if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
             self.thread.answered_by(policy);
         }
+        let reported = addressed.judged.as_ref().and_then(|judged| judged.reported.get());
+        if reported.is_some() {
+            self.thread.reported_by("validate");
+        }
         let finished = Finished {
             endpoint,
             request_id: &request.id,
@@ -485,6 +514,7 @@ impl Exchange<'_> {
             version: self.reply.version.get(),
             refusal,
             identity: addressed.identity(),
+            reported: reported.map(|problems| &**problems),
         };
         intervals::count(self.thread, &finished);
         entries::report(self.thread, &finished);

@@ -16,6 +16,8 @@ pub struct Refusal {
     pub lines: Cow<'static, str>,
     /// What the log says beyond the message.
     pub reason: Option<Box<str>>,
+    /// A list for the body, as JSON.
+    pub problems: Option<Box<str>>,
     /// The policy that answers.
     pub policy: Option<&'static str>,
 }
@@ -25,7 +27,7 @@ const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {
     fn new(status: u16, message: Cow<'static, str>) -> Self {
-        Self { status, message, lines: Cow::Borrowed(""), reason: None, policy: None }
+        Self { status, message, lines: Cow::Borrowed(""), reason: None, problems: None, policy: None }
     }
 
     /// An answer of a policy; one with an empty message has no body.
@@ -126,7 +128,12 @@ impl Refusal {
         if self.message.is_empty() {
             return Vec::new();
         }
-        json!({ "error": self.message }).to_string().into_bytes()
+        let mut body = json!({ "error": self.message }).to_string();
+        if let Some(problems) = &self.problems {
+            body.truncate(body.len() - 1);
+            body = format!("{body},\"problems\":{problems}}}");
+        }
+        body.into_bytes()
     }
 }
 

@@ -20,6 +20,8 @@ pub struct CompiledPolicies {
     pub maintenance: Option<Maintenance>,
     pub body_limit: Option<usize>,
     pub compress: Option<Compress>,
+    /// What `validate` needs, as JSON: it is read when the first request needs it.
+    pub validate: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]

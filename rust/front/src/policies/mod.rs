@@ -1,6 +1,6 @@
 //! Policies: what is done with a request before a handler gets it, and with its answer. Evaluated in this order: CORS,
-//! addresses, limits of rates, authentication, redirects and maintenance, headers, length of the body; the answer is
-//! compressed at last. `docs/POLICIES.md` describes them for users.
+//! addresses, limits of rates, authentication, redirects and maintenance, headers, length of the body, its signature,
+//! what parameters and body have to be; the answer is compressed at last. `docs/POLICIES.md` describes them for users.
 //!
 //! A policy is compiled once for all endpoints that have the same ones, and shared by all threads.
 mod api_key;
@@ -15,9 +15,10 @@ mod ip;
 mod jwt;
 mod rate_limit;
 mod shared_rates;
+mod validate;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
@@ -28,6 +29,7 @@ pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use jwt::Patience;
 pub use shared_rates::{take, taken};
+pub use validate::{Begun, Verdict};
 
 use crate::http::{Head, Refusal};
 use auth::{Auth, Outcome};
@@ -38,6 +40,7 @@ use hmac::Signature;
 use ip::Networks;
 use rate_limit::Rule;
 use shared_rates::SharedRule;
+use validate::Validator;
 
 /// The policies of an endpoint. Most have none.
 #[derive(Debug)]
@@ -57,6 +60,7 @@ pub struct Policies {
     response_headers: HeaderChanges,
     pub body_limit: Option<usize>,
     compress: Option<Compress>,
+    validator: Option<Arc<Validator>>,
 }
 
 /// What policies have found about a request.
@@ -72,6 +76,10 @@ pub struct Judged {
     /// By these the request is counted by all machines together.
     pub shared_rules: Vec<SharedRule>,
     pub encoding: Option<Encoding>,
+    /// What `validate` has found in the head.
+    pub begun: Option<Begun>,
+    /// What is wrong with a request that it lets through.
+    pub reported: OnceCell<String>,
 }
 
 impl Policies {
@@ -116,17 +124,31 @@ impl Policies {
             response_headers: HeaderChanges::new(headers.response.unwrap_or_default(), headers.security_headers),
             body_limit: compiled.body_limit,
             compress: compiled.compress.map(Compress::new),
+            validator: compiled.validate.map(|text| Arc::new(Validator::new(text))),
         }
     }
 
-    /// Judges a request by its head. `patience`: for a token with a key that is being fetched. `shares_rates`: what is
+    /// Judges a request by its head. `params`: names and values of its path. `patience`: for a token with a key that is being fetched. `shares_rates`: what is
     /// to be counted is told instead.
-    pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience, shares_rates: bool) -> Judged {
+    pub fn judge(
+        &self,
+        head: &Head<'_, '_>,
+        params: &[(&str, &str)],
+        client_ip: IpAddr,
+        patience: &mut Patience,
+        shares_rates: bool,
+    ) -> Judged {
         let mut judged = Judged::default();
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut judged.lines);
         }
         judged.refusal = self.refusal(head, client_ip, patience, shares_rates, &mut judged);
+        if let (Some(validator), None) = (&self.validator, &judged.refusal) {
+            match validator.begin(head, params) {
+                Ok(begun) => judged.begun = Some(begun),
+                Err(refusal) => judged.refusal = Some(refusal),
+            }
+        }
         if judged.refusal.is_none() {
             judged.encoding = self.compress.as_ref().and_then(|compress| compress.encoding_for(head));
         }
@@ -182,6 +204,14 @@ impl Policies {
     pub fn refuse_body(&self, judged: &Judged, body: &[u8]) -> Option<Refusal> {
         let signature = judged.signature.as_ref()?;
         self.auth.as_ref()?.refuse_body(signature, body)
+    }
+
+    /// Checks what `validate` says of a request, with its body, which is given back.
+    pub async fn validate(&self, begun: Begun, body: Vec<u8>) -> (Verdict, Vec<u8>) {
+        match &self.validator {
+            Some(validator) => validate::finish(validator, begun, body).await,
+            None => (Verdict::Fits, body),
+        }
     }
 
     /// Whether the head of a request has to be changed for the handler.

@@ -1,0 +1,219 @@
+//! The policy as the supervisor sends it, inside a text of its own; the other ends are
+//! `src/model/policies/validate.ts` and `src/model/json-schema/compiled.ts`.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::json::Json;
+use super::number::Number;
+
+/// A schema: its place in the list of all.
+pub type Index = u32;
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    Report,
+    Enforce,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Validate {
+    pub mode: Mode,
+    pub parameters: Vec<Parameter>,
+    pub body: Option<Body>,
+    pub schemas: Vec<Schema>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum Style {
+    Simple,
+    Label,
+    Matrix,
+    Form,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Parameter {
+    #[serde(rename = "in")]
+    pub source: Source,
+    pub name: Box<str>,
+    pub required: bool,
+    pub style: Style,
+    pub explode: bool,
+    pub allow_empty: bool,
+    pub is_json: bool,
+    pub shape: Shape,
+}
+
+/// How a value is read from text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    pub schema: Index,
+    pub types: Types,
+    pub items: Option<Box<Shape>>,
+    #[serde(default)]
+    pub members: BTreeMap<Box<str>, Shape>,
+    pub others: Option<Box<Shape>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    pub required: bool,
+    pub types: Vec<MediaType>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediaType {
+    #[serde(rename = "type")]
+    pub name: Box<str>,
+    pub read: Reading,
+    pub shape: Option<Shape>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Reading {
+    Json,
+    Form,
+    Text,
+    Nothing,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum Schema {
+    Is(bool),
+    Keywords(Box<Keywords>),
+}
+
+/// A pattern as the library takes it, as it is shown, and how large its automaton is.
+#[derive(Deserialize)]
+pub struct Pattern(pub String, pub Box<str>, pub u32);
+
+/// Keywords that are not known here would not be enforced.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Keywords {
+    #[serde(rename = "type")]
+    pub types: Option<Types>,
+    #[serde(rename = "enum")]
+    pub values: Option<Vec<Json<'static>>>,
+    #[serde(rename = "const")]
+    pub constant: Option<(Json<'static>,)>,
+    pub multiple_of: Option<Number>,
+    pub maximum: Option<Number>,
+    pub exclusive_maximum: Option<Number>,
+    pub minimum: Option<Number>,
+    pub exclusive_minimum: Option<Number>,
+    pub max_length: Option<u64>,
+    pub min_length: Option<u64>,
+    pub pattern: Option<Pattern>,
+    pub format: Option<String>,
+    pub max_items: Option<u64>,
+    pub min_items: Option<u64>,
+    pub unique_items: bool,
+    pub contains: Option<Index>,
+    pub max_contains: Option<u64>,
+    pub min_contains: Option<u64>,
+    pub prefix_items: Vec<Index>,
+    pub items: Option<Index>,
+    pub unevaluated_items: Option<Index>,
+    pub max_properties: Option<u64>,
+    pub min_properties: Option<u64>,
+    pub required: Vec<Box<str>>,
+    pub dependent_required: BTreeMap<Box<str>, Vec<Box<str>>>,
+    pub properties: BTreeMap<Box<str>, Index>,
+    pub pattern_properties: Vec<(Pattern, Index)>,
+    pub additional_properties: Option<Index>,
+    pub property_names: Option<Index>,
+    pub unevaluated_properties: Option<Index>,
+    pub dependent_schemas: BTreeMap<Box<str>, Index>,
+    #[serde(rename = "$ref")]
+    pub reference: Option<Index>,
+    pub all_of: Vec<Index>,
+    pub any_of: Vec<Index>,
+    pub one_of: Vec<Index>,
+    pub not: Option<Index>,
+    #[serde(rename = "if")]
+    pub condition: Option<Index>,
+    pub then: Option<Index>,
+    #[serde(rename = "else")]
+    pub otherwise: Option<Index>,
+}
+
+/// A set of types of JSON.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "Vec<String>")]
+pub struct Types(u8);
+
+const NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+impl Types {
+    pub const NULL: Self = Self(1);
+    pub const BOOLEAN: Self = Self(2);
+    pub const INTEGER: Self = Self(4);
+    pub const NUMBER: Self = Self(8);
+    pub const TEXT: Self = Self(16);
+    pub const LIST: Self = Self(32);
+    pub const OBJECT: Self = Self(64);
+
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn are_scalar(self) -> bool {
+        self.has(Self(0b1_1111))
+    }
+
+    /// Those that a value has.
+    pub fn of(value: &Json<'_>) -> Self {
+        match value {
+            Json::Null => Self::NULL,
+            Json::Bool(_) => Self::BOOLEAN,
+            Json::Number(number) if number.is_whole() => Self(Self::INTEGER.0 | Self::NUMBER.0),
+            Json::Number(_) => Self::NUMBER,
+            Json::Text(_) => Self::TEXT,
+            Json::List(_) => Self::LIST,
+            Json::Object(_) => Self::OBJECT,
+        }
+    }
+
+    /// For messages, as JSON Schema calls them.
+    pub fn names(self) -> String {
+        let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & 1 << at != 0);
+        named.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+impl TryFrom<Vec<String>> for Types {
+    type Error = String;
+
+    fn try_from(names: Vec<String>) -> Result<Self, String> {
+        let bit = |name: &String| NAMES.iter().position(|known| known == name).map(|at| 1 << at);
+        let mut bits = names.iter().map(|name| bit(name).ok_or_else(|| format!("the type {name} is not known")));
+        bits.try_fold(0, |all, bit| Ok(all | bit?)).map(Self)
+    }
+}

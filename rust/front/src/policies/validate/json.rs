@@ -1,0 +1,226 @@
+//! Values of requests as schemas see them. A value that two programs could read in different ways is refused: a member
+//! that is there twice, a number beyond what is one.
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::number::Number;
+
+/// Values of one body, lists and objects among them.
+const MAX_VALUES: usize = 1_000_000;
+/// What a value takes in memory, with its name.
+const VALUE_BYTES: usize = 64;
+const SHOWN_NAME: usize = 64;
+
+#[derive(Debug, PartialEq)]
+pub enum Json<'a> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Cow<'a, str>),
+    List(Vec<Json<'a>>),
+    /// Sorted by names.
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl<'a> Json<'a> {
+    /// # Errors
+    /// Why it is not JSON.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
+        let left = Cell::new(MAX_VALUES);
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = Seed(&left).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+        read.map_err(|error| format!("cannot be read as JSON: {error}"))
+    }
+
+    /// Like `read`, of a text that does not live as long.
+    ///
+    /// # Errors
+    /// Why it is not JSON.
+    pub fn read_owned(bytes: &[u8]) -> Result<Json<'static>, String> {
+        Json::read(bytes).map(owned)
+    }
+
+    /// About what it takes in memory to read such a text.
+    pub fn room(bytes: &[u8]) -> usize {
+        let values = memchr::memchr3_iter(b',', b'[', b'{', bytes).count();
+        bytes.len() + values.min(MAX_VALUES) * VALUE_BYTES
+    }
+
+    /// An object. `None` when a member is there twice.
+    pub fn object(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Result<Self, Cow<'a, str>> {
+        members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let twice = members.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.clone());
+        twice.map_or(Ok(Self::Object(members)), Err)
+    }
+
+    pub fn member(&self, name: &str) -> Option<&Json<'a>> {
+        let Self::Object(members) = self else { return None };
+        let at = members.binary_search_by(|(one, _)| (**one).cmp(name)).ok()?;
+        Some(&members[at].1)
+    }
+}
+
+impl Hash for Json<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Null => {}
+            Self::Bool(value) => value.hash(state),
+            Self::Number(value) => value.hash(state),
+            Self::Text(value) => value.hash(state),
+            Self::List(items) => items.hash(state),
+            Self::Object(members) => members.hash(state),
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Json<'static> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Seed(&Cell::new(MAX_VALUES)).deserialize(deserializer).map(owned)
+    }
+}
+
+fn owned(value: Json<'_>) -> Json<'static> {
+    match value {
+        Json::Null => Json::Null,
+        Json::Bool(value) => Json::Bool(value),
+        Json::Number(value) => Json::Number(value),
+        Json::Text(value) => Json::Text(Cow::Owned(value.into_owned())),
+        Json::List(items) => Json::List(items.into_iter().map(owned).collect()),
+        Json::Object(members) => {
+            let member = |(name, value): (Cow<'_, str>, _)| (Cow::Owned(name.into_owned()), owned(value));
+            Json::Object(members.into_iter().map(member).collect())
+        }
+    }
+}
+
+/// Reads a value while there is something left of the limit.
+#[derive(Clone, Copy)]
+struct Seed<'c>(&'c Cell<usize>);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Json<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
+        let left = self.0.get().checked_sub(1);
+        self.0.set(left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?);
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Json<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(Number::Whole(value.into())))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(Number::Whole(value.into())))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(name) = entries.next_key_seed(Name)? {
+            members.push((name, entries.next_value_seed(self)?));
+        }
+        Json::object(members).map_err(|name| {
+            let shown: String = name.chars().take(SHOWN_NAME).collect();
+            A::Error::custom(format!("the member {shown:?} is there twice"))
+        })
+    }
+}
+
+struct Name;
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        let problem = |text: &str| Json::read(text.as_bytes()).unwrap_err();
+        assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" is there twice"#));
+        assert!(problem("[1e999]").contains("number out of range"));
+        assert!(problem("{} {}").contains("trailing"));
+        assert!(problem("NaN").contains("expected"));
+        assert!(Json::read(b"\"\xff\"").is_err());
+        assert!(problem(&"[".repeat(100_000)).contains("recursion limit"));
+    }
+
+    #[test]
+    fn values_are_counted() {
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert!(Json::read(many.as_bytes()).unwrap_err().contains("more than 1000000 values"));
+        assert!(Json::room(many.as_bytes()) >= MAX_VALUES * VALUE_BYTES);
+    }
+
+    #[test]
+    fn members_are_found_and_numbers_are_equal_by_value() {
+        let value = Json::read(br#"{"b":1.0,"a":[0,-0.0]}"#).unwrap();
+        assert_eq!(value.member("b"), Some(&Json::Number(Number::Whole(1))));
+        assert_eq!(value.member("a"), Some(&Json::List(vec![Json::Number(Number::Whole(0)), Json::Number(0.0.into())])));
+        assert_eq!(value.member("c"), None);
+    }
+}

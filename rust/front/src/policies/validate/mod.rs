@@ -1,0 +1,244 @@
+//! The policy `validate`: parameters and bodies of requests are checked by JSON Schemas. They are made ready when the
+//! first request needs them; until then only their text is kept.
+mod compiled;
+mod evaluate;
+mod formats;
+mod json;
+mod number;
+mod parameters;
+mod problems;
+mod rules;
+mod schema;
+mod text;
+mod times;
+mod uris;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use compiled::{Body, MediaType, Mode, Parameter, Reading};
+use evaluate::{Evaluation, TooComplex};
+use json::Json;
+use parameters::Sources;
+use problems::{Place, Problems};
+use schema::Schema;
+use text::{TextReader, form_decoded, pairs};
+
+use super::header;
+use crate::http::{Head, Refusal};
+
+const NAME: &str = "validate";
+/// Longer bodies are checked beside the requests of others.
+pub const LARGE_BYTES: usize = 64 * 1024;
+const TOO_COMPLEX: &str = "is too complex to be checked";
+
+/// The policy of an endpoint.
+pub struct Validator {
+    /// Taken when it is made ready.
+    text: Mutex<Box<str>>,
+    ready: OnceLock<Result<Ready, String>>,
+}
+
+struct Ready {
+    mode: Mode,
+    parameters: Vec<Parameter>,
+    body: Option<Body>,
+    schemas: Vec<Schema>,
+}
+
+/// What is known of a request before its body is there.
+pub struct Begun {
+    problems: Problems,
+    body: BodyKind,
+}
+
+impl Begun {
+    /// About the memory that it takes to check a body.
+    pub fn room(&self, body: &[u8]) -> usize {
+        if matches!(self.body, BodyKind::Of(_)) { Json::room(body) } else { 0 }
+    }
+}
+
+/// What becomes of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyKind {
+    /// It is not checked.
+    Any,
+    /// By its place in the list of media types.
+    Of(usize),
+    /// Its type is not accepted.
+    Unknown,
+    /// It is compressed, and so cannot be checked.
+    Encoded,
+}
+
+/// What is to be done about a request.
+pub enum Verdict {
+    Fits,
+    /// What is wrong, for the log.
+    Reported(String),
+    Refused(Refusal),
+}
+
+impl fmt::Debug for Validator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Validator")
+    }
+}
+
+impl Validator {
+    pub fn new(text: Box<str>) -> Self {
+        Self { text: Mutex::new(text), ready: OnceLock::new() }
+    }
+
+    fn ready(&self) -> Result<&Ready, &str> {
+        let ready = self.ready.get_or_init(|| {
+            let text = std::mem::take(&mut *self.text.lock().unwrap_or_else(PoisonError::into_inner));
+            Ready::read(&text)
+        });
+        ready.as_ref().map_err(|problem| &**problem)
+    }
+
+    /// Checks the head of a request. `params`: names and values of the path.
+    ///
+    /// # Errors
+    /// When the policy cannot be enforced.
+    pub fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Result<Begun, Refusal> {
+        let ready = self.ready().map_err(broken)?;
+        let mut problems = Problems::default();
+        let sources = Sources::new(head, params, &mut problems);
+        let mut evaluation = Evaluation::new(&ready.schemas, head.target.path_and_query.len());
+        let mut reader = TextReader { evaluation: &mut evaluation };
+        for parameter in &ready.parameters {
+            if reader.parameter(parameter, &sources, &mut problems).is_err() {
+                problems.add(&Place::root("query"), TOO_COMPLEX);
+                break;
+            }
+        }
+        Ok(Begun { problems, body: ready.body_kind(head) })
+    }
+
+    /// Checks the body.
+    pub fn finish(&self, mut begun: Begun, body: &[u8]) -> Verdict {
+        let ready = match self.ready() {
+            Ok(ready) => ready,
+            Err(problem) => return Verdict::Refused(broken(problem)),
+        };
+        let mut status = 400;
+        let place = Place::root("body");
+        if let Some(described) = &ready.body {
+            match begun.body {
+                _ if body.is_empty() => {
+                    if described.required {
+                        begun.problems.add(&place, "is required");
+                    }
+                }
+                BodyKind::Any => {}
+                BodyKind::Of(at) => {
+                    if ready.check_body(&described.types[at], body, &mut begun.problems).is_err() {
+                        begun.problems.add(&place, TOO_COMPLEX);
+                    }
+                }
+                BodyKind::Unknown => {
+                    status = 415;
+                    let names: Vec<&str> = described.types.iter().map(|media| &*media.name).collect();
+                    begun.problems.add(&place, format!("must have the Content-Type {}", names.join(" or ")));
+                }
+                BodyKind::Encoded => {
+                    status = 415;
+                    begun.problems.add(&place, "must not have a Content-Encoding: it is checked here");
+                }
+            }
+        }
+        let problems = begun.problems;
+        if problems.is_empty() {
+            return Verdict::Fits;
+        }
+        if ready.mode == Mode::Report {
+            return Verdict::Reported(problems.summary());
+        }
+        let refusal = Refusal::policy(NAME, status, "");
+        Verdict::Refused(Refusal {
+            message: problems.summary().into(),
+            problems: Some(problems.body().into()),
+            ..refusal
+        })
+    }
+}
+
+/// The policy is of a version that knows more, or the management API has let something through.
+fn broken(problem: &str) -> Refusal {
+    let refusal = Refusal::policy(NAME, 503, "The policies of this endpoint cannot be enforced at the moment.");
+    Refusal { reason: Some(problem.into()), ..refusal }
+}
+
+impl Ready {
+    fn read(text: &str) -> Result<Self, String> {
+        let compiled::Validate { mode, parameters, body, schemas } =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<_, _>>()?;
+        Ok(Self { mode, parameters, body, schemas })
+    }
+
+    fn body_kind(&self, head: &Head<'_, '_>) -> BodyKind {
+        let Some(body) = &self.body else { return BodyKind::Any };
+        let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity") || value.is_empty();
+        let encodings = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-encoding"));
+        let is_encoded = !encodings.into_iter().all(|header| is_plain(header.value));
+        let value = header(head, "content-type").map(String::from_utf8_lossy).unwrap_or_default();
+        let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let group = name.split_once('/').map(|(group, _)| format!("{group}/*")).unwrap_or_default();
+        let find = |wanted: &str| body.types.iter().position(|media| &*media.name == wanted && !wanted.is_empty());
+        match find(&name).or_else(|| find(&group)).or_else(|| find("*/*")) {
+            Some(at) if body.types[at].read == Reading::Nothing => BodyKind::Any,
+            Some(_) if is_encoded => BodyKind::Encoded,
+            Some(at) => BodyKind::Of(at),
+            None => BodyKind::Unknown,
+        }
+    }
+
+    fn check_body(&self, media: &MediaType, body: &[u8], problems: &mut Problems) -> Result<(), TooComplex> {
+        let Some(shape) = &media.shape else { return Ok(()) };
+        let place = Place::root("body");
+        let mut evaluation = Evaluation::new(&self.schemas, body.len());
+        let mut reader = TextReader { evaluation: &mut evaluation };
+        if media.read == Reading::Json {
+            return match Json::read(body) {
+                Ok(value) => reader.check(shape, &value, &place, problems),
+                Err(problem) => {
+                    problems.add(&place, problem);
+                    Ok(())
+                }
+            };
+        }
+        let Ok(text) = std::str::from_utf8(body) else {
+            problems.add(&place, "is not UTF-8");
+            return Ok(());
+        };
+        if media.read == Reading::Text {
+            let value = reader.scalar(shape, Cow::Borrowed(text))?;
+            return reader.check(shape, &value, &place, problems);
+        }
+        let decoded = pairs(text).map(|(name, value)| Some((name?, form_decoded(value)?)));
+        let Some(fields) = decoded.collect::<Option<Vec<_>>>() else {
+            problems.add(&place, "is not percent-encoded UTF-8");
+            return Ok(());
+        };
+        let value = reader.object(shape, fields, &place, problems)?;
+        reader.check(shape, &value, &place, problems)
+    }
+}
+
+/// Checks a body without keeping other requests waiting. Gives it back.
+pub async fn finish(validator: &Arc<Validator>, begun: Begun, body: Vec<u8>) -> (Verdict, Vec<u8>) {
+    if body.len() <= LARGE_BYTES {
+        return (validator.finish(begun, &body), body);
+    }
+    let validator = validator.clone();
+    let checked = tokio::task::spawn_blocking(move || (validator.finish(begun, &body), body)).await;
+    checked.unwrap_or_else(|error| (Verdict::Refused(broken(&error.to_string())), Vec::new()))
+}
+
+#[cfg(test)]
+mod tests;

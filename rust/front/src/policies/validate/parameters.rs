@@ -1,0 +1,261 @@
+//! The parameters of a request: where they are, and how their values are written (OpenAPI: style and explode).
+use std::borrow::Cow;
+
+use super::compiled::{Parameter, Source, Style, Types};
+use super::evaluate::TooComplex;
+use super::json::Json;
+use super::problems::{Place, Problems};
+use super::text::{TextReader, form_decoded, members, pairs};
+use crate::http::Head;
+
+/// Where the parameters of a request are.
+pub struct Sources<'r> {
+    /// Names and decoded values.
+    path: &'r [(&'r str, &'r str)],
+    /// Decoded names, and values as they were sent.
+    query: Vec<(Cow<'r, str>, &'r str)>,
+    headers: &'r [httparse::Header<'r>],
+}
+
+/// The texts of a parameter.
+enum Texts<'r> {
+    None,
+    /// Texts of the same name, to be decoded.
+    Encoded(Vec<&'r str>),
+    Plain(Vec<Cow<'r, str>>),
+    /// Members of an object, which have parameters of their own, to be decoded.
+    Members(Vec<(Cow<'r, str>, &'r str)>),
+}
+
+impl<'r> Sources<'r> {
+    pub fn new(head: &'r Head<'r, 'r>, path: &'r [(&'r str, &'r str)], problems: &mut Problems) -> Self {
+        let query = head.target.path_and_query.split_once('?').map_or("", |(_, query)| query);
+        let mut known = Vec::new();
+        for (name, value) in pairs(query) {
+            match name {
+                Some(name) => known.push((name, value)),
+                None => problems.add(&Place::root("query"), "is not percent-encoded UTF-8"),
+            }
+        }
+        Self { path, query: known, headers: head.headers }
+    }
+
+    fn texts(&self, parameter: &Parameter) -> Texts<'r> {
+        let name = &*parameter.name;
+        match parameter.source {
+            Source::Path => {
+                let found = self.path.iter().find(|(known, _)| *known == name);
+                found.map_or(Texts::None, |(_, value)| Texts::Plain(vec![Cow::Borrowed(*value)]))
+            }
+            Source::Query => self.query_texts(parameter),
+            Source::Header => plain(self.header_lines(name).map(text_of).collect()),
+            Source::Cookie => {
+                let pairs = self.header_lines("cookie").flat_map(|line| line.split(|&byte| byte == b';'));
+                let values = pairs.filter_map(|pair| {
+                    let pair = pair.trim_ascii();
+                    let equals = pair.iter().position(|&byte| byte == b'=')?;
+                    (&pair[..equals] == name.as_bytes()).then(|| text_of(&pair[equals + 1..]))
+                });
+                plain(values.collect())
+            }
+        }
+    }
+
+    fn header_lines(&self, name: &str) -> impl Iterator<Item = &'r [u8]> {
+        self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+    }
+
+    fn query_texts(&self, parameter: &Parameter) -> Texts<'r> {
+        let name = &*parameter.name;
+        let shape = &parameter.shape;
+        let members: Vec<_> = if parameter.style == Style::DeepObject {
+            let within = |known: &str| {
+                let rest = known.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
+                Some(Cow::Owned(rest.to_owned()))
+            };
+            self.query.iter().filter_map(|(known, value)| Some((within(known)?, *value))).collect()
+        } else if parameter.style == Style::Form && parameter.explode && shape.types == Types::OBJECT {
+            let is_member = |known: &str| shape.members.contains_key(known);
+            self.query.iter().filter(|(known, _)| is_member(known)).cloned().collect()
+        } else {
+            let values: Vec<_> = self.query.iter().filter(|(known, _)| known == name).map(|(_, value)| *value).collect();
+            return if values.is_empty() { Texts::None } else { Texts::Encoded(values) };
+        };
+        if members.is_empty() { Texts::None } else { Texts::Members(members) }
+    }
+}
+
+fn plain(values: Vec<Cow<'_, str>>) -> Texts<'_> {
+    if values.is_empty() { Texts::None } else { Texts::Plain(values) }
+}
+
+/// As the handler gets it.
+fn text_of(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.into(),
+        Err(_) => value.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
+    }
+}
+
+impl TextReader<'_, '_> {
+    /// Checks a parameter of a request.
+    ///
+    /// # Errors
+    /// When it takes too much work.
+    pub fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        sources: &Sources<'_>,
+        problems: &mut Problems,
+    ) -> Result<(), TooComplex> {
+        let root = Place::root(match parameter.source {
+            Source::Path => "path",
+            Source::Query => "query",
+            Source::Header => "header",
+            Source::Cookie => "cookie",
+        });
+        let place = root.member(&parameter.name);
+        let texts = sources.texts(parameter);
+        let is_empty = match &texts {
+            Texts::None => true,
+            Texts::Encoded(values) => parameter.allow_empty && values == &[""],
+            Texts::Plain(values) => parameter.allow_empty && values.len() == 1 && values[0].is_empty(),
+            Texts::Members(_) => false,
+        };
+        if is_empty {
+            if parameter.required && matches!(texts, Texts::None) {
+                problems.add(&place, "is required");
+            }
+            return Ok(());
+        }
+        let Some(value) = self.value(parameter, texts, &place, problems)? else { return Ok(()) };
+        self.check(&parameter.shape, &value, &place, problems)
+    }
+
+    /// `None` when it cannot be read, which is noted.
+    fn value<'r>(
+        &mut self,
+        parameter: &Parameter,
+        texts: Texts<'r>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<Option<Json<'r>>, TooComplex> {
+        let Parameter { shape, style, explode, .. } = parameter;
+        let mut is_encoded = true;
+        let mut decoded = |text: &'r str| {
+            form_decoded(text).unwrap_or_else(|| {
+                is_encoded = false;
+                Cow::Borrowed("")
+            })
+        };
+        let value = match texts {
+            Texts::None => return Ok(None),
+            Texts::Members(texts) => {
+                let texts = texts.into_iter().map(|(name, value)| (name, decoded(value))).collect();
+                self.object(shape, texts, place, problems)?
+            }
+            _ if parameter.is_json => {
+                let values: Vec<_> = match texts {
+                    Texts::Encoded(values) => values.into_iter().map(decoded).collect(),
+                    Texts::Plain(values) => values,
+                    _ => Vec::new(),
+                };
+                if values.len() > 1 {
+                    problems.add(place, "is given more than once");
+                }
+                let text = values.into_iter().next().unwrap_or_default();
+                match Json::read_owned(text.as_bytes()) {
+                    Ok(value) => value,
+                    Err(problem) => {
+                        problems.add(place, problem);
+                        return Ok(None);
+                    }
+                }
+            }
+            Texts::Encoded(values) => {
+                let separator = match style {
+                    Style::SpaceDelimited => Some(" "),
+                    Style::PipeDelimited => Some("|"),
+                    _ => (!explode).then_some(","),
+                };
+                match separator.filter(|_| !explode && values.len() == 1) {
+                    // What is encoded does not separate, but for spaces, which are not sent otherwise.
+                    Some(separator) => {
+                        let text = if separator == "," { values[0].to_owned() } else { decoded(values[0]).into_owned() };
+                        let parts = text.split(separator).map(|part| {
+                            let part = if separator == "," { form_decoded(part) } else { Some(part.into()) };
+                            part.map_or_else(String::new, Cow::into_owned).into()
+                        });
+                        self.separated(parameter, decoded(values[0]), parts.collect(), place, problems)?
+                    }
+                    None => self.repeated(Some(shape), values.into_iter().map(decoded).collect(), place, problems)?,
+                }
+            }
+            Texts::Plain(values) => self.plain(parameter, values, place, problems)?,
+        };
+        if !is_encoded {
+            problems.add(place, "is not percent-encoded UTF-8");
+            return Ok(None);
+        }
+        Ok(Some(value))
+    }
+
+    /// A value of the path, a header or a cookie.
+    fn plain<'r>(
+        &mut self,
+        parameter: &Parameter,
+        mut values: Vec<Cow<'r, str>>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<Json<'r>, TooComplex> {
+        let Parameter { shape, style, explode, source, .. } = parameter;
+        let is_list = shape.types.has(Types::LIST) || shape.types.has(Types::OBJECT);
+        // RFC 9110, section 5.3.
+        if *source == Source::Header && is_list && values.len() > 1 {
+            values = vec![values.join(",").into()];
+        }
+        if values.len() > 1 || *source == Source::Cookie && *explode {
+            return self.repeated(Some(shape), values, place, problems);
+        }
+        let text = values.pop().unwrap_or_default();
+        let (body, separator): (&str, &str) = match style {
+            Style::Label => (text.strip_prefix('.').unwrap_or(&text), if *explode { "." } else { "," }),
+            Style::Matrix => {
+                let own = text.strip_prefix(';').unwrap_or(&text);
+                (own, if *explode { ";" } else { "," })
+            }
+            _ => (&text, ","),
+        };
+        let is_matrix = *style == Style::Matrix;
+        let prefix = format!("{}=", parameter.name);
+        // Each item of a list is named again, and members have their own names.
+        let body = if is_matrix { body.strip_prefix(&prefix).unwrap_or(body) } else { body };
+        let strip = |part: &str| {
+            let own = if is_matrix && *explode { part.strip_prefix(&prefix).unwrap_or(part) } else { part };
+            Cow::Owned(own.trim().to_owned())
+        };
+        let parts = if body.is_empty() { Vec::new() } else { body.split(separator).map(strip).collect() };
+        self.separated(parameter, Cow::Owned(body.to_owned()), parts, place, problems)
+    }
+
+    /// A text that is a list or an object of parts, if it may be one.
+    fn separated<'r>(
+        &mut self,
+        parameter: &Parameter,
+        whole: Cow<'r, str>,
+        parts: Vec<Cow<'r, str>>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<Json<'r>, TooComplex> {
+        let shape = &parameter.shape;
+        if shape.types.has(Types::OBJECT) {
+            let members = members(parts.into_iter(), parameter.explode);
+            return self.object(shape, members, place, problems);
+        }
+        let may_be_one = shape.types.is_empty() || shape.types.are_scalar();
+        if shape.types.has(Types::LIST) && !(may_be_one && parts.len() < 2) {
+            return self.list(shape, parts.into_iter());
+        }
+        self.scalar(shape, whole)
+    }
+}

@@ -1,0 +1,112 @@
+//! What is wrong with a request, and where.
+use std::borrow::Cow;
+
+use serde_json::json;
+
+/// Of one request; there may be more.
+const MAX_PROBLEMS: usize = 20;
+/// Of a name in a place: clients choose those.
+const SHOWN_NAME: usize = 64;
+
+/// A place in a value: names and numbers from the outermost on.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    outer: Option<&'a Place<'a>>,
+    key: Key<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub fn root(name: &'a str) -> Self {
+        Self { outer: None, key: Key::Name(name) }
+    }
+
+    pub fn member(&'a self, name: &'a str) -> Self {
+        Self { outer: Some(self), key: Key::Name(name) }
+    }
+
+    pub fn item(&'a self, index: usize) -> Self {
+        Self { outer: Some(self), key: Key::Index(index) }
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.outer.map_or_else(String::new, |outer| outer.text() + ".");
+        match self.key {
+            Key::Name(name) => text.extend(name.chars().take(SHOWN_NAME)),
+            Key::Index(index) => text += &index.to_string(),
+        }
+        text
+    }
+}
+
+/// The first problems, and whether there are more.
+#[derive(Default)]
+pub struct Problems {
+    list: Vec<(String, Cow<'static, str>)>,
+    has_more: bool,
+}
+
+impl Problems {
+    pub fn add(&mut self, place: &Place<'_>, problem: impl Into<Cow<'static, str>>) {
+        if self.is_full() {
+            self.has_more = true;
+            return;
+        }
+        let (place, problem) = (place.text(), problem.into());
+        // Two ways lead to the same schema.
+        if !self.list.iter().any(|(known, same)| *known == place && *same == problem) {
+            self.list.push((place, problem));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MAX_PROBLEMS
+    }
+
+    /// In one line.
+    pub fn summary(&self) -> String {
+        let Some((place, problem)) = self.list.first() else { return String::new() };
+        match self.list.len() - 1 {
+            0 => format!("{place}: {problem}"),
+            1 => format!("{place}: {problem} (and one more problem)"),
+            more => {
+                let least = if self.has_more { "at least " } else { "" };
+                format!("{place}: {problem} (and {least}{more} more problems)")
+            }
+        }
+    }
+
+    /// As JSON.
+    pub fn body(&self) -> String {
+        let list: Vec<_> =
+            self.list.iter().map(|(place, problem)| json!({ "place": place, "problem": problem })).collect();
+        json!(list).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_are_listed_with_their_places() {
+        let mut problems = Problems::default();
+        let root = Place::root("body");
+        let items = root.member("items");
+        for index in 0..=MAX_PROBLEMS {
+            problems.add(&items.item(index).member("name"), "is required");
+        }
+        assert!(problems.is_full());
+        assert_eq!(problems.summary(), "body.items.0.name: is required (and at least 19 more problems)");
+        assert!(problems.body().ends_with(r#"{"place":"body.items.19.name","problem":"is required"}]"#));
+    }
+}

@@ -1,0 +1,220 @@
+//! Schemas made ready to be evaluated. What a schema says of one type is together, and is not there where it says
+//! nothing.
+use std::collections::BTreeMap;
+
+use regex::{Regex, RegexBuilder};
+
+use super::compiled::{self, Index, Keywords, Types};
+use super::formats::Format;
+use super::json::Json;
+use super::number::Number;
+
+/// Of one pattern, when it is compiled: the management API bounds its weight.
+const PATTERN_BYTES: usize = 8 * 1024 * 1024;
+/// Of a cache that is made while it is matched; with less it is slower.
+const CACHE_BYTES: usize = 128 * 1024;
+
+pub enum Schema {
+    Is(bool),
+    Rules(Box<Rules>),
+}
+
+pub struct Rules {
+    pub types: Option<Types>,
+    pub values: Option<Vec<Json<'static>>>,
+    pub constant: Option<Json<'static>>,
+    pub number: Option<Box<NumberRules>>,
+    pub text: Option<Box<TextRules>>,
+    pub list: Option<Box<ListRules>>,
+    pub object: Option<Box<ObjectRules>>,
+    /// Schemas of the same value.
+    pub applied: Option<Box<Applied>>,
+}
+
+pub struct NumberRules {
+    pub multiple_of: Option<Number>,
+    pub maximum: Option<Number>,
+    pub exclusive_maximum: Option<Number>,
+    pub minimum: Option<Number>,
+    pub exclusive_minimum: Option<Number>,
+    pub format: Option<Format>,
+}
+
+pub struct TextRules {
+    pub max_length: Option<u64>,
+    pub min_length: Option<u64>,
+    pub pattern: Option<Pattern>,
+    pub format: Option<Format>,
+}
+
+pub struct ListRules {
+    pub max_items: Option<u64>,
+    pub min_items: Option<u64>,
+    pub unique_items: bool,
+    pub contains: Option<Index>,
+    pub max_contains: Option<u64>,
+    pub min_contains: u64,
+    pub prefix_items: Vec<Index>,
+    pub items: Option<Index>,
+    pub unevaluated_items: Option<Index>,
+}
+
+pub struct ObjectRules {
+    pub max_properties: Option<u64>,
+    pub min_properties: Option<u64>,
+    pub required: Vec<Box<str>>,
+    pub dependent_required: BTreeMap<Box<str>, Vec<Box<str>>>,
+    pub properties: BTreeMap<Box<str>, Index>,
+    pub pattern_properties: Vec<(Pattern, Index)>,
+    pub additional_properties: Option<Index>,
+    pub property_names: Option<Index>,
+    pub unevaluated_properties: Option<Index>,
+}
+
+pub struct Applied {
+    pub reference: Option<Index>,
+    pub all_of: Vec<Index>,
+    pub any_of: Vec<Index>,
+    pub one_of: Vec<Index>,
+    pub not: Option<Index>,
+    pub condition: Option<Index>,
+    pub then: Option<Index>,
+    pub otherwise: Option<Index>,
+    pub dependent_schemas: BTreeMap<Box<str>, Index>,
+}
+
+pub struct Pattern {
+    regex: Regex,
+    pub shown: Box<str>,
+    /// Per byte of a text, at worst.
+    pub cost: u64,
+}
+
+impl Pattern {
+    fn new(compiled::Pattern(rust, shown, weight): compiled::Pattern) -> Result<Self, String> {
+        let mut builder = RegexBuilder::new(&rust);
+        let regex = builder.size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
+        let regex = regex.map_err(|error| format!("the pattern {shown} cannot be used: {error}"))?;
+        Ok(Self { regex, shown, cost: 1 + u64::from(weight) / 16 })
+    }
+
+    pub fn fits(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+impl Schema {
+    /// # Errors
+    /// Why it cannot be enforced.
+    pub fn new(compiled: compiled::Schema) -> Result<Self, String> {
+        match compiled {
+            compiled::Schema::Is(value) => Ok(Self::Is(value)),
+            compiled::Schema::Keywords(keywords) => Rules::new(*keywords).map(|rules| Self::Rules(Box::new(rules))),
+        }
+    }
+}
+
+impl Rules {
+    fn new(mut all: Keywords) -> Result<Self, String> {
+        let format = all.format.as_deref().map(Format::named).transpose()?;
+        Ok(Self {
+            types: all.types,
+            values: all.values.take(),
+            constant: all.constant.take().map(|(value,)| value),
+            number: number_rules(&all, format.filter(|format| format.is_of_numbers())),
+            text: text_rules(&mut all, format.filter(|format| !format.is_of_numbers()))?,
+            list: list_rules(&mut all),
+            object: object_rules(&mut all)?,
+            applied: applied(all),
+        })
+    }
+}
+
+fn number_rules(all: &Keywords, format: Option<Format>) -> Option<Box<NumberRules>> {
+    let Keywords { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, .. } = *all;
+    let is_any = [multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum].iter().any(Option::is_some);
+    (is_any || format.is_some()).then(|| {
+        Box::new(NumberRules { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, format })
+    })
+}
+
+fn text_rules(all: &mut Keywords, format: Option<Format>) -> Result<Option<Box<TextRules>>, String> {
+    let Keywords { max_length, min_length, .. } = *all;
+    let pattern = all.pattern.take().map(Pattern::new).transpose()?;
+    let is_any = max_length.is_some() || min_length.is_some() || pattern.is_some() || format.is_some();
+    Ok(is_any.then(|| Box::new(TextRules { max_length, min_length, pattern, format })))
+}
+
+fn list_rules(all: &mut Keywords) -> Option<Box<ListRules>> {
+    let Keywords { max_items, min_items, unique_items, contains, max_contains, items, unevaluated_items, .. } = *all;
+    let is_any = max_items.is_some()
+        || min_items.is_some()
+        || unique_items
+        || contains.is_some()
+        || items.is_some()
+        || unevaluated_items.is_some()
+        || !all.prefix_items.is_empty();
+    is_any.then(|| {
+        let (min_contains, prefix_items) = (all.min_contains.unwrap_or(1), std::mem::take(&mut all.prefix_items));
+        Box::new(ListRules {
+            max_items,
+            min_items,
+            unique_items,
+            contains,
+            max_contains,
+            min_contains,
+            prefix_items,
+            items,
+            unevaluated_items,
+        })
+    })
+}
+
+fn object_rules(all: &mut Keywords) -> Result<Option<Box<ObjectRules>>, String> {
+    let Keywords { max_properties, min_properties, additional_properties, property_names, .. } = *all;
+    let pattern_properties = std::mem::take(&mut all.pattern_properties).into_iter();
+    let pattern_properties = pattern_properties
+        .map(|(pattern, schema)| Ok((Pattern::new(pattern)?, schema)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let is_any = max_properties.is_some()
+        || min_properties.is_some()
+        || additional_properties.is_some()
+        || property_names.is_some()
+        || all.unevaluated_properties.is_some()
+        || !(all.required.is_empty() && all.dependent_required.is_empty() && all.properties.is_empty())
+        || !pattern_properties.is_empty();
+    Ok(is_any.then(|| {
+        Box::new(ObjectRules {
+            max_properties,
+            min_properties,
+            required: std::mem::take(&mut all.required),
+            dependent_required: std::mem::take(&mut all.dependent_required),
+            properties: std::mem::take(&mut all.properties),
+            pattern_properties,
+            additional_properties,
+            property_names,
+            unevaluated_properties: all.unevaluated_properties,
+        })
+    }))
+}
+
+fn applied(all: Keywords) -> Option<Box<Applied>> {
+    let Keywords { reference, all_of, any_of, one_of, not, condition, then, otherwise, dependent_schemas, .. } = all;
+    let is_any = reference.is_some()
+        || not.is_some()
+        || condition.is_some()
+        || !(all_of.is_empty() && any_of.is_empty() && one_of.is_empty() && dependent_schemas.is_empty());
+    is_any.then(|| {
+        Box::new(Applied {
+            reference,
+            all_of,
+            any_of,
+            one_of,
+            not,
+            condition,
+            then,
+            otherwise,
+            dependent_schemas,
+        })
+    })
+}

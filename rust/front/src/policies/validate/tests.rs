@@ -1,0 +1,132 @@
+//! Hostile schemas and bodies, and what is said of ordinary ones. How it agrees with other validators is tested over HTTP.
+use serde_json::{Value, json};
+
+use super::*;
+
+fn ready(schemas: Value) -> Ready {
+    let body = json!({ "required": true, "types": [{
+        "type": "application/json", "read": "json", "shape": { "schema": 0, "types": [] },
+    }] });
+    let policy = json!({ "mode": "enforce", "parameters": [], "body": body, "schemas": schemas });
+    Ready::read(&policy.to_string()).unwrap()
+}
+
+fn problems(schemas: Value, body: &str) -> Vec<String> {
+    let ready = ready(schemas);
+    let mut problems = Problems::default();
+    let media = &ready.body.as_ref().unwrap().types[0];
+    if ready.check_body(media, body.as_bytes(), &mut problems).is_err() {
+        problems.add(&Place::root("body"), TOO_COMPLEX);
+    }
+    let listed: Vec<Value> = serde_json::from_str(&problems.body()).unwrap();
+    let text = |one: &Value| format!("{}: {}", one["place"].as_str().unwrap(), one["problem"].as_str().unwrap());
+    listed.iter().map(text).collect()
+}
+
+#[test]
+fn every_problem_has_its_place() {
+    let schemas = json!([
+        { "type": ["object"], "required": ["id"], "properties": { "id": 1, "items": 2 }, "additionalProperties": 4 },
+        { "type": ["integer"], "minimum": 1 },
+        { "type": ["array"], "items": 3, "maxItems": 2 },
+        { "type": ["string"], "pattern": ["^[a-z]+$", "^[a-z]+$", 6], "maxLength": 3 },
+        false,
+    ]);
+    let found = problems(schemas.clone(), r#"{"id":0,"items":["a","B","abcd"],"other":1}"#);
+    assert_eq!(
+        found,
+        [
+            "body.id: must be at least 1",
+            "body.items: must have at most 2 items",
+            "body.items.1: must match the pattern ^[a-z]+$",
+            "body.items.2: must have at most 3 characters",
+            "body.other: is not accepted",
+        ]
+    );
+    assert_eq!(problems(schemas.clone(), "{}"), ["body.id: is required"]);
+    assert_eq!(problems(schemas.clone(), "[]"), ["body: must be of type object"]);
+    assert!(problems(schemas.clone(), "{").remove(0).starts_with("body: cannot be read as JSON: EOF"));
+    assert!(problems(schemas, r#"{"id":1}"#).is_empty());
+}
+
+#[test]
+fn of_alternatives_the_one_for_the_type_says_what_is_wrong() {
+    let schemas = json!([
+        { "oneOf": [1, 2] },
+        { "type": ["null"] },
+        { "$ref": 3 },
+        { "type": ["object"], "required": ["a"] },
+    ]);
+    assert_eq!(problems(schemas.clone(), "{}"), ["body.a: is required"]);
+    assert_eq!(problems(schemas, "1"), ["body: fits none of the schemas of oneOf"]);
+}
+
+#[test]
+fn alternatives_of_alternatives_end() {
+    // Two ways at each level: 2^100 in all.
+    let schemas = json!([
+        { "anyOf": [1, 2] },
+        { "type": ["object"], "properties": { "a": 0 } },
+        { "type": ["object"], "properties": { "a": 0 }, "maxProperties": 9 },
+    ]);
+    let deep = |inner: &str| format!("{}{inner}{}", r#"{"a":"#.repeat(100), "}".repeat(100));
+    assert_eq!(problems(schemas.clone(), &deep("1")), ["body: is too complex to be checked"]);
+    assert!(problems(schemas, &deep("{}")).is_empty());
+}
+
+#[test]
+fn deep_bodies_do_not_overflow_the_stack() {
+    // Each level of the body is several of schemas.
+    let schemas = json!([{ "$ref": 1 }, { "allOf": [2] }, { "$ref": 3 }, { "allOf": [4] }, { "items": 0 }]);
+    let list = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(problems(schemas.clone(), &list(60)).is_empty());
+    assert_eq!(problems(schemas.clone(), &list(120)), ["body: is too complex to be checked"]);
+    assert!(problems(schemas, &list(100_000)).remove(0).contains("recursion limit"));
+}
+
+#[test]
+fn equal_items_are_found_in_linear_time() {
+    let schemas = json!([{ "uniqueItems": true }]);
+    let list = |more: &str| format!("[{}{more}]", (0..300_000).map(|at| format!("[{at}],")).collect::<String>());
+    assert!(problems(schemas.clone(), &list("1")).is_empty());
+    assert_eq!(problems(schemas.clone(), &list("[7.0]")), ["body: must have no equal items, as 7 and 300000 are"]);
+    assert_eq!(problems(schemas.clone(), r#"[{"a":1,"b":2},{"b":2,"a":1}]"#).len(), 1);
+    assert!(problems(schemas, "[1,true,\"1\",[1],null]").is_empty());
+}
+
+#[test]
+fn patterns_take_linear_time() {
+    let schemas = json!([{ "pattern": ["^(?:(?:a)+)+$", "^(a+)+$", 12] }]);
+    let text = format!("\"{}!\"", "a".repeat(1_000_000));
+    assert_eq!(problems(schemas, &text), ["body: must match the pattern ^(a+)+$"]);
+}
+
+#[test]
+fn what_cannot_be_enforced_is_not_let_through() {
+    let read = |schema: Value| {
+        let policy = json!({ "mode": "enforce", "parameters": [], "schemas": [schema] });
+        Ready::read(&policy.to_string()).err()
+    };
+    assert!(read(json!({ "newKeyword": 1 })).is_some());
+    assert!(read(json!({ "format": "new" })).unwrap().contains("the format new is not known"));
+    assert!(read(json!({ "pattern": ["(", "(", 1] })).unwrap().contains("cannot be used"));
+    assert!(read(json!({ "minimum": 1 })).is_none());
+    let validator = Validator::new("{".into());
+    assert_eq!(validator.ready().err().map(|problem| problem.starts_with("EOF")), Some(true));
+}
+
+#[test]
+fn what_is_left_over_is_found_through_other_schemas() {
+    let schemas = json!([
+        { "allOf": [1], "anyOf": [2, 3], "unevaluatedProperties": 4 },
+        { "properties": { "a": 5 } },
+        { "properties": { "b": 5 }, "required": ["b"] },
+        { "properties": { "c": 5 }, "required": ["c"] },
+        false,
+        true,
+    ]);
+    assert!(problems(schemas.clone(), r#"{"a":1,"b":2,"c":3}"#).is_empty());
+    assert_eq!(problems(schemas, r#"{"a":1,"b":2,"d":3}"#), ["body.d: is not accepted"]);
+    let schemas = json!([{ "prefixItems": [1], "contains": 2, "unevaluatedItems": 3 }, true, { "type": ["string"] }, false]);
+    assert_eq!(problems(schemas, r#"[1,"a",2]"#), ["body.2: is not accepted"]);
+}

@@ -1,0 +1,149 @@
+//! Values that are sent as text, read as what their schemas say: numbers, booleans, lists and objects.
+use std::borrow::Cow;
+
+use super::compiled::{Shape, Types};
+use super::evaluate::{Evaluation, TooComplex};
+use super::json::Json;
+use super::number::Number;
+use super::problems::{Place, Problems};
+
+/// Reads texts, and checks them.
+pub struct TextReader<'e, 's> {
+    pub evaluation: &'e mut Evaluation<'s>,
+}
+
+impl TextReader<'_, '_> {
+    /// Checks a value that has been read.
+    pub fn check(
+        &mut self,
+        shape: &Shape,
+        value: &Json<'_>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<(), TooComplex> {
+        self.evaluation.check(shape.schema, value, place, Some(problems), None).map(|_| ())
+    }
+
+    /// The value of a text that is no list and no object: what fits its schema, or else what it looks like.
+    pub fn scalar<'t>(&mut self, shape: &Shape, text: Cow<'t, str>) -> Result<Json<'t>, TooComplex> {
+        let Shape { types, .. } = *shape;
+        let is_any = types.is_empty();
+        let number = Number::read(&text).map(Json::Number);
+        let other = match &*text {
+            "true" => Some((Types::BOOLEAN, Json::Bool(true))),
+            "false" => Some((Types::BOOLEAN, Json::Bool(false))),
+            "null" | "" => Some((Types::NULL, Json::Null)),
+            _ => None,
+        };
+        let is_wanted = |kind: Types| is_any || types.has(kind);
+        let number = number.filter(|_| is_wanted(Types::NUMBER) || is_wanted(Types::INTEGER));
+        let other = other.filter(|(kind, _)| is_wanted(*kind)).map(|(_, value)| value);
+        let read = number.or(other);
+        let Some(read) = read else { return Ok(Json::Text(text)) };
+        if is_any {
+            // What schemas without a type say of texts, and what they say of numbers, is meant.
+            return Ok(if self.fits(shape, &read)? { Json::Text(text) } else { read });
+        }
+        if !types.has(Types::TEXT) || self.fits(shape, &read)? {
+            return Ok(read);
+        }
+        let text = Json::Text(text);
+        Ok(if self.fits(shape, &text)? { text } else { read })
+    }
+
+    fn fits(&mut self, shape: &Shape, value: &Json<'_>) -> Result<bool, TooComplex> {
+        self.evaluation.check(shape.schema, value, &Place::root(""), None, None)
+    }
+
+    pub fn list<'t>(
+        &mut self,
+        shape: &Shape,
+        items: impl Iterator<Item = Cow<'t, str>>,
+    ) -> Result<Json<'t>, TooComplex> {
+        let mut list = Vec::new();
+        for item in items {
+            self.evaluation.spend(1)?;
+            list.push(match &shape.items {
+                Some(items) => self.scalar(items, item)?,
+                None => Json::Text(item),
+            });
+        }
+        Ok(Json::List(list))
+    }
+
+    /// An object of texts: a member that is there several times is a list, if it may be one.
+    pub fn object<'t>(
+        &mut self,
+        shape: &Shape,
+        mut members: Vec<(Cow<'t, str>, Cow<'t, str>)>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<Json<'t>, TooComplex> {
+        // Those of a name stay in their order.
+        members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut read: Vec<(Cow<'t, str>, Json<'t>)> = Vec::new();
+        let mut rest = members.into_iter().peekable();
+        while let Some((name, first)) = rest.next() {
+            self.evaluation.spend(1)?;
+            let mut values = vec![first];
+            while let Some((_, next)) = rest.next_if(|(other, _)| *other == name) {
+                values.push(next);
+            }
+            let shape = shape.members.get(&*name).or(shape.others.as_deref());
+            let value = self.repeated(shape, values, &place.member(&name), problems)?;
+            read.push((name, value));
+        }
+        Ok(Json::Object(read))
+    }
+
+    /// One or more texts of the same name.
+    pub fn repeated<'t>(
+        &mut self,
+        shape: Option<&Shape>,
+        mut values: Vec<Cow<'t, str>>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Result<Json<'t>, TooComplex> {
+        let Some(shape) = shape else { return Ok(Json::Text(values.swap_remove(0))) };
+        let may_be_one = shape.types.is_empty() || shape.types.are_scalar();
+        if shape.types.has(Types::LIST) && !(may_be_one && values.len() == 1) {
+            return self.list(shape, values.into_iter());
+        }
+        if values.len() > 1 {
+            problems.add(place, "is given more than once");
+        }
+        self.scalar(shape, values.swap_remove(0))
+    }
+}
+
+/// The pairs of a query or a form. Names and values that are not percent-encoded UTF-8 are `None`.
+pub fn pairs(text: &str) -> impl Iterator<Item = (Option<Cow<'_, str>>, &str)> {
+    let parts = text.split('&').filter(|part| !part.is_empty());
+    parts.map(|part| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (form_decoded(name), value)
+    })
+}
+
+/// Percent-decoded, with `+` for a space.
+pub fn form_decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('+') {
+        return crate::routes::decode(text);
+    }
+    crate::routes::decode(&text.replace('+', " ")).map(|decoded| Cow::Owned(decoded.into_owned()))
+}
+
+/// Members of an object whose names and values follow each other, or are joined by `=`.
+pub fn members<'t>(parts: impl Iterator<Item = Cow<'t, str>>, joined: bool) -> Vec<(Cow<'t, str>, Cow<'t, str>)> {
+    let mut parts = parts;
+    let mut members = Vec::new();
+    while let Some(part) = parts.next() {
+        members.push(if joined {
+            let (name, value) = part.split_once('=').unwrap_or((&part, ""));
+            (Cow::Owned(name.to_owned()), Cow::Owned(value.to_owned()))
+        } else {
+            (part, parts.next().unwrap_or_default())
+        });
+    }
+    members
+}
