@@ -4,13 +4,19 @@
  */
 import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
+import { withoutValidate } from './validate-text.js';
 
 /** So many values are kept to be shared; with more, they begin anew. */
 const MAX_SHARED = 10_000;
 
+/** A row, with the policy `validate` as the front takes it, and not among the others. */
+export interface KnownEndpoint extends RoutedEndpoint {
+  readonly validate: string | null;
+}
+
 /** The same row, without what a driver left in it. */
-export function compactEndpoint(row: RoutedEndpoint): RoutedEndpoint {
-  return new CompactEndpoint(row);
+export function compactEndpoint(row: RoutedEndpoint): KnownEndpoint {
+  return new CompactEndpoint(withoutValidate(row));
 }
 
 /** What many endpoints have in common. */
@@ -28,20 +34,22 @@ interface Common {
   readonly failed: boolean;
 }
 
-class CompactEndpoint implements RoutedEndpoint {
+class CompactEndpoint implements KnownEndpoint {
   readonly id: string;
   readonly version: number;
   readonly route: string;
   readonly environment: string | null;
   readonly deployment: Deployed | null;
+  readonly validate: string | null;
   readonly common: Common;
 
-  constructor({ id, version, route, environment, deployment, ...row }: RoutedEndpoint) {
+  constructor({ id, version, route, environment, deployment, validate, ...row }: KnownEndpoint) {
     this.id = id;
     this.version = version;
     this.route = route;
     this.environment = environment && texts.share(environment, environment);
     this.deployment = deployment && new CompactDeployment(deployment);
+    this.validate = validate;
     const { domain, method, routed, limits, stopped, failed } = row;
     const { domain_policies, collection_policies, own_policies, domain_id, collection_id } = row;
     const common = {

@@ -8,7 +8,6 @@ import { usableKeys } from '../model/policies/key-set.js';
 import type { AuthPolicy, Policies, RateLimitPolicy } from '../model/policies/policies.js';
 import type { Store } from '../store/database.js';
 import { keysOfDomain } from '../store/domain-keys.js';
-import type { RoutedEndpoint } from '../store/endpoint-runs.js';
 import { readKeySet } from '../store/key-sets.js';
 import { layersOf } from '../store/policies.js';
 import {
@@ -18,6 +17,7 @@ import {
   sha256,
   withDigest,
 } from './compiled-policies.js';
+import type { KnownEndpoint } from './compact-endpoint.js';
 import type { Environments } from './environments.js';
 
 const API_KEY_HEADER = 'X-Api-Key';
@@ -42,7 +42,7 @@ export class PolicyCompiler {
   }
 
   /** @returns undefined when nothing is in force */
-  async compile(endpoint: RoutedEndpoint): Promise<CompiledPolicies | undefined> {
+  async compile(endpoint: KnownEndpoint): Promise<CompiledPolicies | undefined> {
     if (!hasPolicies(endpoint)) return undefined;
     const inForce = policiesInForce(
       layersOf({
@@ -54,8 +54,10 @@ export class PolicyCompiler {
         own_policies: parsed(endpoint.own_policies),
       }),
     ).filter(({ policy }) => policy !== null);
-    if (inForce.length === 0) return undefined;
-    const { auth, rate_limit, ...others } = Object.fromEntries(
+    const { validate } = endpoint;
+    if (inForce.length === 0 && validate === null) return undefined;
+    // It is in a text of its own, see `validate-text.ts`.
+    const { auth, rate_limit, validate: _, ...others } = Object.fromEntries(
       inForce.map(({ name, policy }) => [name, policy]),
     ) as Policies;
     const rateLimit = inForce.find(({ name }) => name === 'rate_limit');
@@ -63,11 +65,12 @@ export class PolicyCompiler {
       ...(others as Omit<CompiledPolicies, 'digest'>),
       ...(rateLimit && { rate_limits: rulesOf(rateLimit, rate_limit) }),
       ...(auth && (await this.#authOrProblem(endpoint, auth))),
+      ...(validate !== null && { validate }),
     });
   }
 
   async #authOrProblem(
-    endpoint: RoutedEndpoint,
+    endpoint: KnownEndpoint,
     auth: AuthPolicy,
   ): Promise<Pick<CompiledPolicies, 'auth' | 'broken'>> {
     try {
@@ -80,7 +83,7 @@ export class PolicyCompiler {
     }
   }
 
-  async #auth(endpoint: RoutedEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<CompiledAuth> {
+  async #auth(endpoint: KnownEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<CompiledAuth> {
     const needsSecrets = basic !== undefined || hmac !== undefined;
     const secrets = needsSecrets ? await this.#environments.of(endpoint.id, endpoint.environment) : {};
     const secretOf = (name: string): string => {
@@ -131,7 +134,7 @@ export class PolicyCompiler {
 }
 
 /** Most endpoints have none. */
-export function hasPolicies({ domain_policies, collection_policies, own_policies }: RoutedEndpoint): boolean {
+export function hasPolicies({ domain_policies, collection_policies, own_policies }: KnownEndpoint): boolean {
   return domain_policies !== null || collection_policies !== null || own_policies !== null;
 }
 

@@ -27,7 +27,7 @@ import { readRowsDigest } from '../store/rows-digest.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { ArtifactCache } from './artifact-cache.js';
-import { compactEndpoint } from './compact-endpoint.js';
+import { compactEndpoint, type KnownEndpoint } from './compact-endpoint.js';
 import type { CompiledPolicies } from './compiled-policies.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
@@ -84,7 +84,7 @@ const DRAIN_SLACK_MS = 2_000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #endpoints: Reconciler<RoutedEndpoint, EndpointRunner>;
+  readonly #endpoints: Reconciler<KnownEndpoint, EndpointRunner>;
   /** What runners have told the front. Endpoints that should run and have no runner are asleep. */
   readonly #serving = new Map<string, ServingState>();
   /** Of those that have some, by endpoint. */
@@ -123,7 +123,7 @@ export class Supervisor {
       registers: [options.registry],
       collect: () => asleep.set(this.#sleepingIds().length),
     });
-    this.#endpoints = new Reconciler<RoutedEndpoint, EndpointRunner>({
+    this.#endpoints = new Reconciler<KnownEndpoint, EndpointRunner>({
       changes,
       topic: 'endpoint',
       readVersions: () => endpointChangeCounts(store),
@@ -194,7 +194,7 @@ export class Supervisor {
   }
 
   /** Routes first: a handler reports to its endpoint. */
-  async #apply(changes: readonly RowChange<RoutedEndpoint>[]): Promise<void> {
+  async #apply(changes: readonly RowChange<KnownEndpoint>[]): Promise<void> {
     const changed: EndpointState[] = [];
     const removed: string[] = [];
     const havePoliciesChanged = await this.#compilePolicies(changes.flatMap(({ after }) => after ?? []));
@@ -211,7 +211,7 @@ export class Supervisor {
   }
 
   /** @returns the endpoints whose policies are others than before */
-  async #compilePolicies(endpoints: readonly RoutedEndpoint[]): Promise<Set<string>> {
+  async #compilePolicies(endpoints: readonly KnownEndpoint[]): Promise<Set<string>> {
     const changed = new Set<string>();
     const { store, environments } = this.#options;
     const compiler = new PolicyCompiler(store, environments);
@@ -406,7 +406,7 @@ export class Supervisor {
     endpointId: string,
     artifact: string,
     { limits, environment }: ProcessSettings,
-    endpoint = this.#endpoints.rows.get(endpointId),
+    endpoint: RoutedEndpoint | undefined = this.#endpoints.rows.get(endpointId),
     listeners: HandlerListeners = {},
     level: 'info' | 'debug' = 'info',
     abandoned?: AbortSignal,

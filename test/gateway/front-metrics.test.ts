@@ -17,6 +17,7 @@ const FIGURES: FrontFigures = {
   connections: 3,
   requestsInFlight: 2,
   policies: { ip: 2 },
+  reported: { validate: 4 },
   refused: { 404: 5 },
   endpoints: [
     {
@@ -50,6 +51,7 @@ describe('metrics of fronts', () => {
       `edge_gateway_request_duration_seconds_count{${LABELS}} 7`,
       'edge_gateway_refused_total{status="404"} 5',
       'edge_gateway_policy_answers_total{policy="ip"} 2',
+      'edge_gateway_policy_reports_total{policy="validate"} 4',
       'edge_gateway_requests_in_flight 2',
       'edge_gateway_connections 3',
     ]);

@@ -15,7 +15,6 @@ import {
   FORMATS,
   HOLDERS,
   LIST_KEYWORDS,
-  MAP_KEYWORDS,
   NUMBER_KEYWORDS,
   REFUSED,
   REFUSED_FORMATS,
@@ -109,7 +108,7 @@ export class SchemaCompiler {
       compiled.patternProperties = entries().map(
         ([pattern, one]) => [this.#pattern(pattern, [...at, pattern]), visit(one, pattern)] as const,
       );
-    } else if (isOneOf(MAP_KEYWORDS, keyword)) {
+    } else if (keyword === 'properties' || keyword === 'dependentSchemas') {
       compiled[keyword] = Object.fromEntries(entries().map(([name, one]) => [name, visit(one, name)]));
     } else {
       return false;

@@ -7,8 +7,6 @@ export const SCHEMA_KEYWORDS = [
 ] as const;
 /** Lists of schemas. */
 export const LIST_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
-/** Schemas by names. */
-export const MAP_KEYWORDS = ['properties', 'patternProperties', 'dependentSchemas'] as const;
 /** Schemas that only references lead to. */
 export const HOLDERS = ['$defs', 'definitions'] as const;
 export const COUNT_KEYWORDS = [
@@ -16,8 +14,6 @@ export const COUNT_KEYWORDS = [
   ...(['maxProperties', 'minProperties'] as const),
 ] as const;
 export const NUMBER_KEYWORDS = ['maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum'] as const;
-/** Those by which a schema applies others to the same value. */
-export const IN_PLACE_KEYWORDS = ['not', 'if', 'then', 'else', 'allOf', 'anyOf', 'oneOf', 'dependentSchemas'] as const;
 
 export const TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'] as const;
 
@@ -33,14 +29,12 @@ export const REFUSED: Readonly<Record<string, string>> = {
   dependencies: 'is of older drafts; use dependentRequired or dependentSchemas',
 };
 
-/** Formats that are enforced. Others that nobody knows are ignored. */
+/** Formats that are enforced. Others are ignored: such as `binary` and `password`, which say nothing of values. */
 export const FORMATS = [
   ...(['date-time', 'date', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6'] as const),
   ...(['uri', 'uri-reference', 'iri', 'iri-reference', 'uri-template', 'uuid'] as const),
   ...(['json-pointer', 'relative-json-pointer', 'int32', 'int64', 'float', 'double', 'byte'] as const),
 ] as const;
-/** Formats that say how something is to be shown or sent. */
-export const SILENT_FORMATS = ['binary', 'password'];
 export const REFUSED_FORMATS = ['idn-email', 'idn-hostname', 'regex'];
 
 /** The only dialect. */
