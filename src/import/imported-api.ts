@@ -1,6 +1,7 @@
 /** The result of reading an OpenAPI document or a bundle. */
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { ValidateMode } from '../model/policies/validate.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
 import type { ImportWarning } from './warnings.js';
@@ -24,6 +25,8 @@ export interface ImportedApi {
   readonly bindings: readonly ServiceBinding[];
   /** Messages for users about parts that were left out or look wrong. */
   readonly warnings: readonly ImportWarning[];
+  /** Whether requests are to be validated; unless it is said, endpoints keep what they have. */
+  readonly validation?: ValidateMode;
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
 }
@@ -47,6 +50,8 @@ export interface ImportedEndpoint {
   readonly generatedCode: string;
   /** The bundle's handler for this endpoint. */
   readonly handler: ImportedHandler | null;
+  /** The policy `validate`, as JSON; none when it is not wanted, or there is nothing to check. */
+  readonly validate?: string;
 }
 
 /** A source file of a bundle. */
@@ -74,6 +79,7 @@ export function endpointOf(
   title: string,
   handler: ImportedHandler | null,
 ): ImportedEndpoint {
-  const { name, method, path, description } = operation;
-  return { name, method, path, description, generatedCode: generateHandler(operation, title), handler };
+  const { name, method, path, description, validate } = operation;
+  const generatedCode = generateHandler(operation, title);
+  return { name, method, path, description, generatedCode, handler, ...(validate !== undefined && { validate }) };
 }

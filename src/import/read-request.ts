@@ -1,6 +1,7 @@
 /** Reads the body of a request that imports a document: JSON with the document's text in the member `spec`. */
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../errors.js';
+import type { ValidateMode } from '../model/policies/validate.js';
 import { endpointOf, type ImportedApi } from './imported-api.js';
 import { isObject } from './openapi/json.js';
 import { readOpenApi } from './openapi/read-openapi.js';
@@ -27,7 +28,11 @@ export interface ReadRequest {
  * @param file path of the body
  * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large
  */
-export async function readRequest(file: string, limits: RequestLimits): Promise<ReadRequest> {
+export async function readRequest(
+  file: string,
+  limits: RequestLimits,
+  validation: ValidateMode = 'off',
+): Promise<ReadRequest> {
   const body = parseBody(await readFile(file));
   if (!isObject(body)) throw new AppError('invalid_input', 'body: must be a JSON object');
   const { spec, ...fields } = body;
@@ -47,7 +52,7 @@ export async function readRequest(file: string, limits: RequestLimits): Promise<
       `body.spec: is larger than ${limits.specBytes} bytes (SPEC_LIMIT_BYTES)`,
     );
   }
-  return { fields, api: await readSpec(spec, limits) };
+  return { fields, api: await readSpec(spec, limits, validation) };
 }
 
 function parseBody(bytes: Buffer): unknown {
@@ -60,9 +65,16 @@ function parseBody(bytes: Buffer): unknown {
   }
 }
 
-async function readSpec(spec: string, limits: RequestLimits): Promise<ImportedApi> {
+async function readSpec(
+  spec: string,
+  limits: RequestLimits,
+  validation: ValidateMode,
+): Promise<ImportedApi> {
   try {
-    const { title, description, basePath, operations, warnings } = await readOpenApi(spec, limits);
+    const { title, description, basePath, operations, warnings } = await readOpenApi(spec, {
+      ...limits,
+      validation,
+    });
     const endpoints = operations.map((operation) => endpointOf(operation, title, null));
     return {
       kind: 'document',
@@ -73,6 +85,7 @@ async function readSpec(spec: string, limits: RequestLimits): Promise<ImportedAp
       dependencies: null,
       bindings: [],
       warnings,
+      ...(validation !== 'off' && { validation }),
       problems: [],
     };
   } catch (thrown) {

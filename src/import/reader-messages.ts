@@ -1,5 +1,6 @@
 /** Messages between `reader-child.ts` and the child process that it starts (`reader-process.ts`). */
 import type { ErrorCode } from '../errors.js';
+import type { ValidateMode } from '../model/policies/validate.js';
 import type { BundleLimits } from './bundle/read-bundle.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
@@ -10,6 +11,8 @@ export interface ReadJob {
   /** Path of the file. */
   readonly file: string;
   readonly limits: BundleLimits;
+  /** Whether requests are to be validated as the document says. */
+  readonly validation: ValidateMode;
 }
 
 /** The answer: endpoints in chunks and the end, or an error, which may follow chunks. */

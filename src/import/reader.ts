@@ -5,6 +5,7 @@
 import type { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import type { Config } from '../config.js';
+import type { ValidateMode } from '../model/policies/validate.js';
 import type { ImportedApi } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import { ReaderChild } from './reader-child.js';
@@ -54,15 +55,20 @@ export class ImportReader {
   /**
    * Reads the body of a request that imports a document.
    * @param body JSON, decompressed
+   * @param validation whether requests are to be validated as the document says
    * @param store called with the result; other imports may wait until it resolves
    * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large, import_timeout, import_memory; and the
    * errors of `store`
    */
-  async readRequest<T>(body: Readable, store: (request: ReadRequest) => Promise<T>): Promise<T> {
+  async readRequest<T>(
+    body: Readable,
+    store: (request: ReadRequest) => Promise<T>,
+    validation: ValidateMode = 'off',
+  ): Promise<T> {
     const { DATA_DIR, SPEC_LIMIT_BYTES } = this.#config;
     const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
     try {
-      return await this.#imports(async () => store(await this.#read('request', spooled.file)));
+      return await this.#imports(async () => store(await this.#read('request', spooled.file, validation)));
     } finally {
       await spooled.remove();
     }
@@ -71,12 +77,17 @@ export class ImportReader {
   /**
    * Reads a bundle.
    * @param file path of the ZIP archive
+   * @param validation whether requests are to be validated as the document says
    * @param store called with the result; other imports may wait until it resolves
    * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large, import_timeout, import_memory;
    * and the errors of `store`
    */
-  readBundle<T>(file: string, store: (api: ImportedApi) => Promise<T>): Promise<T> {
-    return this.#imports(async () => store((await this.#read('bundle', file)).api));
+  readBundle<T>(
+    file: string,
+    store: (api: ImportedApi) => Promise<T>,
+    validation: ValidateMode = 'off',
+  ): Promise<T> {
+    return this.#imports(async () => store((await this.#read('bundle', file, validation)).api));
   }
 
   /** Kills all children; reads in progress reject. */
@@ -86,12 +97,12 @@ export class ImportReader {
     await Promise.all([...this.#children].map((child) => child.end()));
   }
 
-  #read(kind: ReadJob['kind'], file: string): Promise<ReadRequest> {
+  #read(kind: ReadJob['kind'], file: string, validation: ValidateMode): Promise<ReadRequest> {
     return this.#reads(async () => {
       if (this.#isClosed) throw closedError();
       const child = this.#acquire();
       try {
-        return await child.read({ kind, file, limits: this.#limits() });
+        return await child.read({ kind, file, limits: this.#limits(), validation });
       } catch (thrown) {
         throw this.#isClosed ? closedError() : thrown;
       } finally {

@@ -20,6 +20,7 @@ export const WARNING_KINDS = {
   parameters: 'remarks about parameters',
   styles: 'parameters in styles that they cannot have',
   bodies: 'bodies that are not parsed',
+  validation: 'parts of requests that are not validated',
   descriptions: 'changed descriptions',
   replaced: 'endpoints had code that was replaced',
   unhandled: 'endpoints have no handler in the bundle',

@@ -14,7 +14,7 @@ interface ImportableEndpoint extends Endpoint {
 
 const EXISTING_COLUMNS = [
   ...(['id', 'collection_id', 'name', 'path', 'method', 'description', 'dependencies'] as const),
-  ...(['route', 'route_key', 'status', 'imported_from', 'generated_digest', 'handler_digest'] as const),
+  ...(['policies', 'route', 'route_key', 'status', 'imported_from', 'generated_digest', 'handler_digest'] as const),
 ] as const;
 
 /** The columns of an existing endpoint that an import compares. */
@@ -27,7 +27,7 @@ export interface ExistingEndpoint extends Pick<ImportableEndpoint, (typeof EXIST
 
 const ADDED_COLUMNS = [
   ...(['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'code'] as const),
-  ...(['dependencies', 'route', 'route_key', 'source_key'] as const),
+  ...(['dependencies', 'policies', 'route', 'route_key', 'source_key'] as const),
   ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
 ] as const;
 
@@ -35,7 +35,7 @@ export type EndpointAddition = Pick<ImportableEndpoint, (typeof ADDED_COLUMNS)[n
 
 /** Columns that an import writes, with new or old values. */
 const CHANGED_COLUMNS = [
-  ...(['name', 'path', 'description', 'dependencies', 'route'] as const),
+  ...(['name', 'path', 'description', 'dependencies', 'policies', 'route'] as const),
   ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
 ] as const;
 

@@ -3,9 +3,12 @@
  * the others. Many rows in each statement; between two statements, the event loop runs other tasks.
  */
 import { createHash, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { Policies } from '../model/policies/policies.js';
+import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
 import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../model/route-pattern.js';
 import { sourceKey } from '../model/source-key.js';
 import type { Store } from './database.js';
@@ -28,6 +31,8 @@ export interface ApiToImport {
   readonly endpoints: readonly EndpointToImport[];
   /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
+  /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
+  readonly validation?: ValidateMode;
 }
 
 export interface EndpointToImport {
@@ -38,6 +43,8 @@ export interface EndpointToImport {
   readonly description: string | null;
   readonly generatedCode: string;
   readonly handler: { readonly file: string; readonly code: string } | null;
+  /** The policy `validate`, as JSON. */
+  readonly validate?: string;
 }
 
 /** An endpoint of an import. */
@@ -216,6 +223,7 @@ function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiT
     description: endpoint.description,
     code,
     dependencies,
+    policies: policiesOf(null, endpoint, api),
     route,
     route_key,
     source_key: sourceKey(code, dependencies),
@@ -235,7 +243,9 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
   const dependencies =
     endpoint.handler && api.dependencies ? noneAsNull(api.dependencies) : before.dependencies;
   const changesDependencies = sourceKey(null, dependencies) !== sourceKey(null, before.dependencies);
-  const rerouted = route !== before.route;
+  const policies = policiesOf(before.policies, endpoint, api);
+  const changesPolicies = !isDeepStrictEqual(policies, before.policies);
+  const rerouted = route !== before.route || changesPolicies;
   const isVisible =
     endpoint.name !== before.name ||
     description !== before.description ||
@@ -254,6 +264,7 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
     path,
     description,
     dependencies,
+    policies,
     route,
     imported_from: api.title,
     generated_digest: code ? code.generated : before.generated_digest,
@@ -263,6 +274,18 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
     rerouted,
     is_visible: isVisible,
   };
+}
+
+/** The other policies of an endpoint are its own. */
+function policiesOf(
+  before: Policies | null,
+  { validate }: EndpointToImport,
+  { validation }: ApiToImport,
+): Policies | null {
+  if (validation === undefined || validation === 'off') return before;
+  const { validate: _, ...others } = before ?? {};
+  const policies = { ...others, ...(validate !== undefined && { validate: JSON.parse(validate) as ValidatePolicy }) };
+  return Object.keys(policies).length > 0 ? policies : null;
 }
 
 /** The code that replaces that of an endpoint: a handler always, generated code only if no user wrote any. */
@@ -309,8 +332,8 @@ function* chunks<T>(items: readonly T[], endpointOf: (item: T) => EndpointToImpo
   let chunk: T[] = [];
   let code = 0;
   for (const item of items) {
-    const { handler, generatedCode } = endpointOf(item);
-    const length = (handler?.code ?? generatedCode).length;
+    const { handler, generatedCode, validate } = endpointOf(item);
+    const length = (handler?.code ?? generatedCode).length + (validate?.length ?? 0);
     if (chunk.length > 0 && (chunk.length >= CHUNK_ROWS || code + length > CHUNK_CODE)) {
       yield chunk;
       chunk = [];

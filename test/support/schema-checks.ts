@@ -1,6 +1,7 @@
 /** Has a real gateway check values by JSON Schemas: many in few endpoints, none of which has a handler. */
 import { Agent } from 'node:http';
 import pLimit from 'p-limit';
+import { eventually } from './eventually.js';
 import { expectData } from './expect.js';
 import { call } from './http.js';
 import { type Stack, startStack } from './processes.js';
@@ -34,8 +35,13 @@ export async function startSchemaChecks(): Promise<SchemaChecks> {
     const validate = { mode: 'enforce', body: { required: true, content } };
     const fields = { name: path, path, method: 'POST', domain: HOST };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', fields), 201);
-    // Answered when it is in force.
     expectData(await stack.api.put(`/api/endpoints/${id}`, { policies: { validate } }));
+    // Nobody waits for endpoints without a handler.
+    await eventually(async () => {
+      const other = { host: HOST, 'content-type': 'application/other' };
+      const answer = await call(`${stack.gatewayUrl}${path}`, { method: 'POST', headers: other, agent, body: '1' });
+      if (answer.status !== 415) throw new Error(`${answer.status} ${answer.text}`);
+    });
     const check = async (value: string, at: number): Promise<boolean> => {
       const headers = { host: HOST, 'content-type': `application/s${at}+json` };
       const answer = await call(`${stack.gatewayUrl}${path}`, { method: 'POST', headers, agent, body: value });

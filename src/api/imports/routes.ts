@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
+import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, importProgress } from '../../store/imports.js';
@@ -45,7 +46,11 @@ export const importRoutes = [
       schema: Spec,
       read: (context, { importReader }, use: UseOf<ImportedApi>) =>
         readDecompressed(context, (body) =>
-          importReader.readRequest(body, ({ fields, api }) => use(fields, api)),
+          importReader.readRequest(
+            body,
+            ({ fields, api }) => use(fields, api),
+            validationOf(context.query['validate']),
+          ),
         ),
     },
     data: Type.Union([OpenApiImported, ImportPlan]),
@@ -110,16 +115,19 @@ export const importRoutes = [
         );
       }
       const { path } = bundleFile(form);
+      const validation = validationOf(query.validate);
       if (isSet(query.dry_run)) {
         return planned(
-          await deps.importReader.readBundle(path, (api) => planImport(deps.store, target, api)),
+          await deps.importReader.readBundle(path, (api) => planImport(deps.store, target, api), validation),
         );
       }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
       const request = { id: requestId, log };
-      const id = await deps.importReader.readBundle(path, (api) =>
-        startBundleImport(deps, target, api, options, request),
+      const id = await deps.importReader.readBundle(
+        path,
+        (api) => startBundleImport(deps, target, api, options, request),
+        validation,
       );
       // No longer needed, while compiling the handlers may take minutes.
       await rm(path, { force: true });
@@ -182,6 +190,11 @@ function bundleFile({ bundle, file, zip }: { bundle?: FormFile; file?: FormFile;
 
 function planned(plan: AppliedImport): Reply {
   return new Reply(200, presentPlan(plan), {}, plan.outcome.warnings);
+}
+
+/** Before the query is checked, it may be anything. */
+function validationOf(mode: unknown): ValidateMode {
+  return VALIDATE_MODES.find((one) => one === mode) ?? 'off';
 }
 
 function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {

@@ -1,6 +1,7 @@
 /** Schemas of imports. */
 import { type Static, Type } from '@sinclair/typebox';
 import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
+import { VALIDATE_MODES } from '../../model/policies/validate.js';
 import { FilePart } from '../form.js';
 import { Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
@@ -32,7 +33,13 @@ export const OpenApiImport = Type.Object({
 
 const DryRun = Flag('Say what the import would do, with its warnings and errors; store nothing');
 
-export const OpenApiQuery = Type.Object({ dry_run: DryRun });
+const Validate = Type.Optional(
+  oneOf(VALIDATE_MODES, {
+    description: 'Sets the policy `validate` of the endpoints as the document says; `off` by default: then none',
+  }),
+);
+
+export const OpenApiQuery = Type.Object({ dry_run: DryRun, validate: Validate });
 
 export const BundleQuery = Type.Object({
   dry_run: DryRun,
@@ -44,6 +51,7 @@ export const BundleQuery = Type.Object({
   ),
   compile: Flag('Compile the handlers of the bundle; generated ones are not compiled'),
   start: Flag('Start the compiled handlers; needs `compile`'),
+  validate: Validate,
 });
 
 /** One of these parts has the ZIP file. */

@@ -1,5 +1,6 @@
 /** Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. */
 import { AppError } from '../../errors.js';
+import type { ValidateMode } from '../../model/policies/validate.js';
 import { endpointOf, type ImportedApi, type ImportedHandler } from '../imported-api.js';
 import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
@@ -32,12 +33,16 @@ const DEFAULT_TITLE = 'Bundle';
  * @param file path of the ZIP archive
  * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large
  */
-export async function readBundle(file: string, limits: BundleLimits): Promise<ImportedApi> {
+export async function readBundle(
+  file: string,
+  limits: BundleLimits,
+  validation: ValidateMode = 'off',
+): Promise<ImportedApi> {
   const contents = classifyFiles(await openArchive(file, limits));
   const manifest =
     contents.manifest &&
     readManifest(await readText(contents.manifest, MANIFEST_BYTES), contents.manifest.path);
-  const document = contents.spec && (await readDocument(contents.spec, contents.files, limits));
+  const document = contents.spec && (await readDocument(contents.spec, contents.files, limits, validation));
   const title = document?.title ?? titleOf(manifest, contents);
   const planned = planOperations(document, manifest?.routes ?? []);
   if (planned.length > limits.operations) throw tooManyOperations(planned.length, limits.operations);
@@ -62,6 +67,7 @@ export async function readBundle(file: string, limits: BundleLimits): Promise<Im
       ...contents.warnings,
       ...(document?.warnings ?? []),
     ],
+    ...(validation !== 'off' && { validation }),
     problems,
   };
 }
@@ -71,6 +77,7 @@ async function readDocument(
   spec: ArchiveFile,
   files: Contents['files'],
   limits: BundleLimits,
+  validation: ValidateMode,
 ): Promise<OpenApiDocument> {
   const read = (file: ArchiveFile) => readText(file, limits.specBytes, 'SPEC_LIMIT_BYTES');
   const text = await read(spec);
@@ -79,7 +86,7 @@ async function readDocument(
     return file && read(file);
   };
   try {
-    return await readOpenApi(text, limits, { document: spec.path, readText: readOther });
+    return await readOpenApi(text, { ...limits, validation }, { document: spec.path, readText: readOther });
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     throw new AppError(thrown.code, `${spec.path}: ${thrown.message}`, thrown.extras, { cause: thrown });

@@ -27,6 +27,8 @@ export interface Operation {
    */
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
+  /** The policy `validate` of its requests, as JSON; none when it is not wanted, or there is nothing to check. */
+  readonly validate?: string;
 }
 
 /** The types that a generated handler distinguishes; `any` when the document has no type or several. */

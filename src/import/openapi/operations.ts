@@ -1,5 +1,6 @@
 /** The operations of a document that can become endpoints. */
 import type { EndpointMethod } from '../../model/endpoint-method.js';
+import type { ValidateMode } from '../../model/policies/validate.js';
 import { RouteSyntaxError, routeBelow, routeKey } from '../../model/route-pattern.js';
 import { storable } from '../../util/text.js';
 import type { Warn } from '../warnings.js';
@@ -21,6 +22,7 @@ import type { References } from './references.js';
 import { RequestBodies } from './request-body.js';
 import { Schemas } from './schemas.js';
 import { type UnnamedOperation, withNames, withoutSameRoutes } from './unique-operations.js';
+import { RequestValidation } from './validation.js';
 
 /** Limit of endpoints, characters. */
 const MAX_DESCRIPTION_LENGTH = 65_536;
@@ -45,10 +47,10 @@ export function readOperations(
   document: JsonObject,
   references: References,
   basePath: string | null,
-  limit: number,
+  options: { readonly operations: number; readonly validation?: ValidateMode },
   warn: Warn,
 ): readonly Operation[] {
-  const found = findOperations(document, references, limit, warn);
+  const found = findOperations(document, references, options.operations, warn);
   if (
     found.some(({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'))
   ) {
@@ -60,6 +62,8 @@ export function readOperations(
   const schemas = new Schemas(references);
   const parameters = new Parameters(references, schemas);
   const bodies = new RequestBodies(references, schemas);
+  const sources = { references, parameters, schemas };
+  const validation = new RequestValidation(options.validation ?? 'off', sources, warn);
   const readable = found.flatMap((one) =>
     orLeftOut(one.label, warn, (): UnnamedOperation => {
       const { label, path, item, operation } = one;
@@ -67,6 +71,7 @@ export function readOperations(
       const key = `${method} ${routeKeyOf(label, basePath, path)}`;
       for (const holder of [item, operation]) requireParameterList(own(holder, 'parameters'), label);
       const texts = [own(operation, 'summary'), own(operation, 'description')];
+      const read = parameters.read(label, path, item, operation, warn);
       return {
         label,
         routeKey: key,
@@ -74,8 +79,9 @@ export function readOperations(
         method,
         path,
         description: descriptionFrom(texts, label, warn),
-        parameters: parameters.read(label, path, item, operation, warn),
+        parameters: read,
         body: bodies.read(label, operation, warn),
+        ...validation.of(label, read, operation),
       };
     }),
   );

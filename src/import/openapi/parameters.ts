@@ -22,6 +22,8 @@ export class Parameters {
   readonly #schemas: Schemas;
   /** Parsed lists: the operations of a path item share its list. */
   readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
+  /** As the document has them. */
+  readonly #described = new Map<Parameter, JsonObject>();
   /** The styles of parameters whose place does not allow them. */
   readonly #impossibleStyles = new Map<Parameter, string>();
 
@@ -73,6 +75,11 @@ export class Parameters {
     return parameters;
   }
 
+  /** A parameter as the document has it; undefined when it is not described. */
+  describedOf(parameter: Parameter): JsonObject | undefined {
+    return this.#described.get(parameter);
+  }
+
   /** The list of an operation or a path item, by location and name. */
   #list(holder: JsonObject, label: string, warn: Warn): ReadonlyMap<string, Parameter> {
     const items = itemsOf(own(holder, 'parameters'));
@@ -118,6 +125,7 @@ export class Parameters {
       required: where === 'path' || own(parameter, 'required') === true,
       ...textValue(this.#schemas, schema, style),
     };
+    this.#described.set(parsed, parameter);
     const given = givenStyle(parameter, where);
     if (typeof given === 'string' && given !== style.style && style.style !== 'text') {
       this.#impossibleStyles.set(parsed, given);

@@ -1,4 +1,5 @@
 /** Reads OpenAPI documents from untrusted text. */
+import type { ValidateMode } from '../../model/policies/validate.js';
 import { storable } from '../../util/text.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
@@ -16,9 +17,12 @@ import { flawsOf, type SpecificationVersion } from './validate.js';
 const MAX_TITLE_LENGTH = 255;
 const DEFAULT_TITLE = 'API';
 
-export interface OpenApiLimits {
+/** How a document is read. */
+export interface OpenApiOptions {
   /** Most operations. */
   readonly operations: number;
+  /** Whether requests are to be validated; by default they are not. */
+  readonly validation?: ValidateMode;
 }
 
 /**
@@ -30,11 +34,11 @@ export interface OpenApiLimits {
  */
 export async function readOpenApi(
   text: string,
-  limits: OpenApiLimits,
+  options: OpenApiOptions,
   bundle?: Bundle,
 ): Promise<OpenApiDocument> {
   try {
-    return await read(parseText(text), limits, bundle);
+    return await read(parseText(text), options, bundle);
   } catch (thrown) {
     // Stack overflow: the text is nested, or its schemas reference each other, thousands of levels deep.
     if (!(thrown instanceof RangeError)) throw thrown;
@@ -42,13 +46,13 @@ export async function readOpenApi(
   }
 }
 
-async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Promise<OpenApiDocument> {
+async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): Promise<OpenApiDocument> {
   const warnings = new Warnings();
   const warn = warnings.add;
   if (!isObject(parsed)) throw documentError('/', 'is not an OpenAPI document: it has no members');
   const files = await OtherFiles.load(parsed, bundle);
   const specification = versionOf(parsed, warn);
-  requirePaths(parsed, limits.operations);
+  requirePaths(parsed, options.operations);
   const scan = scanDocument(parsed);
   warnings.addEach('flaws', flawsOf(parsed, specification), (flaw) => flaw);
   const original = new References(parsed, scan, files);
@@ -59,7 +63,7 @@ async function read(parsed: unknown, limits: OpenApiLimits, bundle?: Bundle): Pr
 
   const { title, version, description } = readInfo(document, warn);
   const basePath = basePathOf(document, warn);
-  const operations = readOperations(document, references, basePath, limits.operations, warn);
+  const operations = readOperations(document, references, basePath, options, warn);
   if (operations.length === 0) {
     const reasons = warnings.list().slice(0, 5);
     const shown = reasons.map(({ text }) => shortened(text)).join('; ');

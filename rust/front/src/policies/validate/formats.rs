@@ -149,13 +149,15 @@ fn is_email(text: &str) -> bool {
         && (is_hostname(domain) || is_literal())
 }
 
-/// RFC 1123, section 2.1.
+/// RFC 1123, section 2.1. Labels of other scripts, `xn--...`, are not decoded.
 fn is_hostname(text: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && !label.starts_with('-')
             && !label.ends_with('-')
+            // Reserved (RFC 5891, section 4.2.3.1).
+            && (label.as_bytes().get(2..4) != Some(b"--") || label[..2].eq_ignore_ascii_case("xn"))
     };
     text.len() <= 253 && text.split('.').all(is_label)
 }
@@ -195,13 +197,13 @@ mod tests {
             &["ada@example.com", "a.b+c@x", "\"a b\"@example.com", "a@[127.0.0.1]", "a@[IPv6:::1]"],
             &["", "@", "a@", ".a@x", "a..b@x", "a@-x", "a b@x", "a@x y", "\"a\"b@x", "a@[127.0.0.300]"],
         );
-        check("hostname", &["a", "a-b.example", "1.2"], &["", "-a", "a-", "a..b", "a_b", "a.", &"a".repeat(64)]);
+        check("hostname", &["a", "a-b.example", "1.2", "xn--4ca.x"], &["", "-a", "ab--c", "a-", "a..b", "a_b", "a.", &"a".repeat(64)]);
         check("ipv4", &["127.0.0.1"], &["127.0.0", "256.0.0.1", "01.0.0.1", "1.1.1.1 ", "0x7f.0.0.1"]);
         check("ipv6", &["::1", "::ffff:1.2.3.4"], &["::1%eth0", "12345::", "1:2:3:4:5:6:7:8:9", "[::1]"]);
         check("uuid", &["2EB8AA08-aa98-11ea-b4aa-73b441d16380"], &["2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-"]);
         check("json-pointer", &["", "/a/~0~1"], &["a", "/~", "/~2"]);
         check("relative-json-pointer", &["0", "1#", "12/a"], &["", "01", "-1/a", "1a", "/a"]);
-        check("byte", &["", "YQ==", "YWJj"], &["YQ", "YQ=", "Y Q=", "YQ=="[..3].into()]);
+        check("byte", &["", "YQ==", "YWJj"], &["YQ", "YQ=", "Y Q=", "YQ==="]);
     }
 
     #[test]

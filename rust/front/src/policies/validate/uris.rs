@@ -92,7 +92,7 @@ pub fn is_uri_template(text: &str) -> bool {
 }
 
 fn has_only_literals(text: &str) -> bool {
-    text.chars().all(|character| !character.is_control() && !" \"'<>\\^`|".contains(character))
+    text.chars().all(|character| !character.is_control() && !" \"<>\\^`|".contains(character))
 }
 
 fn is_expression(text: &str) -> bool {
@@ -100,9 +100,17 @@ fn is_expression(text: &str) -> bool {
     variables.split(',').all(|variable| {
         let name = variable.strip_suffix('*').unwrap_or(variable);
         let (name, prefix) = name.split_once(':').unwrap_or((name, "1"));
-        let is_prefix = (1..=4).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_digit());
-        is_prefix && !name.is_empty() && has_only(name, "", false) && !name.contains(['-', '~'])
+        let is_prefix = (1..=4).contains(&prefix.len())
+            && !prefix.starts_with('0')
+            && prefix.bytes().all(|byte| byte.is_ascii_digit());
+        is_prefix && name.split('.').all(is_variable)
     })
+}
+
+/// A part of the name of a variable.
+fn is_variable(text: &str) -> bool {
+    let is_letter = |character: char| character.is_ascii_alphanumeric() || "_%".contains(character);
+    !text.is_empty() && text.chars().all(is_letter) && has_only(text, "", false)
 }
 
 #[cfg(test)]
@@ -145,8 +153,8 @@ mod tests {
 
     #[test]
     fn templates() {
-        assert!(is_uri_template("http://example.com/{term:1}/{term}{?q*,lang}") && is_uri_template(""));
-        for text in ["http://example.com/{term:1}/{term", "a}", "{}", "{a b}", "{a:0000001}", "a<b"] {
+        assert!(is_uri_template("http://example.com/{term:1}/{term}{?q*,a.b}'") && is_uri_template(""));
+        for text in ["http://example.com/{term:1}/{term", "a}", "{}", "{a b}", "{a:0}", "{a:01}", "{a..b}", "{a=b}", "{+,a}", "a<b"] {
             assert!(!is_uri_template(text), "{text}");
         }
     }

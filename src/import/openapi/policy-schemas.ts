@@ -1,0 +1,159 @@
+/**
+ * Schemas of a document as the policy `validate` has them: JSON Schema 2020-12, without what says nothing about values,
+ * and with references to schemas that go along.
+ */
+import { REFUSED, REFUSED_FORMATS } from '../../model/json-schema/keywords.js';
+import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import { type References, referenceOf } from './references.js';
+
+type Converted = boolean | Record<string, unknown>;
+
+const COMPONENTS = '#/components/schemas/';
+const ONE = ['not', 'if', 'then', 'else', 'items', 'contains', 'additionalProperties', 'propertyNames'];
+const UNEVALUATED = ['unevaluatedItems', 'unevaluatedProperties'];
+const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const MAPS = ['properties', 'patternProperties', 'dependentSchemas'];
+/** Their values stay as they are. */
+const PLAIN = [
+  ...['type', 'enum', 'const', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum'],
+  ...['maxLength', 'minLength', 'pattern', 'format', 'maxItems', 'minItems', 'uniqueItems', 'maxContains'],
+  ...['minContains', 'maxProperties', 'minProperties', 'required', 'dependentRequired'],
+];
+/** Keywords of older documents, which are converted. */
+const CONVERTED = ['nullable'];
+
+export class ConvertedSchemas {
+  readonly #references: References;
+  readonly #tell: (text: string) => void;
+  /** Names of the schemas that references lead to. */
+  readonly #names = new Map<unknown, string>();
+  readonly #taken = new Set<string>();
+  readonly #named = new Map<string, Converted>();
+
+  constructor(references: References, tell: (text: string) => void) {
+    this.#references = references;
+    this.#tell = tell;
+  }
+
+  /** The schema of a value; true for one that is not described. */
+  of(schema: unknown): Converted {
+    if (typeof schema === 'boolean') return schema;
+    if (!isObject(schema)) return true;
+    const converted = this.#keywords(schema);
+    const withNull = own(schema, 'nullable') === true ? orNull(converted) : converted;
+    return Object.keys(withNull).length === 0 ? true : withNull;
+  }
+
+  /** All schemas that references in a value lead to, by their names, and those that these lead to. */
+  named(value: unknown): Record<string, Converted> {
+    const found: Record<string, Converted> = {};
+    const pending: unknown[] = [value];
+    for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
+      if (typeof one !== 'object' || one === null) continue;
+      const target = referenceOf(one);
+      const name = target?.startsWith(COMPONENTS) ? decoded(target.slice(COMPONENTS.length)) : undefined;
+      const schema = name === undefined ? undefined : this.#named.get(name);
+      if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
+        Object.defineProperty(found, name, { value: schema, enumerable: true, configurable: true, writable: true });
+        pending.push(schema);
+      }
+      pending.push(...Object.values(one).filter((member) => typeof member === 'object'));
+    }
+    return found;
+  }
+
+  #keywords(schema: JsonObject): Record<string, unknown> {
+    const converted: Record<string, unknown> = {};
+    const target = referenceOf(schema);
+    if (target !== undefined) {
+      const reference = this.#reference(schema);
+      if (reference === undefined) this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
+      else Object.assign(converted, reference);
+    }
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (ONE.includes(keyword) || UNEVALUATED.includes(keyword)) {
+        if (Array.isArray(value)) this.#left(keyword, 'is a list, as in older drafts');
+        else converted[keyword] = this.of(value);
+      } else if (LISTS.includes(keyword)) {
+        if (itemsOf(value).length > 0) converted[keyword] = itemsOf(value).map((one) => this.of(one));
+      } else if (MAPS.includes(keyword)) {
+        converted[keyword] = Object.fromEntries(entriesOf(value).map(([name, one]) => [name, this.of(one)]));
+      } else if (PLAIN.includes(keyword)) {
+        converted[keyword] = value;
+      } else if (Object.hasOwn(REFUSED, keyword) && !CONVERTED.includes(keyword) && keyword !== 'id') {
+        this.#left(keyword, REFUSED[keyword] ?? '');
+      }
+    }
+    return this.#adapted(schema, converted);
+  }
+
+  /** What older documents write in another way, and what only holds for answers. */
+  #adapted(schema: JsonObject, converted: Record<string, unknown>): Record<string, unknown> {
+    for (const [exclusive, limit] of [
+      ['exclusiveMinimum', 'minimum'],
+      ['exclusiveMaximum', 'maximum'],
+    ] as const) {
+      if (typeof converted[exclusive] !== 'boolean') continue;
+      const isExclusive = converted[exclusive];
+      delete converted[exclusive];
+      if (!isExclusive || converted[limit] === undefined) continue;
+      converted[exclusive] = converted[limit];
+      delete converted[limit];
+    }
+    const { type, format } = converted;
+    // Swagger, and bodies of files.
+    if (type === 'file') delete converted['type'];
+    if (typeof format === 'string' && REFUSED_FORMATS.includes(format)) {
+      delete converted['format'];
+      this.#left('format', `"${format}" is not supported`);
+    }
+    const required = itemsOf(converted['required']);
+    const properties = own(schema, 'properties');
+    const sent = required.filter((name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))));
+    if (required.length > 0) converted['required'] = sent;
+    return converted;
+  }
+
+  #isReadOnly(properties: JsonObject, name: string): boolean {
+    const member = this.#references.find(own(properties, name));
+    return isObject(member) && own(member, 'readOnly') === true;
+  }
+
+  /** A reference to a schema that goes along; undefined when it has no target. */
+  #reference(schema: JsonObject): Record<string, unknown> | undefined {
+    const target = this.#references.find(schema);
+    if (typeof target === 'boolean') return target ? {} : { not: {} };
+    if (!isObject(target)) return undefined;
+    const known = this.#names.get(target);
+    if (known !== undefined) return { $ref: `${COMPONENTS}${encoded(known)}` };
+    const wanted = /\/([^/#]+)$/.exec(referenceOf(schema) ?? '')?.[1] ?? 'schema';
+    let name = wanted.slice(0, 100);
+    for (let count = 2; this.#taken.has(name); count++) name = `${wanted.slice(0, 100)}-${count}`;
+    this.#taken.add(name);
+    // Before it is converted: it may lead to itself.
+    this.#names.set(target, name);
+    this.#named.set(name, this.of(target));
+    return { $ref: `${COMPONENTS}${encoded(name)}` };
+  }
+
+  #left(keyword: string, reason: string): void {
+    this.#tell(`${keyword} of a schema is not validated: it ${reason}`);
+  }
+}
+
+/** OpenAPI 3.0. */
+function orNull(schema: Record<string, unknown>): Record<string, unknown> {
+  const { type, enum: values, ...others } = schema;
+  const isPlain = typeof type === 'string' && !['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].some((key) => key in others);
+  if (!isPlain) return { anyOf: [schema, { type: 'null' }] };
+  const withNull = Array.isArray(values) && !values.includes(null) ? [...values, null] : values;
+  return { ...others, type: [type, 'null'], ...(values !== undefined && { enum: withNull }) };
+}
+
+function encoded(name: string): string {
+  return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+function decoded(name: string): string {
+  return decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,147 @@
+/**
+ * The policy `validate` of operations: their parameters and bodies as the document describes them. What the policy
+ * cannot express is left out, with a warning.
+ */
+import { SchemaProblem } from '../../model/json-schema/schema-problem.js';
+import {
+  compileValidate,
+  PARAMETER_STYLES,
+  type ValidatedBody,
+  type ValidatedParameter,
+  type ValidateMode,
+  type ValidatePolicy,
+} from '../../model/policies/validate.js';
+import type { Warn } from '../warnings.js';
+import type { Parameter } from './document.js';
+import { entriesOf, isObject, type JsonObject, own, shortened } from './json.js';
+import type { Parameters } from './parameters.js';
+import { ConvertedSchemas } from './policy-schemas.js';
+import type { References } from './references.js';
+import type { Schemas } from './schemas.js';
+import { withoutPart } from './without-part.js';
+
+/** Parts that are left out of one policy, before none is made. */
+const MAX_LEFT_OUT = 100;
+const JSON_TYPE = /^application\/(?:[^;\s/]+\+)?json\s*(?:;|$)/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+export class RequestValidation {
+  readonly #mode: ValidateMode;
+  readonly #references: References;
+  readonly #parameters: Parameters;
+  readonly #schemas: Schemas;
+  readonly #converted: ConvertedSchemas;
+  readonly #warn: Warn;
+  readonly #told = new Set<string>();
+
+  constructor(
+    mode: ValidateMode,
+    sources: { readonly references: References; readonly parameters: Parameters; readonly schemas: Schemas },
+    warn: Warn,
+  ) {
+    this.#mode = mode;
+    this.#references = sources.references;
+    this.#parameters = sources.parameters;
+    this.#schemas = sources.schemas;
+    this.#converted = new ConvertedSchemas(sources.references, (text) => this.#tell(text));
+    this.#warn = warn;
+  }
+
+  /** As JSON; none when there is nothing to check. @param label the operation, for messages */
+  of(label: string, parameters: readonly Parameter[], operation: JsonObject): { readonly validate?: string } {
+    if (this.#mode === 'off') return {};
+    const checked = parameters.flatMap((parameter) => this.#parameter(label, parameter) ?? []);
+    const body = this.#body(label, operation);
+    if (checked.length === 0 && !body) return {};
+    const named = this.#converted.named({ checked, body });
+    const hasNamed = Object.keys(named).length > 0;
+    const policy = {
+      mode: this.#mode,
+      ...(checked.length > 0 && { parameters: checked }),
+      ...(body && { body }),
+      ...(hasNamed && { components: { schemas: named } }),
+    };
+    return this.#enforceable(label, policy) ? { validate: JSON.stringify(policy) } : {};
+  }
+
+  /** Leaves out what cannot be enforced. */
+  #enforceable(label: string, policy: ValidatePolicy): boolean {
+    for (let count = 0; count < MAX_LEFT_OUT; count++) {
+      try {
+        compileValidate(policy);
+        return true;
+      } catch (thrown) {
+        if (!(thrown instanceof SchemaProblem)) throw thrown;
+        const { place, message } = thrown;
+        const left = place.length > 0 && withoutPart(policy, place);
+        if (!left) {
+          this.#tell(`${label}: requests are not validated: the schemas ${shortened(message)}`);
+          return false;
+        }
+        // A schema that several operations share has one warning.
+        const owner = place[0] === 'components' ? '' : `${label}: `;
+        this.#tell(`${owner}${shortened(left.join('.'))} is not validated: ${place.at(-1)} ${shortened(message)}`);
+      }
+    }
+    this.#tell(`${label}: requests are not validated: more than ${MAX_LEFT_OUT} parts of the schemas cannot be`);
+    return false;
+  }
+
+  #parameter(label: string, parameter: Parameter): ValidatedParameter | undefined {
+    const described = this.#parameters.describedOf(parameter);
+    if (!described) return undefined;
+    const { name, in: where, required, style, explode } = parameter;
+    const base = {
+      ...{ in: where, name },
+      ...(required && where !== 'path' && { required }),
+      ...(own(described, 'allowEmptyValue') === true && { allowEmptyValue: true }),
+    };
+    const [[type = '', media] = []] = entriesOf(own(described, 'content'));
+    const isText = style === 'text';
+    if (isText && JSON_TYPE.test(type)) {
+      const schema = isObject(media) ? own(media, 'schema') : undefined;
+      return { ...base, content: { 'application/json': { schema: this.#converted.of(schema) } } };
+    }
+    const schema = isText ? true : this.#converted.of(own(described, 'schema'));
+    if (isText && type !== '')
+      this.#tell(`${label}: the ${where} parameter "${shortened(name)}" of the type ${shortened(type)} is not validated`);
+    if (schema === true && !required) return undefined;
+    const usual = isText ? undefined : PARAMETER_STYLES[where][0];
+    return {
+      ...base,
+      ...(usual !== undefined && style !== usual && { style }),
+      ...(usual !== undefined && explode !== (style === 'form') && { explode }),
+      schema,
+    };
+  }
+
+  #body(label: string, operation: JsonObject): ValidatedBody | undefined {
+    const body = this.#references.find(own(operation, 'requestBody'));
+    if (!isObject(body)) return undefined;
+    const content = entriesOf(own(body, 'content')).map(([type, value]) => {
+      const media = this.#references.find(value);
+      const schema = isObject(media) ? own(media, 'schema') : undefined;
+      if (!isObject(media) || schema === undefined) return [type, {}] as const;
+      const isForm = FORM_TYPE.test(type) && own(media, 'encoding') === undefined && !this.#hasObjects(schema);
+      if (JSON_TYPE.test(type) || isForm || /^text\//i.test(type)) {
+        const converted = this.#converted.of(schema);
+        return [type, converted === true ? {} : { schema: converted }] as const;
+      }
+      this.#tell(`${label}: bodies of the type ${shortened(type)} are let through without validation`);
+      return [type, {}] as const;
+    });
+    if (content.length === 0) return undefined;
+    return { ...(own(body, 'required') === true && { required: true }), content: Object.fromEntries(content) };
+  }
+
+  /** Forms have them as texts of JSON. */
+  #hasObjects(schema: unknown): boolean {
+    return this.#schemas.membersOf(schema).some(({ type }) => type === 'object');
+  }
+
+  #tell(text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#warn('validation', text);
+  }
+}

@@ -1,0 +1,55 @@
+/** The gateway agrees with another validator on random schemas and values, and on places of what is wrong. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { anySchema, anyValue } from '../../support/random-schemas.js';
+import { type SchemaChecks, startSchemaChecks } from '../../support/schema-checks.js';
+
+const SCHEMAS = 1000;
+const VALUES = 10;
+
+/**
+ * Where the other validator does what the specification says. It counts what some keywords have looked at in another
+ * way, and takes `contains: true` to fit a list of nothing. The tests of the specification itself are those of
+ * `validate-suite.test.ts`.
+ */
+function isAlike(schema: unknown): boolean {
+  const text = JSON.stringify(schema);
+  const differs = text.includes('"unevaluated') && /"(contains|if|dependentSchemas)":/.test(text);
+  return !differs && !text.includes('"contains":true');
+}
+
+describe('the policy validate and another validator', function () {
+  this.timeout(300_000);
+  let checks: SchemaChecks;
+  before(async () => {
+    checks = await startSchemaChecks();
+  });
+  after(() => checks?.close());
+
+  it('agree on random schemas and values', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    const ajv = () => new Ajv2020({ strict: false, logger: false, validateFormats: false });
+    // As they are sent: the other validator compares prototypes, too.
+    const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+    const schemas = fc.sample(anySchema, { numRuns: SCHEMAS, seed }).map(plain).filter(isAlike);
+    const values = fc.sample(anyValue, { numRuns: SCHEMAS * VALUES, seed });
+    const checked = schemas.map((schema, at) => ({
+      schema,
+      values: values.slice(at * VALUES, (at + 1) * VALUES).map((value) => JSON.stringify(value)),
+    }));
+    const verdicts = await checks.verdicts(checked);
+    let fitting = 0;
+    const differences = checked.flatMap(({ schema, values }, at) => {
+      const validate = ajv().compile(schema as object);
+      return values.flatMap((value, index) => {
+        const expected = validate(JSON.parse(value));
+        fitting += Number(expected);
+        return verdicts[at]?.[index] === expected ? [] : [JSON.stringify({ seed, schema, value: JSON.parse(value), expected })];
+      });
+    });
+    expect(differences).to.deep.equal([]);
+    // Both outcomes are common.
+    expect(fitting).to.be.within(SCHEMAS, (schemas.length - 100) * VALUES);
+  });
+});
