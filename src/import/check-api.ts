@@ -26,7 +26,7 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
   };
   require('The title', api.title);
   require('The description', api.description);
-  for (const { name, method, path, description, generatedCode, handler, validate } of api.endpoints) {
+  for (const { name, method, path, description, generatedCode, handler } of api.endpoints) {
     const operation = `${method} ${path}`;
     require(`${operation}: the path`, path);
     require(`${operation}: the name`, name);
@@ -34,8 +34,6 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
     require(`${operation}: the generated handler`, generatedCode);
     require(`${operation}: the name of the handler's file`, handler?.file ?? null);
     require(`${operation}: the handler`, handler?.code ?? null);
-    // What JSON escapes is in the texts that are stored.
-    if (validate !== undefined) requireTexts(JSON.parse(validate), (text) => require(`${operation}: a schema`, text));
   }
   return {
     ...api,
@@ -52,14 +50,4 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
 /** Characters of an endpoint's long texts. */
 export function codeLength({ generatedCode, handler, description, validate }: ImportedEndpoint): number {
   return [generatedCode, handler?.code, description, validate].reduce((sum, text) => sum + (text?.length ?? 0), 0);
-}
-
-/** All names and texts of a value that is not deep. */
-function requireTexts(value: unknown, require: (text: string) => void): void {
-  if (typeof value === 'string') require(value);
-  if (typeof value !== 'object' || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    require(name);
-    requireTexts(member, require);
-  }
 }

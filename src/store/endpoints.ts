@@ -167,6 +167,11 @@ const NOTHING_YET = {
   last_failure: null,
 } as const;
 
+/** Of the policy `validate`, which may be large, lists show the mode. */
+const BRIEF_POLICIES = `CASE WHEN endpoints.policies->'validate'->'mode' IS NULL THEN endpoints.policies ELSE
+  jsonb_set(endpoints.policies, '{validate}', jsonb_build_object('mode', endpoints.policies->'validate'->'mode'))
+  END AS policies`;
+
 const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description'], 'endpoint');
 
 export async function listEndpoints(
@@ -177,7 +182,8 @@ export async function listEndpoints(
   const query = store
     .knex('endpoints')
     .where(filter)
-    .select('endpoints.*', ...READ_BESIDES.map((column) => store.knex.raw(column)));
+    // The last column of a name counts.
+    .select('endpoints.*', ...[...READ_BESIDES, BRIEF_POLICIES].map((column) => store.knex.raw(column)));
   return readPage(store, query, ORDER, options);
 }
 

@@ -502,4 +502,47 @@ paths:
       expect(waiting).not.to.deep.equal([]);
     });
   }
+
+  it('sets the policy validate where it is asked for, and keeps all others', async () => {
+    const spec = (maximum: number, more: object = {}) =>
+      JSON.stringify({
+        openapi: '3.0.3',
+        info: { title: 'V', version: '1' },
+        paths: {
+          '/v': {
+            get: {
+              operationId: 'v',
+              parameters: [{ name: 'limit', in: 'query', schema: { type: 'integer', maximum } }],
+              responses: { default: { description: 'Any' } },
+            },
+          },
+          ...more,
+        },
+      });
+    const send = (maximum: number, query: string) =>
+      api.post(`/api/import/openapi${query}`, { spec: spec(maximum), domain: host });
+    const policies = async () => {
+      const [{ id } = { id: NO_ID }] = await endpoints();
+      return expectData<Endpoint>(await api.get(`/api/endpoints/${id}`)).policies;
+    };
+    const validate = (mode: string, maximum: number) => ({
+      mode,
+      parameters: [{ in: 'query', name: 'limit', schema: { type: 'integer', maximum } }],
+    });
+    expectData(await send(1, ''));
+    expect(await policies()).to.equal(null);
+    expect(expectData<Imported>(await send(1, '?validate=report')).endpoints_updated).to.equal(1);
+    expect(await policies()).to.deep.equal({ validate: validate('report', 1) });
+    const [{ id } = { id: NO_ID }] = await endpoints();
+    expectData(await api.put(`/api/endpoints/${id}`, { policies: { body_limit: 7, validate: validate('off', 3) } }));
+    // Off, or not asked for: endpoints keep what they have.
+    expectData(await send(2, '?validate=off'));
+    expectData(await send(2, ''));
+    expect(await policies()).to.deep.equal({ body_limit: 7, validate: validate('off', 3) });
+    expectData(await send(2, '?validate=enforce'));
+    expect(await policies()).to.deep.equal({ body_limit: 7, validate: validate('enforce', 2) });
+    const plan = expectData<{ endpoints: { change: string }[] }>(await send(2, '?validate=enforce&dry_run=true'));
+    expect(plan.endpoints.map(({ change }) => change)).to.deep.equal(['unchanged']);
+    expectFailure(await send(2, '?validate=yes'), 'invalid_input', /query\.validate/);
+  });
 });

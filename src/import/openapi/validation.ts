@@ -2,7 +2,9 @@
  * The policy `validate` of operations: their parameters and bodies as the document describes them. What the policy
  * cannot express is left out, with a warning.
  */
+import { textProblem } from '../../model/formats.js';
 import { SchemaProblem } from '../../model/json-schema/schema-problem.js';
+import { textsOf } from '../../model/policies/checks.js';
 import {
   compileValidate,
   PARAMETER_STYLES,
@@ -69,7 +71,9 @@ export class RequestValidation {
     for (let count = 0; count < MAX_LEFT_OUT; count++) {
       try {
         compileValidate(policy);
-        return true;
+        const problem = textsOf(policy).map(textProblem).find(Boolean);
+        if (problem !== undefined) this.#tell(`${label}: requests are not validated: a text ${problem}`);
+        return problem === undefined;
       } catch (thrown) {
         if (!(thrown instanceof SchemaProblem)) throw thrown;
         const { place, message } = thrown;

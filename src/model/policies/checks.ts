@@ -16,7 +16,7 @@ const MAX_SHOWN_KEY = 100;
  */
 export function requireConsistent(policies: Policies, root = 'body.policies'): void {
   for (const [place, problem] of problems(policies))
-    throw new AppError('invalid_input', `${[root, place].join('.')}: ${problem}`);
+    throw new AppError('invalid_input', `${[root, place].filter((part) => part !== '').join('.')}: ${problem}`);
 }
 
 function* problems(policies: Policies): Iterable<[string, string]> {
@@ -49,7 +49,8 @@ function shownKey(key: string): string {
   return key.length > MAX_SHOWN_KEY ? `${key.slice(0, MAX_SHOWN_KEY)}…` : key;
 }
 
-function textsOf(value: unknown): string[] {
+/** All names and texts of a value that is not deep. */
+export function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
@@ -62,6 +63,7 @@ function* inconsistencies({
   headers,
   redirect,
   maintenance,
+  validate,
 }: Policies): Iterable<[string, string]> {
   if (cors?.credentials && cors.origins.includes('*'))
     yield ['cors.credentials', 'must not be true with the origin "*": name the origins'];
@@ -86,5 +88,6 @@ function* inconsistencies({
     const twice = [...names('set'), ...names('add')].find((name, at, all) => all.indexOf(name) < at);
     if (twice !== undefined) yield [`headers.${side}`, `names ${twice} twice`];
   }
+  if (validate && !validate.parameters && !validate.body) yield ['validate', 'needs parameters or body'];
   if (redirect && maintenance) yield ['redirect', 'must not be set together with maintenance'];
 }

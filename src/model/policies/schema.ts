@@ -199,7 +199,6 @@ const VALIDATE = object(
   },
   {
     required: ['mode'],
-    anyOf: [{ required: ['parameters'] }, { required: ['body'] }],
     description: 'What parameters and bodies must be, as in OpenAPI',
   },
 );

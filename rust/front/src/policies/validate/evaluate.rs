@@ -205,9 +205,7 @@ impl<'s> Evaluation<'s> {
             }
             seen.0[at] = true;
             let outcome = match value {
-                Json::List(items) => {
-                    self.check(schema, &items[at], &place.item(at), problems.as_deref_mut(), None)
-                }
+                Json::List(items) => self.check(schema, &items[at], &place.item(at), problems.as_deref_mut(), None),
                 Json::Object(members) => {
                     let (name, member) = &members[at];
                     self.check(schema, member, &place.member(name), problems.as_deref_mut(), None)

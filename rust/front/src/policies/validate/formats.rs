@@ -117,7 +117,8 @@ impl Format {
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_atom = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte))
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte))
     };
     let is_quoted = || {
         let inner = local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -197,10 +198,18 @@ mod tests {
             &["ada@example.com", "a.b+c@x", "\"a b\"@example.com", "a@[127.0.0.1]", "a@[IPv6:::1]"],
             &["", "@", "a@", ".a@x", "a..b@x", "a@-x", "a b@x", "a@x y", "\"a\"b@x", "a@[127.0.0.300]"],
         );
-        check("hostname", &["a", "a-b.example", "1.2", "xn--4ca.x"], &["", "-a", "ab--c", "a-", "a..b", "a_b", "a.", &"a".repeat(64)]);
+        check(
+            "hostname",
+            &["a", "a-b.example", "1.2", "xn--4ca.x"],
+            &["", "-a", "ab--c", "a-", "a..b", "a_b", "a.", &"a".repeat(64)],
+        );
         check("ipv4", &["127.0.0.1"], &["127.0.0", "256.0.0.1", "01.0.0.1", "1.1.1.1 ", "0x7f.0.0.1"]);
         check("ipv6", &["::1", "::ffff:1.2.3.4"], &["::1%eth0", "12345::", "1:2:3:4:5:6:7:8:9", "[::1]"]);
-        check("uuid", &["2EB8AA08-aa98-11ea-b4aa-73b441d16380"], &["2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-"]);
+        check(
+            "uuid",
+            &["2EB8AA08-aa98-11ea-b4aa-73b441d16380"],
+            &["2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-"],
+        );
         check("json-pointer", &["", "/a/~0~1"], &["a", "/~", "/~2"]);
         check("relative-json-pointer", &["0", "1#", "12/a"], &["", "01", "-1/a", "1a", "/a"]);
         check("byte", &["", "YQ==", "YWJj"], &["YQ", "YQ=", "Y Q=", "YQ==="]);

@@ -220,7 +220,10 @@ mod tests {
     fn members_are_found_and_numbers_are_equal_by_value() {
         let value = Json::read(br#"{"b":1.0,"a":[0,-0.0]}"#).unwrap();
         assert_eq!(value.member("b"), Some(&Json::Number(Number::Whole(1))));
-        assert_eq!(value.member("a"), Some(&Json::List(vec![Json::Number(Number::Whole(0)), Json::Number(0.0.into())])));
+        assert_eq!(
+            value.member("a"),
+            Some(&Json::List(vec![Json::Number(Number::Whole(0)), Json::Number(0.0.into())]))
+        );
         assert_eq!(value.member("c"), None);
     }
 }

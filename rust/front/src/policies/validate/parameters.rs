@@ -68,17 +68,19 @@ impl<'r> Sources<'r> {
     fn query_texts(&self, parameter: &Parameter) -> Texts<'r> {
         let name = &*parameter.name;
         let shape = &parameter.shape;
+        let is_spread = parameter.style == Style::Form && parameter.explode && !parameter.is_json;
         let members: Vec<_> = if parameter.style == Style::DeepObject {
             let within = |known: &str| {
                 let rest = known.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
                 Some(Cow::Owned(rest.to_owned()))
             };
             self.query.iter().filter_map(|(known, value)| Some((within(known)?, *value))).collect()
-        } else if parameter.style == Style::Form && parameter.explode && shape.types == Types::OBJECT {
+        } else if is_spread && shape.types == Types::OBJECT {
             let is_member = |known: &str| shape.members.contains_key(known);
             self.query.iter().filter(|(known, _)| is_member(known)).cloned().collect()
         } else {
-            let values: Vec<_> = self.query.iter().filter(|(known, _)| known == name).map(|(_, value)| *value).collect();
+            let values: Vec<_> =
+                self.query.iter().filter(|(known, _)| known == name).map(|(_, value)| *value).collect();
             return if values.is_empty() { Texts::None } else { Texts::Encoded(values) };
         };
         if members.is_empty() { Texts::None } else { Texts::Members(members) }
@@ -181,7 +183,8 @@ impl TextReader<'_, '_> {
                 match separator.filter(|_| !explode && values.len() == 1) {
                     // What is encoded does not separate, but for spaces, which are not sent otherwise.
                     Some(separator) => {
-                        let text = if separator == "," { values[0].to_owned() } else { decoded(values[0]).into_owned() };
+                        let text =
+                            if separator == "," { values[0].to_owned() } else { decoded(values[0]).into_owned() };
                         let parts = text.split(separator).map(|part| {
                             let part = if separator == "," { form_decoded(part) } else { Some(part.into()) };
                             part.map_or_else(String::new, Cow::into_owned).into()

@@ -44,17 +44,15 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The first problems, and whether there are more.
+/// The first problems; where it is full, there may be more.
 #[derive(Default)]
 pub struct Problems {
     list: Vec<(String, Cow<'static, str>)>,
-    has_more: bool,
 }
 
 impl Problems {
     pub fn add(&mut self, place: &Place<'_>, problem: impl Into<Cow<'static, str>>) {
         if self.is_full() {
-            self.has_more = true;
             return;
         }
         let (place, problem) = (place.text(), problem.into());
@@ -79,7 +77,7 @@ impl Problems {
             0 => format!("{place}: {problem}"),
             1 => format!("{place}: {problem} (and one more problem)"),
             more => {
-                let least = if self.has_more { "at least " } else { "" };
+                let least = if self.is_full() { "at least " } else { "" };
                 format!("{place}: {problem} (and {least}{more} more problems)")
             }
         }

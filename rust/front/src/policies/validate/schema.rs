@@ -133,9 +133,8 @@ impl Rules {
 fn number_rules(all: &Keywords, format: Option<Format>) -> Option<Box<NumberRules>> {
     let Keywords { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, .. } = *all;
     let is_any = [multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum].iter().any(Option::is_some);
-    (is_any || format.is_some()).then(|| {
-        Box::new(NumberRules { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, format })
-    })
+    (is_any || format.is_some())
+        .then(|| Box::new(NumberRules { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, format }))
 }
 
 fn text_rules(all: &mut Keywords, format: Option<Format>) -> Result<Option<Box<TextRules>>, String> {
@@ -205,16 +204,6 @@ fn applied(all: Keywords) -> Option<Box<Applied>> {
         || condition.is_some()
         || !(all_of.is_empty() && any_of.is_empty() && one_of.is_empty() && dependent_schemas.is_empty());
     is_any.then(|| {
-        Box::new(Applied {
-            reference,
-            all_of,
-            any_of,
-            one_of,
-            not,
-            condition,
-            then,
-            otherwise,
-            dependent_schemas,
-        })
+        Box::new(Applied { reference, all_of, any_of, one_of, not, condition, then, otherwise, dependent_schemas })
     })
 }

@@ -127,6 +127,7 @@ fn what_is_left_over_is_found_through_other_schemas() {
     ]);
     assert!(problems(schemas.clone(), r#"{"a":1,"b":2,"c":3}"#).is_empty());
     assert_eq!(problems(schemas, r#"{"a":1,"b":2,"d":3}"#), ["body.d: is not accepted"]);
-    let schemas = json!([{ "prefixItems": [1], "contains": 2, "unevaluatedItems": 3 }, true, { "type": ["string"] }, false]);
+    let schemas =
+        json!([{ "prefixItems": [1], "contains": 2, "unevaluatedItems": 3 }, true, { "type": ["string"] }, false]);
     assert_eq!(problems(schemas, r#"[1,"a",2]"#), ["body.2: is not accepted"]);
 }

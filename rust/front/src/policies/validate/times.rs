@@ -74,7 +74,8 @@ pub fn is_duration(text: &str) -> bool {
         Some((date, time)) => (date, Some(time)),
         None => (rest, None),
     };
-    let fits = |text: &str, units: &str| units_of(text).is_some_and(|found| !found.is_empty() && units.contains(&found));
+    let fits =
+        |text: &str, units: &str| units_of(text).is_some_and(|found| !found.is_empty() && units.contains(&found));
     match time {
         Some(time) => fits(time, "HMS") && (date.is_empty() || fits(date, "YMD")),
         None => fits(date, "YMD"),

@@ -154,7 +154,18 @@ mod tests {
     #[test]
     fn templates() {
         assert!(is_uri_template("http://example.com/{term:1}/{term}{?q*,a.b}'") && is_uri_template(""));
-        for text in ["http://example.com/{term:1}/{term", "a}", "{}", "{a b}", "{a:0}", "{a:01}", "{a..b}", "{a=b}", "{+,a}", "a<b"] {
+        for text in [
+            "http://example.com/{term:1}/{term",
+            "a}",
+            "{}",
+            "{a b}",
+            "{a:0}",
+            "{a:01}",
+            "{a..b}",
+            "{a=b}",
+            "{+,a}",
+            "a<b",
+        ] {
             assert!(!is_uri_template(text), "{text}");
         }
     }
