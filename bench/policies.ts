@@ -13,33 +13,66 @@ const SECONDS = 3;
 const CONNECTIONS = 64;
 const HOST = 'policies.example';
 const ORIGIN = 'https://app.example';
+const VALIDATE = {
+  mode: 'enforce',
+  parameters: [{ in: 'path', name: 'validated', schema: { type: 'string', maxLength: 20 } }],
+  body: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          required: ['name', 'email'],
+          additionalProperties: false,
+          properties: {
+            name: { type: 'string', minLength: 1, maxLength: 40 },
+            email: { type: 'string', format: 'email' },
+            age: { type: 'integer', minimum: 0 },
+            tags: { type: 'array', maxItems: 10, items: { type: 'string', pattern: '^[a-z]+$' } },
+          },
+        },
+      },
+    },
+  },
+};
+const BODY = JSON.stringify({ name: 'Ada', email: 'ada@example.com', age: 36, tags: ['a', 'b', 'c'] });
 
 export const policies: Benchmark = () =>
   withStacks([{ env: { GATEWAY_CONCURRENCY: '1' } }], async (stack) => {
     if (!stack) throw new Error('no stack');
     const headers = await prepare(stack);
-    const measure = (name: keyof typeof headers) => () =>
-      load({
-        ...{ url: `${stack.gatewayUrl}/${name}/ada`, seconds: SECONDS, connections: CONNECTIONS },
-        script: luaScript({ Host: HOST, ...headers[name] }),
-      });
+    const measure =
+      (name: keyof typeof headers, body = '') =>
+      () =>
+        load({
+          ...{ url: `${stack.gatewayUrl}/${name}/ada`, seconds: SECONDS, connections: CONNECTIONS },
+          script: luaScript({ Host: HOST, ...headers[name] }, body),
+        });
     const rounds = await measureInTurn(ROUNDS, {
       none: measure('none'),
       four: measure('four'),
       jwt: measure('jwt'),
+      posted: measure('posted', BODY),
+      validated: measure('validated', BODY),
     });
-    const rps = (of: 'none' | 'four' | 'jwt') =>
+    const rps = (of: keyof typeof headers) =>
       round(medianOf(rounds, of, ({ requestsPerSecond }) => requestsPerSecond));
-    const row = (question: string, of: 'four' | 'jwt', atLeast: number): Row => ({
+    const row = (
+      question: string,
+      of: keyof typeof headers,
+      atLeast: number,
+      against: keyof typeof headers = 'none',
+    ): Row => ({
       question,
-      measured: `${rps(of)}/s against ${rps('none')}/s`,
-      value: ratioOf(rounds, of, 'none', ({ requestsPerSecond }) => requestsPerSecond),
+      measured: `${rps(of)}/s against ${rps(against)}/s`,
+      value: ratioOf(rounds, of, against, ({ requestsPerSecond }) => requestsPerSecond),
       unit: 'x',
       bar: { atLeast },
     });
     return [
       row('requests/s with cors, ip, api_key and a local rate limit, against none', 'four', 0.9),
       row('requests/s with jwt, ES256 and a cached key, against no policies', 'jwt', 0.7),
+      row('requests/s with validate of a small body, against none', 'validated', 0.9, 'posted'),
     ];
   });
 
@@ -48,8 +81,8 @@ async function prepare({ api, deploy }: Stack) {
   const { id } = (await must(api.post('/api/domains', { name: 'D', host: HOST }))) as { id: string };
   const { key } = (await must(api.post(`/api/domains/${id}/keys`, { label: 'bench' }))) as { key: string };
   const issuerKey = await newKey('ES256', 'bench');
-  const endpoint = (name: string, policies: object | null) =>
-    deploy({ path: `/${name}/{name}`, code: SMALL_JSON, domain: HOST, policies });
+  const endpoint = (name: string, policies: object | null, method = 'GET') =>
+    deploy({ path: `/${name}/{name}`, method, code: SMALL_JSON, domain: HOST, policies });
   await endpoint('none', null);
   await endpoint('four', {
     cors: { origins: [ORIGIN] },
@@ -60,8 +93,12 @@ async function prepare({ api, deploy }: Stack) {
   await endpoint('jwt', {
     auth: { jwt: { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [issuerKey.jwk] } } },
   });
+  await endpoint('posted', null, 'POST');
+  await endpoint('validated', { validate: VALIDATE }, 'POST');
   return {
     none: {},
+    posted: { 'content-type': 'application/json' },
+    validated: { 'content-type': 'application/json' },
     four: { 'x-api-key': key, origin: ORIGIN },
     jwt: {
       authorization: `Bearer ${await signToken(issuerKey, { exp: Math.floor(Date.now() / 1000) + 3600 })}`,
@@ -69,10 +106,12 @@ async function prepare({ api, deploy }: Stack) {
   };
 }
 
-function luaScript(headers: Readonly<Record<string, string>>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`)
-    .join('\n');
+function luaScript(headers: Readonly<Record<string, string>>, body: string): string {
+  const lines = body === '' ? [] : ['wrk.method = "POST"', `wrk.body = ${JSON.stringify(body)}`];
+  const set = Object.entries(headers).map(
+    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+  );
+  return [...lines, ...set].join('\n');
 }
 
 await runAlone(import.meta.url, policies);

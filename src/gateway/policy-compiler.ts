@@ -10,6 +10,7 @@ import type { Store } from '../store/database.js';
 import { keysOfDomain } from '../store/domain-keys.js';
 import { readKeySet } from '../store/key-sets.js';
 import { layersOf } from '../store/policies.js';
+import type { KnownEndpoint } from './compact-endpoint.js';
 import {
   type CompiledAuth,
   type CompiledPolicies,
@@ -17,7 +18,6 @@ import {
   sha256,
   withDigest,
 } from './compiled-policies.js';
-import type { KnownEndpoint } from './compact-endpoint.js';
 import type { Environments } from './environments.js';
 
 const API_KEY_HEADER = 'X-Api-Key';
@@ -57,9 +57,12 @@ export class PolicyCompiler {
     const { validate } = endpoint;
     if (inForce.length === 0 && validate === null) return undefined;
     // It is in a text of its own, see `validate-text.ts`.
-    const { auth, rate_limit, validate: _, ...others } = Object.fromEntries(
-      inForce.map(({ name, policy }) => [name, policy]),
-    ) as Policies;
+    const {
+      auth,
+      rate_limit,
+      validate: _,
+      ...others
+    } = Object.fromEntries(inForce.map(({ name, policy }) => [name, policy])) as Policies;
     const rateLimit = inForce.find(({ name }) => name === 'rate_limit');
     return withDigest({
       ...(others as Omit<CompiledPolicies, 'digest'>),

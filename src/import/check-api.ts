@@ -49,5 +49,8 @@ export function checkApi(api: ImportedApi, code: 'invalid_spec' | 'invalid_bundl
 
 /** Characters of an endpoint's long texts. */
 export function codeLength({ generatedCode, handler, description, validate }: ImportedEndpoint): number {
-  return [generatedCode, handler?.code, description, validate].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+  return [generatedCode, handler?.code, description, validate].reduce(
+    (sum, text) => sum + (text?.length ?? 0),
+    0,
+  );
 }

@@ -81,5 +81,13 @@ export function endpointOf(
 ): ImportedEndpoint {
   const { name, method, path, description, validate } = operation;
   const generatedCode = generateHandler(operation, title);
-  return { name, method, path, description, generatedCode, handler, ...(validate !== undefined && { validate }) };
+  return {
+    name,
+    method,
+    path,
+    description,
+    generatedCode,
+    handler,
+    ...(validate !== undefined && { validate }),
+  };
 }

@@ -65,11 +65,7 @@ function parseBody(bytes: Buffer): unknown {
   }
 }
 
-async function readSpec(
-  spec: string,
-  limits: RequestLimits,
-  validation: ValidateMode,
-): Promise<ImportedApi> {
+async function readSpec(spec: string, limits: RequestLimits, validation: ValidateMode): Promise<ImportedApi> {
   try {
     const { title, description, basePath, operations, warnings } = await readOpenApi(spec, {
       ...limits,

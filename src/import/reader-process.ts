@@ -39,7 +39,8 @@ async function run(job: ReadJob): Promise<void> {
 
 async function read({ kind, file, limits, validation }: ReadJob): Promise<ReadRequest> {
   // Loading an unneeded module takes as long as parsing a small document.
-  if (kind === 'request') return await (await import('./read-request.js')).readRequest(file, limits, validation);
+  if (kind === 'request')
+    return await (await import('./read-request.js')).readRequest(file, limits, validation);
   const { readBundle } = await import('./bundle/read-bundle.js');
   return { fields: {}, api: await readBundle(file, limits, validation) };
 }

@@ -14,7 +14,15 @@ interface ImportableEndpoint extends Endpoint {
 
 const EXISTING_COLUMNS = [
   ...(['id', 'collection_id', 'name', 'path', 'method', 'description', 'dependencies'] as const),
-  ...(['policies', 'route', 'route_key', 'status', 'imported_from', 'generated_digest', 'handler_digest'] as const),
+  ...([
+    'policies',
+    'route',
+    'route_key',
+    'status',
+    'imported_from',
+    'generated_digest',
+    'handler_digest',
+  ] as const),
 ] as const;
 
 /** The columns of an existing endpoint that an import compares. */

@@ -284,7 +284,10 @@ function policiesOf(
 ): Policies | null {
   if (validation === undefined || validation === 'off') return before;
   const { validate: _, ...others } = before ?? {};
-  const policies = { ...others, ...(validate !== undefined && { validate: JSON.parse(validate) as ValidatePolicy }) };
+  const policies = {
+    ...others,
+    ...(validate !== undefined && { validate: JSON.parse(validate) as ValidatePolicy }),
+  };
   return Object.keys(policies).length > 0 ? policies : null;
 }
 

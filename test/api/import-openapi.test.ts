@@ -534,14 +534,18 @@ paths:
     expect(expectData<Imported>(await send(1, '?validate=report')).endpoints_updated).to.equal(1);
     expect(await policies()).to.deep.equal({ validate: validate('report', 1) });
     const [{ id } = { id: NO_ID }] = await endpoints();
-    expectData(await api.put(`/api/endpoints/${id}`, { policies: { body_limit: 7, validate: validate('off', 3) } }));
+    expectData(
+      await api.put(`/api/endpoints/${id}`, { policies: { body_limit: 7, validate: validate('off', 3) } }),
+    );
     // Off, or not asked for: endpoints keep what they have.
     expectData(await send(2, '?validate=off'));
     expectData(await send(2, ''));
     expect(await policies()).to.deep.equal({ body_limit: 7, validate: validate('off', 3) });
     expectData(await send(2, '?validate=enforce'));
     expect(await policies()).to.deep.equal({ body_limit: 7, validate: validate('enforce', 2) });
-    const plan = expectData<{ endpoints: { change: string }[] }>(await send(2, '?validate=enforce&dry_run=true'));
+    const plan = expectData<{ endpoints: { change: string }[] }>(
+      await send(2, '?validate=enforce&dry_run=true'),
+    );
     expect(plan.endpoints.map(({ change }) => change)).to.deep.equal(['unchanged']);
     expectFailure(await send(2, '?validate=yes'), 'invalid_input', /query\.validate/);
   });

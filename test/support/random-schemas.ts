@@ -2,7 +2,18 @@
 import fc from 'fast-check';
 
 const NAMES = ['a', 'b', 'c', 'longer name', 'ü'];
-const PATTERNS = ['^a', 'b$', '^[a-c]+$', '^\\d{2,3}$', '[^a]', '^(a|bc)*$', '\\w-\\w', '^\\s', '^.$', '^\\p{L}+$'];
+const PATTERNS = [
+  '^a',
+  'b$',
+  '^[a-c]+$',
+  '^\\d{2,3}$',
+  '[^a]',
+  '^(a|bc)*$',
+  '\\w-\\w',
+  '^\\s',
+  '^.$',
+  '^\\p{L}+$',
+];
 const TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
 const number = fc.oneof(
@@ -32,7 +43,11 @@ const records = (schema: fc.Arbitrary<unknown>) =>
       fc.constantFrom(...TYPES),
       fc.uniqueArray(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 3 }),
     ),
-    enum: fc.uniqueArray(anyValue, { minLength: 1, maxLength: 4, selector: (value) => JSON.stringify(value) }),
+    enum: fc.uniqueArray(anyValue, {
+      minLength: 1,
+      maxLength: 4,
+      selector: (value) => JSON.stringify(value),
+    }),
     const: anyValue,
     multipleOf: fc.constantFrom(1, 2, 3, 7),
     maximum: number,
@@ -73,19 +88,31 @@ function level(inner: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
 }
 
 function withFew(keywords: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<unknown> {
-  return fc.uniqueArray(fc.constantFrom(...Object.keys(keywords)), { minLength: 1, maxLength: 4 }).chain((chosen) =>
-    fc.record(Object.fromEntries(chosen.map((keyword) => [keyword, keywords[keyword] ?? fc.boolean()]))),
-  );
+  return fc
+    .uniqueArray(fc.constantFrom(...Object.keys(keywords)), { minLength: 1, maxLength: 4 })
+    .chain((chosen) =>
+      fc.record(Object.fromEntries(chosen.map((keyword) => [keyword, keywords[keyword] ?? fc.boolean()]))),
+    );
 }
 
 const leaf = fc.oneof({ weight: 1, arbitrary: fc.boolean() }, { weight: 6, arbitrary: level(fc.boolean()) });
 const middle = fc.oneof({ weight: 1, arbitrary: fc.boolean() }, { weight: 6, arbitrary: level(leaf) });
+// biome-ignore lint/suspicious/noThenProperty: it is a keyword
 const conditional = fc.record({ if: leaf, then: leaf, else: leaf });
 
 /** Schemas with references, which do not lead back to the same value. */
 export const anySchema: fc.Arbitrary<unknown> = fc
   .tuple(
-    withFew(records(fc.oneof(middle, leaf, conditional, fc.constantFrom({ $ref: '#/$defs/one' }, { $ref: '#/$defs/other' })))),
+    withFew(
+      records(
+        fc.oneof(
+          middle,
+          leaf,
+          conditional,
+          fc.constantFrom({ $ref: '#/$defs/one' }, { $ref: '#/$defs/other' }),
+        ),
+      ),
+    ),
     middle,
     leaf,
     fc.boolean(),

@@ -31,7 +31,9 @@ export async function startSchemaChecks(): Promise<SchemaChecks> {
 
   const checkBatch = async (batch: readonly Checked[]): Promise<boolean[][]> => {
     const path = `/batch-${endpoints++}`;
-    const content = Object.fromEntries(batch.map(({ schema }, at) => [`application/s${at}+json`, { schema }]));
+    const content = Object.fromEntries(
+      batch.map(({ schema }, at) => [`application/s${at}+json`, { schema }]),
+    );
     const validate = { mode: 'enforce', body: { required: true, content } };
     const fields = { name: path, path, method: 'POST', domain: HOST };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', fields), 201);
@@ -39,12 +41,22 @@ export async function startSchemaChecks(): Promise<SchemaChecks> {
     // Nobody waits for endpoints without a handler.
     await eventually(async () => {
       const other = { host: HOST, 'content-type': 'application/other' };
-      const answer = await call(`${stack.gatewayUrl}${path}`, { method: 'POST', headers: other, agent, body: '1' });
+      const answer = await call(`${stack.gatewayUrl}${path}`, {
+        method: 'POST',
+        headers: other,
+        agent,
+        body: '1',
+      });
       if (answer.status !== 415) throw new Error(`${answer.status} ${answer.text}`);
     });
     const check = async (value: string, at: number): Promise<boolean> => {
       const headers = { host: HOST, 'content-type': `application/s${at}+json` };
-      const answer = await call(`${stack.gatewayUrl}${path}`, { method: 'POST', headers, agent, body: value });
+      const answer = await call(`${stack.gatewayUrl}${path}`, {
+        method: 'POST',
+        headers,
+        agent,
+        body: value,
+      });
       // There is no handler for what fits.
       if (answer.status === 503 && answer.text.includes('not running')) return true;
       if (answer.status === 400 && answer.text.includes('"problems"')) return false;

@@ -35,7 +35,8 @@ const DryRun = Flag('Say what the import would do, with its warnings and errors;
 
 const Validate = Type.Optional(
   oneOf(VALIDATE_MODES, {
-    description: 'Sets the policy `validate` of the endpoints as the document says; `off` by default: then none',
+    description:
+      'Sets the policy `validate` of the endpoints as the document says; `off` by default: then none',
   }),
 );
 

@@ -54,7 +54,12 @@ export class ConvertedSchemas {
       const name = target?.startsWith(COMPONENTS) ? decoded(target.slice(COMPONENTS.length)) : undefined;
       const schema = name === undefined ? undefined : this.#named.get(name);
       if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
-        Object.defineProperty(found, name, { value: schema, enumerable: true, configurable: true, writable: true });
+        Object.defineProperty(found, name, {
+          value: schema,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
         pending.push(schema);
       }
       pending.push(...Object.values(one).filter((member) => typeof member === 'object'));
@@ -67,7 +72,8 @@ export class ConvertedSchemas {
     const target = referenceOf(schema);
     if (target !== undefined) {
       const reference = this.#reference(schema);
-      if (reference === undefined) this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
+      if (reference === undefined)
+        this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
       else Object.assign(converted, reference);
     }
     for (const [keyword, value] of Object.entries(schema)) {
@@ -109,7 +115,9 @@ export class ConvertedSchemas {
     }
     const required = itemsOf(converted['required']);
     const properties = own(schema, 'properties');
-    const sent = required.filter((name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))));
+    const sent = required.filter(
+      (name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))),
+    );
     if (required.length > 0) converted['required'] = sent;
     return converted;
   }
@@ -144,7 +152,8 @@ export class ConvertedSchemas {
 /** OpenAPI 3.0. */
 function orNull(schema: Record<string, unknown>): Record<string, unknown> {
   const { type, enum: values, ...others } = schema;
-  const isPlain = typeof type === 'string' && !['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].some((key) => key in others);
+  const isPlain =
+    typeof type === 'string' && !['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].some((key) => key in others);
   if (!isPlain) return { anyOf: [schema, { type: 'null' }] };
   const withNull = Array.isArray(values) && !values.includes(null) ? [...values, null] : values;
   return { ...others, type: [type, 'null'], ...(values !== undefined && { enum: withNull }) };

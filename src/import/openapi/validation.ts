@@ -84,10 +84,14 @@ export class RequestValidation {
         }
         // A schema that several operations share has one warning.
         const owner = place[0] === 'components' ? '' : `${label}: `;
-        this.#tell(`${owner}${shortened(left.join('.'))} is not validated: ${place.at(-1)} ${shortened(message)}`);
+        this.#tell(
+          `${owner}${shortened(left.join('.'))} is not validated: ${place.at(-1)} ${shortened(message)}`,
+        );
       }
     }
-    this.#tell(`${label}: requests are not validated: more than ${MAX_LEFT_OUT} parts of the schemas cannot be`);
+    this.#tell(
+      `${label}: requests are not validated: more than ${MAX_LEFT_OUT} parts of the schemas cannot be`,
+    );
     return false;
   }
 
@@ -108,7 +112,9 @@ export class RequestValidation {
     }
     const schema = isText ? true : this.#converted.of(own(described, 'schema'));
     if (isText && type !== '')
-      this.#tell(`${label}: the ${where} parameter "${shortened(name)}" of the type ${shortened(type)} is not validated`);
+      this.#tell(
+        `${label}: the ${where} parameter "${shortened(name)}" of the type ${shortened(type)} is not validated`,
+      );
     if (schema === true && !required) return undefined;
     const usual = isText ? undefined : PARAMETER_STYLES[where][0];
     return {
@@ -126,7 +132,8 @@ export class RequestValidation {
       const media = this.#references.find(value);
       const schema = isObject(media) ? own(media, 'schema') : undefined;
       if (!isObject(media) || schema === undefined) return [type, {}] as const;
-      const isForm = FORM_TYPE.test(type) && own(media, 'encoding') === undefined && !this.#hasObjects(schema);
+      const isForm =
+        FORM_TYPE.test(type) && own(media, 'encoding') === undefined && !this.#hasObjects(schema);
       if (JSON_TYPE.test(type) || isForm || /^text\//i.test(type)) {
         const converted = this.#converted.of(schema);
         return [type, converted === true ? {} : { schema: converted }] as const;
@@ -135,7 +142,10 @@ export class RequestValidation {
       return [type, {}] as const;
     });
     if (content.length === 0) return undefined;
-    return { ...(own(body, 'required') === true && { required: true }), content: Object.fromEntries(content) };
+    return {
+      ...(own(body, 'required') === true && { required: true }),
+      content: Object.fromEntries(content),
+    };
   }
 
   /** Forms have them as texts of JSON. */

@@ -11,7 +11,9 @@ const MAPS = ['properties', 'patternProperties', 'dependentSchemas', 'schemas', 
  * @returns the place of what is left out; undefined when there is nothing
  */
 export function withoutPart(policy: object, place: readonly string[]): readonly string[] | undefined {
-  const reversing = place.findIndex((key, at) => REVERSING.includes(key) && !MAPS.includes(place[at - 1] ?? ''));
+  const reversing = place.findIndex(
+    (key, at) => REVERSING.includes(key) && !MAPS.includes(place[at - 1] ?? ''),
+  );
   const cut = reversing < 0 ? place : place.slice(0, reversing + 1);
   const key = cut.at(-1);
   const holder = cut.slice(0, -1).reduce<unknown>((value, name) => memberOf(value, name), policy);

@@ -2,12 +2,7 @@
  * Makes of JSON Schemas a list that the front evaluates: references are places in it, and everything that cannot be
  * enforced, or would not end, is refused with its place. `in-place.ts` finds what would not end.
  */
-import {
-  type CompiledKeywords,
-  type CompiledPatternKeyword,
-  type CompiledSchema,
-  type SchemaIndex,
-} from './compiled.js';
+import type { CompiledKeywords, CompiledPatternKeyword, CompiledSchema, SchemaIndex } from './compiled.js';
 import { requireEnd } from './in-place.js';
 import {
   COUNT_KEYWORDS,
@@ -150,7 +145,8 @@ export class SchemaCompiler {
     try {
       const { rust, weight } = compilePattern(source);
       this.#weight += weight;
-      if (this.#weight > MAX_PATTERN_WEIGHT) throw new PatternError('is one too many: all together are too large');
+      if (this.#weight > MAX_PATTERN_WEIGHT)
+        throw new PatternError('is one too many: all together are too large');
       const compiled = [rust, source, weight] as const;
       this.#patterns.set(source, compiled);
       return compiled;

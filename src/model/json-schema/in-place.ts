@@ -1,6 +1,7 @@
 /** Schemas that apply others to the same value: a cycle of them would not end, and a long chain goes too deep. */
-import type { CompiledKeywords } from './compiled.js';
+
 import type { PlacedSchema } from './compile-schemas.js';
+import type { CompiledKeywords } from './compiled.js';
 import { SchemaProblem } from './schema-problem.js';
 
 const MAX_CHAIN = 50;

@@ -158,7 +158,10 @@ class Parser {
     const rest = this.#characters.slice(this.#at, this.#at + 20).join('');
     const [whole, least = '', open, most = ''] = /^\{(\d{1,8})(,(\d{0,8}))?\}/.exec(rest) ?? [];
     if (whole === undefined) return ['', 1];
-    const [from, to] = [Number(least), most === '' ? Number(least) + (open === undefined ? 0 : 1) : Number(most)];
+    const [from, to] = [
+      Number(least),
+      most === '' ? Number(least) + (open === undefined ? 0 : 1) : Number(most),
+    ];
     if (to > MAX_REPEAT) throw new PatternError(`repeats more than ${MAX_REPEAT} times: ${whole}`);
     if (from > to) throw new PatternError(`has a repetition with the numbers out of order: ${whole}`);
     this.#at += whole.length;
@@ -175,7 +178,9 @@ class Parser {
       if (this.#take(']')) break;
       const from = this.#member();
       const isRange =
-        this.#next === '-' && ![undefined, ']'].includes(this.#characters[this.#at + 1]) && typeof from === 'number';
+        this.#next === '-' &&
+        ![undefined, ']'].includes(this.#characters[this.#at + 1]) &&
+        typeof from === 'number';
       if (!isRange) {
         members += typeof from === 'number' ? literal(from) : from.rust;
         weight += typeof from === 'number' ? Number(from > 127) : from.weight;

@@ -21,13 +21,18 @@ export function requireModest(value: unknown, root: readonly string[] = []): voi
       throw new SchemaProblem(place, 'is a number too large to be one');
     if (typeof value === 'object' && value !== null) {
       if (place.length - root.length > MAX_DEPTH)
-        throw new SchemaProblem(place.slice(0, root.length + 8), `is nested more than ${MAX_DEPTH} levels deep`);
+        throw new SchemaProblem(
+          place.slice(0, root.length + 8),
+          `is nested more than ${MAX_DEPTH} levels deep`,
+        );
       for (const [key, member] of Object.entries(value)) {
         characters += Array.isArray(value) ? 0 : key.length;
         pending.push({ value: member, place: [...place, key] });
       }
     }
-    if (values + pending.length > MAX_VALUES) throw new SchemaProblem(root, `has more than ${MAX_VALUES} values`);
-    if (characters > MAX_CHARACTERS) throw new SchemaProblem(root, `has more than ${MAX_CHARACTERS} characters`);
+    if (values + pending.length > MAX_VALUES)
+      throw new SchemaProblem(root, `has more than ${MAX_VALUES} values`);
+    if (characters > MAX_CHARACTERS)
+      throw new SchemaProblem(root, `has more than ${MAX_CHARACTERS} characters`);
   }
 }

@@ -1,6 +1,7 @@
 /** What a text has to be read as, by the schema of its value: numbers, booleans, lists and objects. */
-import type { CompiledKeywords, SchemaIndex } from './compiled.js';
+
 import type { PlacedSchema } from './compile-schemas.js';
+import type { CompiledKeywords, SchemaIndex } from './compiled.js';
 import { SchemaProblem } from './schema-problem.js';
 
 /** How a value is read from text. */
@@ -60,7 +61,10 @@ export class TextShapes {
       parts.push(schema);
       this.#visits++;
       if (this.#visits > MAX_VISITS)
-        throw new SchemaProblem(this.#schemas[root]?.place ?? [], 'has too many members and alternatives for a text');
+        throw new SchemaProblem(
+          this.#schemas[root]?.place ?? [],
+          'has too many members and alternatives for a text',
+        );
       const { $ref, allOf = [], anyOf = [], oneOf = [], then, else: otherwise } = schema;
       for (const next of [$ref, ...allOf, ...anyOf, ...oneOf, then, otherwise])
         if (next !== undefined) pending.push(next);

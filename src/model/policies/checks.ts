@@ -16,7 +16,10 @@ const MAX_SHOWN_KEY = 100;
  */
 export function requireConsistent(policies: Policies, root = 'body.policies'): void {
   for (const [place, problem] of problems(policies))
-    throw new AppError('invalid_input', `${[root, place].filter((part) => part !== '').join('.')}: ${problem}`);
+    throw new AppError(
+      'invalid_input',
+      `${[root, place].filter((part) => part !== '').join('.')}: ${problem}`,
+    );
 }
 
 function* problems(policies: Policies): Iterable<[string, string]> {

@@ -2,8 +2,9 @@
  * The policy `validate`: what parameters and bodies of requests must be. It has the shape of OpenAPI, so that parts of
  * a document can be put in as they are.
  */
-import type { SchemaIndex } from '../json-schema/compiled.js';
+
 import { type PlacedSchema, SchemaCompiler } from '../json-schema/compile-schemas.js';
+import type { SchemaIndex } from '../json-schema/compiled.js';
 import { isObject, SchemaProblem } from '../json-schema/schema-problem.js';
 import { requireModest } from '../json-schema/size.js';
 import { type TextShape, TextShapes } from '../json-schema/text-shape.js';
@@ -106,7 +107,9 @@ export function compileValidate(policy: ValidatePolicy): CompiledValidate | unde
     if (seen.has(key)) throw new SchemaProblem(['parameters', String(at)], 'is there twice');
     seen.add(key);
   }
-  const types = Object.entries(body?.content ?? {}).map(([type, media]) => compileMediaType(compiler, type, media));
+  const types = Object.entries(body?.content ?? {}).map(([type, media]) =>
+    compileMediaType(compiler, type, media),
+  );
   const schemas = compiler.finish();
   if (mode === 'off') return undefined;
   const shapes = new TextShapes(schemas);
@@ -162,7 +165,13 @@ function compileMediaType(
   if (!MEDIA_TYPE.test(type)) throw new SchemaProblem(place, 'is not a media type, such as application/json');
   if (!isObject(media)) throw new SchemaProblem(place, 'must be an object');
   if (media.schema === undefined) return { type, read: 'nothing' };
-  const read = JSON_TYPE.test(type) ? 'json' : type === FORM_TYPE ? 'form' : type.startsWith('text/') ? 'text' : undefined;
+  const read = JSON_TYPE.test(type)
+    ? 'json'
+    : type === FORM_TYPE
+      ? 'form'
+      : type.startsWith('text/')
+        ? 'text'
+        : undefined;
   if (read === undefined)
     throw new SchemaProblem(
       [...place, 'schema'],

@@ -619,4 +619,17 @@ describe('bundle', () => {
         { operations: 3 },
       ));
   });
+
+  it('has the policy validate of its document where it is asked for', async () => {
+    const file = await zips.write(zipOf({ 'openapi.json': PETS, ...BOTH }));
+    const { endpoints, validation } = await readBundle(file, LIMITS, 'report');
+    expect(validation).to.equal('report');
+    expect(endpoints.map(({ name, validate }) => [name, validate && JSON.parse(validate)])).to.deep.equal([
+      ['listPets', undefined],
+      ['getPet', { mode: 'report', parameters: [{ in: 'path', name: 'id', schema: { type: 'string' } }] }],
+    ]);
+    expect((await readBundle(file, LIMITS)).endpoints.some((endpoint) => 'validate' in endpoint)).to.equal(
+      false,
+    );
+  });
 });

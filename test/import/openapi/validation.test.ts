@@ -17,7 +17,9 @@ const post = (schema: object, schemas: object = {}, version = '3.0.3') =>
   documentWith(
     {
       paths: {
-        '/a': { post: { requestBody: { content: { 'application/json': { schema } } }, responses: RESPONSES } },
+        '/a': {
+          post: { requestBody: { content: { 'application/json': { schema } } }, responses: RESPONSES },
+        },
       },
       components: { schemas },
     },
@@ -43,10 +45,18 @@ describe('OpenAPI: validation of requests', () => {
               operationId: 'putPet',
               parameters: [
                 { $ref: '#/components/parameters/Limit' },
-                { name: 'ids', in: 'query', explode: false, schema: { type: 'array', items: { type: 'integer' } } },
+                {
+                  name: 'ids',
+                  in: 'query',
+                  explode: false,
+                  schema: { type: 'array', items: { type: 'integer' } },
+                },
                 { name: 'Authorization', in: 'header', schema: { type: 'string' } },
-                { name: 'any', in: 'query' },
-                { name: 'where', in: 'query', content: { 'application/json': { schema: { type: 'object' } } } },
+                {
+                  name: 'where',
+                  in: 'query',
+                  content: { 'application/json': { schema: { type: 'object' } } },
+                },
               ],
               requestBody: { $ref: '#/components/requestBodies/Pet' },
               responses: RESPONSES,
@@ -54,9 +64,14 @@ describe('OpenAPI: validation of requests', () => {
           },
         },
         components: {
-          parameters: { Limit: { name: 'limit', in: 'query', required: true, schema: { type: 'integer', maximum: 9 } } },
+          parameters: {
+            Limit: { name: 'limit', in: 'query', required: true, schema: { type: 'integer', maximum: 9 } },
+          },
           requestBodies: {
-            Pet: { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } } },
+            Pet: {
+              required: true,
+              content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } },
+            },
           },
           schemas: {
             Pet: {
@@ -84,7 +99,10 @@ describe('OpenAPI: validation of requests', () => {
         { in: 'query', name: 'ids', explode: false, schema: { type: 'array', items: { type: 'integer' } } },
         { in: 'query', name: 'where', content: { 'application/json': { schema: { type: 'object' } } } },
       ],
-      body: { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } } },
+      body: {
+        required: true,
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } },
+      },
       components: {
         schemas: {
           Pet: {
@@ -163,7 +181,13 @@ describe('OpenAPI: validation of requests', () => {
     expect(named).to.deep.equal({ A: true, Odd: { type: 'object' } });
     const told = warnings.filter((text) => /validated/.test(text));
     expect(told).to.have.length(7);
-    for (const part of ['properties.a.pattern', 'properties.b.not', 'schemas.A ', 'Odd.minProperties', 'idn-hostname'])
+    for (const part of [
+      'properties.a.pattern',
+      'properties.b.not',
+      'schemas.A ',
+      'Odd.minProperties',
+      'idn-hostname',
+    ])
       expect(told.join('\n')).to.include(part);
   });
 
@@ -176,7 +200,11 @@ describe('OpenAPI: validation of requests', () => {
           '/a': {
             post: {
               requestBody: {
-                content: { 'multipart/form-data': multipart, 'application/x-www-form-urlencoded': form, 'image/png': {} },
+                content: {
+                  'multipart/form-data': multipart,
+                  'application/x-www-form-urlencoded': form,
+                  'image/png': {},
+                },
               },
               responses: RESPONSES,
             },
@@ -200,8 +228,8 @@ describe('OpenAPI: validation of requests', () => {
       expect(policies.size, name).to.be.greaterThan(0);
       for (const policy of policies.values()) expect(compileValidate(policy), name).to.be.an('object');
     }
-    expect((await readOpenApi(documentText('museum-3.1.yaml'), { operations: 100 })).operations[0]).not.to.have.property(
-      'validate',
-    );
+    expect(
+      (await readOpenApi(documentText('museum-3.1.yaml'), { operations: 100 })).operations[0],
+    ).not.to.have.property('validate');
   });
 });

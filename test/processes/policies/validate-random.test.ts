@@ -15,7 +15,8 @@ const VALUES = 10;
  */
 function isAlike(schema: unknown): boolean {
   const text = JSON.stringify(schema);
-  const differs = text.includes('"unevaluated') && /"(contains|if|dependentSchemas)":/.test(text);
+  const differs =
+    text.includes('"unevaluated') && /"(contains|if|dependentSchemas|anyOf|oneOf|not)":/.test(text);
   return !differs;
 }
 
@@ -48,7 +49,9 @@ describe('the policy validate and another validator', function () {
       return values.flatMap((value, index) => {
         const expected = validate(JSON.parse(value));
         fitting += Number(expected);
-        return verdicts[at]?.[index] === expected ? [] : [JSON.stringify({ seed, schema, value: JSON.parse(value), expected })];
+        return verdicts[at]?.[index] === expected
+          ? []
+          : [JSON.stringify({ seed, schema, value: JSON.parse(value), expected })];
       });
     });
     expect(differences).to.deep.equal([]);

@@ -10,7 +10,11 @@ const SUITE = new URL('../../../../test/golden/json-schema-2020-12.json', import
 interface Group {
   readonly description: string;
   readonly schema: unknown;
-  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[];
+  readonly tests: readonly {
+    readonly description: string;
+    readonly data: unknown;
+    readonly valid: boolean;
+  }[];
 }
 
 /** Why schemas are refused where they are defined, and how many of the tests are. */
@@ -41,10 +45,7 @@ describe('the official tests of JSON Schema', function () {
   after(() => checks?.close());
 
   it('have the outcomes that they should have, but for those that are listed', async () => {
-    const files = JSON.parse(readFileSync(SUITE, "utf8")).tests as Record<
-      string,
-      Group[]
-    >;
+    const files = JSON.parse(readFileSync(SUITE, 'utf8')).tests as Record<string, Group[]>;
     const groups = Object.entries(files).flatMap(([file, all]) => all.map((group) => ({ file, group })));
     const refused: string[] = [];
     const accepted = groups.filter(({ group }) => {

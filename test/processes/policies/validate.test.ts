@@ -57,11 +57,19 @@ describe('the policy validate', function () {
       'body.other: is not accepted',
     ]);
     expect(JSON.parse(refused.text).error).to.equal('query.limit: must be at most 100 (and 5 more problems)');
-    const fitting = JSON.stringify({ name: 'Ada', kind: 'cat', born: '2024-02-29', children: [{ name: 'x' }] });
+    const fitting = JSON.stringify({
+      name: 'Ada',
+      kind: 'cat',
+      born: '2024-02-29',
+      children: [{ name: 'x' }],
+    });
     const { bytes } = await one.shown({ method: 'POST', path: '/shown?limit=7', headers, body: fitting });
     expect(bytes).to.equal(fitting.length);
     // Not more than so many are listed.
-    const many = JSON.stringify({ name: 'x', ...Object.fromEntries(Array.from({ length: 99 }, (_, at) => [at, 1])) });
+    const many = JSON.stringify({
+      name: 'x',
+      ...Object.fromEntries(Array.from({ length: 99 }, (_, at) => [at, 1])),
+    });
     const { text } = await post(many);
     expect(problemsOf(text)).to.have.length(20);
     expect(JSON.parse(text).error).to.match(/ \(and at least 19 more problems\)$/);
@@ -83,12 +91,16 @@ describe('the policy validate', function () {
     expect(await first('<a/>', { 'content-type': 'text/xml' })).to.equal(
       '415 body: must have the Content-Type application/json',
     );
-    expect(await first('{}', { 'content-encoding': 'gzip' })).to.match(/^415 body: must not have a Content-Encoding/);
+    expect(await first('{}', { 'content-encoding': 'gzip' })).to.match(
+      /^415 body: must not have a Content-Encoding/,
+    );
     expect((await post('{"name":"a"}', { 'content-encoding': 'identity' })).status).to.equal(200);
   });
 
   it('checks large bodies without keeping others waiting', async () => {
-    const content = { 'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } } };
+    const content = {
+      'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } },
+    };
     await set({ body: { content } }, one.post);
     const numbers = Array.from({ length: 400_000 }, (_, at) => at);
     const { status, text } = await post(JSON.stringify(numbers));
@@ -100,7 +112,11 @@ describe('the policy validate', function () {
 
   it('reads parameters of all places and styles as their schemas say', async () => {
     const integers = { type: 'array', items: { type: 'integer' } };
-    const point = { type: 'object', properties: { x: { type: 'number' }, on: { type: 'boolean' } }, required: ['x'] };
+    const point = {
+      type: 'object',
+      properties: { x: { type: 'number' }, on: { type: 'boolean' } },
+      required: ['x'],
+    };
     await set({
       parameters: [
         { in: 'query', name: 'ids', schema: integers },
@@ -108,7 +124,11 @@ describe('the policy validate', function () {
         { in: 'query', name: 'pipes', schema: integers, style: 'pipeDelimited', explode: false },
         { in: 'query', name: 'at', schema: point, style: 'deepObject' },
         { in: 'query', name: 'flag', schema: { type: 'boolean' }, allowEmptyValue: true },
-        { in: 'query', name: 'either', schema: { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^[a-z]+$' }] } },
+        {
+          in: 'query',
+          name: 'either',
+          schema: { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^[a-z]+$' }] },
+        },
         { in: 'query', name: 'json', content: { 'application/json': { schema: point } } },
         { in: 'header', name: 'X-Level', schema: { type: 'integer' } },
         { in: 'header', name: 'X-List', schema: integers },
@@ -120,9 +140,15 @@ describe('the policy validate', function () {
       const { status, text } = await one.send({ path: `/shown?${query}`, headers: { cookie, ...headers } });
       return status === 200 ? [] : problemsOf(text);
     };
-    expect(await get('ids=1&ids=2&csv=1,2&pipes=1%7C2&at[x]=1.5&at%5Bon%5D=true&flag=&either=5')).to.deep.equal([]);
-    expect(await get('either=ab&json=%7B%22x%22:1%7D&flag=false', { 'x-level': '7', 'x-list': '1, 2' })).to.deep.equal([]);
-    expect(await get('ids=1&ids=b&csv=1,c&pipes=x&at[x]=y&at[on]=1&flag=yes&either=AB&json=%7B')).to.deep.equal([
+    expect(
+      await get('ids=1&ids=2&csv=1,2&pipes=1%7C2&at[x]=1.5&at%5Bon%5D=true&flag=&either=5'),
+    ).to.deep.equal([]);
+    expect(
+      await get('either=ab&json=%7B%22x%22:1%7D&flag=false', { 'x-level': '7', 'x-list': '1, 2' }),
+    ).to.deep.equal([]);
+    expect(
+      await get('ids=1&ids=b&csv=1,c&pipes=x&at[x]=y&at[on]=1&flag=yes&either=AB&json=%7B'),
+    ).to.deep.equal([
       'query.ids.1: must be of type integer',
       'query.csv.1: must be of type integer',
       'query.pipes.0: must be of type integer',
@@ -180,7 +206,9 @@ describe('the policy validate', function () {
   it('only counts and logs what is wrong where it is to report', async () => {
     const reports = async () => {
       const metrics = await call(`${one.stack.apiUrl}/metrics`);
-      return Number(/edge_gateway_policy_reports_total\{[^}]*policy="validate"[^}]*\} (\d+)/.exec(metrics.text)?.[1] ?? 0);
+      return Number(
+        /edge_gateway_policy_reports_total\{[^}]*policy="validate"[^}]*\} (\d+)/.exec(metrics.text)?.[1] ?? 0,
+      );
     };
     const before = await reports();
     await set({ ...BODY, mode: 'report' }, one.post);
@@ -191,7 +219,9 @@ describe('the policy validate', function () {
       const { items } = expectData<{ items: { fields: Record<string, unknown> | null }[] }>(
         await one.stack.api.get('/api/logs?request_id=reported-by-validate'),
       );
-      expect(items.map(({ fields }) => fields?.['reported'])).to.include('body.name: must have at least 1 characters');
+      expect(items.map(({ fields }) => fields?.['reported'])).to.include(
+        'body.name: must have at least 1 characters',
+      );
     });
     await eventually(async () => expect(await reports()).to.equal(before + 1));
     await set({ ...BODY, mode: 'off' }, one.post);
@@ -205,7 +235,10 @@ describe('the policy validate', function () {
     });
     expect((await one.send()).status).to.equal(401);
     const domain = one.domain;
-    const { key } = expectData<{ key: string }>(await one.stack.api.post(`${domain}/keys`, { label: 'one' }), 201);
+    const { key } = expectData<{ key: string }>(
+      await one.stack.api.post(`${domain}/keys`, { label: 'one' }),
+      201,
+    );
     const headers = { 'x-api-key': key };
     expect(await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } })).to.include({ status: 200 });
     const pid = async () => expectData<{ pid: number | null }>(await one.stack.api.get(one.endpoint)).pid;
@@ -228,21 +261,35 @@ describe('the policy validate', function () {
       components: { schemas: components },
     });
     const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-    const chain = Object.fromEntries(Array.from({ length: 60 }, (_, one) => [one, one < 59 ? ref(`${one + 1}`) : {}]));
+    const chain = Object.fromEntries(
+      Array.from({ length: 60 }, (_, one) => [one, one < 59 ? ref(`${one + 1}`) : {}]),
+    );
     const at = 'body.policies.validate';
     const json = `${at}.body.content.application/json.schema`;
     const cases: [object, string][] = [
-      [schema(ref('A'), { A: ref('A') }), `${at}.components.schemas.A: applies itself to the same value without end`],
+      [
+        schema(ref('A'), { A: ref('A') }),
+        `${at}.components.schemas.A: applies itself to the same value without end`,
+      ],
       [schema({}, { A: ref('B'), B: { allOf: [ref('A')] } }), `${at}.components.schemas.A: applies itself`],
       [schema({ pattern: '^(?!a)' }), `${json}.pattern: the pattern "^(?!a)" has look-around`],
       [schema({ pattern: '(a)\\1' }), `${json}.pattern: the pattern "(a)\\1" has a back-reference`],
-      [schema({ pattern: '((a{1000}){1000}){1000}' }), `${json}.pattern: the pattern "((a{1000}){1000}){1000}" is too large`],
-      [schema({ $ref: 'http://127.0.0.1:1/schema' }), `${json}.$ref: "http://127.0.0.1:1/schema" leads out of the policy`],
+      [
+        schema({ pattern: '((a{1000}){1000}){1000}' }),
+        `${json}.pattern: the pattern "((a{1000}){1000}){1000}" is too large`,
+      ],
+      [
+        schema({ $ref: 'http://127.0.0.1:1/schema' }),
+        `${json}.$ref: "http://127.0.0.1:1/schema" leads out of the policy`,
+      ],
       [schema({ $ref: 'file:///etc/passwd' }), `${json}.$ref: "file:///etc/passwd" leads out of the policy`],
       [schema(ref('Gone')), `${json}.$ref: "#/components/schemas/Gone" leads to no schema`],
       [schema(deep(120)), `${json}.not.not.not: is nested more than`],
-      [schema({}, chain), `${at}.components.schemas.0: applies a chain of more than`],
-      [schema({ enum: Array.from({ length: 60_000 }, (_, index) => index) }), 'body.policies: has more than 50000 values'],
+      [schema({}, chain), ': applies a chain of more than 50 schemas to one value'],
+      [
+        schema({ enum: Array.from({ length: 60_000 }, (_, index) => index) }),
+        'body.policies: has more than 50000 values',
+      ],
       [schema({ const: 'x'.repeat(1_100_000) }), 'body.policies: has more than 1048576 characters'],
       [schema({ type: 'text' }), `${json}.type: "text" is not a type`],
       [schema({ nullable: true }), `${json}.nullable: is of OpenAPI 3.0; add "null" to the type`],
@@ -251,20 +298,29 @@ describe('the policy validate', function () {
       [schema({ format: 'idn-hostname' }), `${json}.format: "idn-hostname" is not supported`],
       [schema({ items: [{}] }), `${json}.items: is a list, as in older drafts; use prefixItems`],
       [schema(7), `${json}: must be a schema`],
-      [{ body: { content: { 'image/png': { schema: {} } } } }, `${at}.body.content.image/png.schema: can only be checked`],
+      [
+        { body: { content: { 'image/png': { schema: {} } } } },
+        `${at}.body.content.image/png.schema: can only be checked`,
+      ],
       [{ body: { content: { json: {} } } }, `${at}.body.content.json: is not a media type`],
       [{ parameters: [{ in: 'query', name: 'a' }] }, `${at}.parameters.0: needs either schema or content`],
-      [{ parameters: [{ in: 'header', name: 'a', style: 'form', schema: {} }] }, `${at}.parameters.0.style: must be one of simple`],
+      [
+        { parameters: [{ in: 'header', name: 'a', style: 'form', schema: {} }] },
+        `${at}.parameters.0.style: must be one of simple`,
+      ],
       [{ parameters: [{ in: 'body', name: 'a', schema: {} }] }, `${at}.parameters.0.in: must be`],
       [{}, `${at}: needs parameters or body`],
       [{ ...BODY, modes: 1 }, `${at}.modes: is not accepted`],
     ];
     for (const [validate, message] of cases) {
-      const answer = await one.stack.api.put(one.endpoint, { policies: { validate: { mode: 'enforce', ...validate } } });
+      const answer = await one.stack.api.put(one.endpoint, {
+        policies: { validate: { mode: 'enforce', ...validate } },
+      });
       expectFailure(answer, 'invalid_input');
       expect((answer.body as { error: string }).error).to.include(message);
     }
-    const number = '{"policies":{"validate":{"mode":"enforce","parameters":[{"in":"query","name":"a","schema":{"minimum":1e999}}]}}}';
+    const number =
+      '{"policies":{"validate":{"mode":"enforce","parameters":[{"in":"query","name":"a","schema":{"minimum":1e999}}]}}}';
     for (const [text, message] of [
       [number, `${at}.parameters.0.schema.minimum: is a number too large to be one`],
       [`{"policies":{"validate":${nested(20_000)}}}`, 'body.policies'],
@@ -278,16 +334,26 @@ describe('the policy validate', function () {
 
   it('is shown with its origin, and in brief in lists', async () => {
     await one.set(one.domain, { validate: { mode: 'enforce', ...BODY } });
-    const inForce = expectData<{ policies: object; sources: object }>(await one.stack.api.get(`${one.post}/policies`));
+    const inForce = expectData<{ policies: object; sources: object }>(
+      await one.stack.api.get(`${one.post}/policies`),
+    );
     await one.set(one.post, null);
-    const after = expectData<{ policies: object; sources: object }>(await one.stack.api.get(`${one.post}/policies`));
+    const after = expectData<{ policies: object; sources: object }>(
+      await one.stack.api.get(`${one.post}/policies`),
+    );
     expect(after.policies).to.deep.equal({ validate: { mode: 'enforce', ...BODY } });
-    expect(after.sources).to.deep.equal({ validate: { scope: 'domain', owner_id: one.domain.split('/').pop() } });
-    expect(inForce.sources).to.deep.equal({ validate: { scope: 'endpoint', owner_id: one.post.split('/').pop() } });
+    expect(after.sources).to.deep.equal({
+      validate: { scope: 'domain', owner_id: one.domain.split('/').pop() },
+    });
+    expect(inForce.sources).to.deep.equal({
+      validate: { scope: 'endpoint', owner_id: one.post.split('/').pop() },
+    });
     await one.set(one.domain, null);
 
     await one.set(one.post, { body_limit: 1000, validate: { mode: 'report', ...BODY } });
-    const listed = expectData<{ id: string; policies: object | null }[]>(await one.stack.api.get('/api/endpoints'));
+    const listed = expectData<{ id: string; policies: object | null }[]>(
+      await one.stack.api.get('/api/endpoints'),
+    );
     const brief = listed.find(({ id }) => one.post.endsWith(id))?.policies;
     expect(brief).to.deep.equal({ body_limit: 1000, validate: { mode: 'report' } });
     // What a list shows cannot be taken for all of it.

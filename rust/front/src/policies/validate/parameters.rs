@@ -12,7 +12,7 @@ use crate::http::Head;
 pub struct Sources<'r> {
     /// Names and decoded values.
     path: &'r [(&'r str, &'r str)],
-    /// Decoded names, and values as they were sent.
+    /// Decoded names, by which they are sorted, and values as they were sent.
     query: Vec<(Cow<'r, str>, &'r str)>,
     headers: &'r [httparse::Header<'r>],
 }
@@ -37,6 +37,8 @@ impl<'r> Sources<'r> {
                 None => problems.add(&Place::root("query"), "is not percent-encoded UTF-8"),
             }
         }
+        // There may be thousands. Those of a name stay in their order.
+        known.sort_by(|(one, _), (other, _)| one.cmp(other));
         Self { path, query: known, headers: head.headers }
     }
 
@@ -79,8 +81,9 @@ impl<'r> Sources<'r> {
             let is_member = |known: &str| shape.members.contains_key(known);
             self.query.iter().filter(|(known, _)| is_member(known)).cloned().collect()
         } else {
-            let values: Vec<_> =
-                self.query.iter().filter(|(known, _)| known == name).map(|(_, value)| *value).collect();
+            let first = self.query.partition_point(|(known, _)| **known < *name);
+            let same = self.query[first..].iter().take_while(|(known, _)| known == name);
+            let values: Vec<_> = same.map(|(_, value)| *value).collect();
             return if values.is_empty() { Texts::None } else { Texts::Encoded(values) };
         };
         if members.is_empty() { Texts::None } else { Texts::Members(members) }
