@@ -76,6 +76,8 @@ const UNRESPONSIVE_MS = 10_000;
 const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
+/** Characters of large policies in one message; one state may have more. */
+const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export class Front {
   readonly #options: FrontOptions;
@@ -107,8 +109,14 @@ export class Front {
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
     for (const id of removals) this.#trials.delete(id);
     for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
+    const [first = [], ...more] = messagesOf(upserts);
     const asked = [...this.#processes].map(([process, stage]) => {
-      const answer = process.request({ type: 'apply', upserts, removals });
+      // All are written at once, in this order.
+      const answers = [
+        process.request({ type: 'apply', upserts: first, removals }),
+        ...more.map((next) => process.request({ type: 'apply', upserts: next, removals: [] })),
+      ];
+      const answer = Promise.all(answers);
       // What has been replaced is told, but nobody waits for it.
       return stage === 'retired' ? undefined : answer;
     });
@@ -195,8 +203,10 @@ export class Front {
     const ids = this.#ids();
     for (let at = 0; at < ids.length; at += BATCH) {
       // The current states: changes are sent at once meanwhile, and an older state must not undo them.
-      const upserts = ids.slice(at, at + BATCH).flatMap((id) => this.#stateOf(id));
-      await process.request({ type: 'apply', upserts, removals: [] });
+      const states = ids.slice(at, at + BATCH).flatMap((id) => this.#stateOf(id));
+      await Promise.all(
+        [...messagesOf(states)].map((upserts) => process.request({ type: 'apply', upserts, removals: [] })),
+      );
     }
     const answer = await process.request({ type: 'listen' });
     // A later one was faster.
@@ -325,4 +335,21 @@ function notServed(): AppError {
 
 function describe({ code, signal, error }: FrontEnd): string {
   return error?.message ?? signal ?? `exit code ${code}`;
+}
+
+/** States in messages that are not too large. */
+function* messagesOf(states: readonly EndpointState[]): Generator<readonly EndpointState[]> {
+  let message: EndpointState[] = [];
+  let characters = 0;
+  for (const state of states) {
+    const length = state.policies?.validate?.length ?? 0;
+    if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
+      yield message;
+      message = [];
+      characters = 0;
+    }
+    message.push(state);
+    characters += length;
+  }
+  if (message.length > 0) yield message;
 }

@@ -1,6 +1,6 @@
 /**
- * Patterns of ECMA-262 as the front evaluates them: in the syntax of a library that takes linear time for any text. What
- * such a library cannot do (look-around, back-references) is refused.
+ * Patterns of ECMA-262 as the front evaluates them: in the syntax of a library that takes linear time for any text.
+ * What such a library cannot do (look-around, back-references) is refused.
  */
 
 /** A pattern for the front. */

@@ -2,8 +2,8 @@
 import { SchemaProblem } from './schema-problem.js';
 
 const MAX_DEPTH = 100;
-const MAX_VALUES = 50_000;
-const MAX_CHARACTERS = 1024 * 1024;
+const MAX_VALUES = 20_000;
+const MAX_CHARACTERS = 256 * 1024;
 
 /**
  * @param root where it stands

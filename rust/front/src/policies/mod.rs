@@ -128,8 +128,8 @@ impl Policies {
         }
     }
 
-    /// Judges a request by its head. `params`: names and values of its path. `patience`: for a token with a key that is being fetched. `shares_rates`: what is
-    /// to be counted is told instead.
+    /// Judges a request by its head. `params`: names and values of its path. `patience`: for a token with a key that is
+    /// being fetched. `shares_rates`: what is to be counted is told instead.
     pub fn judge(
         &self,
         head: &Head<'_, '_>,

@@ -1,4 +1,5 @@
-//! Hostile schemas and bodies, and what is said of ordinary ones. How it agrees with other validators is tested over HTTP.
+//! Hostile schemas and bodies, and what is said of ordinary ones. That outcomes are those of JSON Schema is tested over
+//! HTTP.
 use serde_json::{Value, json};
 
 use super::*;
