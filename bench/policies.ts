@@ -15,7 +15,7 @@ const HOST = 'policies.example';
 const ORIGIN = 'https://app.example';
 const VALIDATE = {
   mode: 'enforce',
-  parameters: [{ in: 'path', name: 'validated', schema: { type: 'string', maxLength: 20 } }],
+  parameters: [{ in: 'path', name: 'name', schema: { type: 'string', maxLength: 20 } }],
   body: {
     required: true,
     content: {
@@ -72,7 +72,7 @@ export const policies: Benchmark = () =>
     return [
       row('requests/s with cors, ip, api_key and a local rate limit, against none', 'four', 0.9),
       row('requests/s with jwt, ES256 and a cached key, against no policies', 'jwt', 0.7),
-      row('requests/s with validate of a small body, against none', 'validated', 0.9, 'posted'),
+      row('requests/s with validate of a small body, against none', 'validated', 0.8, 'posted'),
     ];
   });
 

@@ -13,6 +13,7 @@ import { isObject } from '../../../src/import/openapi/json.js';
 import type { Bundle } from '../../../src/import/openapi/other-files.js';
 import { parseText } from '../../../src/import/openapi/parse-text.js';
 import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
+import { requireConsistent } from '../../../src/model/policies/checks.js';
 import { publishedPackage } from '../../support/server-cache.js';
 import { openCompiler } from '../codegen/check-handlers.js';
 
@@ -67,6 +68,21 @@ describe('published OpenAPI documents', () => {
             const name = `${source}, ${expected.path}: ${operation.name}`;
             handlers.push({ name, source: generateHandler(operation, document.title) });
           }
+          // Of all there is a policy that can be enforced: what cannot be is left out of it.
+          const validated = await readOpenApi(
+            String(bytes),
+            { operations: 2_000, validation: 'enforce' },
+            bundle,
+          );
+          const described = validated.operations.filter(
+            ({ parameters, body }) => parameters.length > 0 || body,
+          );
+          const told = validated.warnings.filter(({ text }) => text.includes('requests are not validated'));
+          expect(told).to.deep.equal([]);
+          const policies = validated.operations.flatMap(({ validate }) => validate ?? []);
+          expect(policies.length).to.be.at.most(described.length);
+          if (described.length > 0) expect(policies.length).to.be.greaterThan(0);
+          for (const policy of policies) requireConsistent({ validate: JSON.parse(policy) });
         });
       }
     });
