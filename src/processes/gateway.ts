@@ -137,7 +137,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     front,
     artifacts,
     environments: new Environments(store, (encrypted) => secrets.open(encrypted)),
-    nodeId: node.id,
+    node,
     runDir,
     services: {
       socket: handlerSocket(runDir),

@@ -192,6 +192,17 @@ describe('/api/openapi.json', () => {
       'pool-id': ['', 'a b', 'ü', 'x'.repeat(65)],
       'crate-name': ['', '1a', 'a.b'],
       feature: ['', '+a'],
+      cidr: ['', '10.0.0.256', '10.0.0.0/33', '::/129', '10.0.0', 'a.test'],
+      'cors-origin': [
+        '',
+        'a.test',
+        'https://a.test/',
+        'https://a.test/x',
+        'ftp://a.test',
+        'https://*.*.test',
+      ],
+      'rate-limit-by': ['', 'Address', 'header:', 'header:a b'],
+      'changeable-header': ['', 'a b', 'Host', 'transfer-encoding', 'X-REQUEST-ID'],
     })) {
       for (const text of texts) {
         expect(text, format).to.not.match(new RegExp(FORMAT_KEYWORDS[format]?.pattern ?? '', 'u'));

@@ -28,14 +28,7 @@ function textsOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
 }
 
-function* inconsistencies({
-  cors,
-  auth,
-  rate_limit,
-  headers,
-  redirect,
-  maintenance,
-}: Policies): Iterable<[string, string]> {
+function* inconsistencies({ cors, auth, rate_limit, headers }: Policies): Iterable<[string, string]> {
   if (cors?.credentials && cors.origins.includes('*'))
     yield ['cors.credentials', 'must not be true with the origin "*": name the origins'];
   const jwt = auth?.jwt;
@@ -59,5 +52,4 @@ function* inconsistencies({
     const twice = [...names('set'), ...names('add')].find((name, at, all) => all.indexOf(name) < at);
     if (twice !== undefined) yield [`headers.${side}`, `names ${twice} twice`];
   }
-  if (redirect && maintenance) yield ['redirect', 'must not be set together with maintenance'];
 }

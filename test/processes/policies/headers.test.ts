@@ -84,7 +84,7 @@ describe('the policies headers, redirect and maintenance', function () {
       'https://new.example/v2/shown?a=%20b',
       '',
     ]);
-    await one.set(one.domain, { redirect: { to: 'https://new.example/' } });
+    await one.set(one.domain, { redirect: { to: 'https://new.example/' }, maintenance: {} });
     const again = await one.send({ path: '/shown?a=b' });
     expect([again.status, again.headers['location']]).to.deep.equal([307, 'https://new.example/']);
   });
