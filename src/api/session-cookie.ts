@@ -2,6 +2,7 @@
 import type { Config } from '../config.js';
 import type { SessionLimits } from '../store/sessions.js';
 
+/** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_session';
 
 /** The value of the cookie; undefined without it, and when there are several: one of them was planted. */

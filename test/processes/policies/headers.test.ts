@@ -98,4 +98,23 @@ describe('the policies headers, redirect and maintenance', function () {
     await one.set(one.domain, null);
     expect((await one.send()).status).to.equal(200);
   });
+
+  it('keep the session of who is signed in at the API from handlers, which cannot set it either', async () => {
+    // Browsers send the cookies of a host to all its ports.
+    const { headers } = await one.shown({ headers: { cookie: 'a=b; egw_session=secret; c=d' } });
+    expect(headers['cookie']).to.equal('a=b; c=d');
+    const alone = await one.shown({ headers: { cookie: 'egw_session=secret' } });
+    expect(alone.headers).not.to.have.property('cookie');
+
+    const set = async (cookie: string) =>
+      (await one.send({ path: `/shown?header-Set-Cookie=${encodeURIComponent(cookie)}` })).headers[
+        'set-cookie'
+      ];
+    expect(await set('mine=1; Path=/')).to.deep.equal(['mine=1; Path=/']);
+    for (const planted of ['egw_session=mine; Path=/', '=egw_session=mine', ' egw_session =; Max-Age=0'])
+      expect(await set(planted), planted).to.equal(undefined);
+    await one.set(one.endpoint, { headers: { response: { set: { 'Set-Cookie': 'egw_session=mine' } } } });
+    expect((await one.send()).headers).not.to.have.property('set-cookie');
+    await one.set(one.endpoint, null);
+  });
 });
