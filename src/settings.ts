@@ -95,7 +95,7 @@ export const SETTING_GROUPS = {
       'Key that was `SECRET_KEY`: what was encrypted and signed with it is accepted, and encrypted again with `SECRET_KEY`.',
     ),
     ALLOW_PRIVATE_URLS: flag(
-      'When true, webhooks of alerts may go to any address, and keys of issuers of tokens come from any: this machine, its networks, the metadata of a cloud.',
+      'When true, webhooks of alerts may go to any address, keys of issuers of tokens come from any, and users who are limited to domains make services on any: this machine, its networks, the metadata of a cloud.',
     ),
     REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
     SANDBOX: oneOf(

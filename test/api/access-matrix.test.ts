@@ -250,12 +250,10 @@ describe('access to all routes', () => {
     );
   });
 
-  it('only those who see everything share services, and use files of the machine', async () => {
+  it('only those who see everything share services, and use what only the machine reaches', async () => {
     const editor = people.get(`editor of ${OWN}`) as Person;
     const config = { host: '127.0.0.1', port: 1 };
     const redis = { name: 'mine', service_type: 'redis', config };
-    expectFailure(await api.post('/api/services', { ...redis, domains: [] }, editor), 'forbidden');
-    expectFailure(await api.post('/api/services', { ...redis, domains: [FOREIGN] }, editor), 'forbidden');
     const sqlite = { name: 'file', service_type: 'sqlite', config: { path: '/tmp/x.db' } };
     expectFailure(await api.post('/api/services', sqlite, editor), 'forbidden');
     const file = expectData<{ id: string }>(
@@ -270,14 +268,23 @@ describe('access to all routes', () => {
       config: { base_url: 'http://api.example', allow_private_addresses },
     });
     expectFailure(await api.post('/api/services', http(true), editor), 'forbidden');
+    for (const domains of [[], [FOREIGN]])
+      expectFailure(await api.post('/api/services', { ...http(false), domains }, editor), 'forbidden');
     const { id } = expectData<{ id: string }>(await api.post('/api/services', http(false), editor), 201);
     const { config: inner } = http(true);
     expectFailure(await api.put(`/api/services/${id}`, { config: inner }, editor), 'forbidden');
-    const made = expectData<{ id: string; domains: string[] }>(
-      await api.post('/api/services', redis, editor),
+    const made = await api.get(`/api/services/${id}`, editor);
+    expect(expectData<{ domains: string[] }>(made).domains).to.deep.equal([OWN]);
+    // All other types connect to any address: to this machine's database and queues, too.
+    for (const domains of [undefined, [OWN]])
+      expectFailure(await api.post('/api/services', { ...redis, domains }, editor), 'forbidden');
+    const theirs = expectData<{ id: string }>(
+      await api.post('/api/services', { ...redis, domains: [OWN] }, admin),
       201,
     );
-    expect(made.domains).to.deep.equal([OWN]);
+    const aimed = { config: { host: 'localhost', port: 6379 } };
+    expectFailure(await api.put(`/api/services/${theirs.id}`, aimed, editor), 'forbidden');
+    expectData(await api.put(`/api/services/${theirs.id}`, { name: 'renamed', config }, editor));
 
     const shared = expectData<{ id: string }>(await api.post('/api/services', redis, admin), 201);
     expect((await api.get(`/api/services/${shared.id}`, editor)).status).to.equal(200);
