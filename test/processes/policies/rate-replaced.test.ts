@@ -1,0 +1,93 @@
+/** Limits of rates while the front that counts is replaced, or killed; with real processes. */
+import { Agent } from 'node:http';
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { flood } from '../../support/flood.js';
+import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+import { frontOf, frontsOf, isRunning } from '../../support/process-state.js';
+
+const LIMIT = 3_000;
+const REQUESTS = 4_000;
+const REPLACEMENTS = 3;
+const RULE = { requests: LIMIT, window_seconds: 3600 };
+
+describe('the policy rate_limit when its front', function () {
+  this.timeout(180_000);
+  let one: PolicyStack;
+  before(async () => {
+    one = await startPolicyStack({ TRUSTED_PROXIES: '127.0.0.1', GATEWAY_CONCURRENCY: '2' });
+    await one.set(one.endpoint, {
+      // By who calls, and without knowing that.
+      rate_limit: [
+        { ...RULE, by: 'address' },
+        { ...RULE, by: 'subject' },
+      ],
+    });
+  });
+  after(() => one?.close());
+  const gateway = () => one.stack.processes.get('gateway') ?? expect.fail('no gateway');
+  const headersOf = (address: string) => ({ host: one.host, 'x-forwarded-for': address });
+  const leftOf = async (address: string) => {
+    const { headers } = await one.send({ headers: headersOf(address) });
+    return [...String(headers['ratelimit']).matchAll(/;r=(\d+);/g)].map(([, left]) => Number(left));
+  };
+  const replace = async () => {
+    const old = frontOf(gateway().pid) ?? expect.fail('no front');
+    process.kill(gateway().pid, 'SIGUSR2');
+    await eventually(() => expect(isRunning(old)).to.equal(false), 90_000);
+  };
+
+  it('is replaced under load, again and again, lets exactly so many through', async () => {
+    let replaced = Promise.resolve();
+    let begun = 0;
+    const [statuses] = await flood({
+      targets: [one.stack.gatewayUrl],
+      path: '/shown',
+      headers: headersOf('198.51.100.1'),
+      clients: 32,
+      requests: REQUESTS,
+      // The last one while requests are refused.
+      onAnswer: (answered) => {
+        if (answered < (begun + 1) * (REQUESTS / (REPLACEMENTS + 1))) return;
+        if (begun === REPLACEMENTS) return;
+        begun++;
+        replaced = replaced.then(replace);
+      },
+    });
+    await replaced;
+    expect(begun).to.equal(REPLACEMENTS);
+    expect(statuses).to.deep.equal({ 200: LIMIT, 429: REQUESTS - LIMIT });
+    expect((await one.send({ headers: headersOf('198.51.100.1') })).status).to.equal(429);
+    expect(
+      gateway().logged.lines.filter(({ msg }) => msg === 'replaced front has ended'),
+    ).to.have.length(REPLACEMENTS);
+  });
+
+  it('is replaced, counts requests that the old one still gets', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = headersOf('198.51.100.2');
+    // Its connection is the old front's, whose next answer closes it.
+    expect((await one.send({ headers, agent })).headers['connection']).not.to.equal('close');
+    const old = frontOf(gateway().pid);
+    process.kill(gateway().pid, 'SIGUSR2');
+    await eventually(() => expect(frontsOf(gateway().pid).some((pid) => pid !== old)).to.equal(true));
+    await eventually(async () => {
+      const { headers: told } = await one.send({ headers, agent });
+      expect(told['connection']).to.equal('close');
+    });
+    const [byAddress, bySubject] = await leftOf('198.51.100.2');
+    agent.destroy();
+    const sent = LIMIT - (byAddress ?? 0);
+    expect(sent).to.be.at.least(3);
+    expect(bySubject).to.equal(byAddress);
+    expect(await leftOf('198.51.100.2')).to.deep.equal([LIMIT - sent - 1, LIMIT - sent - 1]);
+  });
+
+  it('is killed, counts anew', async () => {
+    gateway().logged.expectErrors(/front exited, starting another/);
+    expect((await one.send({ headers: headersOf('198.51.100.1') })).status).to.equal(429);
+    const old = frontOf(gateway().pid) ?? expect.fail('no front');
+    process.kill(old, 'SIGKILL');
+    await eventually(async () => expect(await leftOf('198.51.100.1')).to.deep.equal([LIMIT - 1, LIMIT - 1]));
+  });
+});
