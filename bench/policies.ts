@@ -2,8 +2,9 @@
  * What do policies cost a request? An endpoint with them against the same without any, in turn. And how long after the
  * answer of the API is a change in force on two gateways, under load?
  */
-import { AUDIENCE, ISSUER, newKey, signToken } from '../test/support/issuer.js';
+
 import { call } from '../test/support/http.js';
+import { AUDIENCE, ISSUER, newKey, signToken } from '../test/support/issuer.js';
 import { outcomes, startLoad } from '../test/support/load.js';
 import { freePort } from '../test/support/ports.js';
 import { must, type Stack } from '../test/support/processes.js';

@@ -2,8 +2,9 @@
  * Which part of the limits of rates this gateway lets through, where gateways count by themselves: by those that are
  * alive. While PostgreSQL is away, the number that was read last counts.
  */
-import { awaitLiveNodes } from '../reconcile/nodes.js';
+
 import type { Changes } from '../reconcile/changes.js';
+import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';

@@ -66,7 +66,9 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
     const admitted = statuses.map(({ 200: count }) => count ?? 0);
     expect((admitted[0] ?? 0) + (admitted[1] ?? 0)).to.be.within(LIMIT * 0.99, LIMIT * 1.01);
     expect(Math.min(...admitted), 'of the machine with fewer').to.be.above(0);
-    expect(statuses.map(({ 429: count }, at) => (count ?? 0) + (admitted[at] ?? 0))).to.deep.equal([900, 900]);
+    expect(statuses.map(({ 429: count }, at) => (count ?? 0) + (admitted[at] ?? 0))).to.deep.equal([
+      900, 900,
+    ]);
     for (const machine of both) {
       const { status, headers } = await send(machine, '198.51.100.1');
       expect(status).to.equal(429);
@@ -77,7 +79,11 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
   it('is in force on both when the API has answered, under load without a failed request', async () => {
     const load = await startLoad({
       targets: both.map(({ gatewayUrl }) => gatewayUrl),
-      request: (client, number) => ({ path: PATH, headers: from(`10.0.${client}.${number % 200}`), text: '1 ' }),
+      request: (client, number) => ({
+        path: PATH,
+        headers: from(`10.0.${client}.${number % 200}`),
+        text: '1 ',
+      }),
     });
     for (let turn = 0; turn < 20; turn++) {
       const requests = LIMIT + turn;
@@ -101,7 +107,9 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
     expect(await floodFrom('198.51.100.4', both, 50)).to.deep.equal([{ 503: 50 }, { 503: 50 }]);
     await limited?.machines.redis.start();
     for (const [number, machine] of both.entries())
-      await eventually(async () => expect((await send(machine, `198.51.100.${5 + number}`)).status).to.equal(200));
+      await eventually(async () =>
+        expect((await send(machine, `198.51.100.${5 + number}`)).status).to.equal(200),
+      );
     const statuses = await floodFrom('198.51.100.7', both, 10);
     expect(statuses.reduce((sum, { 200: count }) => sum + (count ?? 0), 0)).to.equal(5);
   });

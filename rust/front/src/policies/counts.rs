@@ -249,8 +249,7 @@ mod tests {
             admitted(&new).unwrap()
         };
         let total: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| (0..20_000).filter(|_| send()).count())).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..20_000).filter(|_| send()).count())).collect();
             assert!(new.adopt(&old.hand_over(0), 0));
             has_adopted.store(true, Ordering::Release);
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
