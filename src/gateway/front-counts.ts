@@ -9,49 +9,56 @@ import type { RateTaken, RateToTake } from './messages.js';
 /** One that does not hand over in time hangs; the next one begins anew. */
 const HAND_OVER_MS = 2_000;
 
-interface HandedOver {
+/** Where a process has its counts from. */
+interface Origin {
   readonly by: FrontProcess;
-  readonly counts: string;
+  /** As they were handed over; none before that. */
+  counts: string;
 }
 
 export class FrontCounts {
   #counting: FrontProcess | undefined;
-  /** What the one that counts has got. */
-  #handedOver: HandedOver | undefined;
+  /** Of those that do not serve yet. */
+  readonly #origins = new WeakMap<FrontProcess, Origin>();
+  readonly #ended = new WeakSet<FrontProcess>();
   #handingOver: Promise<void> = Promise.resolve();
 
   /** Lets a process count from now on, which is about to serve. */
   async moveTo(process: FrontProcess): Promise<void> {
-    const before = this.#counting;
+    const by = this.#counting;
     this.#counting = process;
-    this.#handedOver = undefined;
-    // One after the other: the one before has first to get what it hands over.
-    if (before) this.#handingOver = this.#handingOver.then(() => this.#move(before, process));
+    if (by && by !== process) {
+      const origin: Origin = { by, counts: '' };
+      this.#origins.set(process, origin);
+      this.#inTurn(async () => {
+        const answer = await pTimeout(by.request({ type: 'handOver' }), {
+          milliseconds: HAND_OVER_MS,
+          fallback: () => undefined,
+        });
+        origin.counts = answer?.counts ?? '';
+        process.tell({ type: 'adopt', counts: origin.counts });
+      });
+    }
     await this.#handingOver;
   }
 
-  async #move(by: FrontProcess, to: FrontProcess): Promise<void> {
-    const answer = await pTimeout(by.request({ type: 'handOver' }), {
-      milliseconds: HAND_OVER_MS,
-      fallback: () => undefined,
-    });
-    if (answer?.counts === undefined) return;
-    if (this.#counting === to) this.#handedOver = { by, counts: answer.counts };
-    to.tell({ type: 'adopt', counts: answer.counts });
+  /** A process serves. It counts, also when another one has been about to serve meanwhile, which is not needed now. */
+  async serves(process: FrontProcess): Promise<void> {
+    await this.moveTo(process);
+    this.#origins.delete(process);
   }
 
-  /** A process has ended. One that never served gives back what it has got. */
+  /** A process has ended. One that never served gives back what it has got, to the last one that still runs. */
   ended(process: FrontProcess, hasServed: boolean): void {
+    this.#ended.add(process);
     if (process !== this.#counting) return;
-    const { by, counts } = this.#handedOver ?? {};
-    this.#counting = hasServed ? undefined : by;
-    this.#handedOver = undefined;
-    if (this.#counting && counts !== undefined) this.#counting.tell({ type: 'adopt', counts });
-  }
-
-  /** It serves: what it has got is not needed any more. */
-  serves(process: FrontProcess): void {
-    if (process === this.#counting) this.#handedOver = undefined;
+    let origin = hasServed ? undefined : this.#takeOrigin(process);
+    while (origin && this.#ended.has(origin.by)) origin = this.#takeOrigin(origin.by);
+    this.#counting = origin?.by;
+    if (origin) {
+      const given = origin;
+      this.#inTurn(async () => given.by.tell({ type: 'adopt', counts: given.counts }));
+    }
   }
 
   /** Counts a request for a process that has handed its counts over; null when none counts. */
@@ -63,5 +70,16 @@ export class FrontCounts {
     } while (waited !== this.#handingOver);
     const answer = await this.#counting?.request({ type: 'count', rules });
     return answer?.taken ?? null;
+  }
+
+  /** One after the other: who hands over has first to get what was handed over to it. */
+  #inTurn(move: () => Promise<void>): void {
+    this.#handingOver = this.#handingOver.then(move);
+  }
+
+  #takeOrigin(process: FrontProcess): Origin | undefined {
+    const origin = this.#origins.get(process);
+    this.#origins.delete(process);
+    return origin;
   }
 }

@@ -220,7 +220,7 @@ export class Front {
       throw cannotOpen(answer.error);
     }
     this.#processes.set(process, 'serving');
-    this.#counts.serves(process);
+    void this.#counts.serves(process);
     void this.#watch(process);
     log.info(
       { front: process.pid, ms: Math.round(performance.now() - process.startedAt) },

@@ -32,10 +32,14 @@ export class RateShare {
 
   constructor(options: RateShareOptions) {
     this.#options = options;
-    const look = () => this.look();
+    const look = () => void this.look();
     options.changes.onChange('node', look);
     options.changes.onConnected(look);
-    this.#looking = new PeriodicTask(LOOK_EVERY_MS, look, () => undefined);
+    this.#looking = new PeriodicTask(
+      LOOK_EVERY_MS,
+      () => this.look(),
+      () => undefined,
+    );
   }
 
   /** Reads which gateways are alive; resolves when that has been done, or cannot be. */

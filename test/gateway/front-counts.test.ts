@@ -45,7 +45,7 @@ describe('the counts of requests', () => {
   const serving = async () => {
     const process = await start();
     await counts.moveTo(process);
-    counts.serves(process);
+    await counts.serves(process);
     return process;
   };
   const kill = async (process: FrontProcess, hasServed: boolean) => {
@@ -74,6 +74,32 @@ describe('the counts of requests', () => {
     await counts.moveTo(fails);
     await kill(fails, false);
     expect(await take()).to.equal(2);
+  });
+
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ])
+    it(`are given back by two that never serve, whichever ends first: ${order}`, async () => {
+      await serving();
+      expect(await take()).to.equal(1);
+      const fail = [await start(), await start()];
+      const moved = fail.map((process) => counts.moveTo(process));
+      for (const at of order) await kill(fail[at] ?? expect.fail('none'), false);
+      await Promise.all(moved);
+      expect(await take()).to.equal(2);
+    });
+
+  it('are those of a process that serves, although another one was about to', async () => {
+    await serving();
+    expect(await take()).to.equal(1);
+    const [slow, fast] = [await start(), await start()];
+    await counts.moveTo(fast);
+    expect(await take()).to.equal(2);
+    await counts.moveTo(slow);
+    await counts.serves(fast);
+    await kill(slow, true);
+    expect(await take()).to.equal(3);
   });
 
   it('begin anew when the process that counts is killed', async () => {

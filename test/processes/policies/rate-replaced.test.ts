@@ -68,6 +68,22 @@ describe('the policy rate_limit when its front', function () {
     expect((await one.send({ headers: headersOf('198.51.100.1') })).status).to.equal(429);
   });
 
+  it('is replaced many times at once, lets exactly so many through', async () => {
+    const [statuses] = await flood({
+      targets: [one.stack.gatewayUrl],
+      path: '/shown',
+      headers: headersOf('198.51.100.3'),
+      clients: 16,
+      requests: REQUESTS,
+      onAnswer: (answered) => {
+        if (answered % (REQUESTS / 20) === 0) process.kill(gateway().pid, 'SIGUSR2');
+      },
+    });
+    expect(statuses).to.deep.equal({ 200: LIMIT, 429: REQUESTS - LIMIT });
+    await isAlone();
+    expect((await one.send({ headers: headersOf('198.51.100.3') })).status).to.equal(429);
+  });
+
   it('is replaced, counts requests that the old one still gets', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = headersOf('198.51.100.2');

@@ -1,5 +1,5 @@
-//! Rates that others count: the supervisor asks Redis, where all machines count together, or the front that replaces this
-//! one.
+//! Rates that others count: the supervisor asks Redis, where all machines count together, or the front that replaces
+//! this one.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
