@@ -14,8 +14,7 @@ pub struct Rule {
     requests: u32,
     window_seconds: u32,
     by: By,
-    /// How `RateLimit` names it.
-    name: String,
+    told: ToldRule,
     on_failure: OnFailure,
 }
 
@@ -35,7 +34,8 @@ impl Rule {
             "subject" => By::Subject,
             by => by.strip_prefix("header:").map_or(By::Address, |name| By::Header(name.to_owned())),
         };
-        Self { id, requests, window_seconds, by, name, on_failure }
+        let told = ToldRule::new(&name, requests, window_seconds);
+        Self { id, requests, window_seconds, by, told, on_failure }
     }
 
     /// Whether the caller has to be known.
@@ -54,7 +54,7 @@ impl Rule {
     fn counted_elsewhere(&self, key: String) -> SharedRule {
         SharedRule {
             key,
-            name: self.name.clone(),
+            told: self.told.clone(),
             requests: self.requests,
             window_seconds: self.window_seconds,
             is_open: self.on_failure == OnFailure::Open,
@@ -111,7 +111,7 @@ pub fn check(
             continue;
         };
         let seconds = count.ends_ms.div_ceil(1000);
-        told.add(&rule.name, (rule.requests, rule.window_seconds), share.saturating_sub(count.taken), seconds);
+        told.add(&rule.told, share.saturating_sub(count.taken), seconds);
         if !count.is_admitted {
             refused = Some(seconds);
             break;
@@ -126,7 +126,25 @@ pub fn refusal(seconds: u64) -> Refusal {
     Refusal { lines: format!("Retry-After: {seconds}\r\n").into(), ..refusal }
 }
 
-/// What clients are told of the rules that apply to them.
+/// What all clients are told of a rule.
+#[derive(Clone, Debug)]
+pub struct ToldRule {
+    /// For `RateLimit-Policy`.
+    policy: Box<str>,
+    /// The beginning of its part of `RateLimit`.
+    state: Box<str>,
+}
+
+impl ToldRule {
+    fn new(name: &str, requests: u32, window_seconds: u32) -> Self {
+        Self {
+            policy: format!("\"{name}\";q={requests};w={window_seconds}").into(),
+            state: format!("\"{name}\";r=").into(),
+        }
+    }
+}
+
+/// What a client is told of the rules that apply to it.
 #[derive(Default)]
 pub struct Told {
     policies: String,
@@ -135,12 +153,12 @@ pub struct Told {
 
 impl Told {
     /// `left`: of what this gateway lets through.
-    pub fn add(&mut self, name: &str, (requests, window_seconds): (u32, u32), left: u32, ends_in_seconds: u64) {
-        use std::fmt::Write;
+    pub fn add(&mut self, rule: &ToldRule, left: u32, ends_in_seconds: u64) {
         let comma = if self.policies.is_empty() { "" } else { ", " };
-        // Writing to memory does not fail.
-        let _ = write!(self.policies, "{comma}\"{name}\";q={requests};w={window_seconds}");
-        let _ = write!(self.states, "{comma}\"{name}\";r={left};t={ends_in_seconds}");
+        self.policies.extend([comma, &rule.policy]);
+        let (mut left_digits, mut seconds_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (left, seconds) = (left_digits.format(left), seconds_digits.format(ends_in_seconds));
+        self.states.extend([comma, &rule.state, left, ";t=", seconds]);
     }
 
     pub fn write(&self, lines: &mut String) {

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::Judged;
 use super::counts::{COUNTS, now_ms, share_of};
-use super::rate_limit::{self, Told};
+use super::rate_limit::{self, Told, ToldRule};
 use crate::http::Refusal;
 use crate::messages::{FromFront, RateTaken, RateToTake};
 use crate::supervisor::Supervisor;
@@ -27,7 +27,7 @@ static WAITING: LazyLock<Mutex<HashMap<u64, oneshot::Sender<Taken>>>> = LazyLock
 pub struct SharedRule {
     /// Of both.
     pub key: String,
-    pub name: String,
+    pub told: ToldRule,
     pub requests: u32,
     pub window_seconds: u32,
     /// Whether requests that cannot be counted are let through.
@@ -55,7 +55,7 @@ pub async fn take(judged: &mut Judged, supervisor: &Supervisor) {
     for (rule, RateTaken { is_admitted, taken, ends_ms }) in rules.iter().zip(counted) {
         let seconds = ends_ms.div_ceil(1000);
         let left = share_of(rule.requests).saturating_sub(taken);
-        told.add(&rule.name, (rule.requests, rule.window_seconds), left, seconds);
+        told.add(&rule.told, left, seconds);
         if !is_admitted {
             judged.refusal = Some(rate_limit::refusal(seconds));
         }
