@@ -37,7 +37,7 @@ export const SETTING_GROUPS = {
     ),
     REDIS_URL: text(
       'none',
-      'Redis connection URL for the job queues. Without it the queues live in PostgreSQL.',
+      'Redis connection URL for the job queues and the limits of rates. Without it the queues live in PostgreSQL, and gateways share limits.',
     ),
     HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
     PORT: integer(8081, 0, 65535, 'Port of the management API.'),

@@ -51,6 +51,32 @@ describe('the policies headers, redirect and maintenance', function () {
     }
   });
 
+  it('let no removed header through behind a body, or in a request hidden in one', async () => {
+    const hidden = `POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nX-Admin: 1\r\n\r\n`;
+    const chunk = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n`;
+    for (const [lines, body] of [
+      ['Transfer-Encoding: chunked\r\nTrailer: X-Admin', `${chunk}X-Admin: 1\r\n\r\n`],
+      ['Transfer-Encoding: chunked', `${chunk}x-admin: 1\r\nX-Admin : 1\r\n\r\n`],
+      ['Content-Length: 5\r\nTransfer-Encoding: chunked', `0\r\n\r\n${hidden}`],
+      [`Content-Length: 0\r\nContent-Length: ${hidden.length}`, hidden],
+      ['Transfer-Encoding: xchunked', `0\r\n\r\n${hidden}`],
+      [`Content-Length: ${hidden.length}`, hidden],
+    ] as const) {
+      const connection = await RawConnection.open(one.stack.gatewayUrl);
+      connection.send(`POST /shown HTTP/1.1\r\nHost: ${one.host}\r\n${lines}\r\n\r\n${body}`);
+      // The one that is last, whatever the gateway takes for requests.
+      connection.send(`POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nConnection: close\r\n\r\n`);
+      const answers = await connection.ended();
+      connection.close();
+      expect(answers.length, lines).to.be.within(1, 2);
+      for (const { status, body: text } of answers) {
+        if (status === 400 || status === 501) continue;
+        expect(status, lines).to.equal(200);
+        expect(Object.keys((JSON.parse(text) as Shown).headers).join(), lines).not.to.match(/admin/i);
+      }
+    }
+  });
+
   it('change the headers of answers, also of those of the gateway', async () => {
     await one.set(one.domain, {
       headers: {
