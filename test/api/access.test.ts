@@ -125,9 +125,13 @@ describe('access', () => {
       expect(plain.headers['set-cookie']?.[0]).to.match(
         /^egw_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
       );
-      const body = { email: ADMIN, password: PASSWORD };
-      const tls = await api.post('/api/session', body, { headers: { 'x-forwarded-proto': 'https' } });
-      expect(tls.headers['set-cookie']?.[0]).to.match(/; Secure$/);
+      for (const headers of [
+        { 'x-forwarded-proto': 'https' },
+        { forwarded: 'for=192.0.2.1;proto=https', host: 'edge.example' },
+      ]) {
+        const stranger = await api.post('/api/session', { email: ADMIN, password: PASSWORD }, { headers });
+        expect(stranger.headers['set-cookie']?.[0] ?? '').not.to.include('Secure');
+      }
     });
 
     it('say who one is, and nobody where there is none', async () => {
