@@ -103,11 +103,8 @@ describe('the API behind proxies', () => {
         [{ host: 'edge.example' }, true],
         [{ host: 'EDGE.example:443' }, true],
         [{ host: 'edge.example:8443' }, false],
-      ] as const) {
-        const served = headers as Readonly<Record<string, string>>;
-        if (served['host']?.endsWith('8443')) expect(expected).to.equal(await isSecure(served));
-        else expect(await isSecure(served), JSON.stringify(headers)).to.equal(expected);
-      }
+      ] as const)
+        expect(await isSecure({ ...headers }), JSON.stringify(headers)).to.equal(expected);
       expectFailure(await api.get('/api/session', { headers: { host: 'evil.example' } }), 'foreign_origin');
       await signIn(api, ADMIN);
     });

@@ -12,6 +12,8 @@ export interface ProviderOptions {
   /** Whether the ID token has the claims, instead of the address for user info. */
   readonly tellsInToken?: boolean;
   readonly postsSecret?: boolean;
+  /** Its name; another one than that of the API is another site to browsers. */
+  readonly host?: 'localhost';
 }
 
 export interface TestProvider {
@@ -34,7 +36,7 @@ export interface TestProvider {
 
 export async function startProvider(options: ProviderOptions): Promise<TestProvider> {
   const port = await freePort();
-  const issuer = `http://127.0.0.1:${port}`;
+  const issuer = `http://${options.host ?? '127.0.0.1'}:${port}`;
   const people = new Map<string, Readonly<Record<string, unknown>>>();
   const kept = new Map<string, AdapterPayload>();
   let provider = await newProvider(issuer, people, kept, options);
