@@ -12,8 +12,8 @@ export interface ProviderOptions {
   /** Whether the ID token has the claims, instead of the address for user info. */
   readonly tellsInToken?: boolean;
   readonly postsSecret?: boolean;
-  /** Its name; another one than that of the API is another site to browsers. */
-  readonly host?: 'localhost';
+  /** For real browsers: it is another site than the API, and its login a page with a form that is sent at once. */
+  readonly isSite?: boolean;
 }
 
 export interface TestProvider {
@@ -36,7 +36,7 @@ export interface TestProvider {
 
 export async function startProvider(options: ProviderOptions): Promise<TestProvider> {
   const port = await freePort();
-  const issuer = `http://${options.host ?? '127.0.0.1'}:${port}`;
+  const issuer = `http://${options.isSite ? 'localhost' : '127.0.0.1'}:${port}`;
   const people = new Map<string, Readonly<Record<string, unknown>>>();
   const kept = new Map<string, AdapterPayload>();
   let provider = await newProvider(issuer, people, kept, options);
@@ -51,7 +51,10 @@ export async function startProvider(options: ProviderOptions): Promise<TestProvi
       return;
     }
     if (request.url?.startsWith('/token')) state.exchanges++;
-    if (request.url?.startsWith('/login/')) void login(provider, request, response, state.person);
+    const isLogin = request.url?.startsWith('/login/') === true;
+    if (isLogin && options.isSite && request.method === 'GET')
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end(FORM);
+    else if (isLogin) void login(provider, request, response, state.person);
     else void provider.callback()(request, response);
   });
   const listen = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -72,6 +75,8 @@ export async function startProvider(options: ProviderOptions): Promise<TestProvi
     close: leave,
   });
 }
+
+const FORM = '<form method="post"></form><script>document.forms[0].submit()</script>';
 
 let keys = 0;
 
