@@ -28,7 +28,10 @@ const kinds = {
     'The sign-in with OpenID Connect was not begun in this browser, took too long, or was refused; begin it again.',
   ],
   forbidden: [403, 'Whoever sends the request may not do this; the message has what is missing.'],
-  oidc_no_role: [403, 'The provider of OpenID Connect knows the person, and OIDC_ROLES has no role for them.'],
+  oidc_no_role: [
+    403,
+    'The provider of OpenID Connect knows the person, and OIDC_ROLES has no role for them.',
+  ],
   foreign_origin: [
     403,
     'The request comes from a web page of another origin, or is for a host name that this API does not serve.',

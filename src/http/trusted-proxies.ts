@@ -136,8 +136,7 @@ function unquoted(value: string): string {
 function readAddress(text: string): Address | undefined {
   const alone = readIp(text);
   if (alone) return alone;
-  const [, bracketed, plain] =
-    /^(?:\[([^\]]*)\]|([^:[\]]*)(?=:))(?::[A-Za-z0-9._-]*)?$/.exec(text) ?? [];
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:[\]]*)(?=:))(?::[A-Za-z0-9._-]*)?$/.exec(text) ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6 ? readIp(bracketed) : undefined;
   return plain !== undefined && isIP(plain) === 4 ? readIp(plain) : undefined;
 }

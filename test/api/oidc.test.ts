@@ -17,7 +17,12 @@ import {
 import { freePort } from '../support/ports.js';
 
 interface Me {
-  readonly user: { readonly id: string; readonly email: string; readonly name: string; readonly role: string };
+  readonly user: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly role: string;
+  };
   readonly domains: readonly string[] | null;
   readonly sign_in: readonly string[];
 }
@@ -47,7 +52,11 @@ describe('OpenID Connect', () => {
       ...{ OIDC_CLIENT_SECRET: CLIENT_SECRET, OIDC_ROLES: JSON.stringify(ROLES), ...config },
     };
     const settings = loadConfig(environment);
-    const names = [...Object.keys(environment), 'OIDC_SCOPES', 'OIDC_ROLE_CLAIM'] as (keyof typeof settings)[];
+    const names = [
+      ...Object.keys(environment),
+      'OIDC_SCOPES',
+      'OIDC_ROLE_CLAIM',
+    ] as (keyof typeof settings)[];
     api = await startApi({ config: Object.fromEntries(names.map((name) => [name, settings[name]])) });
     admin = await addUser(api, {}, { email: ADMIN, role: 'admin' });
     provider.people.set('ada', ADA);
@@ -298,7 +307,8 @@ describe('OpenID Connect', () => {
       const address = await goThere(browser);
       for (const change of [
         (value: string) => `${value.slice(0, -6)}${value.at(-6) === 'A' ? 'B' : 'A'}${value.slice(-5)}`,
-        () => Buffer.from(JSON.stringify({ kind: 'sign-in', expiresAt: 9e15, ...forged })).toString('base64url'),
+        () =>
+          Buffer.from(JSON.stringify({ kind: 'sign-in', expiresAt: 9e15, ...forged })).toString('base64url'),
         () => 'x',
       ]) {
         const tampering = browser.copy();
@@ -353,8 +363,20 @@ describe('OpenID Connect', () => {
       expect(response.body).to.include(`content="0; url=${place}"`).and.not.include('<script');
     }
     for (const given of [
-      ...['https://evil.example', '//evil.example', '/\\evil.example', '\\\\evil.example', '/.//evil.example'],
-      ...['/\t/evil.example', '/\n/evil.example', '/a/..//evil.example', ' //evil.example', 'javascript:alert(1)'],
+      ...[
+        'https://evil.example',
+        '//evil.example',
+        '/\\evil.example',
+        '\\\\evil.example',
+        '/.//evil.example',
+      ],
+      ...[
+        '/\t/evil.example',
+        '/\n/evil.example',
+        '/a/..//evil.example',
+        ' //evil.example',
+        'javascript:alert(1)',
+      ],
       ...['http:evil.example', '', 'queues', '/%2e//evil.example'],
     ]) {
       const response = await api.get(`/api/session/oidc?return_to=${encodeURIComponent(given)}`);

@@ -46,9 +46,15 @@ describe('the API behind proxies', () => {
   });
 
   it('believes strangers nothing', async () => {
-    await start({ config: { TRUSTED_PROXIES: loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8' }).TRUSTED_PROXIES } });
+    await start({
+      config: { TRUSTED_PROXIES: loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8' }).TRUSTED_PROXIES },
+    });
     for (let at = 0; at < 21; at++) {
-      const headers = { 'x-forwarded-for': `192.0.2.${at}`, forwarded: `for=192.0.2.${at}`, 'x-real-ip': '::1' };
+      const headers = {
+        'x-forwarded-for': `192.0.2.${at}`,
+        forwarded: `for=192.0.2.${at}`,
+        'x-real-ip': '::1',
+      };
       const answer = await login(`user${at}@example.test`, 'wrong password', headers);
       expectFailure(answer, at < 20 ? 'login_failed' : 'too_many_logins');
     }

@@ -37,7 +37,16 @@ describe('clients behind trusted proxies', () => {
       ['::ffff:1.2.3.4, ::ffff:10.1.1.1', '1.2.3.4'],
     ] as const)
       expect(of(value), value).to.equal(address);
-    const unreadable = ['unknown', '_hidden', '1.2.3', '1.2.3.4.5', '01.2.3.4', '[1.2.3.4]', 'fe80::1%eth0', '[::1'];
+    const unreadable = [
+      'unknown',
+      '_hidden',
+      '1.2.3',
+      '1.2.3.4.5',
+      '01.2.3.4',
+      '[1.2.3.4]',
+      'fe80::1%eth0',
+      '[::1',
+    ];
     for (const end of [...unreadable, 'a b', '0x7f.1', '[fe80::1%eth0]']) {
       expect(of(`1.2.3.4, ${end}, 10.1.1.1`), end).to.equal('10.1.1.1');
       expect(of(`1.2.3.4, ${end}`), end).to.equal('10.0.0.1');
@@ -103,7 +112,23 @@ describe('clients behind trusted proxies', () => {
   });
 
   it('are found whatever they send before', () => {
-    const pieces = ['"', '\\', ',', ';', '=', ' ', 'for=', 'proto=', '10.0.0.1', '6.6.6.6', '[', ']', ':', '::1', '\xa0'];
+    const pieces = [
+      '"',
+      '\\',
+      ',',
+      ';',
+      '=',
+      ' ',
+      'for=',
+      'proto=',
+      '10.0.0.1',
+      '6.6.6.6',
+      '[',
+      ']',
+      ':',
+      '::1',
+      '\xa0',
+    ];
     const hostile = fc.array(fc.constantFrom(...pieces), { maxLength: 20 }).map((some) => some.join(''));
     const inner = fc.constantFrom('', ', for=10.1.1.1;proto=http', ', for="[2001:db8:1::1]:80"');
     fc.assert(

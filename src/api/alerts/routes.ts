@@ -152,7 +152,11 @@ function present(alert: Alert, { secrets }: Pick<ApiDependencies, 'secrets'>, { 
 }
 
 /** An alert about everything, or about a shared service, tells of what others have. */
-async function requireLimited(store: Store, { scope: hosts }: Principal, scope: AlertScope | null): Promise<void> {
+async function requireLimited(
+  store: Store,
+  { scope: hosts }: Principal,
+  scope: AlertScope | null,
+): Promise<void> {
   if (!hosts) return;
   const isLimited =
     scope && (!('service_id' in scope) || (await isOwn(store, 'service', scope.service_id, hosts)));

@@ -87,7 +87,12 @@ export const policyRoutes = [
     handle: async ({ params: { id }, body: { label, expires_at }, origin }, deps) => {
       const expiresAt = expiryOf(expires_at);
       const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url');
-      const row = { label, hash: digestOf(key), prefix: key.slice(0, SHOWN_CHARACTERS), expires_at: expiresAt };
+      const row = {
+        label,
+        hash: digestOf(key),
+        prefix: key.slice(0, SHOWN_CHARACTERS),
+        expires_at: expiresAt,
+      };
       const created = requireFound(await createDomainKey(deps.store, id, row, origin.actor), 'domain', id);
       const warnings = await awaitRouting(deps, { host: created.host });
       return new Reply(201, presentCreated({ ...created.key, key }), {}, warnings);

@@ -23,7 +23,10 @@ export const oidcRoutes = [
     status: 303,
     query: Type.Object({
       return_to: Type.Optional(
-        Type.String({ maxLength: 2_048, description: 'Where to go then: a path of this server; `/` unless given' }),
+        Type.String({
+          maxLength: 2_048,
+          description: 'Where to go then: a path of this server; `/` unless given',
+        }),
       ),
     }),
     data: Type.Object({ location: Type.String({ description: 'As in the header' }) }),
@@ -32,7 +35,10 @@ export const oidcRoutes = [
       const provider = requireProvider(identityProvider);
       const returnTo = localPath(query.return_to ?? '/');
       if (returnTo === undefined)
-        throw new AppError('invalid_input', 'query.return_to: must be a path of this server, such as /queues');
+        throw new AppError(
+          'invalid_input',
+          'query.return_to: must be a path of this server, such as /queues',
+        );
       const { url, checks } = await provider.begin();
       const isSecure = cameByTls(client, header('host'), config);
       const cookie = attemptCookieHeader({ ...checks, returnTo }, secrets, isSecure);
@@ -71,7 +77,8 @@ export const oidcRoutes = [
       const { search } = new URL(raw.url ?? '', 'http://localhost');
       const person = await provider.finish(search, attempt).catch((thrown: unknown) => {
         // A fault of the provider is not one of who signs in, and is logged anyway.
-        if (!(thrown instanceof AppError) || thrown.status >= 500) return succeeded().then(() => Promise.reject(thrown));
+        if (!(thrown instanceof AppError) || thrown.status >= 500)
+          return succeeded().then(() => Promise.reject(thrown));
         log.warn({ err: toError(thrown.cause ?? thrown) }, 'a sign-in with OpenID Connect failed');
         throw thrown;
       });

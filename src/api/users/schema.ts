@@ -18,7 +18,9 @@ export const UserView = Type.Object(
     role: oneOf(ROLES),
     domains: Hosts,
     issuer: nullable(
-      Type.String({ description: 'The provider of OpenID Connect with which they sign in; null: with a password' }),
+      Type.String({
+        description: 'The provider of OpenID Connect with which they sign in; null: with a password',
+      }),
     ),
     created_at: Timestamp,
     updated_at: Timestamp,
