@@ -19,8 +19,7 @@ export interface User {
   readonly updated_at: Date;
 }
 
-export type NewUser = Pick<User, 'email' | 'name' | 'password_hash' | 'role' | 'domains'> &
-  Partial<Pick<User, 'issuer' | 'subject'>>;
+export type NewUser = Pick<User, 'email' | 'name' | 'password_hash' | 'role' | 'domains'>;
 
 export async function listUsers({ knex }: Store): Promise<User[]> {
   return knex<User>('users').orderBy(['created_at', 'id']);
@@ -94,7 +93,7 @@ export async function updateUser(
 }
 
 /** What a provider of OpenID Connect says about somebody. */
-export type ProviderUser = Omit<NewUser, 'password_hash' | 'issuer' | 'subject'> & {
+export type ProviderUser = Omit<NewUser, 'password_hash'> & {
   readonly issuer: string;
   readonly subject: string;
 };

@@ -1,14 +1,23 @@
 /** What a browser does with cookies and redirects, for tests that follow a person from one server to another. */
 import { createClient, type HttpResponse } from './client.js';
 
+interface Cookie {
+  readonly value: string;
+  /** The beginning of the paths to which it is sent. */
+  readonly path: string;
+  /** Not sent when another site leads here. */
+  readonly isStrict: boolean;
+}
+
 export class Browser {
-  /** By server; each as `name=value` with the beginning of the paths to which it is sent. */
-  readonly #cookies = new Map<string, Map<string, { readonly value: string; readonly path: string }>>();
+  /** By server and name. */
+  readonly #cookies = new Map<string, Map<string, Cookie>>();
 
   /** Opens an address, as a person who follows a link of another site does. Redirects are not followed. */
   async open(address: string, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> {
     const url = new URL(address);
-    const cookie = this.#cookiesFor(url);
+    const isForeign = (headers['sec-fetch-site'] ?? 'cross-site') === 'cross-site';
+    const cookie = this.#cookiesFor(url, isForeign);
     const response = await createClient(url.origin).get(url.pathname + url.search, {
       headers: {
         ...{ accept: 'text/html', 'sec-fetch-site': 'cross-site' },
@@ -54,10 +63,10 @@ export class Browser {
     jar?.set(name, { ...cookie, value: change(cookie.value) });
   }
 
-  #cookiesFor({ origin, pathname }: URL): string {
+  #cookiesFor({ origin, pathname }: URL, isForeign = false): string {
     const jar = [...(this.#cookies.get(origin) ?? [])];
     return jar
-      .filter(([, { path }]) => pathname.startsWith(path))
+      .filter(([, { path, isStrict }]) => pathname.startsWith(path) && !(isStrict && isForeign))
       .map(([name, { value }]) => `${name}=${value}`)
       .join('; ');
   }
@@ -65,9 +74,10 @@ export class Browser {
   #keep({ origin }: URL, text: string): void {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? [];
     const path = /; *path=([^;]+)/i.exec(text)?.[1] ?? '/';
-    const jar = this.#cookies.get(origin) ?? new Map();
+    const isStrict = /; *samesite=strict/i.test(text);
+    const jar = this.#cookies.get(origin) ?? new Map<string, Cookie>();
     if (value === '' || /max-age=0/i.test(text)) jar.delete(name);
-    else jar.set(name, { value, path });
+    else jar.set(name, { value, path, isStrict });
     this.#cookies.set(origin, jar);
   }
 }

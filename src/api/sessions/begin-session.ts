@@ -14,17 +14,24 @@ export type SessionRequest = Pick<
   'client' | 'header' | 'tell'
 >;
 
+/** The session that a browser has, valid or not; undefined when it has none. */
+export function sessionHash(header: SessionRequest['header']): string | undefined {
+  const cookie = sessionCookie(header('cookie') ?? '');
+  return cookie === undefined ? undefined : digestOf(cookie);
+}
+
 /**
- * Makes a new session, and ends the one that the browser has.
+ * Makes a new session, and ends the one before it.
+ * @param before what the browser has, or had when it was sent to the provider
  * @returns `Set-Cookie` for it
  */
 export async function beginSession(
   { client, header, tell }: SessionRequest,
   { store, config }: Pick<ApiDependencies, 'store' | 'config'>,
   user: User,
+  before: string | undefined,
 ): Promise<string> {
-  const before = sessionCookie(header('cookie') ?? '');
-  if (before !== undefined) await endSession(store, { hash: digestOf(before) });
+  if (before !== undefined) await endSession(store, { hash: before });
   const secret = newSessionSecret();
   const agent = header('user-agent')?.slice(0, AGENT_CHARACTERS) ?? null;
   await createSession(store, {

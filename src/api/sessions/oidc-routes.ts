@@ -7,7 +7,7 @@ import { localPath } from '../../util/local-path.js';
 import { CALLBACK_PATH, type IdentityProvider, type KnownPerson } from '../identity-provider.js';
 import { defineRoute, Reply, TextReply } from '../route.js';
 import { cameByTls } from '../session-cookie.js';
-import { beginSession, type SessionRequest } from './begin-session.js';
+import { beginSession, type SessionRequest, sessionHash } from './begin-session.js';
 import { countReturn } from './login-limits.js';
 import { attemptCookieHeader, attemptIn, endedAttemptHeader } from './sign-in-attempt.js';
 
@@ -41,7 +41,11 @@ export const oidcRoutes = [
         );
       const { url, checks } = await provider.begin();
       const isSecure = cameByTls(client, header('host'), config);
-      const cookie = attemptCookieHeader({ ...checks, returnTo }, secrets, isSecure);
+      const cookie = attemptCookieHeader(
+        { ...checks, returnTo, before: sessionHash(header) },
+        secrets,
+        isSecure,
+      );
       return new Reply(
         303,
         { location: url.href },
@@ -83,7 +87,7 @@ export const oidcRoutes = [
         throw thrown;
       });
       const user = await userOf(store, person, tell);
-      const cookie = await beginSession({ client, header, tell }, deps, user);
+      const cookie = await beginSession({ client, header, tell }, deps, user, attempt.before);
       await succeeded();
       const isSecure = cameByTls(client, header('host'), config);
       return pageTo(attempt.returnTo, [cookie, endedAttemptHeader(isSecure)]);

@@ -1,15 +1,14 @@
 /** Sessions of browsers: sign in, sign out, and who one is. */
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound } from '../../errors.js';
-import { digestOf } from '../../secrets/credentials.js';
 import { isPassword } from '../../secrets/passwords.js';
 import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
 import { userByEmail } from '../../store/users.js';
 import { ofUser } from '../principal.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, Id, IdParams, nullable, Timestamp } from '../schemas.js';
-import { cameByTls, endedCookieHeader, sessionCookie, sessionLimits } from '../session-cookie.js';
-import { beginSession } from './begin-session.js';
+import { cameByTls, endedCookieHeader, sessionLimits } from '../session-cookie.js';
+import { beginSession, sessionHash } from './begin-session.js';
 import { countLogin } from './login-limits.js';
 import { Me, presentMe } from './me.js';
 
@@ -60,7 +59,7 @@ export const sessionRoutes = [
       const isRight = await isPassword(user?.password_hash, body.password);
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');
       await succeeded();
-      const cookie = await beginSession(request, deps, user);
+      const cookie = await beginSession(request, deps, user, sessionHash(request.header));
       const me = presentMe({ ...ofUser(user), actor: { kind: 'user', id: user.id, email }, user }, deps);
       return new Reply(201, me, { 'Set-Cookie': cookie });
     },
@@ -74,8 +73,8 @@ export const sessionRoutes = [
     tag,
     data: Me,
     handle: async ({ client, header }, deps) => {
-      const cookie = sessionCookie(header('cookie') ?? '');
-      if (cookie !== undefined) await endSession(deps.store, { hash: digestOf(cookie) });
+      const hash = sessionHash(header);
+      if (hash !== undefined) await endSession(deps.store, { hash });
       const isSecure = cameByTls(client, header('host'), deps.config);
       return new Reply(200, presentMe(undefined, deps), { 'Set-Cookie': endedCookieHeader(isSecure) });
     },

@@ -10,6 +10,8 @@ import { cookieNamed } from '../session-cookie.js';
 export interface SignInAttempt extends SignInChecks {
   /** A path of this server. */
   readonly returnTo: string;
+  /** The session that it is to replace: the browser does not send its cookie on the way back, which is `Strict`. */
+  readonly before?: string | undefined;
 }
 
 const NAME = 'egw_sign_in';

@@ -5,7 +5,12 @@ import { ADMIN, addUser } from '../../support/access.js';
 import { startApi, type TestApi } from '../../support/api.js';
 import { openUntil } from '../../support/chromium.js';
 import { eventually } from '../../support/eventually.js';
-import { CLIENT_ID, CLIENT_SECRET, startProvider, type TestProvider } from '../../support/identity-provider.js';
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  startProvider,
+  type TestProvider,
+} from '../../support/identity-provider.js';
 import { freePort } from '../../support/ports.js';
 
 describe('sign-in in a browser', () => {
@@ -33,7 +38,9 @@ describe('sign-in in a browser', () => {
   it('leads from the provider to a page that knows who one is', async () => {
     const page = () =>
       eventually(() => {
-        const line = api.logged.lines.find(({ msg, route }) => msg === 'request' && route === '/api/sessions');
+        const line = api.logged.lines.find(
+          ({ msg, route }) => msg === 'request' && route === '/api/sessions',
+        );
         expect(line).not.to.equal(undefined);
         return line;
       });
