@@ -1,6 +1,6 @@
 /**
- * The provider of OpenID Connect whose people may sign in. It is asked when somebody signs in, never at start: it may be
- * away. For each person who comes back it is asked anew for where its keys are, and for these, so that rotated keys
+ * The provider of OpenID Connect whose people may sign in. It is asked when somebody signs in, never at start: it may
+ * be away. For each person who comes back it is asked anew for where its keys are, and for these, so that rotated keys
  * count at once.
  */
 import * as oidc from 'openid-client';

@@ -14,7 +14,10 @@ export type RoleMapping = ReadonlyMap<string, Grant>;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads `{"operators": "admin", "team-a": {"role": "editor", "domains": ["a.example"]}}`. @throws Error with the place */
+/**
+ * Reads `{"operators": "admin", "team-a": {"role": "editor", "domains": ["a.example"]}}`.
+ * @throws Error with the place
+ */
 export function readRoleMapping(setting: Json): RoleMapping {
   return new Map(Object.entries(setting).map(([value, grant]) => [value, readGrant(value, grant)]));
 }

@@ -37,7 +37,10 @@ export async function countAttempt(
   return wait;
 }
 
-/** Takes back the attempt that has succeeded. @param forgotten the key whose failures are over with it, if there is one */
+/**
+ * Takes back the attempt that has succeeded.
+ * @param forgotten the key whose failures are over with it, if there is one
+ */
 export async function forgetAttempt(
   { knex }: Store,
   limits: readonly LoginLimit[],

@@ -4,6 +4,7 @@ import { ROUTES } from '../../src/api/app.js';
 import { PERMISSIONS } from '../../src/model/permission.js';
 import { isToken } from '../../src/secrets/credentials.js';
 import { comparedHash, hashPassword, isPassword } from '../../src/secrets/passwords.js';
+import { createUser } from '../../src/store/users.js';
 import { ADMIN, addUser, cookieOf, makeToken, PASSWORD, type Person, signIn } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
@@ -39,6 +40,16 @@ describe('access', () => {
       expect((await fetch(`${url}/api/domains`)).status).to.equal(401);
       expect((await fetch(`${url}/api/health`)).status).to.equal(200);
       await reachable.close();
+    });
+
+    it('is closed with the next request by a user that another process makes', async () => {
+      const open = await startApi();
+      expectData(await open.get('/api/domains'));
+      const password_hash = await hashPassword(PASSWORD);
+      const user = { email: ADMIN, name: 'A', password_hash, role: 'admin', domains: [] } as const;
+      await createUser(open.store, user);
+      expectFailure(await open.get('/api/domains'), 'unauthorized');
+      await open.close();
     });
 
     it('is closed by its first user, who has to be an admin', async () => {

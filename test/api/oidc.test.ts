@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { identityProviderOf } from '../../src/api/identity-provider.js';
 import { loadConfig } from '../../src/config.js';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { ADMIN, addUser, PASSWORD, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { Browser } from '../support/browser.js';
@@ -283,10 +284,13 @@ describe('OpenID Connect', () => {
       expect((await meIn(replaying)).user).to.equal(null);
     });
 
-    it('has the nonce of this sign-in, and comes from this provider', async () => {
+    it('has the nonce of this sign-in, and is signed by this provider', async () => {
       const browser = new Browser();
       const changed = await goThere(browser, '', (url) => url.replace(/nonce=[^&]+/, 'nonce=another'));
       expectFailure(await browser.open(changed), 'oidc_failed', /not valid/);
+      provider.hidesKeys = true;
+      expectFailure(await signIn(browser), 'oidc_failed', /not valid/);
+      provider.hidesKeys = false;
       const mixed = new URL(await goThere(browser));
       mixed.searchParams.set('iss', 'https://evil.example');
       expectFailure(await browser.open(mixed.href), 'oidc_failed', /not valid/);
@@ -315,6 +319,18 @@ describe('OpenID Connect', () => {
         tampering.tamper(`${api.url}/`, 'egw_sign_in', change);
         expectFailure(await tampering.open(address), 'oidc_failed', /not begun in this browser/);
       }
+      // Who has the key makes one, which is how it is shown that the others fail for one reason each.
+      const box = createSecretBox('a key for the tests');
+      const changed = (members: object) => (value: string) => {
+        const made = JSON.parse(box.open(Buffer.from(value, 'base64url').toString()));
+        return Buffer.from(box.seal(JSON.stringify({ ...made, ...members }))).toString('base64url');
+      };
+      for (const members of [{ expiresAt: Date.now() - 1 }, { expiresAt: null }, { kind: 'another' }]) {
+        const tampering = browser.copy();
+        tampering.tamper(`${api.url}/`, 'egw_sign_in', changed(members));
+        expectFailure(await tampering.open(address), 'oidc_failed', /took too long/);
+      }
+      browser.tamper(`${api.url}/`, 'egw_sign_in', changed({}));
       const two = `${browser.headersFor(address)['cookie']}; egw_sign_in=x`;
       expectFailure(await browser.open(address, { cookie: two }), 'oidc_failed');
       expect((await browser.open(address)).status).to.equal(200);

@@ -55,7 +55,10 @@ export async function servePages(): Promise<Pages> {
   };
 }
 
-/** Opens an address in a new browser, which is ended when `done` is. @throws Error when it ends by itself, or takes long */
+/**
+ * Opens an address in a new browser, which is ended when `done` is.
+ * @throws Error when it ends by itself, or takes long
+ */
 export async function openUntil<T>(address: string, done: Promise<T>): Promise<T> {
   const profile = await tempDir('chromium');
   const browser = spawn(

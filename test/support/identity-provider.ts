@@ -26,6 +26,8 @@ export interface TestProvider {
   readonly exchanges: number;
   /** Signs with another key from now on, and publishes no other. */
   rotate(): Promise<void>;
+  /** Whether it publishes other keys than those with which it signs. */
+  hidesKeys: boolean;
   /** Answers everything with this status instead. */
   failWith: number | undefined;
   /** As if it were away: closes its port. */
@@ -43,11 +45,16 @@ export async function startProvider(options: ProviderOptions): Promise<TestProvi
   const state = {
     person: undefined as string | undefined,
     exchanges: 0,
+    hidesKeys: false,
     failWith: undefined as number | undefined,
   };
   const server = createServer((request, response) => {
     if (state.failWith !== undefined) {
       response.writeHead(state.failWith, { Location: 'http://169.254.169.254/' }).end();
+      return;
+    }
+    if (request.url?.startsWith('/jwks') && state.hidesKeys) {
+      response.writeHead(200, { 'Content-Type': 'application/jwk-set+json' }).end('{"keys": []}');
       return;
     }
     if (request.url?.startsWith('/token')) state.exchanges++;

@@ -27,7 +27,10 @@ export function countLogin(store: Store, email: string, address: string): Promis
   );
 }
 
-/** The same for a sign-in with the provider, which knows the account only afterwards. @throws AppError too_many_logins */
+/**
+ * The same for a sign-in with a provider, where the account is known only afterwards.
+ * @throws AppError too_many_logins
+ */
 export function countReturn(store: Store, address: string): Promise<() => Promise<void>> {
   return count(store, [{ key: key('address', address), failures: FAILURES.address }]);
 }

@@ -24,7 +24,7 @@ export const oidcRoutes = [
     query: Type.Object({
       return_to: Type.Optional(
         Type.String({
-          maxLength: 2_048,
+          maxLength: 1_000,
           description: 'Where to go then: a path of this server; `/` unless given',
         }),
       ),
