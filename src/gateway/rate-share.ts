@@ -6,6 +6,7 @@
 import type { Changes } from '../reconcile/changes.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
+import { CoalescingTask } from '../util/coalescing-task.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { Share } from './messages.js';
@@ -25,10 +26,10 @@ export interface RateShareOptions {
 
 export class RateShare {
   readonly #options: RateShareOptions;
+  // That PostgreSQL is away is told by the heartbeat.
+  readonly #reading = new CoalescingTask(() => this.#read().catch(() => undefined));
   readonly #looking: PeriodicTask;
   #share: Share | undefined;
-  #isDue = false;
-  #running: Promise<void> | undefined;
 
   constructor(options: RateShareOptions) {
     this.#options = options;
@@ -44,25 +45,12 @@ export class RateShare {
 
   /** Reads which gateways are alive; resolves when that has been done, or cannot be. */
   async look(): Promise<void> {
-    this.#isDue = true;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
-    await this.#running;
+    await this.#reading.run();
   }
 
   async stop(): Promise<void> {
     await this.#looking.stop();
-    await this.#running;
-  }
-
-  /** One at a time: an older answer does not undo a newer one. */
-  async #run(): Promise<void> {
-    while (this.#isDue) {
-      this.#isDue = false;
-      // That PostgreSQL is away is told by the heartbeat.
-      await this.#read().catch(() => undefined);
-    }
+    await this.#reading.idle();
   }
 
   async #read(): Promise<void> {

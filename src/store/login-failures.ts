@@ -37,13 +37,16 @@ export async function countAttempt(
   return wait;
 }
 
-/** Takes back the attempt that has succeeded. @param forgotten the key whose failures are over with it */
+/**
+ * Takes back the attempt that has succeeded.
+ * @param forgotten the key whose failures are over with it, if there is one
+ */
 export async function forgetAttempt(
   { knex }: Store,
   limits: readonly LoginLimit[],
-  forgotten: string,
+  forgotten?: string,
 ): Promise<void> {
-  await knex('login_failures').where({ key: forgotten }).delete();
+  if (forgotten !== undefined) await knex('login_failures').where({ key: forgotten }).delete();
   const others = limits.map(({ key }) => key).filter((key) => key !== forgotten);
   await knex('login_failures').whereIn('key', others).where('failures', '>', 0).decrement('failures', 1);
 }

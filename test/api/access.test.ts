@@ -4,6 +4,7 @@ import { ROUTES } from '../../src/api/app.js';
 import { PERMISSIONS } from '../../src/model/permission.js';
 import { isToken } from '../../src/secrets/credentials.js';
 import { comparedHash, hashPassword, isPassword } from '../../src/secrets/passwords.js';
+import { createUser } from '../../src/store/users.js';
 import { ADMIN, addUser, cookieOf, makeToken, PASSWORD, type Person, signIn } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
@@ -39,6 +40,16 @@ describe('access', () => {
       expect((await fetch(`${url}/api/domains`)).status).to.equal(401);
       expect((await fetch(`${url}/api/health`)).status).to.equal(200);
       await reachable.close();
+    });
+
+    it('is closed with the next request by a user that another process makes', async () => {
+      const open = await startApi();
+      expectData(await open.get('/api/domains'));
+      const password_hash = await hashPassword(PASSWORD);
+      const user = { email: ADMIN, name: 'A', password_hash, role: 'admin', domains: [] } as const;
+      await createUser(open.store, user);
+      expectFailure(await open.get('/api/domains'), 'unauthorized');
+      await open.close();
     });
 
     it('is closed by its first user, who has to be an admin', async () => {
@@ -125,9 +136,13 @@ describe('access', () => {
       expect(plain.headers['set-cookie']?.[0]).to.match(
         /^egw_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
       );
-      const body = { email: ADMIN, password: PASSWORD };
-      const tls = await api.post('/api/session', body, { headers: { 'x-forwarded-proto': 'https' } });
-      expect(tls.headers['set-cookie']?.[0]).to.match(/; Secure$/);
+      for (const headers of [
+        { 'x-forwarded-proto': 'https' },
+        { forwarded: 'for=192.0.2.1;proto=https', host: 'edge.example' },
+      ]) {
+        const stranger = await api.post('/api/session', { email: ADMIN, password: PASSWORD }, { headers });
+        expect(stranger.headers['set-cookie']?.[0] ?? '').not.to.include('Secure');
+      }
     });
 
     it('say who one is, and nobody where there is none', async () => {

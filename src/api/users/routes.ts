@@ -72,7 +72,7 @@ export const userRoutes = [
     params: IdParams,
     body: UserChange,
     data: UserView,
-    errors: ['email_taken', 'last_admin', 'login_failed'],
+    errors: ['email_taken', 'last_admin', 'login_failed', 'provider_user'],
     handle: async ({ params: { id }, body, principal }, { store }) => {
       const { password, current_password: current, domains, email, role, ...changes } = body;
       const before = requireFound(await findUser(store, id), 'user', id);
@@ -84,7 +84,8 @@ export const userRoutes = [
         );
       if (isAdmin) requireMightier(principal, before.role, role);
       const isOwn = principal.user?.id === id;
-      if (password !== undefined && isOwn && !(await isPassword(before.password_hash, current ?? '')))
+      const isCompared = password !== undefined && isOwn && before.issuer === null;
+      if (isCompared && !(await isPassword(before.password_hash, current ?? '')))
         throw new AppError('login_failed', 'body.current_password: is not the password');
       const updated = await updateUser(store, id, {
         ...changes,
