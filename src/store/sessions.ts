@@ -63,6 +63,15 @@ export async function sessionsOf(
     .orderBy('created_at', 'desc');
 }
 
+/** From where the user of an account has signed in, of sessions that are kept. */
+export async function sessionAddresses({ knex }: Store, email: string): Promise<string[]> {
+  return knex('sessions')
+    .join('users', 'users.id', 'sessions.user_id')
+    .where({ email })
+    .distinct()
+    .pluck<string[]>('address');
+}
+
 /** @returns false when there is none */
 export async function endSession(
   { knex }: Store,

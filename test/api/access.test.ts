@@ -232,6 +232,13 @@ describe('access', () => {
       expectData(await api.get('/api/domains', admin));
     });
 
+    it('are not guessed with a session either', async () => {
+      const change = (current_password: string) =>
+        api.put(`/api/users/${admin.id}`, { password: 'a new password', current_password }, admin);
+      for (let at = 0; at < 5; at++) expectFailure(await change(`guess ${at}`), 'login_failed');
+      expectFailure(await change(PASSWORD), 'too_many_logins');
+    });
+
     it('wrong ones for many accounts are counted by address; attempts at once, too', async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, at) => login(`user${at}@example.test`, 'wrong password')),

@@ -45,6 +45,32 @@ describe('the API behind proxies', () => {
     ]);
   });
 
+  it('counts a network of IPv6 as one address, and stores nothing for who is over the limit', async () => {
+    await start({ config: { TRUSTED_PROXIES } });
+    const from = (at: number) =>
+      login(`user${at}@example.test`, 'wrong password', { 'x-forwarded-for': `2001:db8::${at}, 10.0.0.7` });
+    for (let at = 0; at < 20; at++) expectFailure(await from(at), 'login_failed');
+    const rows = () => api.store.knex('login_failures').count().first();
+    const before = await rows();
+    for (let at = 20; at < 30; at++) expectFailure(await from(at), 'too_many_logins');
+    expect(await rows()).to.deep.equal(before);
+    const other = { 'x-forwarded-for': '2001:db8:0:1::1, 10.0.0.7' };
+    expectFailure(await login('user@example.test', 'wrong password', other), 'login_failed');
+  });
+
+  it('lets in who is signed in where they are, however many addresses guess their password', async () => {
+    await start({ config: { TRUSTED_PROXIES } });
+    const from = (address: string) => ({ 'x-forwarded-for': `${address}, 10.0.0.7` });
+    expectData(await login(ADMIN, PASSWORD, from('192.0.2.1')), 201);
+    for (let at = 0; at < 50; at++)
+      expectFailure(await login(ADMIN, 'wrong password', from(`203.0.113.${at}`)), 'login_failed');
+    expectFailure(await login(ADMIN, PASSWORD, from('203.0.113.200')), 'too_many_logins');
+    expectData(await login(ADMIN, PASSWORD, from('192.0.2.1')), 201);
+    for (let at = 0; at < 5; at++)
+      expectFailure(await login(ADMIN, 'wrong password', from('192.0.2.1')), 'login_failed');
+    expectFailure(await login(ADMIN, PASSWORD, from('192.0.2.1')), 'too_many_logins');
+  });
+
   it('believes strangers nothing', async () => {
     await start({
       config: { TRUSTED_PROXIES: loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8' }).TRUSTED_PROXIES },

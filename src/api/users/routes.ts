@@ -8,6 +8,7 @@ import { presenter } from '../present.js';
 import type { Principal } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
+import { countLogin } from '../sessions/login-limits.js';
 import { NewUserBody, UserChange, UserView } from './schema.js';
 
 const tag = 'Users';
@@ -72,8 +73,8 @@ export const userRoutes = [
     params: IdParams,
     body: UserChange,
     data: UserView,
-    errors: ['email_taken', 'last_admin', 'login_failed', 'provider_user'],
-    handle: async ({ params: { id }, body, principal }, { store }) => {
+    errors: ['email_taken', 'last_admin', 'login_failed', 'too_many_logins', 'provider_user'],
+    handle: async ({ params: { id }, body, principal, client }, { store }) => {
       const { password, current_password: current, domains, email, role, ...changes } = body;
       const before = requireFound(await findUser(store, id), 'user', id);
       const isAdmin = principal.permissions.has('users:write');
@@ -84,9 +85,13 @@ export const userRoutes = [
         );
       if (isAdmin) requireMightier(principal, before.role, role);
       const isOwn = principal.user?.id === id;
-      const isCompared = password !== undefined && isOwn && before.issuer === null;
-      if (isCompared && !(await isPassword(before.password_hash, current ?? '')))
-        throw new AppError('login_failed', 'body.current_password: is not the password');
+      if (password !== undefined && isOwn && before.issuer === null) {
+        // Whoever has got hold of a session does not guess the password with it.
+        const succeeded = await countLogin(store, before.email, client.address);
+        if (!(await isPassword(before.password_hash, current ?? '')))
+          throw new AppError('login_failed', 'body.current_password: is not the password');
+        await succeeded();
+      }
       const updated = await updateUser(store, id, {
         ...changes,
         ...(email !== undefined && { email: email.toLowerCase() }),
