@@ -72,10 +72,10 @@ export async function sessionAddresses({ knex }: Store, email: string): Promise<
     .pluck<string[]>('address');
 }
 
-/** @returns false when there is none */
+/** Ends a session, or all of a user. @returns false when there is none */
 export async function endSession(
   { knex }: Store,
-  which: { readonly hash: string } | { readonly id: string; readonly user_id: string },
+  which: { readonly hash: string } | { readonly id?: string; readonly user_id: string },
 ): Promise<boolean> {
   return (await knex('sessions').where(which).delete()) > 0;
 }

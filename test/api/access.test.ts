@@ -165,6 +165,15 @@ describe('access', () => {
       const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
       const mine = listed.find(({ current }) => current)?.id;
       expectFailure(await api.delete(`/api/sessions/${mine}`, viewer), 'not_found');
+      // Those of others are shown to, and ended by, who may change them.
+      const others = `/api/users/${admin.id}/sessions`;
+      expectFailure(await api.get(others, viewer), 'forbidden');
+      expectFailure(await api.delete(others, viewer), 'forbidden');
+      const own = `/api/users/${viewer.id}/sessions`;
+      expect(expectData<object[]>(await api.get(own, viewer))).to.have.length(1);
+      expectData(await api.delete(own, admin));
+      expectFailure(await api.get(own, viewer), 'unauthorized');
+      expect(expectData<object[]>(await api.get(own, admin))).to.deep.equal([]);
       expectData(await api.delete('/api/session', admin));
       expectFailure(await api.get('/api/domains', admin), 'unauthorized');
     });

@@ -1,10 +1,11 @@
 /** Sessions of browsers: sign in, sign out, and who one is. */
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound } from '../../errors.js';
+import { AppError, notFound, requireFound } from '../../errors.js';
 import { isPassword } from '../../secrets/passwords.js';
 import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
-import { userByEmail } from '../../store/users.js';
-import { ofUser } from '../principal.js';
+import { findUser, userByEmail } from '../../store/users.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { ofUser, type Principal, requireMightier } from '../principal.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, Id, IdParams, nullable, Timestamp } from '../schemas.js';
 import { cameByTls, endedCookieHeader, sessionLimits } from '../session-cookie.js';
@@ -87,9 +88,38 @@ export const sessionRoutes = [
     summary: 'List the sessions of whoever asks',
     tag,
     data: Type.Array(SessionView),
-    handle: async ({ principal: { user, session } }, { store, config }) => {
-      if (!user) return [];
-      return (await sessionsOf(store, user.id, sessionLimits(config))).map((one) => present(one, session));
+    handle: ({ principal }, deps) => list(principal.user?.id, principal, deps),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/users/{id}/sessions',
+    permission: 'users:read',
+    isOpenToOwner: true,
+    summary: 'List the sessions of a user',
+    tag,
+    params: IdParams,
+    data: Type.Array(SessionView),
+    handle: async ({ params: { id }, principal }, deps) => {
+      requireFound(await findUser(deps.store, id), 'user', id);
+      return list(id, principal, deps);
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/users/{id}/sessions',
+    permission: 'users:write',
+    isOpenToOwner: true,
+    summary: 'End all sessions of a user',
+    tag,
+    params: IdParams,
+    data: Deleted,
+    handle: async ({ params: { id }, principal }, { store }) => {
+      const { role } = requireFound(await findUser(store, id), 'user', id);
+      if (principal.user?.id !== id) requireMightier(principal, role);
+      await endSession(store, { user_id: id });
+      return { id, deleted: true as const };
     },
   }),
 
@@ -107,6 +137,11 @@ export const sessionRoutes = [
     },
   }),
 ];
+
+async function list(userId: string | undefined, { session }: Principal, { store, config }: ApiDependencies) {
+  if (userId === undefined) return [];
+  return (await sessionsOf(store, userId, sessionLimits(config))).map((one) => present(one, session));
+}
 
 function present(session: Session, current: Session | undefined) {
   const { id, address, agent, created_at, seen_at } = session;

@@ -1,11 +1,10 @@
 /** Users: who may sign in, and what they may do. */
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
-import { isWithin, PERMISSIONS_OF_ROLE, type Role, scopeOf } from '../../model/permission.js';
 import { hashPassword, isPassword } from '../../secrets/passwords.js';
 import { createUser, deleteUser, findUser, listUsers, type User, updateUser } from '../../store/users.js';
 import { presenter } from '../present.js';
-import type { Principal } from '../principal.js';
+import { requireMightier } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { countLogin } from '../sessions/login-limits.js';
@@ -119,15 +118,6 @@ export const userRoutes = [
     },
   }),
 ];
-
-/** Nobody gives a role, or takes over an account, that may do more than they may. */
-function requireMightier({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
-  const isWithinOwn = roles.every(
-    (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
-  );
-  if (!isWithinOwn || !isWithin(scopeOf([]), scope))
-    throw new AppError('forbidden', 'The user has, or would have, permissions that you have not');
-}
 
 function hosts(domains: readonly string[]): string[] {
   return [...new Set(domains.map((host) => host.toLowerCase()))];
