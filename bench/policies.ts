@@ -1,11 +1,18 @@
-/** What do policies cost a request? An endpoint with them against the same without any, in turn. */
+/**
+ * What do policies cost a request? An endpoint with them against the same without any, in turn. And how long after the
+ * answer of the API is a change in force on two gateways, under load?
+ */
+
+import { call } from '../test/support/http.js';
 import { AUDIENCE, ISSUER, newKey, signToken } from '../test/support/issuer.js';
+import { outcomes, startLoad } from '../test/support/load.js';
+import { freePort } from '../test/support/ports.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
 import { load } from './support/load.js';
 import { type Benchmark, runAlone } from './support/main.js';
-import { type Row, round } from './support/report.js';
+import { median, type Row, round } from './support/report.js';
 import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
 
 const ROUNDS = 7;
@@ -36,6 +43,7 @@ const VALIDATE = {
   },
 };
 const BODY = JSON.stringify({ name: 'Ada', email: 'ada@example.com', age: 36, tags: ['a', 'b', 'c'] });
+const CHANGES = 100;
 
 export const policies: Benchmark = () =>
   withStacks([{ env: { GATEWAY_CONCURRENCY: '1' } }], async (stack) => {
@@ -73,8 +81,43 @@ export const policies: Benchmark = () =>
       row('requests/s with cors, ip, api_key and a local rate limit, against none', 'four', 0.9),
       row('requests/s with jwt, ES256 and a cached key, against no policies', 'jwt', 0.7),
       row('requests/s with validate of a small body, against none', 'validated', 0.8, 'posted'),
+      await inForce(stack),
     ];
   });
+
+/** Each change counts: the slowest of them is compared with the bar. */
+async function inForce(stack: Stack): Promise<Row> {
+  const port = await freePort();
+  const second = stack.launch('gateway', { GATEWAY_PORT: String(port) });
+  await second.ready;
+  const gateways = [stack.gatewayUrl, `http://127.0.0.1:${port}`];
+  const id = await stack.deploy({ path: '/changes/{name}', code: SMALL_JSON, domain: HOST });
+  const wanted = { path: '/changes/ada', headers: { host: HOST } };
+  const under = await startLoad({ targets: gateways, request: () => ({ ...wanted, text: /ada/ }) });
+  const turnAt = async (gateway: string) =>
+    (await call(`${gateway}${wanted.path}`, { headers: wanted.headers })).headers['x-turn'];
+  const times: number[] = [];
+  for (let turn = 0; turn < CHANGES; turn++) {
+    const policies = { headers: { response: { set: { 'X-Turn': String(turn) } } } };
+    await must(stack.api.put(`/api/endpoints/${id}`, { policies }));
+    const answered = performance.now();
+    const isInForce = async (gateway: string) => {
+      while ((await turnAt(gateway)) !== String(turn));
+    };
+    await Promise.all(gateways.map(isInForce));
+    times.push(performance.now() - answered);
+  }
+  const failures = outcomes(await under.stop());
+  await second.end();
+  if (Object.keys(failures).length > 0) throw new Error(`Requests have failed: ${JSON.stringify(failures)}`);
+  return {
+    question: 'from the answer to a change of policies until it is in force on two gateways, under load',
+    measured: `slowest of ${CHANGES}, median ${round(median(times))} ms`,
+    value: Math.max(...times),
+    unit: 'ms',
+    bar: { atMost: 100 },
+  };
+}
 
 /** @returns the headers of the requests to each endpoint */
 async function prepare({ api, deploy }: Stack) {

@@ -23,7 +23,15 @@ const kinds = {
   malformed_request: [400, 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.'],
   unauthorized: [401, 'The request carries no valid API_KEY, token or session, and the API is not open.'],
   login_failed: [401, 'The email or the password is wrong.'],
+  oidc_failed: [
+    401,
+    'The sign-in with OpenID Connect was not begun in this browser, took too long, or was refused; begin it again.',
+  ],
   forbidden: [403, 'Whoever sends the request may not do this; the message has what is missing.'],
+  oidc_no_role: [
+    403,
+    'The provider of OpenID Connect knows the person, and OIDC_ROLES has no role for them.',
+  ],
   foreign_origin: [
     403,
     'The request comes from a web page of another origin, or is for a host name that this API does not serve.',
@@ -37,6 +45,10 @@ const kinds = {
     'Another endpoint already serves this method and route on this domain; the message names it.',
   ],
   email_taken: [409, 'Another user has this email.'],
+  provider_user: [
+    409,
+    'The user is from a provider of OpenID Connect, which says who they are and what they may do.',
+  ],
   last_admin: [409, 'Nobody would be left who may do everything, so the user stays as it is.'],
   domain_mismatch: [
     409,
@@ -89,6 +101,10 @@ const kinds = {
     'The backend of a service cannot be reached or rejected the operation; the message has the reason.',
   ],
   too_many_connections: [503, 'The server has reached its connection limit; this connection was closed.'],
+  oidc_unavailable: [
+    503,
+    'The provider of OpenID Connect cannot be reached, or does not answer as it should; try again later.',
+  ],
   database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
   queue_full: [503, 'The endpoint has as many queued requests, or schedules, as it may have.'],

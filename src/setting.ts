@@ -40,7 +40,10 @@ export function integer(
 }
 
 /** An address of a web server. */
-export function webAddress(description: string): Setting<string | undefined> {
+export function webAddress(
+  description: string,
+  example = 'http://localhost:4318',
+): Setting<string | undefined> {
   return {
     shown: 'none',
     description,
@@ -48,8 +51,27 @@ export function webAddress(description: string): Setting<string | undefined> {
       if (value === undefined) return undefined;
       const url = URL.canParse(value) ? new URL(value) : undefined;
       if (!url || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
-        throw new Error('must be a URL such as http://localhost:4318');
+        throw new Error(`must be a URL such as ${example}`);
       return value;
+    },
+  };
+}
+
+/** An object in JSON; who uses it checks its members. */
+export function jsonObject(description: string): Setting<Readonly<Record<string, unknown>> | undefined> {
+  return {
+    shown: 'none',
+    description,
+    read: (value) => {
+      if (value === undefined) return undefined;
+      try {
+        const parsed: unknown = JSON.parse(value);
+        if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
+          return parsed as Readonly<Record<string, unknown>>;
+      } catch {
+        // As JSON that is no object.
+      }
+      throw new Error('must be an object in JSON, such as {"operators": "admin"}');
     },
   };
 }

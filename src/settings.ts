@@ -7,6 +7,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import {
   flag,
   integer,
+  jsonObject,
   networks,
   oneOf,
   optionalInteger,
@@ -37,7 +38,7 @@ export const SETTING_GROUPS = {
     ),
     REDIS_URL: text(
       'none',
-      'Redis connection URL for the job queues. Without it the queues live in PostgreSQL.',
+      'Redis connection URL for the job queues and the limits of rates. Without it the queues live in PostgreSQL, and gateways share limits.',
     ),
     HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
     PORT: integer(8081, 0, 65535, 'Port of the management API.'),
@@ -80,7 +81,11 @@ export const SETTING_GROUPS = {
     AUDIT_RETENTION_DAYS: integer(365, 1, 36_500, 'How long entries of the audit are kept, days.'),
     ALLOWED_HOSTS: text(
       'none',
-      'Comma-separated host names, besides IP addresses and localhost, under which browsers may reach the API.',
+      'Comma-separated host names, besides IP addresses, localhost and that of PUBLIC_URL, under which browsers may reach the API.',
+    ),
+    PUBLIC_URL: webAddress(
+      'Under which browsers reach the management API, such as `https://edge.example`. Its host is one of ALLOWED_HOSTS; with https, cookies of sessions for this host are `Secure`.',
+      'https://edge.example',
     ),
     SECRET_KEY: text(
       '`DATA_DIR/secret.key`',
@@ -95,13 +100,35 @@ export const SETTING_GROUPS = {
       'Key that was `SECRET_KEY`: what was encrypted and signed with it is accepted, and encrypted again with `SECRET_KEY`.',
     ),
     ALLOW_PRIVATE_URLS: flag(
-      'When true, webhooks of alerts may go to any address, and keys of issuers of tokens come from any: this machine, its networks, the metadata of a cloud.',
+      'When true, webhooks of alerts may go to any address, keys of issuers of tokens come from any, and users who are limited to domains make services on any: this machine, its networks, the metadata of a cloud.',
     ),
     REDACT_SECRETS: flag('When true, the API shows `***` instead of the secrets in service configs.'),
     SANDBOX: oneOf(
       SANDBOX_MODES,
       'auto',
       'What confines handlers and compilers: `auto` takes the best level that works, and does not start where there is none and it is not root; `required` does not start without Landlock at least, `landlock` takes that level, `off` leaves resource limits, and as root separate users.',
+    ),
+  },
+  'Sign-in with OpenID Connect': {
+    OIDC_ISSUER: webAddress(
+      'The provider whose people may sign in, as its discovery names it. Without it they sign in with passwords only. docs/ACCESS.md has the steps.',
+      'https://login.example',
+    ),
+    OIDC_CLIENT_ID: text('none', 'The id that the provider has given to this installation.'),
+    OIDC_CLIENT_SECRET: text('none', 'The secret of the client; a public client has none.'),
+    OIDC_SCOPES: textWithDefault(
+      'openid email profile',
+      'What is asked for, separated by spaces; `openid` and `email` are needed, and what the provider needs to tell OIDC_ROLE_CLAIM.',
+    ),
+    OIDC_ROLE_CLAIM: textWithDefault(
+      'roles',
+      'The claim that says who may do what, a text or a list of them: its name, or the path to it, such as `realm_access.roles`.',
+    ),
+    OIDC_ROLES: jsonObject(
+      'What values of this claim mean, in JSON: `{"operators": "admin", "team-a": {"role": "editor", "domains": ["a.example"]}}`. Who has none of them does not get in.',
+    ),
+    OIDC_ALLOW_HTTP: flag(
+      'When true, the provider and PUBLIC_URL may be reached without TLS on other machines than this one.',
     ),
   },
   Compiling: {
@@ -344,7 +371,7 @@ export const SETTING_GROUPS = {
       'cores',
     ),
     TRUSTED_PROXIES: networks(
-      'Comma-separated addresses and networks (`10.0.0.0/8`) of proxies in front of the gateway. For a request from one of them, `client_ip` is the last address in `X-Forwarded-For`, or in `Forwarded` where that is missing, that is not one of them.',
+      'Comma-separated addresses and networks (`10.0.0.0/8`) of proxies in front of the gateway and the management API. For a request from one of them, the address of the client is the last one in `X-Forwarded-For`, or in `Forwarded` where that is missing, that is not one of them.',
     ),
     HTTP_HEAD_TIMEOUT_MS: integer(
       20_000,

@@ -5,6 +5,7 @@ import type { ConnectionTest } from '../model/connection-test.js';
 import { secretsIn, withSecrets } from '../model/secret-references.js';
 import { parseServiceConfig, type ServiceConfig, type StoredConfig } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
+import type { NodeRegistration } from '../reconcile/nodes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { type HandlerInstance, readServiceToken, validNonces } from '../secrets/service-token.js';
@@ -36,7 +37,7 @@ export interface ActorHostOptions {
   readonly store: Store;
   readonly changes: Changes;
   readonly secrets: SecretBox;
-  readonly nodeId: string;
+  readonly node: Pick<NodeRegistration, 'id' | 'renew'>;
   readonly metrics: ServiceMetrics;
   readonly isolation: IsolationSettings;
   readonly log: Logger;
@@ -54,6 +55,7 @@ export class ActorHost implements SessionHost {
     this.#services = new Reconciler<HostedService, ServiceRunner<IsolatedService>>({
       changes,
       topic: 'service',
+      renew: () => options.node.renew(),
       readVersions: () => serviceVersions(store),
       readRows: (ids) => hostedServices(store, ids),
       apply: (changed) => this.#apply(changed),
@@ -190,7 +192,7 @@ export class ActorHost implements SessionHost {
   }
 
   #makeRunner({ id }: HostedService): ServiceRunner<IsolatedService> {
-    const { store, nodeId } = this.#options;
+    const { store, node } = this.#options;
     const log = this.#options.log.child({ service_id: id });
     return new ServiceRunner<IsolatedService>({
       log,
@@ -198,7 +200,7 @@ export class ActorHost implements SessionHost {
       start: (service, json, onState) => this.#start(service, this.#config(json), log, onState),
       bind: (running) => this.#bind(id, running),
       saveObservation: (observation) =>
-        saveServiceObservation(store, { node_id: nodeId, service_id: id, ...observation }),
+        saveServiceObservation(store, { node_id: node.id, service_id: id, ...observation }),
     });
   }
 

@@ -10,6 +10,7 @@ import type { Changes } from '../reconcile/changes.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { Database } from '../store/database.js';
 import type { Logger } from '../util/log.js';
+import type { IdentityProvider } from './identity-provider.js';
 
 /**
  * The API's client of the actor hosts. Every method rejects with an AppError: no_actor_host, no_object_storage,
@@ -55,6 +56,8 @@ export interface ApiDependencies {
   readonly config: Config;
   readonly log: Logger;
   readonly secrets: SecretBox;
+  /** Undefined without OpenID Connect. */
+  readonly identityProvider: IdentityProvider | undefined;
   readonly queues: Queues;
   /** Announcements of builds, imports and observations. */
   readonly changes: Changes;

@@ -24,6 +24,7 @@ import { accessLog } from './middleware/access-log.js';
 import { audit } from './middleware/audit.js';
 import { authenticate } from './middleware/authenticate.js';
 import { authorize } from './middleware/authorize.js';
+import { client } from './middleware/client.js';
 import { errors } from './middleware/errors.js';
 import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
@@ -36,6 +37,7 @@ import type { Route } from './route.js';
 import { routingRoutes } from './routing/routes.js';
 import { seriesRoutes } from './series/routes.js';
 import { serviceRoutes } from './services/routes.js';
+import { oidcRoutes } from './sessions/oidc-routes.js';
 import { sessionRoutes } from './sessions/routes.js';
 import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
@@ -68,6 +70,7 @@ export const ROUTES: readonly Route[] = [
   ...objectRoutes,
   ...importRoutes,
   ...sessionRoutes,
+  ...oidcRoutes,
   ...userRoutes,
   ...tokenRoutes,
   ...auditRoutes,
@@ -87,6 +90,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   });
   const routes = createApiRoutes(ROUTES, deps);
   app.use(requestId(deps.log));
+  app.use(client(deps.config));
   app.use(accessLog(deps.log));
   app.use(securityHeaders);
   app.use(routes.match);
@@ -95,11 +99,9 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(errors);
   app.use(audit(deps));
   app.use(origin(deps.config));
-  const publicPaths = new Set(
-    ROUTES.filter(({ permission }) => permission === 'public').map(({ path }) => path),
-  );
-  app.use(authenticate(deps, publicPaths));
-  app.use(authorize(publicPaths));
+  app.use(routes.refuseMethod);
+  app.use(authenticate(deps));
+  app.use(authorize);
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
   app.use(queueConfirmation(deps.queues));

@@ -1,5 +1,6 @@
 /** Koa context of the management API. */
 import type { ParameterizedContext } from 'koa';
+import type { Client } from '../http/trusted-proxies.js';
 import type { Logger } from '../util/log.js';
 import type { Principal } from './principal.js';
 import type { Route } from './route.js';
@@ -19,6 +20,8 @@ export interface ApiState {
   requestId: string;
   /** Logger with the request id. */
   log: Logger;
+  /** From where it comes. */
+  client: Client;
   /** Who sends it; undefined at routes for everybody. */
   principal?: Principal;
   /** Finds out who sends it, at a route for everybody. */

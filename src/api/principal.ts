@@ -1,10 +1,13 @@
 /** Who sends a request to the API, and what they may do. */
+import { AppError } from '../errors.js';
 import type { Actor } from '../model/actor.js';
 import {
+  isWithin,
   narrowed,
   PERMISSIONS,
   PERMISSIONS_OF_ROLE,
   type Permission,
+  type Role,
   type Scope,
   scopeOf,
 } from '../model/permission.js';
@@ -66,4 +69,13 @@ export function maySeeSecrets({ permissions, scope }: Principal): boolean {
 function within(permissions: ReadonlySet<Permission>, scope: Scope): ReadonlySet<Permission> {
   if (!scope) return permissions;
   return new Set([...permissions].filter((permission) => !OF_INSTALLATION.includes(permission)));
+}
+
+/** Nobody gives a role, or takes over an account, that may do more than they may. */
+export function requireMightier({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
+  const isWithinOwn = roles.every(
+    (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
+  );
+  if (!isWithinOwn || !isWithin(scopeOf([]), scope))
+    throw new AppError('forbidden', 'The user has, or would have, permissions that you have not');
 }

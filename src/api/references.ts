@@ -11,7 +11,8 @@ const KIND_OF_SEGMENT: Readonly<Record<string, ObjectKind>> = {
   ...{ domains: 'domain', collections: 'collection', endpoints: 'endpoint', services: 'service' },
   ...{ builds: 'build', imports: 'import', jobs: 'job', alerts: 'alert' },
 };
-const KIND_OF_MEMBER: Readonly<Record<string, ObjectKind>> = {
+/** Members of queries and bodies that name an object. */
+export const KIND_OF_MEMBER: Readonly<Record<string, ObjectKind>> = {
   ...{ domain_id: 'domain', collection_id: 'collection', endpoint_id: 'endpoint', service_id: 'service' },
   ...{ service: 'service', domain: 'host', host: 'host' },
 };

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, type ErrorCode } from '../errors.js';
+import type { Client } from '../http/trusted-proxies.js';
 import type { Origin } from '../model/actor.js';
 import type { RoutePermission, Scope } from '../model/permission.js';
 import { type Check, describeProblem } from '../model/problems.js';
@@ -39,6 +40,8 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly origin: Origin;
   /** Who sends it, and what they may do. */
   readonly principal: Principal;
+  /** From where it comes. */
+  readonly client: Client;
   /** The hosts that they may see; undefined: everything. */
   readonly scope: Scope;
   /** Finds out who sends it, at a route for everybody. */
@@ -59,16 +62,17 @@ export class Reply {
   constructor(
     readonly status: number,
     readonly data: unknown,
-    readonly headers: Readonly<Record<string, string>> = {},
+    readonly headers: Readonly<Record<string, string | string[]>> = {},
     readonly warnings: readonly string[] = [],
   ) {}
 }
 
-/** The same response as text, for a client that prefers this to JSON. */
+/** A response as text: a page, or the same for a client that prefers this to JSON. */
 export class TextReply {
   constructor(
     readonly mediaType: string,
     readonly text: string,
+    readonly headers: Readonly<Record<string, string | string[]>> = {},
   ) {}
 }
 
@@ -108,10 +112,12 @@ interface Description {
   readonly isOpenToOwner?: boolean;
   /** True when nobody has it who is limited to certain domains. */
   readonly isOfInstallation?: boolean;
+  /** True for a GET to which another site sends a browser back, and which changes something. */
+  readonly isReturn?: boolean;
   readonly summary: string;
   readonly tag: string;
   /** Status of the default response; 200 unless given. */
-  readonly status?: 200 | 201;
+  readonly status?: 200 | 201 | 303;
   /** The envelope of responses; `ok` unless given. */
   readonly envelope?: Envelope;
   /** True when a request without a body is one with an empty object. */
@@ -189,7 +195,7 @@ export function defineRoute<
   const known = Object.keys(wholeBody?.properties ?? {});
   const shown = Object.keys((definition.data as { properties?: object }).properties ?? {});
   const kinds = kindsInPath(definition.path);
-  const isChange = definition.method !== 'GET';
+  const isChange = definition.method !== 'GET' || definition.isReturn === true;
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
 
   return {
@@ -199,7 +205,7 @@ export function defineRoute<
     body: wholeBody,
     async serve(context, pathParameters, deps) {
       requireValid('path', pathParameters, checkParams);
-      const principal = context.state.principal ?? nobody(context.req.socket.remoteAddress ?? 'unknown');
+      const principal = context.state.principal ?? nobody(context.state.client.address);
       const { scope } = principal;
       const told: Record<string, unknown> = {};
       if (isChange) context.state.audited = await audited(deps, definition.path, pathParameters, told);
@@ -233,6 +239,7 @@ export function defineRoute<
               id: context.state.requestId,
               origin: { requestId: context.state.requestId, actor: actorOf(context) },
               principal,
+              client: context.state.client,
               scope,
               identify: async () => context.state.identify?.(),
               tell: (facts) => void Object.assign(told, facts),
@@ -248,6 +255,7 @@ export function defineRoute<
           )
           .finally(() => form?.remove());
         if (result instanceof TextReply) {
+          context.set(result.headers);
           context.body = result.text;
           context.type = result.mediaType;
           return;

@@ -1,16 +1,23 @@
 /** The cookie of a session: one, which scripts cannot read, and other sites cannot have sent. */
 import type { Config } from '../config.js';
+import type { Client } from '../http/trusted-proxies.js';
 import type { SessionLimits } from '../store/sessions.js';
 
+/** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_session';
 
-/** The value of the cookie; undefined without it, and when there are several: one of them was planted. */
+/** The value of the cookie in the header `Cookie`. */
 export function sessionCookie(header: string): string | undefined {
+  return cookieNamed(NAME, header);
+}
+
+/** The value of a cookie; undefined without it, and when there are several: one of them was planted. */
+export function cookieNamed(name: string, header: string): string | undefined {
   const values = header
     .split(';')
     .map((part) => part.trim())
-    .filter((part) => part.startsWith(`${NAME}=`));
-  return values.length === 1 ? values[0]?.slice(NAME.length + 1) || undefined : undefined;
+    .filter((part) => part.startsWith(`${name}=`));
+  return values.length === 1 ? values[0]?.slice(name.length + 1) || undefined : undefined;
 }
 
 /** `Set-Cookie` for a session. @param isSecure whether the browser came by TLS */
@@ -23,12 +30,20 @@ export function endedCookieHeader(isSecure: boolean): string {
   return `${sessionCookieHeader('', isSecure)}; Max-Age=0`;
 }
 
-/** Whether a client came by TLS, as the proxy in front says. Who lies about it only harms their own cookie. */
-export function cameByTls(header: (name: string) => string | undefined): boolean {
-  return (
-    header('x-forwarded-proto')?.toLowerCase() === 'https' ||
-    /proto="?https\b/i.test(header('forwarded') ?? '')
-  );
+/**
+ * Whether a browser comes by TLS: a trusted proxy says so, or it asks for the host of a PUBLIC_URL that begins with
+ * https. This server has no TLS of its own.
+ * @param host the header `Host`
+ */
+export function cameByTls(
+  { scheme }: Client,
+  host: string | undefined,
+  { PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>,
+): boolean {
+  if (scheme === 'https') return true;
+  const url = PUBLIC_URL === undefined ? undefined : new URL(PUBLIC_URL);
+  if (url?.protocol !== 'https:' || host === undefined || !URL.canParse(`https://${host}`)) return false;
+  return new URL(`https://${host}`).host === url.host;
 }
 
 export function sessionLimits(

@@ -11,10 +11,10 @@ import type {
   Configure,
   Done,
   FromFront,
+  FrontNotice,
   FrontReport,
   FrontRequest,
   FrontSettings,
-  Taken,
 } from './messages.js';
 
 const PROGRAM = fileURLToPath(new URL('../../native/gateway-front', import.meta.url));
@@ -103,7 +103,7 @@ export class FrontProcess {
   }
 
   /** Tells it something that has no answer. */
-  tell(message: Taken): void {
+  tell(message: FrontNotice): void {
     if (!this.#hasEnded) this.#write(message);
   }
 
@@ -121,7 +121,7 @@ export class FrontProcess {
     this.#child.kill('SIGKILL');
   }
 
-  #write(message: Configure | Taken | (FrontRequest & { readonly seq: number })): void {
+  #write(message: Configure | FrontNotice | (FrontRequest & { readonly seq: number })): void {
     if (this.#channel?.writable) this.#channel.write(`${JSON.stringify(message)}\n`);
   }
 

@@ -8,6 +8,7 @@ import { AppError, toError } from '../errors.js';
 import type { HandlerResponse, Routed, RouteQuery } from '../internal/gateway-requests.js';
 import type { MetricSnapshot } from '../metrics/process-metrics.js';
 import type { Logger } from '../util/log.js';
+import { FrontCounts } from './front-counts.js';
 import { frontMetrics } from './front-metrics.js';
 import { type FrontEnd, FrontProcess } from './front-process.js';
 import {
@@ -20,6 +21,7 @@ import {
   type FrontSettings,
   type RateTaken,
   type RateToTake,
+  type Share,
   TRIAL,
 } from './messages.js';
 import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
@@ -85,6 +87,8 @@ export class Front {
   readonly #trials = new Map<string, EndpointState>();
   /** All that run, in the order of their start. */
   readonly #processes = new Map<FrontProcess, Stage>();
+  readonly #counts = new FrontCounts();
+  #share: Share | undefined;
   #socket: PublicSocket | undefined;
   #shortLives = 0;
   #isStopping = false;
@@ -121,6 +125,12 @@ export class Front {
       return stage === 'retired' ? undefined : answer;
     });
     await Promise.all(asked);
+  }
+
+  /** Tells the front which part of the limits of rates it lets through. */
+  setShare(share: Share): void {
+    this.#share = share;
+    for (const process of this.#processes.keys()) process.tell(share);
   }
 
   /** Resolves when no request is in flight in a replaced instance. */
@@ -198,6 +208,7 @@ export class Front {
       this.#receive(process, report),
     );
     this.#processes.set(process, 'starting');
+    if (this.#share) process.tell(this.#share);
     void process.ended.then((how) => this.#ended(process, how));
 
     const ids = this.#ids();
@@ -208,8 +219,10 @@ export class Front {
         [...messagesOf(states)].map((upserts) => process.request({ type: 'apply', upserts, removals: [] })),
       );
     }
-    const answer = await process.request({ type: 'listen' });
     // A later one was faster.
+    if (process.isStopping) return;
+    await this.#counts.moveTo(process);
+    const answer = await process.request({ type: 'listen' });
     if (process.isStopping) return;
     if (!answer) throw new Error(`The front ended before it listened: ${describe(await process.ended)}`);
     if (answer.error !== undefined) {
@@ -217,6 +230,7 @@ export class Front {
       throw cannotOpen(answer.error);
     }
     this.#processes.set(process, 'serving');
+    void this.#counts.serves(process);
     void this.#watch(process);
     log.info(
       { front: process.pid, ms: Math.round(performance.now() - process.startedAt) },
@@ -267,6 +281,7 @@ export class Front {
   #ended(process: FrontProcess, { code, signal }: FrontEnd): void {
     const stage = this.#processes.get(process);
     this.#processes.delete(process);
+    this.#counts.ended(process, stage !== 'starting');
     // Whoever starts one is told when that fails.
     if (stage !== 'serving' || this.#isStopping) return;
     this.#options.log.error({ front: process.pid, code, signal }, 'front exited, starting another');
@@ -308,10 +323,15 @@ export class Front {
       events.connectionLost(report.endpointId, report.instanceId, report.reason);
     else if (report.type === 'wake') events.wake(report.endpointId);
     else if (report.type === 'take')
-      void events.take(report.rules).then((taken) => process.tell({ type: 'taken', id: report.id, taken }));
+      void this.#take(report.rules).then((taken) => process.tell({ type: 'taken', id: report.id, taken }));
     else if (report.type === 'unknownKey') events.unknownKey(report.endpointId);
     else if (report.type === 'handled') events.handled(report.requests);
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
+  }
+
+  #take(rules: readonly RateToTake[]): Promise<readonly RateTaken[] | null> {
+    const { settings, events } = this.#options;
+    return settings.sharesRates ? events.take(rules) : this.#counts.take(rules);
   }
 
   /** Asks the process that serves. */

@@ -93,6 +93,8 @@ export interface FrontSettings {
   readonly logRequestsPerSecond: number;
   /** Whether machines count rates together, by this process. */
   readonly sharesRates: boolean;
+  /** By it all fronts of a gateway know callers by the same numbers; random, and told to nobody else. */
+  readonly rateSeed: string;
   /** Which traces are exported; null: none. */
   readonly traces: Sampling | null;
 }
@@ -138,10 +140,32 @@ export type FrontRequest =
     }
   /** Where a request of a client would go. */
   | { readonly type: 'route'; readonly host: string; readonly method: string; readonly path: string }
+  /** From now on another front counts requests. The answer has the counts. */
+  | { readonly type: 'handOver' }
+  /** Count a request for a front that has handed its counts over. */
+  | { readonly type: 'count'; readonly rules: readonly RateToTake[] }
   /** Finish what is in flight, accept nothing new, and exit. */
   | { readonly type: 'stop' };
 
-/** Counts that a front has asked for; it has no answer. */
+/** What a front is told without an answer. */
+export type FrontNotice = Taken | Share | Adopt;
+
+/** This gateway lets its part of each limit of rates through. */
+export interface Share {
+  readonly type: 'share';
+  /** Those that count by themselves. */
+  readonly gateways: number;
+  /** That of this one among them, from 0. */
+  readonly place: number;
+}
+
+/** Count requests, from what another front has handed over. */
+export interface Adopt {
+  readonly type: 'adopt';
+  readonly counts: string;
+}
+
+/** Counts that a front has asked for. */
 export interface Taken {
   readonly type: 'taken';
   readonly id: number;
@@ -176,6 +200,10 @@ export interface Done {
   readonly idle?: readonly (number | null)[];
   readonly response?: Response;
   readonly routed?: Routed;
+  /** What was handed over. */
+  readonly counts?: string;
+  /** As many as were counted. */
+  readonly taken?: readonly RateTaken[];
 }
 
 /** The response to a request of the gateway itself. */

@@ -11,6 +11,7 @@ import {
   limitsInForce,
 } from '../model/endpoint-limits.js';
 import type { Changes } from '../reconcile/changes.js';
+import type { NodeRegistration } from '../reconcile/nodes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
 import type { Store } from '../store/database.js';
 import {
@@ -57,7 +58,7 @@ export interface SupervisorOptions {
   readonly front: Front;
   readonly artifacts: ArtifactCache;
   readonly environments: Environments;
-  readonly nodeId: string;
+  readonly node: Pick<NodeRegistration, 'id' | 'renew'>;
   /** Folder for the sockets of handlers. */
   readonly runDir: string;
   /** How handlers reach backend services. */
@@ -104,7 +105,7 @@ export class Supervisor {
     this.#options = options;
     const { store, changes, front, log } = options;
     this.#observations = new ObservationWriter((observations) =>
-      saveObservations(store, options.nodeId, observations),
+      saveObservations(store, options.node.id, observations),
     );
     this.#sleeping = new SleepingEndpoints({
       revisionOf: (id) => (this.#isAsleep(id) ? this.#endpoints.rows.get(id)?.version : undefined),
@@ -126,6 +127,7 @@ export class Supervisor {
     this.#endpoints = new Reconciler<KnownEndpoint, EndpointRunner>({
       changes,
       topic: 'endpoint',
+      renew: () => options.node.renew(),
       readVersions: () => endpointChangeCounts(store),
       readDigest: () => readRowsDigest(store, 'endpoints'),
       readRows: async (ids) => (await routedEndpoints(store, ids)).map(compactEndpoint),
@@ -449,7 +451,7 @@ export class Supervisor {
     if (requests === 0) return;
     this.#uncounted = 0;
     try {
-      await addRequests(this.#options.store, this.#options.nodeId, requests);
+      await addRequests(this.#options.store, this.#options.node.id, requests);
     } catch (error) {
       this.#uncounted += requests;
       throw error;

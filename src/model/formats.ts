@@ -134,6 +134,17 @@ const PART = `((${DOT}{0,2}${CHARACTER}|${DOT}{1,2}:|${DOT}{3})${END_OF_PART}|${
 const NEXT_PARTS = `(${SLASH}((${DOT}{0,2}(${CHARACTER}|:)|${DOT}{3})${END_OF_PART}|${FROM_PARAMETER})?)`;
 const SEGMENT = `(${PART}${NEXT_PARTS}*|${NEXT_PARTS}+)`;
 
+const ORIGIN_LABEL = '[a-z][a-z0-9]{0,30}(-[a-z0-9]{1,10})?';
+const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
+const GROUP = '[0-9A-Fa-f]{1,4}';
+const NETWORK_V4 = `${BYTE}(\\.${BYTE}){3}(/(3[0-2]|[12]?[0-9]))?`;
+const NETWORK_V6 = `((${GROUP}:){7}${GROUP}|(${GROUP}:){1,6}:|::)(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?`;
+/** In any case of letters: there is no flag for that in a schema. */
+const OWN_HEADER = OWN_HEADERS.join('|').replaceAll(
+  /[a-z]/g,
+  (letter) => `[${letter.toUpperCase()}${letter}]`,
+);
+
 /** At the beginning of a path: no two of its parameters have the same name. */
 export const NO_NAME_TWICE = '(?!.*\\{\\*?([^{}]+)\\}.*\\{\\*?\\1\\})';
 
@@ -167,7 +178,14 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   step: { pattern: STEP.source },
   status: { pattern: STATUS.source },
   'trace-id': { pattern: TRACE_ID.source },
+  cidr: { pattern: `^(${NETWORK_V4}|${NETWORK_V6})$` },
+  // Neither with the ports that browsers leave out, nor with numbers that could be an address.
+  'cors-origin': {
+    pattern: `^(\\*|https?://(\\*\\.)?${ORIGIN_LABEL}(\\.${ORIGIN_LABEL}){0,5}(:[1-9][0-9]{3})?)$`,
+  },
+  'rate-limit-by': { pattern: RATE_LIMIT_BY.source },
   'header-name': { pattern: HEADER_NAME.source },
+  'changeable-header': { pattern: HEADER_NAME.source.replace('^', `^(?!(${OWN_HEADER})$)`) },
   'header-value': { pattern: HEADER_VALUE.source },
   feature: { pattern: FEATURE.source, maxLength: 128 },
   'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },

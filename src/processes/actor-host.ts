@@ -60,7 +60,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     store,
     changes,
     secrets,
-    nodeId: node.id,
+    node,
     metrics: new ServiceMetrics(registry, () => host.poolUse()),
     isolation: {
       ...callLimits,

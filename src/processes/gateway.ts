@@ -1,5 +1,6 @@
 /** Entry of the process `gateway`: the supervisor, and the front that it starts. */
 import '../bootstrap/small-heap.js';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { openArtifactStore } from '../artifacts/open.js';
@@ -21,8 +22,9 @@ import { HandlerWatch } from '../gateway/handler-watch.js';
 import { createInternalServer } from '../gateway/internal-server.js';
 import { Invocations } from '../gateway/invocations.js';
 import { LogWriter } from '../gateway/log-writer.js';
-import type { FrontSettings } from '../gateway/messages.js';
+import type { FrontSettings, Share } from '../gateway/messages.js';
 import { MinuteFigures } from '../gateway/minute-figures.js';
+import { RateShare } from '../gateway/rate-share.js';
 import { SharedRates } from '../gateway/shared-rates.js';
 import { removeStaleSockets } from '../gateway/socket-folders.js';
 import { Supervisor } from '../gateway/supervisor.js';
@@ -76,7 +78,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   );
   shutdown.add('tidying', () => tidying.stop());
 
-  const changes = new Changes(config.DATABASE_URL, ['endpoint'], log);
+  const changes = new Changes(config.DATABASE_URL, ['endpoint', 'node'], log);
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
@@ -126,6 +128,12 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const info = { sandbox: sandbox.level, keys: secrets.keyIds, ...reachableAt(address) };
   const node = await joinNodes(store, 'gateway', info, log, () => supervisor?.saveAgain());
   shutdown.add('node', () => node.leave());
+  if (!sharedRates) {
+    const changed = (share: Share) => front.setShare(share);
+    const rateShare = new RateShare({ store, changes, nodeId: node.id, changed, log });
+    shutdown.add('share of rates', () => rateShare.stop());
+    await rateShare.look();
+  }
   logWriter.start(node.id);
   shutdown.add('log', () => logWriter.stop());
   figures.start(node.id);
@@ -137,7 +145,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     front,
     artifacts,
     environments: new Environments(store, (encrypted) => secrets.open(encrypted)),
-    nodeId: node.id,
+    node,
     runDir,
     services: {
       socket: handlerSocket(runDir),
@@ -200,6 +208,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     logsRequests,
     logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,
     sharesRates: config.REDIS_URL !== undefined,
+    rateSeed: randomBytes(32).toString('base64'),
     traces: samplingOf(config),
   };
 }

@@ -1,8 +1,8 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
 import { createApp } from '../api/app.js';
+import { identityProviderOf } from '../api/identity-provider.js';
 import { keepKeySets } from '../api/key-sets.js';
-import { isLoopback } from '../api/middleware/authenticate.js';
 import { serveApp } from '../api/server.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
@@ -16,6 +16,7 @@ import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostToken, gatewayToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { hasUsers } from '../store/users.js';
+import { isLoopback } from '../util/loopback.js';
 import { removeStaleUploads } from '../util/uploads.js';
 
 const POOL_SIZE = 16;
@@ -26,6 +27,7 @@ const TOPICS = ['build', 'import', 'import_end', 'observation', 'service_observa
 await startProcess('web', start, SECRET_SETTINGS);
 
 async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
+  const identityProvider = identityProviderOf(config);
   const secrets = await loadSecretBox(config);
   const artifacts = await openArtifactStore(config);
   const runDir = await runDirectory(config.DATA_DIR);
@@ -58,6 +60,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     config,
     log,
     secrets,
+    identityProvider,
     queues,
     changes,
     artifacts,

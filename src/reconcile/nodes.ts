@@ -15,11 +15,14 @@ import {
   removeNode,
   updateNodeInfo,
 } from '../store/nodes.js';
+import { CoalescingTask } from '../util/coalescing-task.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { isAlive } from '../util/process-liveness.js';
 
 const HEARTBEAT_MS = 2_000;
+/** After this long without a heartbeat, which is less than a node takes to expire, a node may be about to. */
+const DOUBTFUL_AFTER_MS = 2 * HEARTBEAT_MS;
 /** One heartbeat renews all nodes, so one arrives within this time. */
 const LONGEST_WAIT_MS = HEARTBEAT_MS + 1_000;
 const POLL_MS = 100;
@@ -29,6 +32,12 @@ export interface NodeRegistration {
   readonly id: string;
   /** Replaces its data for other processes. */
   update(info: Readonly<Record<string, unknown>>): Promise<void>;
+  /**
+   * Makes sure that it has not expired, as in an outage of PostgreSQL: whoever changes something waits for the nodes
+   * that are alive, and for no other.
+   * @throws when PostgreSQL is unavailable
+   */
+  renew(): Promise<void>;
   /** Stops the heartbeat and removes the node. */
   leave(): Promise<void>;
 }
@@ -48,13 +57,19 @@ export async function joinNodes(
   let node = { id: randomUUID(), kind, hostname: hostname(), pid: process.pid, info };
   await removeKilledNodes(store, kind);
   await registerNode(store, node);
-  const beating = new PeriodicTask(
+  let lastBeat = performance.now();
+  const beating = new CoalescingTask(async () => {
+    const sentAt = performance.now();
+    if (!(await heartbeat(store, node.id))) {
+      await registerNode(store, node);
+      onExpired();
+    }
+    lastBeat = sentAt;
+  });
+  const periodic = new PeriodicTask(
     HEARTBEAT_MS,
     async () => {
-      if (!(await heartbeat(store, node.id))) {
-        await registerNode(store, node);
-        onExpired();
-      }
+      await beating.run();
       await removeExpiredNodes(store);
     },
     (error) => log.warn({ err: error }, 'heartbeat failed'),
@@ -65,8 +80,12 @@ export async function joinNodes(
       node = { ...node, info: changed };
       await updateNodeInfo(store, node);
     },
+    renew: async () => {
+      if (performance.now() - lastBeat > DOUBTFUL_AFTER_MS) await beating.run();
+    },
     leave: async () => {
-      await beating.stop();
+      await periodic.stop();
+      await beating.idle();
       await removeNode(store, node.id).catch((error: unknown) =>
         log.warn({ err: error }, 'node could not be removed; it expires by itself'),
       );

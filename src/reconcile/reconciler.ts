@@ -39,6 +39,8 @@ export interface ReconcilerOptions<Row> {
   readonly changes: Changes;
   /** Announces the rows. */
   readonly topic: Topic;
+  /** Called before rows are read, so that whoever changes them afterwards knows this node and waits for it. */
+  readonly renew: () => Promise<void>;
   /** The versions of all rows. */
   readonly readVersions: () => Promise<readonly Versioned[]>;
   /** Their digest, when there may be many. */
@@ -93,6 +95,7 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
 
   /** Reads all rows whose versions changed, and reconciles them. */
   async resync(): Promise<void> {
+    await this.#options.renew();
     const missing = new Set(this.#rows.keys());
     for (const { id, version } of await this.#options.readVersions()) {
       missing.delete(id);
@@ -154,6 +157,7 @@ export class Reconciler<Row extends Versioned, R extends Runner> {
       for (const id of ids) this.#toRead.delete(id);
       let changes: readonly RowChange<Row>[] = [];
       try {
+        await this.#options.renew();
         const read = new Map((await this.#options.readRows(ids)).map((row) => [row.id, row]));
         changes = ids.map((id) => ({ id, before: this.#rows.get(id), after: read.get(id) }));
         for (const { id, after } of changes) this.#setRow(id, after);

@@ -63,10 +63,19 @@ export async function sessionsOf(
     .orderBy('created_at', 'desc');
 }
 
-/** @returns false when there is none */
+/** From where the user of an account has signed in, of sessions that are kept. */
+export async function sessionAddresses({ knex }: Store, email: string): Promise<string[]> {
+  return knex('sessions')
+    .join('users', 'users.id', 'sessions.user_id')
+    .where({ email })
+    .distinct()
+    .pluck<string[]>('address');
+}
+
+/** Ends a session, or all of a user. @returns false when there is none */
 export async function endSession(
   { knex }: Store,
-  which: { readonly hash: string } | { readonly id: string; readonly user_id: string },
+  which: { readonly hash: string } | { readonly id?: string; readonly user_id: string },
 ): Promise<boolean> {
   return (await knex('sessions').where(which).delete()) > 0;
 }

@@ -19,8 +19,7 @@ export interface User {
   readonly updated_at: Date;
 }
 
-export type NewUser = Pick<User, 'email' | 'name' | 'password_hash' | 'role' | 'domains'> &
-  Partial<Pick<User, 'issuer' | 'subject'>>;
+export type NewUser = Pick<User, 'email' | 'name' | 'password_hash' | 'role' | 'domains'>;
 
 export async function listUsers({ knex }: Store): Promise<User[]> {
   return knex<User>('users').orderBy(['created_at', 'id']);
@@ -65,9 +64,9 @@ export async function createUser(store: Store, user: NewUser): Promise<User> {
 }
 
 /**
- * Changes the given fields. A new password ends the sessions of the user.
+ * Changes the given fields of a user who is from no provider. A new password ends the sessions of the user.
  * @returns undefined when there is no such user
- * @throws AppError email_taken, last_admin
+ * @throws AppError email_taken, last_admin, provider_user
  */
 export async function updateUser(
   store: Store,
@@ -81,9 +80,43 @@ export async function updateUser(
         .where({ id })
         .update({ ...changes, updated_at: nextUpdatedAt(tx) } as never)
         .returning('*');
+      if (updated && updated.issuer !== null)
+        throw new AppError(
+          'provider_user',
+          `${updated.email} signs in with ${updated.issuer}: what is changed there counts here with the next sign-in`,
+        );
       if (updated && changes.password_hash !== undefined)
         await tx.knex('sessions').where({ user_id: id }).delete();
       return updated;
+    }),
+  );
+}
+
+/** What a provider of OpenID Connect says about somebody. */
+export type ProviderUser = Omit<NewUser, 'password_hash'> & {
+  readonly issuer: string;
+  readonly subject: string;
+};
+
+/**
+ * The user of somebody who signs in with a provider: made with the first sign-in, and as the provider says with each.
+ * Who they are is said by issuer and subject alone: nobody gets the user of somebody else by having the same email.
+ * @throws AppError email_taken, last_admin
+ */
+export async function signInUser(store: Store, { issuer, subject, ...said }: ProviderUser): Promise<User> {
+  return namingEmail(() =>
+    changingUsers(store, async (tx) => {
+      const values = { ...said, domains: [...said.domains] };
+      const users = tx.knex<User>('users');
+      const [updated] = await users
+        .clone()
+        .where({ issuer, subject })
+        .update({ ...values, updated_at: nextUpdatedAt(tx) } as never)
+        .returning('*');
+      if (updated) return updated;
+      const [created] = await users.insert({ ...values, issuer, subject } as never).returning('*');
+      if (!created) throw new Error('INSERT INTO users returned no row');
+      return created;
     }),
   );
 }

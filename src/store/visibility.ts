@@ -24,6 +24,8 @@ const ENDPOINT = `(endpoints.domain = ANY(:hosts) AND EXISTS (
 const ofEndpoint = (id: string) =>
   `EXISTS (SELECT FROM endpoints WHERE endpoints.id = ${id} AND ${ENDPOINT})`;
 const SERVICE = `(services.domains = '{}' OR services.domains && :hosts)`;
+/** The same for what nobody else has a share in. Alerts about other services are of those who see everything. */
+const OWN_SERVICE = `(services.domains <> '{}' AND services.domains <@ :hosts)`;
 
 const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
   domain: 'domains.host = ANY(:hosts)',
@@ -40,7 +42,7 @@ const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
   job: ofEndpoint('jobs.endpoint_id'),
   alert: `(alerts.scope->>'domain' = ANY(:hosts)
     OR ${ofEndpoint("(alerts.scope->>'endpoint_id')::uuid")}
-    OR EXISTS (SELECT FROM services WHERE services.id = (alerts.scope->>'service_id')::uuid AND ${SERVICE}))`,
+    OR EXISTS (SELECT FROM services WHERE services.id = (alerts.scope->>'service_id')::uuid AND ${OWN_SERVICE}))`,
 };
 
 /** SQL: whether a visible row has nothing that somebody else has a share in, so that it may be changed. */
@@ -49,7 +51,7 @@ const OWN: Partial<Record<ObjectKind, string>> = {
     WHERE collections.domain_id = domains.id AND NOT ${ENDPOINT})`,
   collection: `NOT EXISTS (SELECT FROM endpoints
     WHERE endpoints.collection_id = collections.id AND NOT ${ENDPOINT})`,
-  service: `(services.domains <> '{}' AND services.domains <@ :hosts)`,
+  service: OWN_SERVICE,
 };
 
 const TABLES: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {

@@ -4,6 +4,7 @@ import { ROUTES } from '../../src/api/app.js';
 import { PERMISSIONS } from '../../src/model/permission.js';
 import { isToken } from '../../src/secrets/credentials.js';
 import { comparedHash, hashPassword, isPassword } from '../../src/secrets/passwords.js';
+import { createUser } from '../../src/store/users.js';
 import { ADMIN, addUser, cookieOf, makeToken, PASSWORD, type Person, signIn } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
@@ -39,6 +40,16 @@ describe('access', () => {
       expect((await fetch(`${url}/api/domains`)).status).to.equal(401);
       expect((await fetch(`${url}/api/health`)).status).to.equal(200);
       await reachable.close();
+    });
+
+    it('is closed with the next request by a user that another process makes', async () => {
+      const open = await startApi();
+      expectData(await open.get('/api/domains'));
+      const password_hash = await hashPassword(PASSWORD);
+      const user = { email: ADMIN, name: 'A', password_hash, role: 'admin', domains: [] } as const;
+      await createUser(open.store, user);
+      expectFailure(await open.get('/api/domains'), 'unauthorized');
+      await open.close();
     });
 
     it('is closed by its first user, who has to be an admin', async () => {
@@ -125,9 +136,13 @@ describe('access', () => {
       expect(plain.headers['set-cookie']?.[0]).to.match(
         /^egw_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
       );
-      const body = { email: ADMIN, password: PASSWORD };
-      const tls = await api.post('/api/session', body, { headers: { 'x-forwarded-proto': 'https' } });
-      expect(tls.headers['set-cookie']?.[0]).to.match(/; Secure$/);
+      for (const headers of [
+        { 'x-forwarded-proto': 'https' },
+        { forwarded: 'for=192.0.2.1;proto=https', host: 'edge.example' },
+      ]) {
+        const stranger = await api.post('/api/session', { email: ADMIN, password: PASSWORD }, { headers });
+        expect(stranger.headers['set-cookie']?.[0] ?? '').not.to.include('Secure');
+      }
     });
 
     it('say who one is, and nobody where there is none', async () => {
@@ -150,6 +165,15 @@ describe('access', () => {
       const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
       const mine = listed.find(({ current }) => current)?.id;
       expectFailure(await api.delete(`/api/sessions/${mine}`, viewer), 'not_found');
+      // Those of others are shown to, and ended by, who may change them.
+      const others = `/api/users/${admin.id}/sessions`;
+      expectFailure(await api.get(others, viewer), 'forbidden');
+      expectFailure(await api.delete(others, viewer), 'forbidden');
+      const own = `/api/users/${viewer.id}/sessions`;
+      expect(expectData<object[]>(await api.get(own, viewer))).to.have.length(1);
+      expectData(await api.delete(own, admin));
+      expectFailure(await api.get(own, viewer), 'unauthorized');
+      expect(expectData<object[]>(await api.get(own, admin))).to.deep.equal([]);
       expectData(await api.delete('/api/session', admin));
       expectFailure(await api.get('/api/domains', admin), 'unauthorized');
     });
@@ -215,6 +239,13 @@ describe('access', () => {
       expectFailure(await login(ADMIN, PASSWORD), 'too_many_logins');
       // Those who are signed in stay so.
       expectData(await api.get('/api/domains', admin));
+    });
+
+    it('are not guessed with a session either', async () => {
+      const change = (current_password: string) =>
+        api.put(`/api/users/${admin.id}`, { password: 'a new password', current_password }, admin);
+      for (let at = 0; at < 5; at++) expectFailure(await change(`guess ${at}`), 'login_failed');
+      expectFailure(await change(PASSWORD), 'too_many_logins');
     });
 
     it('wrong ones for many accounts are counted by address; attempts at once, too', async () => {

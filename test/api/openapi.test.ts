@@ -117,8 +117,8 @@ describe('/api/openapi.json', () => {
       if (name.includes('{')) expect(responses, name).to.include.keys('400', '404');
       if (requestBody && !name.includes('minio'))
         expect(responses, name).to.include.keys('400', '413', '415');
-      // Whoever signs out, or asks who they are, needs no credential.
-      if (!/^(GET \/api\/health|(GET|DELETE) \/api\/session)$/.test(name))
+      // Whoever signs out, asks who they are, or begins to sign in elsewhere needs no credential.
+      if (!/^(GET \/api\/health|(GET|DELETE) \/api\/session|GET \/api\/session\/oidc)$/.test(name))
         expect(responses, name).to.include.keys('401');
     }
   });
@@ -192,6 +192,17 @@ describe('/api/openapi.json', () => {
       'pool-id': ['', 'a b', 'ü', 'x'.repeat(65)],
       'crate-name': ['', '1a', 'a.b'],
       feature: ['', '+a'],
+      cidr: ['', '10.0.0.256', '10.0.0.0/33', '::/129', '10.0.0', 'a.test'],
+      'cors-origin': [
+        '',
+        'a.test',
+        'https://a.test/',
+        'https://a.test/x',
+        'ftp://a.test',
+        'https://*.*.test',
+      ],
+      'rate-limit-by': ['', 'Address', 'header:', 'header:a b'],
+      'changeable-header': ['', 'a b', 'Host', 'transfer-encoding', 'X-REQUEST-ID'],
     })) {
       for (const text of texts) {
         expect(text, format).to.not.match(new RegExp(FORMAT_KEYWORDS[format]?.pattern ?? '', 'u'));

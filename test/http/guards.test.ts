@@ -30,6 +30,9 @@ const BOARD = [
   { method: 'PUT', path: '/queues/api/queues/compile/clean/completed' },
   { method: 'POST', path: '/queues/api/queues/compile/add' },
 ];
+const PUBLIC: ReadonlySet<string> = new Set([
+  ...['/api/health', '/api/session', '/api/session/oidc', '/api/session/oidc/callback'],
+]);
 const EVERYTHING = [...routes, ...BOARD, { method: 'GET', path: '/metrics' }];
 
 describe('guards of the management API', () => {
@@ -63,9 +66,7 @@ describe('guards of the management API', () => {
   };
   for (const [what, headers] of Object.entries(WRONG)) {
     it(`reject requests with ${what}`, async () => {
-      for (const { method, path } of EVERYTHING.filter(
-        ({ path }) => path !== '/api/health' && path !== '/api/session',
-      )) {
+      for (const { method, path } of EVERYTHING.filter((one) => !PUBLIC.has(one.path))) {
         const answer = await ask(method, path, headers);
         expect(answer.status, `${method} ${path}`).to.equal(401);
         expect(codeOf(answer)).to.equal('unauthorized');
@@ -93,6 +94,10 @@ describe('guards of the management API', () => {
       ['/api/health#/../endpoints', 400],
       ['/api/health%00/endpoints', 400],
       ['/api/health/', 401],
+      ['/api/session/', 401],
+      ['/api/session/oidc/', 401],
+      ['/api/session/oidc/callback/', 401],
+      ['/api/session/oidc/callback/endpoints', 401],
       ['/api/health;/endpoints', 401],
       ['/api/health/endpoints', 401],
       ['/api/health%2fendpoints', 401],
@@ -125,6 +130,25 @@ describe('guards of the management API', () => {
       for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PATCH', 'PROPFIND', 'PURGE'])
         expect((await ask(method, path)).status, `${method} ${path}`).to.equal(401);
     for (const method of ['GET', 'HEAD']) expect((await ask(method, '/api/health')).status).to.equal(200);
+  });
+
+  it('tell only of paths for everybody which methods they have', async () => {
+    for (const path of PUBLIC)
+      for (const method of ['PUT', 'PATCH', 'OPTIONS', 'PROPFIND']) {
+        const answer = await ask(method, path);
+        expect([answer.status, codeOf(answer)], `${method} ${path}`).to.deep.equal([
+          405,
+          'method_not_allowed',
+        ]);
+        expect(answer.headers['allow']).to.be.a('string');
+      }
+    for (const path of ['/api/domains', '/api/domains/x', '/api/nothing', '/api/health/', '/']) {
+      const answer = await ask('PATCH', path);
+      expect([answer.status, answer.headers['allow']], path).to.deep.equal([401, undefined]);
+    }
+    const known = { authorization: `Bearer ${KEY_BYTES}` };
+    expect((await ask('PATCH', '/api/domains', known)).status).to.equal(405);
+    expect((await ask('PATCH', '/api/nothing', known)).status).to.equal(404);
   });
 
   it('reject requests of pages of other origins, with the key or without', async () => {

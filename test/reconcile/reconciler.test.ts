@@ -38,6 +38,7 @@ describe('reconciler', () => {
   let reconciler: Reconciler<Row, NotingRunner>;
   let applied: string[];
   let applyFails: boolean;
+  let renew: () => Promise<void>;
 
   before(async () => {
     opened = await openTestStore();
@@ -56,10 +57,12 @@ describe('reconciler', () => {
     await services().delete();
     applied = [];
     applyFails = false;
+    renew = () => Promise.resolve();
     changes = new Changes(opened.databaseUrl, ['service'], createTestLog().log);
     reconciler = new Reconciler<Row, NotingRunner>({
       changes,
       topic: 'service',
+      renew: () => renew(),
       readVersions: () => services().select('id', 'version'),
       readRows: (ids) => services().whereIn('id', ids),
       apply: async (batch) => {
@@ -87,6 +90,17 @@ describe('reconciler', () => {
     await services().where({ id }).delete();
     opened.store.announce('service', id);
     await eventually(() => expect(applied).to.deep.equal(['undefined -> a', 'a -> undefined']));
+  });
+
+  it('reads no rows before its node is known to be alive', async () => {
+    renew = () => Promise.reject(new Error('no database'));
+    const id = await addService('a');
+    expect(await reconciler.resync().catch(String)).to.equal('Error: no database');
+    renew = async () => {
+      await services().where({ id }).update({ name: 'b', version: 2 });
+    };
+    await reconciler.resync();
+    expect(applied).to.deep.equal(['undefined -> b']);
   });
 
   it('finds rows whose announcements were lost, by their versions', async () => {

@@ -2,6 +2,7 @@
 import { ActorHostClient } from '../../src/actors/client.js';
 import type { ApiDependencies } from '../../src/api/api-dependencies.js';
 import { createApp } from '../../src/api/app.js';
+import { identityProviderOf } from '../../src/api/identity-provider.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
@@ -56,6 +57,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     config,
     log: logged.log,
     secrets,
+    identityProvider: identityProviderOf(config),
     actorHosts,
     gateways,
     importReader,

@@ -45,30 +45,7 @@ export async function servePages(): Promise<Pages> {
       const told = new Promise<string>((resolve) => {
         tell = resolve;
       });
-      const profile = await tempDir('chromium');
-      const browser = spawn(
-        'chromium-headless-shell',
-        [
-          ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
-          ...['--disable-background-networking', `--user-data-dir=${profile.path}`, `${origin}/`],
-        ],
-        { stdio: 'ignore', detached: true },
-      );
-      const ended = new Promise((resolve) => browser.once('close', resolve));
-      try {
-        const gone = ended.then(() => Promise.reject(new Error('The browser has ended')));
-        gone.catch(() => undefined);
-        const late = setTimeout(LONGEST_MS, undefined, { ref: false }).then(() =>
-          Promise.reject(new Error('The page tells nothing')),
-        );
-        late.catch(() => undefined);
-        return await Promise.race([told, gone, late]);
-      } finally {
-        // With the processes of its pages.
-        if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, 'SIGKILL');
-        await ended;
-        await profile.remove();
-      }
+      return openUntil(`${origin}/`, told);
     },
     close: () =>
       new Promise<void>((resolve) => {
@@ -76,4 +53,35 @@ export async function servePages(): Promise<Pages> {
         server.closeAllConnections();
       }),
   };
+}
+
+/**
+ * Opens an address in a new browser, which is ended when `done` is.
+ * @throws Error when it ends by itself, or takes long
+ */
+export async function openUntil<T>(address: string, done: Promise<T>): Promise<T> {
+  const profile = await tempDir('chromium');
+  const browser = spawn(
+    'chromium-headless-shell',
+    [
+      ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
+      ...['--disable-background-networking', `--user-data-dir=${profile.path}`, address],
+    ],
+    { stdio: 'ignore', detached: true },
+  );
+  const ended = new Promise((resolve) => browser.once('close', resolve));
+  try {
+    const gone = ended.then(() => Promise.reject(new Error('The browser has ended')));
+    gone.catch(() => undefined);
+    const late = setTimeout(LONGEST_MS, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error('The page tells nothing')),
+    );
+    late.catch(() => undefined);
+    return await Promise.race([done, gone, late]);
+  } finally {
+    // With the processes of its pages.
+    if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, 'SIGKILL');
+    await ended;
+    await profile.remove();
+  }
 }

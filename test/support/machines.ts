@@ -28,6 +28,7 @@ export interface Machines {
   readonly a: Machine;
   readonly b: Machine;
   readonly database: TestDatabase;
+  readonly redis: TestRedis;
   close(): Promise<void>;
 }
 
@@ -49,7 +50,7 @@ export async function startMachines(env: Record<string, string> = {}): Promise<M
       return machine;
     };
     const [a, b] = [await start('machine-a'), await start('machine-b', clockAhead(AHEAD_MS))];
-    return { a, b, database: servers.database, close };
+    return { a, b, database: servers.database, redis: servers.redis, close };
   } catch (error) {
     await close();
     throw error;

@@ -23,6 +23,7 @@ use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
 use crate::messages::{Done, EndpointState, FromFront, Level, NamedState, Settings, ToFront};
+use crate::policies::{self, COUNTS, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
 use crate::upstream::{ById, SharedEndpoint};
@@ -156,7 +157,10 @@ struct Control {
 }
 
 impl Control {
-    fn new(settings: Settings, supervisor: Supervisor, socket: OwnedFd) -> io::Result<Self> {
+    fn new(mut settings: Settings, supervisor: Supervisor, socket: OwnedFd) -> io::Result<Self> {
+        if let Some(seed) = settings.rate_seed.take() {
+            policies::set_seed(seed);
+        }
         let settings = Arc::new(settings);
         let shared = Shared {
             proxies: Arc::new(TrustedProxies::parse(&settings.trusted_proxies).map_err(io::Error::other)?),
@@ -194,7 +198,21 @@ impl Control {
                 self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
             }
             ToFront::Route { seq, host, method, path } => self.route(seq, RouteQuery { host, method, path }),
-            ToFront::Taken { id, taken } => crate::policies::taken(id, taken),
+            ToFront::Taken { id, taken } => policies::taken(id, taken),
+            ToFront::Share { gateways, place } => policies::set_share(gateways, place),
+            ToFront::HandOver { seq } => {
+                let counts = Some(COUNTS.hand_over(now_ms()));
+                self.supervisor.done(Done { seq, counts, ..Done::default() });
+            }
+            ToFront::Adopt { counts } => {
+                if !COUNTS.adopt(&counts, now_ms()) {
+                    self.supervisor.log(Level::Warn, json!({}), "counts of requests cannot be read; they begin anew");
+                }
+            }
+            ToFront::Count { seq, rules } => {
+                let taken = policies::count(&rules);
+                self.supervisor.done(Done { seq, taken, ..Done::default() });
+            }
             ToFront::Stop { seq } => self.stop(seq),
         }
     }

@@ -67,6 +67,26 @@ pub enum ToFront {
         /// None: they cannot be counted now.
         taken: Option<Vec<RateTaken>>,
     },
+    /// This gateway lets its part of each limit of rates through.
+    Share {
+        /// Those that count by themselves.
+        gateways: u32,
+        /// That of this one among them, from 0.
+        place: u32,
+    },
+    /// From now on another front counts requests. The answer has the counts.
+    HandOver {
+        seq: u64,
+    },
+    /// Count requests, from what another front has handed over.
+    Adopt {
+        counts: String,
+    },
+    /// Count a request for a front that has handed its counts over.
+    Count {
+        seq: u64,
+        rules: Vec<RateToTake>,
+    },
     /// Finish what is in flight, take nothing new, and exit.
     Stop {
         seq: u64,
@@ -95,12 +115,15 @@ pub struct Settings {
     /// Whether machines count rates together: the supervisor does it.
     #[serde(default)]
     pub shares_rates: bool,
+    /// By it all fronts of a gateway know callers by the same numbers.
+    #[serde(default)]
+    pub rate_seed: Option<Box<str>>,
     /// Which traces are exported; none unless given.
     pub traces: Option<Sampling>,
 }
 
 /// A request was counted by a rule.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateTaken {
     pub is_admitted: bool,
@@ -111,7 +134,7 @@ pub struct RateTaken {
 }
 
 /// A rule by which a request is to be counted.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateToTake {
     /// Of the caller and the rule.
@@ -402,6 +425,12 @@ pub struct Done {
     pub response: Option<Response>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routed: Option<Routed>,
+    /// See `HandOver`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<String>,
+    /// As many as were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Vec<RateTaken>>,
 }
 
 /// The response to a request of the gateway itself.

@@ -13,6 +13,8 @@ import {
   listAlerts,
   updateAlert,
 } from '../../store/alerts.js';
+import type { Store } from '../../store/database.js';
+import { isOwn } from '../../store/visibility.js';
 import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../util/public-address.js';
 import { newWebhookSecret } from '../../webhooks/webhook.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -55,7 +57,7 @@ export const alertRoutes = [
     handle: async ({ body, principal }, deps) => {
       const { on, scope = null, url, secret = newWebhookSecret() } = body;
       requireScope(on, scope);
-      requireLimited(principal, scope);
+      await requireLimited(deps.store, principal, scope);
       await requireUrl(url, deps);
       if ((await countAlerts(deps.store)) >= MAX_ALERTS)
         throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
@@ -96,7 +98,7 @@ export const alertRoutes = [
       const before = requireFound(await findAlert(deps.store, id), 'alert', id);
       if (scope !== undefined) {
         requireScope(before.condition, scope);
-        requireLimited(principal, scope);
+        await requireLimited(deps.store, principal, scope);
       }
       if (url !== undefined) await requireUrl(url, deps);
       const updated = await updateAlert(deps.store, id, {
@@ -149,10 +151,20 @@ function present(alert: Alert, { secrets }: Pick<ApiDependencies, 'secrets'>, { 
   return presentColumns({ ...alert, on: alert.condition, url: shown });
 }
 
-/** An alert about everything tells of what others have. */
-function requireLimited(principal: Principal, scope: AlertScope | null): void {
-  if (principal.scope && !scope)
-    throw new AppError('forbidden', 'body.scope: must name an endpoint, a domain or a service of yours');
+/** An alert about everything, or about a shared service, tells of what others have. */
+async function requireLimited(
+  store: Store,
+  { scope: hosts }: Principal,
+  scope: AlertScope | null,
+): Promise<void> {
+  if (!hosts) return;
+  const isLimited =
+    scope && (!('service_id' in scope) || (await isOwn(store, 'service', scope.service_id, hosts)));
+  if (!isLimited)
+    throw new AppError(
+      'forbidden',
+      'body.scope: must name an endpoint, a domain, or a service that is for your domains alone',
+    );
 }
 
 /** Hosts of endpoints are in lower case. */

@@ -104,7 +104,7 @@ export const importRoutes = [
       'no_gateway',
       'wait_timeout',
     ],
-    handle: async ({ query, form, id: requestId, header, log }, deps) => {
+    handle: async ({ query, form, id: requestId, header, log, principal }, deps) => {
       const target = targetOf('query', query, isSet(query.create_collection));
       const compile = isSet(query.compile);
       const start = isSet(query.start);
@@ -114,6 +114,10 @@ export const importRoutes = [
           'query.start: needs compile=true; only compiled handlers can start',
         );
       }
+      if (compile && !principal.permissions.has('endpoints:deploy'))
+        throw new AppError('forbidden', 'query.compile: the permission endpoints:deploy is missing', {
+          details: { permission: 'endpoints:deploy' },
+        });
       const { path } = bundleFile(form);
       const validation = validationOf(query.validate);
       if (isSet(query.dry_run)) {

@@ -1,6 +1,7 @@
 /** Writes the audit: every request that changes something, and every one that is refused. */
 import { AppError, toError } from '../../errors.js';
 import { addToAudit, auditedRow, differences } from '../../store/audit.js';
+import { actorOf } from '../actor.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
 import { HiddenError } from '../references.js';
@@ -22,7 +23,8 @@ export function audit({ store }: Pick<ApiDependencies, 'store'>) {
     let status: number;
     try {
       await next();
-      if (context.method === 'GET' || context.method === 'HEAD' || context.status >= 400) return;
+      const isRead = ['GET', 'HEAD'].includes(context.method) && !context.state.route?.isReturn;
+      if (isRead || context.status >= 400) return;
       status = context.status;
     } catch (thrown) {
       const isRefused =
@@ -34,8 +36,8 @@ export function audit({ store }: Pick<ApiDependencies, 'store'>) {
   };
 
   async function write(context: ApiContext, outcome: 'changed' | 'refused', status: number): Promise<void> {
-    const { route, audited, requestId, principal } = context.state;
-    const address = context.req.socket.remoteAddress ?? 'unknown';
+    const { route, audited, requestId } = context.state;
+    const { address } = context.state.client;
     try {
       const id = audited?.id ?? (outcome === 'changed' ? createdId(context.body) : undefined);
       const after =
@@ -44,7 +46,7 @@ export function audit({ store }: Pick<ApiDependencies, 'store'>) {
         outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
       const told = audited?.told ?? {};
       await addToAudit(store, {
-        actor: principal?.actor ?? { kind: 'anonymous', address },
+        actor: actorOf(context),
         address,
         request_id: requestId,
         method: context.method,

@@ -4,13 +4,13 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import { digestOf, isToken } from '../../secrets/credentials.js';
 import { productTokens } from '../../secrets/service-token.js';
 import { useSession } from '../../store/sessions.js';
 import { useToken } from '../../store/tokens.js';
 import { hasUsers } from '../../store/users.js';
+import { isLoopback } from '../../util/loopback.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
 import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
@@ -22,15 +22,14 @@ type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
 const FORWARDED =
   /^(?:forwarded|x-forwarded-.+|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip|via)$/;
 
-/** @param publicPaths those of routes that everybody may use; what other methods they have is told to everybody, too */
-export function authenticate(deps: Dependencies, publicPaths: ReadonlySet<string>) {
+export function authenticate(deps: Dependencies) {
   const open = openness(deps);
   return async (context: ApiContext, next: Next): Promise<unknown> => {
     const identify = () => principalOf(context, deps, open);
     context.state.identify = identify;
     const { route } = context.state;
     // Exactly this path: the router also takes one with a slash at its end.
-    if ((!route || route.permission === 'public') && publicPaths.has(context.path)) return next();
+    if (route?.permission === 'public' && route.path === context.path) return next();
     const principal = await identify();
     if (!principal) throw await refusal(context, deps, open);
     context.state.principal = principal;
@@ -40,19 +39,19 @@ export function authenticate(deps: Dependencies, publicPaths: ReadonlySet<string
 
 type IsOpen = (request: IncomingMessage) => Promise<boolean>;
 
-/** Whether the API is open to whoever sends a request. Once there are users, it never is again. */
+/**
+ * Whether the API is open to whoever sends a request. Once there are users, it never is again. Each request of an open
+ * API asks the database: so the first user, whichever process or command makes it, closes all of them with the next
+ * request. It is one row of an index, and only on machines that nobody else reaches.
+ */
 function openness({ config, store }: Dependencies): IsOpen {
   let isClosed = config.API_KEY !== undefined || !isLoopback(config.HOST);
   return async ({ headers }) => {
     if (isClosed || Object.keys(headers).some((name) => FORWARDED.test(name))) return false;
-    isClosed = await hasUsers(store);
+    // Never back to open: an answer from before the first user may arrive after one from then on.
+    if (await hasUsers(store)) isClosed = true;
     return !isClosed;
   };
-}
-
-/** Whether only this machine reaches an address. */
-export function isLoopback(host: Config['HOST']): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host);
 }
 
 async function principalOf(
@@ -62,7 +61,7 @@ async function principalOf(
 ): Promise<Principal | undefined> {
   const { config, store } = deps;
   const authorization = context.get('Authorization');
-  const address = context.req.socket.remoteAddress ?? 'unknown';
+  const { address } = context.state.client;
   if (authorization !== '') {
     const given = keyFrom(authorization, isPage(context.path));
     if (given !== undefined) {

@@ -10,15 +10,7 @@ export const PAGES: readonly { readonly path: string; readonly permission: Route
   { path: '/queues', permission: 'queues:write' },
 ];
 
-export function authorize(publicPaths: ReadonlySet<string>) {
-  return (context: ApiContext, next: Next): Promise<unknown> => {
-    // No method of a route: the answer says which there are.
-    if (!context.state.route && publicPaths.has(context.path)) return next();
-    return decide(context, next);
-  };
-}
-
-function decide(context: ApiContext, next: Next): Promise<unknown> {
+export function authorize(context: ApiContext, next: Next): Promise<unknown> {
   const { route, principal } = context.state;
   const needed = route ? route.permission : permissionOfPage(context.path);
   if (needed === 'public') return next();

@@ -7,11 +7,15 @@ import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import type { ApiContext, Next } from '../context.js';
 
-type OriginConfig = Pick<Config, 'HOST' | 'ALLOWED_HOSTS' | 'API_KEY'>;
+type OriginConfig = Pick<Config, 'HOST' | 'ALLOWED_HOSTS' | 'API_KEY' | 'PUBLIC_URL'>;
 
 export function origin(config: OriginConfig) {
   const hosts = new Set(
-    [config.HOST, ...(config.ALLOWED_HOSTS ?? '').split(',')]
+    [
+      config.HOST,
+      config.PUBLIC_URL ? new URL(config.PUBLIC_URL).hostname : '',
+      ...(config.ALLOWED_HOSTS ?? '').split(','),
+    ]
       .map((host) => host.trim().toLowerCase())
       .filter((host) => host !== ''),
   );
@@ -25,7 +29,8 @@ export function origin(config: OriginConfig) {
       throw new AppError('malformed_request', 'A request needs one Host header');
     }
     const host = context.get('Host');
-    if (context.get('Sec-Fetch-Site') === 'cross-site' || !isSameHost(context.get('Origin'), host)) {
+    const isForeign = context.get('Sec-Fetch-Site') === 'cross-site' && !isReturn(context);
+    if (isForeign || !isSameHost(context.get('Origin'), host)) {
       throw new AppError('foreign_origin', 'Requests from web pages of other origins are refused');
     }
     // Browsers always send Host.
@@ -38,6 +43,15 @@ export function origin(config: OriginConfig) {
     lastServed = host;
     return next();
   };
+}
+
+/** Whether a site to which this one has sent a person sends them back: as a page, not as a part of one. */
+function isReturn(context: ApiContext): boolean {
+  return (
+    context.state.route?.isReturn === true &&
+    context.get('Sec-Fetch-Mode') === 'navigate' &&
+    context.get('Sec-Fetch-Dest') === 'document'
+  );
 }
 
 /** @param rawHeaders alternating names and values */

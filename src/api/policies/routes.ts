@@ -1,10 +1,11 @@
 /** What policies are in force for an endpoint, and the keys of callers of a domain. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound, requireFound } from '../../errors.js';
+import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { policiesInForce } from '../../model/policies/in-force.js';
 import type { AuthPolicy } from '../../model/policies/policies.js';
+import { digestOf } from '../../secrets/credentials.js';
 import type { Store } from '../../store/database.js';
 import { createDomainKey, deleteDomainKey, listDomainKeys } from '../../store/domain-keys.js';
 import { findDomain } from '../../store/domains.js';
@@ -14,6 +15,7 @@ import { variablesInForce } from '../../store/variables.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
+import { expiryOf } from '../time-span.js';
 import {
   CreateDomainKey,
   CreatedDomainKey,
@@ -83,15 +85,14 @@ export const policyRoutes = [
     status: 201,
     data: CreatedDomainKey,
     handle: async ({ params: { id }, body: { label, expires_at }, origin }, deps) => {
-      const expiresAt = expires_at ? new Date(expires_at) : null;
-      if (expiresAt && !(expiresAt.getTime() > Date.now()))
-        throw new AppError(
-          'invalid_input',
-          'body.expires_at: must be a time to come, such as 2030-01-01T00:00:00Z',
-        );
+      const expiresAt = expiryOf(expires_at);
       const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url');
-      const hash = createHash('sha256').update(key).digest('hex');
-      const row = { label, hash, prefix: key.slice(0, SHOWN_CHARACTERS), expires_at: expiresAt };
+      const row = {
+        label,
+        hash: digestOf(key),
+        prefix: key.slice(0, SHOWN_CHARACTERS),
+        expires_at: expiresAt,
+      };
       const created = requireFound(await createDomainKey(deps.store, id, row, origin.actor), 'domain', id);
       const warnings = await awaitRouting(deps, { host: created.host });
       return new Reply(201, presentCreated({ ...created.key, key }), {}, warnings);

@@ -66,7 +66,7 @@ export const serviceRoutes = [
       const domains = domainsFor(principal, body.domains ?? [...(principal.scope ?? [])]);
       if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
       const config = parseStoredConfig(body.service_type, body.config);
-      requireNoMachine(principal, body.service_type, config);
+      requireReachable(deps, principal, body.service_type, config);
       requireNoSecrets(principal, secretsIn(config));
       const service = {
         name: body.name,
@@ -111,7 +111,8 @@ export const serviceRoutes = [
       const updated = await updateService(deps.store, id, secretsIn(config ?? {}), (before) => {
         if (config === undefined) return changes;
         const changed = changedConfig(deps, before, config);
-        requireNoMachine(principal, before.service_type, changed, openConfig(before, deps.secrets));
+        if (JSON.stringify(openConfig(before, deps.secrets)) !== JSON.stringify(changed))
+          requireReachable(deps, principal, before.service_type, changed);
         if (!maySeeSecrets(principal)) requireSameSecrets(openConfig(before, deps.secrets), changed);
         const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
         return { ...changes, config_encrypted, secrets: secretsIn(changed) };
@@ -205,18 +206,33 @@ function domainsFor({ scope }: Principal, domains: readonly string[]): string[] 
   return hosts;
 }
 
-/** Files of this machine, and what only it can reach, are not chosen by those who are limited to some hosts. */
-function requireNoMachine(
+/**
+ * Files of this machine, and what only it can reach (its own ports, with them the database and the queues of this
+ * product; the networks it is in), are not chosen by those who are limited to some hosts. Services of the type `http`
+ * check each address they connect to; those of the other types do not.
+ */
+function requireReachable(
+  { config: { ALLOW_PRIVATE_URLS } }: ApiDependencies,
   { scope }: Principal,
   type: ServiceType,
   config: StoredConfig,
-  before?: StoredConfig,
 ): void {
-  const reachesMachine =
-    type === 'sqlite' || ('allow_private_addresses' in config && config.allow_private_addresses === true);
-  if (!scope || !reachesMachine || JSON.stringify(before) === JSON.stringify(config)) return;
-  const what = type === 'sqlite' ? 'Files of this machine' : 'config.allow_private_addresses: such addresses';
-  throw new AppError('forbidden', `${what} are only for those who are not limited to domains`);
+  if (!scope) return;
+  if (type === 'sqlite')
+    throw new AppError(
+      'forbidden',
+      'Files of this machine are only for those who are not limited to domains',
+    );
+  const isChecked = 'allow_private_addresses' in config && config.allow_private_addresses !== true;
+  if (isChecked || ALLOW_PRIVATE_URLS) return;
+  const what =
+    type === 'http'
+      ? 'config.allow_private_addresses: such addresses'
+      : `Services of the type ${type}, which connect to any address,`;
+  throw new AppError(
+    'forbidden',
+    `${what} are only for those who are not limited to domains; ALLOW_PRIVATE_URLS allows it`,
+  );
 }
 
 /** Whoever may not see secrets cannot have them sent anywhere either. */

@@ -1,39 +1,19 @@
 /** Sessions of browsers: sign in, sign out, and who one is. */
-import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound } from '../../errors.js';
-import { PERMISSIONS, ROLES } from '../../model/permission.js';
-import { digestOf, newSessionSecret } from '../../secrets/credentials.js';
+import { AppError, notFound, requireFound } from '../../errors.js';
 import { isPassword } from '../../secrets/passwords.js';
-import { countAttempt, forgetAttempt, type LoginLimit } from '../../store/login-failures.js';
-import { createSession, endSession, type Session, sessionsOf } from '../../store/sessions.js';
-import { userByEmail } from '../../store/users.js';
-import { ofUser, type Principal } from '../principal.js';
+import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
+import { findUser, userByEmail } from '../../store/users.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { ofUser, type Principal, requireMightier } from '../principal.js';
 import { defineRoute, Reply } from '../route.js';
-import { Deleted, Id, IdParams, nullable, oneOf, Timestamp } from '../schemas.js';
-import {
-  cameByTls,
-  endedCookieHeader,
-  sessionCookie,
-  sessionCookieHeader,
-  sessionLimits,
-} from '../session-cookie.js';
+import { Deleted, Id, IdParams, nullable, Timestamp } from '../schemas.js';
+import { cameByTls, endedCookieHeader, sessionLimits } from '../session-cookie.js';
+import { beginSession, sessionHash } from './begin-session.js';
+import { countLogin } from './login-limits.js';
+import { Me, presentMe } from './me.js';
 
 const tag = 'Sessions';
-
-const Me = Type.Object(
-  {
-    user: nullable(Type.Object({ id: Id, email: Type.String(), name: Type.String(), role: oneOf(ROLES) })),
-    kind: nullable(
-      oneOf(['user', 'token', 'api_key', 'anonymous', 'internal', 'import'], {
-        description: 'How the request is known; `anonymous` where the API is open, null: not at all',
-      }),
-    ),
-    permissions: Type.Array(oneOf(PERMISSIONS)),
-    domains: nullable(Type.Array(Type.String(), { description: 'Hosts; null: all' })),
-  },
-  { title: 'Me' },
-);
 
 const SessionView = Type.Object(
   {
@@ -47,10 +27,6 @@ const SessionView = Type.Object(
   { title: 'Session' },
 );
 
-/** Failures of one address at one account, of one account, and of one address, in a quarter of an hour. */
-const FAILURES = { both: 5, account: 50, address: 20 };
-const AGENT_CHARACTERS = 200;
-
 export const sessionRoutes = [
   defineRoute({
     method: 'GET',
@@ -59,7 +35,7 @@ export const sessionRoutes = [
     summary: 'Tell who one is, and what one may do',
     tag,
     data: Me,
-    handle: async ({ identify }) => presentMe(await identify()),
+    handle: async ({ identify }, deps) => presentMe(await identify(), deps),
   }),
 
   defineRoute({
@@ -75,29 +51,18 @@ export const sessionRoutes = [
     }),
     data: Me,
     errors: ['login_failed', 'too_many_logins'],
-    handle: async ({ body, header, raw, tell }, { store }) => {
+    handle: async ({ body, ...request }, deps) => {
+      const { store } = deps;
       const email = body.email.toLowerCase();
-      const address = raw.socket.remoteAddress ?? 'unknown';
-      const [limits, both] = limitsOf(email, address);
-      const wait = await countAttempt(store, limits);
-      if (wait !== undefined) {
-        throw new AppError('too_many_logins', `Too many logins have failed; try again in ${wait} s`, {
-          details: { retry_after_seconds: wait },
-        });
-      }
+      const succeeded = await countLogin(store, email, request.client.address);
       const user = await userByEmail(store, email);
       // The same work and the same answer, whether there is such a user or not.
       const isRight = await isPassword(user?.password_hash, body.password);
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');
-      await forgetAttempt(store, limits, both);
-      const before = sessionCookie(header('cookie') ?? '');
-      if (before !== undefined) await endSession(store, { hash: digestOf(before) });
-      const secret = newSessionSecret();
-      const agent = header('user-agent')?.slice(0, AGENT_CHARACTERS) ?? null;
-      await createSession(store, { hash: digestOf(secret), user_id: user.id, address, agent });
-      tell({ user_id: user.id });
-      const me = presentMe({ ...ofUser(user), actor: { kind: 'user', id: user.id, email }, user });
-      return new Reply(201, me, { 'Set-Cookie': sessionCookieHeader(secret, cameByTls(header)) });
+      await succeeded();
+      const cookie = await beginSession(request, deps, user, sessionHash(request.header));
+      const me = presentMe({ ...ofUser(user), actor: { kind: 'user', id: user.id, email }, user }, deps);
+      return new Reply(201, me, { 'Set-Cookie': cookie });
     },
   }),
 
@@ -108,10 +73,11 @@ export const sessionRoutes = [
     summary: 'Sign out: ends the session of the cookie, if there is one',
     tag,
     data: Me,
-    handle: async ({ header }, { store }) => {
-      const cookie = sessionCookie(header('cookie') ?? '');
-      if (cookie !== undefined) await endSession(store, { hash: digestOf(cookie) });
-      return new Reply(200, presentMe(undefined), { 'Set-Cookie': endedCookieHeader(cameByTls(header)) });
+    handle: async ({ client, header }, deps) => {
+      const hash = sessionHash(header);
+      if (hash !== undefined) await endSession(deps.store, { hash });
+      const isSecure = cameByTls(client, header('host'), deps.config);
+      return new Reply(200, presentMe(undefined, deps), { 'Set-Cookie': endedCookieHeader(isSecure) });
     },
   }),
 
@@ -122,9 +88,38 @@ export const sessionRoutes = [
     summary: 'List the sessions of whoever asks',
     tag,
     data: Type.Array(SessionView),
-    handle: async ({ principal: { user, session } }, { store, config }) => {
-      if (!user) return [];
-      return (await sessionsOf(store, user.id, sessionLimits(config))).map((one) => present(one, session));
+    handle: ({ principal }, deps) => list(principal.user?.id, principal, deps),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/users/{id}/sessions',
+    permission: 'users:read',
+    isOpenToOwner: true,
+    summary: 'List the sessions of a user',
+    tag,
+    params: IdParams,
+    data: Type.Array(SessionView),
+    handle: async ({ params: { id }, principal }, deps) => {
+      requireFound(await findUser(deps.store, id), 'user', id);
+      return list(id, principal, deps);
+    },
+  }),
+
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/users/{id}/sessions',
+    permission: 'users:write',
+    isOpenToOwner: true,
+    summary: 'End all sessions of a user',
+    tag,
+    params: IdParams,
+    data: Deleted,
+    handle: async ({ params: { id }, principal }, { store }) => {
+      const { role } = requireFound(await findUser(store, id), 'user', id);
+      if (principal.user?.id !== id) requireMightier(principal, role);
+      await endSession(store, { user_id: id });
+      return { id, deleted: true as const };
     },
   }),
 
@@ -143,15 +138,9 @@ export const sessionRoutes = [
   }),
 ];
 
-function presentMe(principal: Principal | undefined) {
-  if (!principal) return { user: null, kind: null, permissions: [], domains: [] };
-  const { user, actor, permissions, scope } = principal;
-  return {
-    user: user ? { id: user.id, email: user.email, name: user.name, role: user.role } : null,
-    kind: actor.kind,
-    permissions: [...permissions],
-    domains: scope ? [...scope] : null,
-  };
+async function list(userId: string | undefined, { session }: Principal, { store, config }: ApiDependencies) {
+  if (userId === undefined) return [];
+  return (await sessionsOf(store, userId, sessionLimits(config))).map((one) => present(one, session));
 }
 
 function present(session: Session, current: Session | undefined) {
@@ -161,17 +150,4 @@ function present(session: Session, current: Session | undefined) {
     created_at: created_at.toISOString(),
     seen_at: seen_at.toISOString(),
   };
-}
-
-function limitsOf(email: string, address: string): [LoginLimit[], string] {
-  const key = (...parts: string[]) => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-  const both = key('both', email, address);
-  return [
-    [
-      { key: both, failures: FAILURES.both },
-      { key: key('account', email), failures: FAILURES.account },
-      { key: key('address', address), failures: FAILURES.address },
-    ],
-    both,
-  ];
 }

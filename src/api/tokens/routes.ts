@@ -8,6 +8,7 @@ import { presenter } from '../present.js';
 import type { Principal } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, Id, IdParams, Name, nullable, oneOf, Timestamp } from '../schemas.js';
+import { expiryOf } from '../time-span.js';
 
 const tag = 'Tokens';
 
@@ -66,7 +67,7 @@ export const tokenRoutes = [
       const token = newToken();
       const created = await createToken(store, {
         ...{ hash: digestOf(token), name: body.name, permissions, domains, ...owner },
-        expires_at: futureTime(body.expires_at),
+        expires_at: expiryOf(body.expires_at),
       });
       return { ...view(created), token } as Static<typeof CreatedToken>;
     },
@@ -110,12 +111,4 @@ function requireWithinOwn(
     });
   if (domains.length > 0 && !isWithin(scopeOf(domains), principal.scope))
     throw new AppError('forbidden', 'body.domains: has hosts that are not yours');
-}
-
-function futureTime(text: string | null | undefined): Date | null {
-  if (text == null) return null;
-  const time = new Date(text);
-  if (!(time.getTime() > Date.now()))
-    throw new AppError('invalid_input', 'body.expires_at: must be in the future');
-  return time;
 }

@@ -1,13 +1,13 @@
 /** Users: who may sign in, and what they may do. */
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
-import { isWithin, PERMISSIONS_OF_ROLE, type Role, scopeOf } from '../../model/permission.js';
 import { hashPassword, isPassword } from '../../secrets/passwords.js';
 import { createUser, deleteUser, findUser, listUsers, type User, updateUser } from '../../store/users.js';
 import { presenter } from '../present.js';
-import type { Principal } from '../principal.js';
+import { requireMightier } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
+import { countLogin } from '../sessions/login-limits.js';
 import { NewUserBody, UserChange, UserView } from './schema.js';
 
 const tag = 'Users';
@@ -72,8 +72,8 @@ export const userRoutes = [
     params: IdParams,
     body: UserChange,
     data: UserView,
-    errors: ['email_taken', 'last_admin', 'login_failed'],
-    handle: async ({ params: { id }, body, principal }, { store }) => {
+    errors: ['email_taken', 'last_admin', 'login_failed', 'too_many_logins', 'provider_user'],
+    handle: async ({ params: { id }, body, principal, client }, { store }) => {
       const { password, current_password: current, domains, email, role, ...changes } = body;
       const before = requireFound(await findUser(store, id), 'user', id);
       const isAdmin = principal.permissions.has('users:write');
@@ -84,8 +84,13 @@ export const userRoutes = [
         );
       if (isAdmin) requireMightier(principal, before.role, role);
       const isOwn = principal.user?.id === id;
-      if (password !== undefined && isOwn && !(await isPassword(before.password_hash, current ?? '')))
-        throw new AppError('login_failed', 'body.current_password: is not the password');
+      if (password !== undefined && isOwn && before.issuer === null) {
+        // Whoever has got hold of a session does not guess the password with it.
+        const succeeded = await countLogin(store, before.email, client.address);
+        if (!(await isPassword(before.password_hash, current ?? '')))
+          throw new AppError('login_failed', 'body.current_password: is not the password');
+        await succeeded();
+      }
       const updated = await updateUser(store, id, {
         ...changes,
         ...(email !== undefined && { email: email.toLowerCase() }),
@@ -113,15 +118,6 @@ export const userRoutes = [
     },
   }),
 ];
-
-/** Nobody gives a role, or takes over an account, that may do more than they may. */
-function requireMightier({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
-  const isWithinOwn = roles.every(
-    (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
-  );
-  if (!isWithinOwn || !isWithin(scopeOf([]), scope))
-    throw new AppError('forbidden', 'The user has, or would have, permissions that you have not');
-}
 
 function hosts(domains: readonly string[]): string[] {
   return [...new Set(domains.map((host) => host.toLowerCase()))];

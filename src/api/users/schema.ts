@@ -1,7 +1,7 @@
 /** Schemas of users. */
 import { Type } from '@sinclair/typebox';
 import { ROLES } from '../../model/permission.js';
-import { Hosts, Id, Name, oneOf, Timestamp } from '../schemas.js';
+import { Hosts, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
 export const Email = Type.String({
   maxLength: 254,
@@ -17,6 +17,11 @@ export const UserView = Type.Object(
     name: Name,
     role: oneOf(ROLES),
     domains: Hosts,
+    issuer: nullable(
+      Type.String({
+        description: 'The provider of OpenID Connect with which they sign in; null: with a password',
+      }),
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
   },

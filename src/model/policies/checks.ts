@@ -64,8 +64,6 @@ function* inconsistencies({
   auth,
   rate_limit,
   headers,
-  redirect,
-  maintenance,
   validate,
 }: Policies): Iterable<[string, string]> {
   if (cors?.credentials && cors.origins.includes('*'))
@@ -92,5 +90,4 @@ function* inconsistencies({
     if (twice !== undefined) yield [`headers.${side}`, `names ${twice} twice`];
   }
   if (validate && !validate.parameters && !validate.body) yield ['validate', 'needs parameters or body'];
-  if (redirect && maintenance) yield ['redirect', 'must not be set together with maintenance'];
 }

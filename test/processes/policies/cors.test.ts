@@ -1,5 +1,7 @@
 /** Pages of other origins: preflights, and the headers of answers; with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { expectData } from '../../support/expect.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 
 const PAGE = 'https://app.example';
@@ -101,8 +103,15 @@ describe('the policy cors', function () {
     expect(headers).not.to.have.property('access-control-allow-origin');
   });
 
-  it('bears a flood of preflights', async () => {
-    await one.set(one.domain, { cors: { origins: [PAGE] } });
+  it('bears a flood of preflights, which wakes no handler and takes nothing of a limit', async () => {
+    await one.set(one.domain, {
+      cors: { origins: [PAGE] },
+      rate_limit: { requests: 1, window_seconds: 3600, by: 'address' },
+    });
+    await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } });
+    const isAsleep = async () =>
+      expectData<{ pid: number | null }>(await one.stack.api.get(one.endpoint)).pid === null;
+    await eventually(async () => expect(await isAsleep()).to.equal(true));
     const flood = Array.from({ length: 500 }, (_, at) =>
       preflight(at % 2 ? PAGE : `https://${at}.evil.example`, 'GET', {
         'access-control-request-headers': 'x'.repeat(999),
@@ -111,6 +120,7 @@ describe('the policy cors', function () {
     const statuses = (await Promise.all(flood)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 204)).to.have.length(250);
     expect(statuses.filter((status) => status === 403)).to.have.length(250);
-    expect((await one.send()).status).to.equal(200);
+    expect(await isAsleep()).to.equal(true);
+    expect([(await one.send()).status, (await one.send()).status]).to.deep.equal([200, 429]);
   });
 });

@@ -51,6 +51,32 @@ describe('the policies headers, redirect and maintenance', function () {
     }
   });
 
+  it('let no removed header through behind a body, or in a request hidden in one', async () => {
+    const hidden = `POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nX-Admin: 1\r\n\r\n`;
+    const chunk = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n`;
+    for (const [lines, body] of [
+      ['Transfer-Encoding: chunked\r\nTrailer: X-Admin', `${chunk}X-Admin: 1\r\n\r\n`],
+      ['Transfer-Encoding: chunked', `${chunk}x-admin: 1\r\nX-Admin : 1\r\n\r\n`],
+      ['Content-Length: 5\r\nTransfer-Encoding: chunked', `0\r\n\r\n${hidden}`],
+      [`Content-Length: 0\r\nContent-Length: ${hidden.length}`, hidden],
+      ['Transfer-Encoding: xchunked', `0\r\n\r\n${hidden}`],
+      [`Content-Length: ${hidden.length}`, hidden],
+    ] as const) {
+      const connection = await RawConnection.open(one.stack.gatewayUrl);
+      connection.send(`POST /shown HTTP/1.1\r\nHost: ${one.host}\r\n${lines}\r\n\r\n${body}`);
+      // The one that is last, whatever the gateway takes for requests.
+      connection.send(`POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nConnection: close\r\n\r\n`);
+      const answers = await connection.ended();
+      connection.close();
+      expect(answers.length, lines).to.be.within(1, 2);
+      for (const { status, body: text } of answers) {
+        if (status === 400 || status === 501) continue;
+        expect(status, lines).to.equal(200);
+        expect(Object.keys((JSON.parse(text) as Shown).headers).join(), lines).not.to.match(/admin/i);
+      }
+    }
+  });
+
   it('change the headers of answers, also of those of the gateway', async () => {
     await one.set(one.domain, {
       headers: {
@@ -84,7 +110,7 @@ describe('the policies headers, redirect and maintenance', function () {
       'https://new.example/v2/shown?a=%20b',
       '',
     ]);
-    await one.set(one.domain, { redirect: { to: 'https://new.example/' } });
+    await one.set(one.domain, { redirect: { to: 'https://new.example/' }, maintenance: {} });
     const again = await one.send({ path: '/shown?a=b' });
     expect([again.status, again.headers['location']]).to.deep.equal([307, 'https://new.example/']);
   });
@@ -97,5 +123,24 @@ describe('the policies headers, redirect and maintenance', function () {
     expect((await one.send()).status).to.equal(401);
     await one.set(one.domain, null);
     expect((await one.send()).status).to.equal(200);
+  });
+
+  it('keep the session of who is signed in at the API from handlers, which cannot set it either', async () => {
+    // Browsers send the cookies of a host to all its ports.
+    const { headers } = await one.shown({ headers: { cookie: 'a=b; egw_session=secret; c=d' } });
+    expect(headers['cookie']).to.equal('a=b; c=d');
+    const alone = await one.shown({ headers: { cookie: 'egw_session=secret' } });
+    expect(alone.headers).not.to.have.property('cookie');
+
+    const set = async (cookie: string) =>
+      (await one.send({ path: `/shown?header-Set-Cookie=${encodeURIComponent(cookie)}` })).headers[
+        'set-cookie'
+      ];
+    expect(await set('mine=1; Path=/')).to.deep.equal(['mine=1; Path=/']);
+    for (const planted of ['egw_session=mine; Path=/', '=egw_session=mine', ' egw_session =; Max-Age=0'])
+      expect(await set(planted), planted).to.equal(undefined);
+    await one.set(one.endpoint, { headers: { response: { set: { 'Set-Cookie': 'egw_session=mine' } } } });
+    expect((await one.send()).headers).not.to.have.property('set-cookie');
+    await one.set(one.endpoint, null);
   });
 });

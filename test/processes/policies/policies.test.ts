@@ -178,7 +178,6 @@ describe('policies', function () {
       /^body\.policies\.headers\.request\.add\.X-A: /,
     ],
     [{ redirect: { to: 'javascript:alert(1)' } }, /^body\.policies\.redirect\.to: /],
-    [{ redirect: { to: 'https://a.example' }, maintenance: {} }, /^body\.policies\.redirect: /],
     [{ body_limit: -1 }, /^body\.policies\.body_limit: /],
     [{ timeout: 0 }, /^body\.policies\.timeout: /],
     [{ compress: { algorithms: ['deflate'] } }, /^body\.policies\.compress\.algorithms\.0: /],

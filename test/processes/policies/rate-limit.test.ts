@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+import { RawConnection } from '../../support/raw-http.js';
 
 describe('the policy rate_limit', function () {
   this.timeout(180_000);
@@ -65,5 +66,20 @@ describe('the policy rate_limit', function () {
     await one.set(one.endpoint, { rate_limit: limit(1, 'address') });
     expect((await from('6.6.6.6, 203.0.113.50')).status).to.equal(200);
     expect((await from('7.7.7.7, 203.0.113.50')).status).to.equal(429);
+  });
+
+  it('counts a stranger that is no proxy by its own address, whatever it says', async () => {
+    await one.set(one.endpoint, { rate_limit: limit(2, 'address') });
+    const statuses = [];
+    for (const said of ['6.6.6.6', '7.7.7.7', '127.0.0.1', '8.8.8.8, 127.0.0.1']) {
+      const connection = await RawConnection.open(one.stack.gatewayUrl, '127.0.0.2');
+      connection.send(
+        `GET /shown HTTP/1.1\r\nHost: ${one.host}\r\nX-Forwarded-For: ${said}\r\nForwarded: for=${said.split(',')[0]}\r\n` +
+          'X-Real-IP: 9.9.9.9\r\nConnection: close\r\n\r\n',
+      );
+      statuses.push((await connection.answered(1))[0]?.status);
+      connection.close();
+    }
+    expect(statuses).to.deep.equal([200, 200, 429, 429]);
   });
 });

@@ -215,6 +215,7 @@ pub mod tests {
             logs_requests: false,
             shares_rates: false,
             log_requests_per_second: 0,
+            rate_seed: None,
             traces: None,
         })
     }

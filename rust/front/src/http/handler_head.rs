@@ -5,6 +5,7 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use super::head::Head;
+use super::session_cookie;
 use super::trace::RequestSpan;
 use crate::policies::Identity;
 
@@ -32,6 +33,12 @@ pub fn write<'p>(
         if is_replaced(header.name, span) {
             continue;
         }
+        let value = if header.name.eq_ignore_ascii_case("cookie") {
+            let Some(rest) = session_cookie::without(header.value) else { continue };
+            rest
+        } else {
+            header.value.into()
+        };
         json.item();
         json.text(header.name);
         json.raw(",");
@@ -39,7 +46,7 @@ pub fn write<'p>(
         if head.target.is_absolute && header.name.eq_ignore_ascii_case("host") {
             json.text(head.target.authority);
         } else {
-            json.text(&text_of(header.value));
+            json.text(&text_of(&value));
         }
     }
     if head.target.is_absolute && !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("host")) {
@@ -134,7 +141,8 @@ mod tests {
     #[test]
     fn text_is_escaped_and_decoded() {
         let bytes =
-            b"GET http://seen:1/a?b=\"c HTTP/1.1\r\nhost: other\r\nX-Text: a\"\\\t\xc3\xbc\r\nX-Latin: \xfc\r\n\r\n";
+            b"GET http://seen:1/a?b=\"c HTTP/1.1\r\nhost: other\r\nX-Text: a\"\\\t\xc3\xbc\r\nX-Latin: \xfc\r\n\
+              Cookie: a=b; egw_session=c\r\ncookie: egw_session=d\r\n\r\n";
         let mut space = [const { MaybeUninit::uninit() }; 100];
         let head = head::read(bytes, &mut space).unwrap();
         let params = [("id", "a\"b"), ("rest", "x")];
@@ -146,7 +154,7 @@ mod tests {
         let expected = json!({
             "method": "GET",
             "target": "/a?b=\"c",
-            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü", "traceparent", span.own.as_str()],
+            "headers": ["host", "seen:1", "X-Text", "a\"\\\tü", "X-Latin", "ü", "Cookie", "a=b", "traceparent", span.own.as_str()],
             "params": { "id": "a\"b", "rest": "x" },
             "client_ip": "::1",
             "request_id": "some-id",

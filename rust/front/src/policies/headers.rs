@@ -2,6 +2,7 @@
 use httparse::Header;
 
 use super::compiled;
+use crate::http::is_session_set_by;
 
 /// For pages of browsers: the usual set. What a handler sets itself stays.
 const SECURITY: [(&str, &str); 6] = [
@@ -26,7 +27,11 @@ pub struct HeaderChanges {
 impl HeaderChanges {
     pub fn new(compiled: compiled::Changes, is_secure: bool) -> Self {
         let removed = compiled.remove.iter().chain(compiled.set.keys()).map(|name| name.to_ascii_lowercase()).collect();
-        Self { removed, added: compiled.set.into_iter().chain(compiled.add).collect(), is_secure }
+        let is_session = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("set-cookie") && is_session_set_by(value.as_bytes())
+        };
+        let added = compiled.set.into_iter().chain(compiled.add).filter(|header| !is_session(header)).collect();
+        Self { removed, added, is_secure }
     }
 
     pub fn is_empty(&self) -> bool {

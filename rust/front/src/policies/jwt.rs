@@ -36,17 +36,13 @@ pub struct Patience {
     waits: bool,
     /// The management side is to be asked for new keys.
     asks: bool,
-    has_waited: bool,
+    /// It was counted by the rules that do not ask who calls.
+    pub is_counted: bool,
 }
 
 impl Patience {
-    pub fn has_waited(&self) -> bool {
-        self.has_waited
-    }
-
     /// Whether the request is to be judged again, and whether new keys are to be asked for.
     pub fn take(&mut self) -> (bool, bool) {
-        self.has_waited |= self.waits;
         (std::mem::take(&mut self.waits), std::mem::take(&mut self.asks))
     }
 

@@ -9,6 +9,7 @@ mod basic;
 mod compiled;
 mod compress;
 mod cors;
+mod counts;
 mod headers;
 mod hmac;
 mod ip;
@@ -27,8 +28,9 @@ pub use auth::Identity;
 pub use compiled::CompiledPolicies;
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
+pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use jwt::Patience;
-pub use shared_rates::{take, taken};
+pub use shared_rates::{count, take, taken};
 pub use validate::{Begun, Verdict};
 
 use crate::http::{Head, Refusal};
@@ -73,7 +75,7 @@ pub struct Judged {
     pub refusal: Option<Refusal>,
     /// To be checked when the body is there.
     signature: Option<Signature>,
-    /// By these the request is counted by all machines together.
+    /// By these the request is counted by all machines together, or by the front that replaces this one.
     pub shared_rules: Vec<SharedRule>,
     pub encoding: Option<Encoding>,
     /// What `validate` has found in the head.
@@ -166,11 +168,13 @@ impl Policies {
         if self.ip.as_ref().is_some_and(|networks| !networks.admit(client_ip)) {
             return Some(Refusal::policy("ip", 403, "This address may not call this endpoint."));
         }
-        // One that is judged again was counted.
         if shares_rates {
             judged.shared_rules = self.early_rules.iter().map(|rule| rule.shared(head, client_ip, None)).collect();
-        } else if !patience.has_waited() {
-            let refused = rate_limit::check(&self.early_rules, head, client_ip, None, &mut judged.lines);
+        } else if !patience.is_counted {
+            let Judged { lines, shared_rules, .. } = &mut *judged;
+            let refused = rate_limit::check(&self.early_rules, head, client_ip, None, lines, shared_rules);
+            // One that is judged again was counted, unless another front has to.
+            patience.is_counted = shared_rules.is_empty();
             if refused.is_some() {
                 return refused;
             }
@@ -187,13 +191,13 @@ impl Policies {
                 Outcome::Refused(refusal) => return Some(refusal),
             }
         }
-        let identity = judged.identity.as_deref();
+        let Judged { identity, lines, shared_rules, .. } = judged;
+        let identity = identity.as_deref();
         let refused = if shares_rates {
-            let shared = self.late_rules.iter().map(|rule| rule.shared(head, client_ip, identity));
-            judged.shared_rules.extend(shared);
+            shared_rules.extend(self.late_rules.iter().map(|rule| rule.shared(head, client_ip, identity)));
             None
         } else {
-            rate_limit::check(&self.late_rules, head, client_ip, identity, &mut judged.lines)
+            rate_limit::check(&self.late_rules, head, client_ip, identity, lines, shared_rules)
         };
         refused
             .or_else(|| Some(self.redirect.as_ref()?.answer(head)))

@@ -1,4 +1,5 @@
-//! Rates that all machines count together: the supervisor asks Redis.
+//! Rates that others count: the supervisor asks Redis, where all machines count together, or the front that replaces
+//! this one.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,7 +9,8 @@ use ring::digest;
 use tokio::sync::oneshot;
 
 use super::Judged;
-use super::rate_limit::{self, Told};
+use super::counts::{COUNTS, now_ms, share_of};
+use super::rate_limit::{self, Told, ToldRule};
 use crate::http::Refusal;
 use crate::messages::{FromFront, RateTaken, RateToTake};
 use crate::supervisor::Supervisor;
@@ -23,20 +25,20 @@ static WAITING: LazyLock<Mutex<HashMap<u64, oneshot::Sender<Taken>>>> = LazyLock
 
 /// A rule, for one caller.
 pub struct SharedRule {
-    key: String,
-    name: String,
-    requests: u32,
-    window_seconds: u32,
+    /// Of both.
+    pub key: String,
+    pub told: ToldRule,
+    pub requests: u32,
+    pub window_seconds: u32,
     /// Whether requests that cannot be counted are let through.
-    is_open: bool,
+    pub is_open: bool,
 }
 
 impl SharedRule {
     /// `caller`: with the rule, whatever it is made of; it is not told to anybody.
-    pub fn new(caller: &[u8], (name, requests, window_seconds): (&str, u32, u32), is_open: bool) -> Self {
+    pub fn key_of(caller: &[u8]) -> String {
         let hash = digest::digest(&digest::SHA256, caller);
-        let key = hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { key, name: name.to_owned(), requests, window_seconds, is_open }
+        hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
@@ -52,7 +54,8 @@ pub async fn take(judged: &mut Judged, supervisor: &Supervisor) {
     let mut told = Told::default();
     for (rule, RateTaken { is_admitted, taken, ends_ms }) in rules.iter().zip(counted) {
         let seconds = ends_ms.div_ceil(1000);
-        told.add(&rule.name, rule.requests, rule.window_seconds, taken, seconds);
+        let left = share_of(rule.requests).saturating_sub(taken);
+        told.add(&rule.told, left, seconds);
         if !is_admitted {
             judged.refusal = Some(rate_limit::refusal(seconds));
         }
@@ -90,4 +93,18 @@ pub fn taken(id: u64, taken: Taken) {
         // A client that has left does not wait any more.
         let _ = waiting.send(taken);
     }
+}
+
+/// Counts a request for the front that this one replaces. None when it cannot.
+pub fn count(rules: &[RateToTake]) -> Taken {
+    let mut all = Vec::new();
+    for RateToTake { key, requests, window_ms } in rules {
+        let caller = u128::from_str_radix(key, 16).ok()?;
+        let count = COUNTS.take(caller, share_of(*requests), *window_ms, now_ms())?;
+        all.push(RateTaken { is_admitted: count.is_admitted, taken: count.taken, ends_ms: count.ends_ms });
+        if !count.is_admitted {
+            break;
+        }
+    }
+    Some(all)
 }

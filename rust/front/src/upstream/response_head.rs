@@ -1,6 +1,8 @@
 //! The head of a handler's response. Handlers may be written without the SDK, so nothing is taken on trust.
 use serde_json::Value;
 
+use crate::http::is_session_set_by;
+
 /// Larger heads are more than clients accept, and cost time to parse.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
@@ -50,7 +52,8 @@ impl ResponseHead {
             if !is_name(name) || !is_value(value) {
                 return Err("the handler sent headers that HTTP does not allow".to_owned());
             }
-            if NOT_FORWARDED.iter().any(|one| one.eq_ignore_ascii_case(name)) {
+            let is_session = name.eq_ignore_ascii_case("set-cookie") && is_session_set_by(value.as_bytes());
+            if is_session || NOT_FORWARDED.iter().any(|one| one.eq_ignore_ascii_case(name)) {
                 continue;
             }
             parsed.has_date |= name.eq_ignore_ascii_case("date");

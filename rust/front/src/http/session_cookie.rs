@@ -1,0 +1,65 @@
+//! The cookie of the management API's sessions. Browsers send the cookies of a host to all its ports: whoever is signed
+//! in at the management API sends theirs to endpoints, too. Handlers neither see it nor set it.
+use std::borrow::Cow;
+
+/// As in `src/api/session-cookie.ts`.
+const NAME: &[u8] = b"egw_session";
+
+/// The value of a `Cookie` header without it; `None` when nothing else is there.
+pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    if memchr::memmem::find(value, NAME).is_none() {
+        return Some(value.into());
+    }
+    let kept: Vec<&[u8]> = value.split(|&byte| byte == b';').filter(|pair| !is_session(pair)).collect();
+    let rest = kept.join(&b';');
+    let rest = rest.trim_ascii();
+    (!rest.is_empty()).then(|| rest.to_vec().into())
+}
+
+/// Whether a `Set-Cookie` header is about it.
+pub fn is_set_by(value: &[u8]) -> bool {
+    is_session(value.split(|&byte| byte == b';').next().unwrap_or_default())
+}
+
+/// Browsers send a cookie without a name as its value alone, which can look like a name and a value.
+fn is_session(pair: &[u8]) -> bool {
+    let text = pair.trim_ascii_start();
+    let text = text.strip_prefix(b"=").unwrap_or(text).trim_ascii_start();
+    text.strip_prefix(NAME).is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|&byte| byte == b'='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_left_out_among_others() {
+        for (value, rest) in [
+            ("a=b; c=d", Some("a=b; c=d")),
+            ("egw_session=x", None),
+            ("a=b; egw_session=x; c=d", Some("a=b; c=d")),
+            ("egw_session=x; a=b", Some("a=b")),
+            (" egw_session = x;a=b;=egw_session=y", Some("a=b")),
+            (
+                "my_egw_session=x; egw_session2=y; a=egw_session",
+                Some("my_egw_session=x; egw_session2=y; a=egw_session"),
+            ),
+            ("", Some("")),
+        ] {
+            let found = without(value.as_bytes()).map(|text| String::from_utf8(text.into_owned()).unwrap());
+            assert_eq!(found.as_deref(), rest, "{value}");
+        }
+    }
+
+    #[test]
+    fn setting_it_is_seen() {
+        for value in
+            ["egw_session=x; Path=/", " egw_session=", "=egw_session=x", "egw_session\t=x", "egw_session; Max-Age=0"]
+        {
+            assert!(is_set_by(value.as_bytes()), "{value}");
+        }
+        for value in ["a=egw_session=x", "egw_session2=x", "a=b; egw_session=x", "EGW_SESSION=x"] {
+            assert!(!is_set_by(value.as_bytes()), "{value}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+/** Begins the session of a browser, whichever way its user has signed in. */
+import { digestOf, newSessionSecret } from '../../secrets/credentials.js';
+import { createSession, endSession } from '../../store/sessions.js';
+import type { User } from '../../store/users.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { ApiRequest } from '../route.js';
+import { cameByTls, sessionCookie, sessionCookieHeader } from '../session-cookie.js';
+
+const AGENT_CHARACTERS = 200;
+
+/** The part of a request that a session depends on. */
+export type SessionRequest = Pick<
+  ApiRequest<unknown, unknown, unknown, unknown, unknown>,
+  'client' | 'header' | 'tell'
+>;
+
+/** The session that a browser has, valid or not; undefined when it has none. */
+export function sessionHash(header: SessionRequest['header']): string | undefined {
+  const cookie = sessionCookie(header('cookie') ?? '');
+  return cookie === undefined ? undefined : digestOf(cookie);
+}
+
+/**
+ * Makes a new session, and ends the one before it.
+ * @param before what the browser has, or had when it was sent to the provider
+ * @returns `Set-Cookie` for it
+ */
+export async function beginSession(
+  { client, header, tell }: SessionRequest,
+  { store, config }: Pick<ApiDependencies, 'store' | 'config'>,
+  user: User,
+  before: string | undefined,
+): Promise<string> {
+  if (before !== undefined) await endSession(store, { hash: before });
+  const secret = newSessionSecret();
+  const agent = header('user-agent')?.slice(0, AGENT_CHARACTERS) ?? null;
+  await createSession(store, {
+    ...{ hash: digestOf(secret), user_id: user.id, address: client.address, agent },
+  });
+  tell({ user_id: user.id });
+  return sessionCookieHeader(secret, cameByTls(client, header('host'), config));
+}
