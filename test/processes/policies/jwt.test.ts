@@ -166,6 +166,24 @@ describe('the policy auth with tokens', function () {
     issuer.failWith = undefined;
   });
 
+  it('lets a request wait only for a key that its token names, and that the issuer may have', async () => {
+    issuer.keys = [key('ES256').jwk];
+    await one.set(one.domain, jwt({ jwks_url: issuer.url }));
+    const forger = await newKey('ES256', 'missing');
+    expect(await status(await signToken(forger))).to.equal(401);
+    const answered: string[] = [];
+    const send = async (name: string, token: string) => {
+      expect(await status(token), name).to.equal(401);
+      answered.push(name);
+    };
+    const waiting = send('waits', await signToken(forger, {}, { kid: 'perhaps new' }));
+    await send('names no key', await signToken(forger, {}, { kid: undefined }));
+    await send('was missing before', await signToken(forger));
+    await send('names a key of another kind', await signToken(await newKey('RS256', key('ES256').kid)));
+    await waiting;
+    expect(answered.at(-1)).to.equal('waits');
+  });
+
   it('rotates keys under load: no valid request is refused, no invalid one let in', async () => {
     let current = await newKey('ES256', 'rotated 0');
     const all = [current];

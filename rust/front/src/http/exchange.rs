@@ -22,7 +22,7 @@ use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, FromFront, Level, Serving};
-use crate::policies::{self, Identity, Judged, Patience, Policies, lines_of};
+use crate::policies::{self, Identity, Judged, KeyWait, Patience, Policies, lines_of};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
@@ -37,6 +37,8 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
+/// How often a request looks whether the key of its token is there.
+const KEY_LOOK: Duration = Duration::from_millis(25);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A request whose head has been read.
@@ -106,6 +108,23 @@ impl Request {
         if let Ok(Addressed { endpoint, .. }) = &self.to {
             thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
         }
+    }
+
+    /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
+    pub async fn gets_other_policies(&self, thread: &Thread, wait: &KeyWait) -> bool {
+        let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };
+        let policies = |state: &EndpointState| state.policies.as_ref().map(Arc::as_ptr);
+        while !wait.is_over() {
+            tokio::time::sleep(KEY_LOOK).await;
+            if policies(&endpoint.state()) != policies(state) {
+                return true;
+            }
+            if wait.asks() {
+                self.ask_for_key(thread);
+            }
+        }
+        wait.give_up();
+        false
     }
 }
 

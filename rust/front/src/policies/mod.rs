@@ -14,6 +14,7 @@ mod headers;
 mod hmac;
 mod ip;
 mod jwt;
+mod key_wait;
 mod rate_limit;
 mod shared_rates;
 
@@ -28,7 +29,7 @@ pub use compiled::CompiledPolicies;
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
-pub use jwt::Patience;
+pub use key_wait::{KeyWait, Patience};
 pub use shared_rates::{count, take, taken};
 
 use crate::http::{Head, Refusal};
