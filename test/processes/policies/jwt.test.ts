@@ -168,9 +168,11 @@ describe('the policy auth with tokens', function () {
 
   it('lets a request wait only for a key that its token names, and that the issuer may have', async () => {
     issuer.keys = [key('ES256').jwk];
-    await one.set(one.domain, jwt({ jwks_url: issuer.url }));
+    const rate_limit = { requests: 100, window_seconds: 3600, by: 'address' };
+    await one.set(one.domain, { ...jwt({ jwks_url: issuer.url }), rate_limit });
     const forger = await newKey('ES256', 'missing');
-    expect(await status(await signToken(forger))).to.equal(401);
+    const { status: refused, headers } = await one.send(bearer(await signToken(forger)));
+    expect([refused, headers['ratelimit']]).to.deep.equal([401, '"address-3600s";r=99;t=3600']);
     const answered: string[] = [];
     const send = async (name: string, token: string) => {
       expect(await status(token), name).to.equal(401);

@@ -48,7 +48,7 @@ async fn serve_requests(
     }
 }
 
-/// Reads a request; again when the key of its token may have come.
+/// Reads a request; again when it was counted, and when the key of its token may have come.
 async fn read_request(
     stream: &ClientStream,
     length: usize,
@@ -57,7 +57,14 @@ async fn read_request(
 ) -> Result<Request, Broken> {
     let mut patience = Patience::default();
     loop {
-        let request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        let mut request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        if std::mem::take(&mut patience.counts_first) {
+            stream.watch().begin(Phase::Unwatched);
+            if request.is_over_limit(thread, &mut patience).await {
+                return Ok(request);
+            }
+            continue;
+        }
         let (asks, wait) = patience.take();
         if asks {
             request.ask_for_key(thread);

@@ -110,6 +110,15 @@ impl Request {
         }
     }
 
+    /// Counts it by the rules that do not ask who calls. If there is no more, it is refused.
+    pub async fn is_over_limit(&mut self, thread: &Thread, patience: &mut Patience) -> bool {
+        let Ok(Addressed { judged: Some(judged), .. }) = &mut self.to else { return false };
+        let told = judged.lines.len();
+        policies::take(judged, &thread.supervisor).await;
+        patience.lines.push_str(&judged.lines[told..]);
+        judged.refusal.is_some()
+    }
+
     /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
     pub async fn gets_other_policies(&self, thread: &Thread, wait: &KeyWait) -> bool {
         let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };

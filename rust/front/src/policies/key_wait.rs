@@ -29,8 +29,11 @@ pub struct Patience {
     wait: Option<KeyWait>,
     /// The management side is to be asked for new keys.
     asks: bool,
-    /// It was counted by the rules that do not ask who calls.
+    /// It was counted by the rules that do not ask who calls, or is to be, before anything else is looked at.
     pub is_counted: bool,
+    pub counts_first: bool,
+    /// What its answer says of that.
+    pub lines: String,
 }
 
 impl Patience {
