@@ -103,6 +103,37 @@ describe('the policy cors', function () {
     expect(headers).not.to.have.property('access-control-allow-origin');
   });
 
+  it('names in its answer only methods whose own policy lets the page use them in the same way', async () => {
+    const allowed = async (origin: string, method: string) => {
+      const { status, headers } = await preflight(origin, method);
+      return status === 204 ? headers['access-control-allow-methods'] : status;
+    };
+    await one.set(one.domain, null);
+    await one.set(one.endpoint, { cors: { origins: [PAGE], max_age_seconds: 600 } });
+    const internal = 'https://internal.example';
+    const cases: readonly (readonly [object | null, readonly unknown[]])[] = [
+      [{ origins: [internal], max_age_seconds: 600 }, ['GET, HEAD', 403, 403, 'POST']],
+      [
+        { origins: [internal, PAGE], max_age_seconds: 600 },
+        ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST'],
+      ],
+      [{ origins: ['*'], max_age_seconds: 600 }, ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST']],
+      [{ origins: [PAGE], max_age_seconds: 600, methods: ['PUT'] }, ['GET, HEAD', 'GET, HEAD', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 5 }, ['GET, HEAD', 'POST', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 600, credentials: true }, ['GET, HEAD', 'POST', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 600, headers: ['x-own'] }, ['GET, HEAD', 'POST', 403, 403]],
+      [null, ['GET, HEAD', 405, 403, 405]],
+    ];
+    for (const [cors, expected] of cases) {
+      await one.set(one.post, { cors });
+      const answers = [];
+      for (const origin of [PAGE, internal])
+        for (const method of ['GET', 'POST']) answers.push(await allowed(origin, method));
+      expect(answers, JSON.stringify(cors)).to.deep.equal(expected);
+    }
+    for (const endpoint of [one.endpoint, one.post]) await one.set(endpoint, null);
+  });
+
   it('bears a flood of preflights, which wakes no handler and takes nothing of a limit', async () => {
     await one.set(one.domain, {
       cors: { origins: [PAGE] },
