@@ -1,6 +1,6 @@
-//! Tokens whose keys are not known here: the keys of their issuer are asked for, and requests wait for these. Tokens that
-//! nobody has signed look the same. So a request waits only for a key that its token names, only so many do at a time,
-//! and none for a key that the issuer did not have a moment ago.
+//! Tokens whose keys are not known here: the keys of their issuer are asked for, and requests wait for these. Tokens
+//! that nobody has signed look the same. So a request waits only for a key that its token names, only so many do at a
+//! time, and none for a key that the issuer did not have a moment ago.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

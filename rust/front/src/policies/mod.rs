@@ -122,8 +122,8 @@ impl Policies {
         }
     }
 
-    /// Judges a request by its head; again after what `patience` says is to be done first. `shares_rates`: what is to be
-    /// counted is told instead.
+    /// Judges a request by its head; again after what `patience` says is to be done first. `shares_rates`: what is to
+    /// be counted is told instead.
     pub fn judge(&self, head: &Head<'_, '_>, client_ip: IpAddr, patience: &mut Patience, shares_rates: bool) -> Judged {
         let mut judged = Judged::default();
         if let Some(cors) = &self.cors {
