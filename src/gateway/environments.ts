@@ -37,19 +37,40 @@ export class Environments {
    * @throws Error when they cannot be read
    */
   async of(endpointId: string, digest: string | null): Promise<Readonly<Record<string, string>>> {
+    const variables = await this.#inForce(endpointId, digest);
+    const values = variables.map((variable) => [variable.name, this.#valueOf(variable)] as const);
+    const bytes = values.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')), 0);
+    if (bytes > MAX_BYTES) throw tooLarge(`: ${bytes} bytes with their names, at most ${MAX_BYTES}`);
+    return Object.fromEntries(values);
+  }
+
+  /**
+   * The values that policies name.
+   * @returns a function that has the value of a secret; null for a plain variable, undefined when nothing is set
+   * @throws Error when they cannot be read
+   */
+  async secretsOf(
+    endpointId: string,
+    digest: string | null,
+  ): Promise<(name: string) => string | null | undefined> {
+    const variables = await this.#inForce(endpointId, digest);
+    return (name) => {
+      const variable = variables.find((one) => one.name === name);
+      return variable && (variable.value_encrypted === null ? null : this.#valueOf(variable));
+    };
+  }
+
+  async #inForce(endpointId: string, digest: string | null): Promise<readonly VariableInForce[]> {
     if (digest === null) {
       this.forget(endpointId);
-      return {};
+      return [];
     }
     let known = this.#known.get(endpointId);
     if (known?.digest !== digest) {
       known = { digest, variables: await variablesInForce(this.#store, endpointId) };
       this.#known.set(endpointId, known);
     }
-    const values = known.variables.map((variable) => [variable.name, this.#valueOf(variable)] as const);
-    const bytes = values.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')), 0);
-    if (bytes > MAX_BYTES) throw tooLarge(`: ${bytes} bytes with their names, at most ${MAX_BYTES}`);
-    return Object.fromEntries(values);
+    return known.variables;
   }
 
   forget(endpointId: string): void {

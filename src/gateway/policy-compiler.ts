@@ -5,6 +5,7 @@
 import { toError } from '../errors.js';
 import { type PolicyInForce, policiesInForce } from '../model/policies/in-force.js';
 import { usableKeys } from '../model/policies/key-set.js';
+import { problemOfSecret } from '../model/policies/named-secrets.js';
 import type { AuthPolicy, Policies, RateLimitPolicy } from '../model/policies/policies.js';
 import type { Store } from '../store/database.js';
 import { keysOfDomain } from '../store/domain-keys.js';
@@ -32,11 +33,11 @@ class BrokenPolicy extends Error {
 /** For the endpoints of one change: what they share is read once. */
 export class PolicyCompiler {
   readonly #store: Store;
-  readonly #environments: Pick<Environments, 'of'>;
+  readonly #environments: Pick<Environments, 'secretsOf'>;
   readonly #keys = new Map<string, ReturnType<typeof keysOfDomain>>();
   readonly #keySets = new Map<string, ReturnType<typeof readKeySet>>();
 
-  constructor(store: Store, environments: Pick<Environments, 'of'>) {
+  constructor(store: Store, environments: Pick<Environments, 'secretsOf'>) {
     this.#store = store;
     this.#environments = environments;
   }
@@ -88,10 +89,11 @@ export class PolicyCompiler {
 
   async #auth(endpoint: KnownEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<CompiledAuth> {
     const needsSecrets = basic !== undefined || hmac !== undefined;
-    const secrets = needsSecrets ? await this.#environments.of(endpoint.id, endpoint.environment) : {};
+    const valueOfName =
+      needsSecrets && (await this.#environments.secretsOf(endpoint.id, endpoint.environment));
     const secretOf = (name: string): string => {
-      const secret = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
-      if (!secret) throw new BrokenPolicy(`The secret ${name}, which a policy names, is not set.`);
+      const secret = valueOfName ? valueOfName(name) : undefined;
+      if (!secret) throw new BrokenPolicy(problemOfSecret(name, secret === null));
       return secret;
     };
     return {

@@ -6,10 +6,14 @@ export interface SecretReference {
   readonly secret: string;
 }
 
-/** A config in which references may stand for secrets. */
+/** A config in which references may stand for secrets, which are settings, or members of one that has several. */
 export type WithReferences<Config> = Config extends unknown
-  ? { [Key in keyof Config]: Config[Key] | SecretReference }
+  ? { [Key in keyof Config]: WithMembers<Config[Key]> | SecretReference }
   : never;
+type WithMembers<Setting> =
+  Setting extends Readonly<Record<string, string>>
+    ? Readonly<Record<string, string | SecretReference>>
+    : Setting;
 
 /** Whether a member of a config is meant as a reference, valid or not. */
 export function isReference(value: unknown): value is SecretReference {
@@ -18,8 +22,9 @@ export function isReference(value: unknown): value is SecretReference {
 
 /** The names of the secrets that a config refers to, each once, sorted. What is no name is left out. */
 export function secretsIn(config: object): string[] {
-  const members: unknown[] = Object.values(config);
-  const names: unknown[] = members.filter(isReference).map(({ secret }) => secret);
+  const settings: unknown[] = Object.values(config);
+  const values = settings.flatMap((setting) => (hasMembers(setting) ? Object.values(setting) : [setting]));
+  const names: unknown[] = values.filter(isReference).map(({ secret }) => secret);
   return [...new Set(names.filter(isName))].sort();
 }
 
@@ -27,10 +32,18 @@ function isName(name: unknown): name is string {
   return typeof name === 'string' && problemOfVariableName(name) === undefined;
 }
 
+/** Whether a setting has values of its own: it is no reference. */
+function hasMembers(setting: unknown): setting is Record<string, unknown> {
+  return typeof setting === 'object' && setting !== null && !Array.isArray(setting) && !isReference(setting);
+}
+
 /** A valid config with the values of its secrets. @param valueFor the value of a secret by its name */
 export function withSecrets(config: object, valueFor: (name: string) => string): Record<string, unknown> {
-  const members: [string, unknown][] = Object.entries(config);
+  const settings: [string, unknown][] = Object.entries(config);
   return Object.fromEntries(
-    members.map(([key, value]) => [key, isReference(value) ? valueFor(value.secret) : value]),
+    settings.map(([key, value]) => {
+      if (hasMembers(value)) return [key, withSecrets(value, valueFor)];
+      return [key, isReference(value) ? valueFor(value.secret) : value];
+    }),
   );
 }

@@ -44,7 +44,7 @@ const HeaderName = Type.String({ format: 'header-name' });
 const HeaderMap = Type.Unsafe<Readonly<Record<string, string>>>({
   type: 'object',
   propertyNames: { format: 'header-name' },
-  additionalProperties: { type: 'string', format: 'header-value', maxLength: 4096 },
+  additionalProperties: { ...Secret, format: 'header-value', maxLength: 4096 },
   maxProperties: 64,
   [HARMLESS]: true,
 });
@@ -229,9 +229,14 @@ export function secretSettings(type: ServiceType): ReadonlySet<string> {
   return settingsMarked(SECRET, type);
 }
 
+/** Names of the settings of a type that have several secrets, each with a name of its own. */
+export function secretMaps(type: ServiceType): ReadonlySet<string> {
+  return settingsWith(type, ({ additionalProperties: members }) => members?.[SECRET] === true);
+}
+
 /** Names of the secret settings of all types. */
 export const SECRET_SETTINGS: ReadonlySet<string> = new Set(
-  SERVICE_TYPES.flatMap((type) => [...secretSettings(type)]),
+  SERVICE_TYPES.flatMap((type) => [...secretSettings(type), ...secretMaps(type)]),
 );
 
 /** Names of the settings of a type that may change while its secrets stay hidden. */
@@ -240,8 +245,12 @@ export function harmlessSettings(type: ServiceType): ReadonlySet<string> {
 }
 
 function settingsMarked(mark: string, type: ServiceType): ReadonlySet<string> {
+  return settingsWith(type, (schema) => schema[mark] === true);
+}
+
+function settingsWith(type: ServiceType, is: (schema: TSchema) => boolean): ReadonlySet<string> {
   const settings = Object.entries<TSchema>(SERVICE_CONFIGS[type].properties);
-  return new Set(settings.flatMap(([name, schema]) => (schema[mark] === true ? [name] : [])));
+  return new Set(settings.flatMap(([name, schema]) => (is(schema) ? [name] : [])));
 }
 
 const NO_UNIX_SOCKET = 'must be a name or an address, not a Unix socket';

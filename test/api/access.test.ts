@@ -340,6 +340,9 @@ describe('access', () => {
     const service = { name: 's', service_type: 'redis', config };
     const { id } = expectData<{ id: string }>(await api.post('/api/services', service, admin), 201);
     expectData(await api.put('/api/secrets/TOP', { value: 'the secret of the installation' }, admin));
+    const headers = { 'X-Auth-Token': 'the secret of a header' };
+    const http = { name: 'h', service_type: 'http', config: { base_url: 'https://h.example', headers } };
+    expectData(await api.post('/api/services', http, admin), 201);
     const refers = { name: 'r', service_type: 'redis', config: { ...config, password: { secret: 'TOP' } } };
     const referring = expectData<{ id: string }>(await api.post('/api/services', refers, admin), 201);
     const url = 'https://93.184.215.14/secret-path';
@@ -359,6 +362,8 @@ describe('access', () => {
       'invalid_config',
     );
     expectFailure(await api.post('/api/services', refers, editor), 'forbidden');
+    const inHeader = { ...http.config, headers: { 'X-Auth-Token': { secret: 'TOP' } } };
+    expectFailure(await api.post('/api/services', { ...http, config: inHeader }, editor), 'forbidden');
     expectFailure(
       await api.put(`/api/services/${referring.id}`, { config: { host: 'evil.example' } }, editor),
       'forbidden',

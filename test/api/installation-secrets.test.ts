@@ -81,6 +81,35 @@ describe('secrets of the installation', () => {
     expectData(await api.delete('/api/secrets/STANDS'));
   });
 
+  it('stand as references in headers, each by itself', async () => {
+    const base = { base_url: 'https://h' };
+    const headers = { 'X-Auth-Token': { secret: 'IN_HEADER' }, Accept: 'text/plain' };
+    expectFailure(await post({ ...base, headers }, 'http'), 'invalid_config', /IN_HEADER/);
+    expectData(await set('IN_HEADER'));
+    const { id, config } = await create({ ...base, headers }, 'http');
+    expect(config).to.deep.include({ headers });
+    expectData(await api.put(`/api/services/${id}`, { config }));
+    const before = await versionOf(id);
+    expectData(await set('IN_HEADER', 'changed'));
+    expect(await versionOf(id)).to.equal(before + 1);
+    expectFailure(await api.delete('/api/secrets/IN_HEADER'), 'secret_in_use', /"S"/);
+    for (const wrong of [
+      { secret: 'no name!' },
+      { secret: 'IN_HEADER', more: 1 },
+      { other: 'x' },
+      ['x'],
+      null,
+    ])
+      expectFailure(
+        await post({ ...base, headers: { 'X-A': wrong } }, 'http'),
+        'invalid_config',
+        /^config\.headers\.X-A/,
+      );
+    expectFailure(await post({ ...base, headers: { secret: 'IN_HEADER' } }, 'http'), 'invalid_config');
+    expectData(await api.delete(`/api/services/${id}`));
+    expectData(await api.delete('/api/secrets/IN_HEADER'));
+  });
+
   it('are shown as references with REDACT_SECRETS, too', async () => {
     const redacting = await startApi({ config: { REDACT_SECRETS: true } });
     try {

@@ -557,6 +557,53 @@ describe('services', () => {
       );
     });
 
+    it('hides the values of headers one by one, and keeps those that come back hidden', async () => {
+      const headers = { 'X-Auth-Token': 'the first secret', 'X-Tenant': 'the second secret' };
+      const body = {
+        name: 'H',
+        service_type: 'http',
+        config: { base_url: 'https://a.example', headers, token: 'the third secret' },
+      };
+      const created = expectData<Service>(await redacting.post('/api/services', body), 201);
+      expect(created.config).to.deep.include({
+        headers: { 'X-Auth-Token': '***', 'X-Tenant': '***' },
+        token: '***',
+      });
+      const path = `/api/services/${created.id}`;
+      const change = (config: object) => redacting.put(path, { config });
+      const stored = async () => {
+        const { config_encrypted } = (await findService(redacting.store, created.id)) ?? {};
+        return JSON.parse(createSecretBox('a key for the tests').open(config_encrypted ?? '')) as object;
+      };
+      expectData(await change({ ...created.config, pool_size: 2 }));
+      expect(await stored()).to.deep.include({ headers, token: 'the third secret' });
+      expectData(await change({ headers: { 'X-Auth-Token': '***', 'X-New': 'a new one' } }));
+      const changed = { 'X-Auth-Token': 'the first secret', 'X-New': 'a new one' };
+      expect(await stored()).to.deep.include({ headers: changed });
+      expectFailure(
+        await change({ headers: { 'X-Other': '***' } }),
+        'invalid_config',
+        /config\.headers\.X-Other: .*there is none/,
+      );
+      // Elsewhere, they would be sent to another server.
+      const moved = { base_url: 'https://evil.example', token: 'mine' };
+      for (const more of [{}, { headers: { 'X-Auth-Token': '***' } }])
+        expectFailure(
+          await change({ ...moved, ...more }),
+          'invalid_config',
+          /config\.headers\.X-Auth-Token: has to be sent again, because config\.base_url changes/,
+        );
+      expectData(await change({ ...moved, headers: { 'X-Auth-Token': 'mine, too' } }));
+      expectFailure(
+        await redacting.post('/api/services', {
+          ...body,
+          config: { ...body.config, headers: { 'X-A': '***' } },
+        }),
+        'invalid_config',
+        /config\.headers\.X-A: /,
+      );
+    });
+
     it('refuses a hidden secret where none is stored', async () => {
       const config = { host: 'h', database: 'd', username: 'u' };
       const body = { name: 'no password', service_type: 'postgres', config };

@@ -1,4 +1,6 @@
 /** Secrets of the installation with real processes: services take their values where they are used. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { type RedisBackend, startRedisBackend } from '../support/backends/redis.js';
@@ -78,6 +80,38 @@ describe('secrets of the installation in services', function () {
     expect(JSON.stringify(tables)).not.to.include(RIGHT);
     for (const [name, { logged }] of stack.processes)
       expect(JSON.stringify(logged.lines), `log of ${name}`).not.to.include(RIGHT);
+  });
+
+  it('are sent in headers of requests, by name, and nobody else sees them', async () => {
+    const received: (string | string[] | undefined)[] = [];
+    const server = createServer((request, response) => {
+      received.push(request.headers['x-auth-token']);
+      response.end('answered');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const headers = { 'X-Auth-Token': { secret: 'HEADER' }, Accept: 'text/plain' };
+    const http = { base_url: `http://127.0.0.1:${port}`, allow_private_addresses: true, headers };
+    const setHeader = async (value: string) =>
+      expectData(await stack.api.put('/api/secrets/HEADER', { value }));
+    try {
+      await setHeader(NEXT);
+      const id = await activeService(stack.api, 'http', http);
+      expect(await shown(id)).to.deep.include({ state: 'connected' });
+      expect(received.pop()).to.equal(NEXT);
+      await setHeader(RIGHT);
+      expect(await tested(id)).to.include({ connected: true });
+      expect(received.pop()).to.equal(RIGHT);
+      expect((await shown(id)).config).to.deep.include({ headers });
+      await setHeader('two\r\nX-Lines: 2');
+      const answer = JSON.stringify([await tested(id), await shown(id)]);
+      expect(answer).to.include('headers.X-Auth-Token').and.not.include('X-Lines');
+      for (const [name, { logged }] of stack.processes)
+        expect(JSON.stringify(logged.lines), `log of ${name}`).not.to.include(RIGHT);
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 
   it('reach active services when they change, before the answer', async () => {

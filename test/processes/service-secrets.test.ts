@@ -108,6 +108,7 @@ async function configsThatFail(): Promise<Record<ServiceType, object>> {
       base_url: `http://127.0.0.1:${at.port}`,
       ...login,
       api_key: secret('api key'),
+      headers: { 'X-Auth-Token': encodeURIComponent(secret('header')) },
       allow_private_addresses: true,
     },
     email: { ...at, ...login, from_address: 'a@example.com' },

@@ -1,4 +1,5 @@
 /** An issuer of tokens, with the library `jose`, which publishes its keys over HTTP. */
+import { KeyObject, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
@@ -37,6 +38,12 @@ export function signToken(
   } as JWTPayload)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, ...head })
     .sign(key.privateKey);
+}
+
+/** Signs any text with a key of RSA, so that only what it says can be wrong. */
+export function signText(key: IssuerKey, text: string, hash = 'sha256'): string {
+  const signature = sign(hash, Buffer.from(text), KeyObject.from(key.privateKey));
+  return `${text}.${signature.toString('base64url')}`;
 }
 
 export interface KeyServer {

@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { policiesInForce } from '../../model/policies/in-force.js';
+import { problemOfSecret } from '../../model/policies/named-secrets.js';
 import type { AuthPolicy } from '../../model/policies/policies.js';
 import { digestOf } from '../../secrets/credentials.js';
 import type { Store } from '../../store/database.js';
@@ -124,10 +125,14 @@ async function problemsOf(
 ): Promise<string[]> {
   const named = [...Object.values(basic?.users ?? {}), ...(hmac ? [hmac.secret] : [])];
   const known = named.length > 0 ? await variablesInForce(store, endpointId) : [];
-  const missing = named.filter((name) => !known.some((variable) => variable.name === name));
+  const wrong = named.flatMap((name) => {
+    const variable = known.find((one) => one.name === name);
+    const isPlain = variable?.value_encrypted === null;
+    return variable && !isPlain ? [] : [problemOfSecret(name, isPlain)];
+  });
   const keySet = jwt?.jwks_url === undefined ? undefined : await readKeySet(store, jwt.jwks_url);
   return [
-    ...missing.map((name) => `auth: the secret ${name} is not set; nobody is let in`),
+    ...wrong.map((problem) => `auth: nobody is let in. ${problem}`),
     ...(api_key && domainId === null ? ['auth.api_key: the host has no domain, and so no keys'] : []),
     ...(keySet?.error ? [`auth.jwt: the keys of the issuer could not be read: ${keySet.error}`] : []),
   ];

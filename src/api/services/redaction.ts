@@ -4,25 +4,23 @@ import {
   harmlessSettings,
   type ServiceType,
   type StoredConfig,
+  secretMaps,
   secretSettings,
 } from '../../model/service-configs.js';
 
 const HIDDEN = '***';
 
-/** The config with its secrets hidden. References to secrets are shown. */
+type Members = Readonly<Record<string, unknown>>;
+
+/** The config with its secrets hidden, one by one. References to secrets are shown. */
 export function hideSecrets<T extends StoredConfig>(type: ServiceType, config: T): T {
-  const secrets = secretSettings(type);
-  const entries = Object.entries(config).map(([key, value]) => [
-    key,
-    secrets.has(key) && typeof value === 'string' ? HIDDEN : value,
-  ]);
-  return Object.fromEntries(entries) as T;
+  return changeSecrets(type, config, (_, value) => (typeof value === 'string' ? HIDDEN : value)) as T;
 }
 
 /** @throws AppError when a new config has a hidden secret, for which no value is stored */
 export function refuseHidden(type: ServiceType, sent: object): void {
-  const [key] = hiddenKeys(type, sent);
-  if (key !== undefined) throw notStored(key);
+  const [place] = hiddenIn(type, sent);
+  if (place !== undefined) throw notStored(place);
 }
 
 /**
@@ -38,11 +36,15 @@ export function requireSecretsAgain(
   sent: object,
   after: StoredConfig,
 ): void {
-  const [old, next] = [before, after].map((config) => config as Readonly<Record<string, unknown>>);
-  const missing = hiddenKeys(type, sent).find((key) => typeof old?.[key] !== 'string');
+  const stored = secretsOf(type, before);
+  const hidden = hiddenIn(type, sent);
+  const missing = hidden.find((place) => typeof stored.get(place) !== 'string');
   if (missing !== undefined) throw notStored(missing);
-  const given = new Set(Object.keys(withoutHidden(type, sent)));
-  const kept = [...secretSettings(type)].filter((key) => typeof old?.[key] === 'string' && !given.has(key));
+  const given = new Set([...secretsOf(type, sent).keys()].filter((place) => !hidden.includes(place)));
+  const kept = [...secretsOf(type, after)].flatMap(([place, value]) =>
+    typeof value === 'string' && !given.has(place) ? [place] : [],
+  );
+  const [old, next] = [before, after] as Members[];
   const mayChange = new Set([...harmlessSettings(type), ...kept]);
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].find(
     (key) => !mayChange.has(key) && JSON.stringify(old?.[key]) !== JSON.stringify(next?.[key]),
@@ -52,19 +54,50 @@ export function requireSecretsAgain(
   throw new AppError('invalid_config', message);
 }
 
-/** The settings that a client sends, but for hidden secrets. */
-export function withoutHidden(type: ServiceType, sent: object): Record<string, unknown> {
-  const hidden = new Set(hiddenKeys(type, sent));
-  return Object.fromEntries(Object.entries(sent).filter(([key]) => !hidden.has(key)));
+/** The settings that a client sends, with the stored values of hidden secrets. */
+export function withStored(type: ServiceType, before: StoredConfig, sent: object): Record<string, unknown> {
+  const stored = secretsOf(type, before);
+  return changeSecrets(type, sent, (place, value) => {
+    const known = stored.get(place);
+    return value === HIDDEN && typeof known === 'string' ? known : value;
+  });
 }
 
-/** The keys of hidden secrets in a config from a client. */
-function hiddenKeys(type: ServiceType, sent: object): string[] {
-  const secrets = secretSettings(type);
-  return Object.entries(sent).flatMap(([key, value]) => (secrets.has(key) && value === HIDDEN ? [key] : []));
+/** A config with other values of its secrets. @param change gets where each is, and its value */
+function changeSecrets(
+  type: ServiceType,
+  config: object,
+  change: (place: string, value: unknown) => unknown,
+): Record<string, unknown> {
+  const [secrets, maps] = [secretSettings(type), secretMaps(type)];
+  const entries: [string, unknown][] = Object.entries(config);
+  return Object.fromEntries(
+    entries.map(([key, value]) => {
+      if (secrets.has(key)) return [key, change(key, value)];
+      if (!maps.has(key) || typeof value !== 'object' || value === null || Array.isArray(value))
+        return [key, value];
+      const members = Object.entries(value).map(([name, one]) => [name, change(`${key}.${name}`, one)]);
+      return [key, Object.fromEntries(members) as Members];
+    }),
+  );
 }
 
-function notStored(key: string): AppError {
-  const message = `config.${key}: "${HIDDEN}" stands for a stored secret; there is none yet`;
+/** The secrets of a config by where they are: `password`, `headers.X-Token`. */
+function secretsOf(type: ServiceType, config: object): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>();
+  changeSecrets(type, config, (place, value) => {
+    found.set(place, value);
+    return value;
+  });
+  return found;
+}
+
+/** Where a config from a client has hidden secrets. */
+function hiddenIn(type: ServiceType, sent: object): string[] {
+  return [...secretsOf(type, sent)].flatMap(([place, value]) => (value === HIDDEN ? [place] : []));
+}
+
+function notStored(place: string): AppError {
+  const message = `config.${place}: "${HIDDEN}" stands for a stored secret; there is none yet`;
   return new AppError('invalid_config', message);
 }

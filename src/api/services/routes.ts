@@ -21,7 +21,7 @@ import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
 import { openConfig, presentActivity, presentService, presentServices } from './present.js';
-import { refuseHidden, requireSecretsAgain, withoutHidden } from './redaction.js';
+import { refuseHidden, requireSecretsAgain, withStored } from './redaction.js';
 import {
   ConnectionTestSchema,
   CreateService,
@@ -255,7 +255,7 @@ function requireSameSecrets(before: StoredConfig, after: StoredConfig): void {
 function changedConfig({ secrets, config }: ApiDependencies, service: Service, sent: object): StoredConfig {
   const { service_type: type } = service;
   const before = openConfig(service, secrets);
-  const given = config.REDACT_SECRETS ? withoutHidden(type, sent) : sent;
+  const given = config.REDACT_SECRETS ? withStored(type, before, sent) : sent;
   const merged = Object.entries({ ...before, ...given }).filter(([, value]) => value !== null);
   const after = parseStoredConfig(type, Object.fromEntries(merged));
   if (config.REDACT_SECRETS) requireSecretsAgain(type, before, sent, after);

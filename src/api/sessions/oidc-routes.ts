@@ -5,10 +5,10 @@ import type { Database } from '../../store/database.js';
 import { deleteUser, signInUser, type User, userBySubject } from '../../store/users.js';
 import { localPath } from '../../util/local-path.js';
 import { CALLBACK_PATH, type IdentityProvider, type KnownPerson } from '../identity-provider.js';
+import { countReturn } from '../login-limits.js';
 import { defineRoute, Reply, TextReply } from '../route.js';
 import { cameByTls } from '../session-cookie.js';
 import { beginSession, type SessionRequest, sessionHash } from './begin-session.js';
-import { countReturn } from './login-limits.js';
 import { attemptCookieHeader, attemptIn, endedAttemptHeader } from './sign-in-attempt.js';
 
 const tag = 'Sessions';

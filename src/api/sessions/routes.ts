@@ -5,12 +5,12 @@ import { isPassword } from '../../secrets/passwords.js';
 import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
 import { findUser, userByEmail } from '../../store/users.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { countLogin } from '../login-limits.js';
 import { ofUser, type Principal, requireMightier } from '../principal.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, Id, IdParams, nullable, Timestamp } from '../schemas.js';
 import { cameByTls, endedCookieHeader, sessionLimits } from '../session-cookie.js';
 import { beginSession, sessionHash } from './begin-session.js';
-import { countLogin } from './login-limits.js';
 import { Me, presentMe } from './me.js';
 
 const tag = 'Sessions';

@@ -3,11 +3,11 @@ import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
 import { hashPassword, isPassword } from '../../secrets/passwords.js';
 import { createUser, deleteUser, findUser, listUsers, type User, updateUser } from '../../store/users.js';
+import { countLogin } from '../login-limits.js';
 import { presenter } from '../present.js';
 import { requireMightier } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
-import { countLogin } from '../sessions/login-limits.js';
 import { NewUserBody, UserChange, UserView } from './schema.js';
 
 const tag = 'Users';

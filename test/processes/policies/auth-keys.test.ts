@@ -107,6 +107,31 @@ describe('the policy auth with keys, passwords and signatures', function () {
     expect((await one.send(basic('ada:another'))).status).to.equal(200);
   });
 
+  it('takes no plain variables, which others may read, for passwords and keys of signatures', async () => {
+    const { api } = one.stack;
+    const value = 'not hidden';
+    expectData(await api.put(`${one.domain}/variables`, { PLAIN: value }));
+    const signature = createHmac('sha256', value).update('').digest('hex');
+    const ways: readonly (readonly [object, Record<string, string>])[] = [
+      [
+        { basic: { users: { ada: 'PLAIN' } } },
+        { authorization: `Basic ${Buffer.from(`ada:${value}`).toString('base64')}` },
+      ],
+      [{ hmac: { style: 'github', secret: 'PLAIN' } }, { 'x-hub-signature-256': `sha256=${signature}` }],
+    ];
+    for (const [auth, headers] of ways) {
+      expectData(await api.put(`${one.domain}/variables`, { PLAIN: value }));
+      await one.set(one.domain, { auth });
+      expect((await one.send({ headers })).status).to.equal(503);
+      const { problems } = expectData<{ problems: string[] }>(await api.get(`${one.endpoint}/policies`));
+      expect(problems.join()).to.match(/PLAIN is a plain variable/);
+      // A secret of the same value is one.
+      await secret('PLAIN', value);
+      expect((await one.send({ headers })).status).to.equal(200);
+      expectData(await api.delete(`${one.domain}/secrets/PLAIN`));
+    }
+  });
+
   it('verifies signatures of bodies as GitHub sends them', async () => {
     await secret('HOOK', "It's a Secret to Everybody");
     await one.set(one.domain, { auth: { hmac: { style: 'github', secret: 'HOOK' } } });

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
+import { outcomes, startLoad } from '../../support/load.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 
 const PAGE = 'https://app.example';
@@ -103,23 +104,84 @@ describe('the policy cors', function () {
     expect(headers).not.to.have.property('access-control-allow-origin');
   });
 
-  it('bears a flood of preflights, which wakes no handler and takes nothing of a limit', async () => {
-    await one.set(one.domain, {
-      cors: { origins: [PAGE] },
-      rate_limit: { requests: 1, window_seconds: 3600, by: 'address' },
-    });
+  it('names in its answer only methods whose own policy lets the page use them in the same way', async () => {
+    const allowed = async (origin: string, method: string) => {
+      const { status, headers } = await preflight(origin, method);
+      return status === 204 ? headers['access-control-allow-methods'] : status;
+    };
+    await one.set(one.domain, null);
+    await one.set(one.endpoint, { cors: { origins: [PAGE], max_age_seconds: 600 } });
+    const internal = 'https://internal.example';
+    const cases: readonly (readonly [object | null, readonly unknown[]])[] = [
+      [{ origins: [internal], max_age_seconds: 600 }, ['GET, HEAD', 403, 403, 'POST']],
+      [
+        { origins: [internal, PAGE], max_age_seconds: 600 },
+        ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST'],
+      ],
+      [{ origins: ['*'], max_age_seconds: 600 }, ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST']],
+      [{ origins: [PAGE], max_age_seconds: 600, methods: ['PUT'] }, ['GET, HEAD', 'GET, HEAD', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 5 }, ['GET, HEAD', 'POST', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 600, credentials: true }, ['GET, HEAD', 'POST', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 600, headers: ['x-own'] }, ['GET, HEAD', 'POST', 403, 403]],
+      [null, ['GET, HEAD', 405, 403, 405]],
+    ];
+    for (const [cors, expected] of cases) {
+      await one.set(one.post, { cors });
+      const answers = [];
+      for (const origin of [PAGE, internal])
+        for (const method of ['GET', 'POST']) answers.push(await allowed(origin, method));
+      expect(answers, JSON.stringify(cors)).to.deep.equal(expected);
+    }
+    for (const endpoint of [one.endpoint, one.post]) await one.set(endpoint, null);
+  });
+
+  it('bears a flood of preflights: others are served meanwhile, no handler wakes, no limit is used up', async () => {
+    const limited = { rate_limit: { requests: 1, window_seconds: 3600, by: 'address' } };
+    await one.set(one.domain, { cors: { origins: [PAGE] } });
+    await one.set(one.endpoint, limited);
     await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } });
     const isAsleep = async () =>
       expectData<{ pid: number | null }>(await one.stack.api.get(one.endpoint)).pid === null;
     await eventually(async () => expect(await isAsleep()).to.equal(true));
-    const flood = Array.from({ length: 500 }, (_, at) =>
-      preflight(at % 2 ? PAGE : `https://${at}.evil.example`, 'GET', {
-        'access-control-request-headers': 'x'.repeat(999),
+    const answered = async () => {
+      const text = await (await fetch(`${one.stack.apiUrl}/metrics`)).text();
+      const of = (policy: string) =>
+        Number(new RegExp(`policy_answers_total\\{policy="${policy}"\\} (\\d+)`).exec(text)?.[1] ?? 0);
+      return of('preflight') + of('cors');
+    };
+    const before = await answered();
+    const flood = await startLoad({
+      targets: [one.stack.gatewayUrl],
+      clients: 32,
+      pauseMs: 0,
+      request: (client, number) => ({
+        path: '/shown',
+        method: 'OPTIONS',
+        headers: {
+          host: one.host,
+          origin: client % 2 ? PAGE : `https://${number}.evil.example`,
+          'access-control-request-method': 'GET',
+          'access-control-request-headers': 'x'.repeat(999),
+        },
+        ...(client % 2 ? { status: 204, text: '' } : { status: 403, text: /Pages of this origin/ }),
       }),
-    );
-    const statuses = (await Promise.all(flood)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 204)).to.have.length(250);
-    expect(statuses.filter((status) => status === 403)).to.have.length(250);
+    });
+    const others = await startLoad({
+      targets: [one.stack.gatewayUrl],
+      clients: 4,
+      request: () => ({ path: '/shown', method: 'POST', headers: { host: one.host }, text: /"POST"/ }),
+    });
+    // Both go on at the same time.
+    for (let turn = 0; turn < 5; turn++) {
+      const [preflights, requests] = [flood.served(), others.served()];
+      await eventually(() => {
+        expect(flood.served()).to.be.greaterThan(preflights + 500);
+        expect(others.served()).to.be.greaterThan(requests + 50);
+      });
+    }
+    const [failed, lost] = [await others.stop(), await flood.stop()];
+    expect([outcomes(failed), outcomes(lost)]).to.deep.equal([{}, {}]);
+    await eventually(async () => expect(await answered()).to.equal(before + flood.served()));
     expect(await isAsleep()).to.equal(true);
     expect([(await one.send()).status, (await one.send()).status]).to.deep.equal([200, 429]);
   });

@@ -3,7 +3,6 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
 
 use tokio::net::TcpStream;
 
@@ -16,9 +15,6 @@ use super::stream::{Broken, ClientStream};
 use crate::policies::Patience;
 use crate::thread::Thread;
 use crate::upstream::Reply;
-
-/// How often a request looks whether the key of its token is there.
-const KEY_LOOK: Duration = Duration::from_millis(25);
 
 /// Serves a connection until it is closed.
 pub async fn serve(tcp: TcpStream, peer: IpAddr, thread: Rc<Thread>) {
@@ -52,7 +48,7 @@ async fn serve_requests(
     }
 }
 
-/// Reads a request; again while the key of its token is being fetched.
+/// Reads a request; again when it was counted, and when the key of its token may have come.
 async fn read_request(
     stream: &ClientStream,
     length: usize,
@@ -61,16 +57,23 @@ async fn read_request(
 ) -> Result<Request, Broken> {
     let mut patience = Patience::default();
     loop {
-        let request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
-        let (waits, asks) = patience.take();
+        let mut request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        if std::mem::take(&mut patience.counts_first) {
+            stream.watch().begin(Phase::Unwatched);
+            if request.is_over_limit(thread, &mut patience).await {
+                return Ok(request);
+            }
+            continue;
+        }
+        let (asks, wait) = patience.take();
         if asks {
             request.ask_for_key(thread);
         }
-        if !waits {
+        let Some(wait) = wait else { return Ok(request) };
+        stream.watch().begin(Phase::Unwatched);
+        if !request.gets_other_policies(thread, &wait).await {
             return Ok(request);
         }
-        stream.watch().begin(Phase::Unwatched);
-        tokio::time::sleep(KEY_LOOK).await;
     }
 }
 

@@ -22,7 +22,7 @@ use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, FromFront, Level, Serving};
-use crate::policies::{self, Begun, Identity, Judged, Patience, Policies, Verdict, lines_of};
+use crate::policies::{self, Begun, Identity, Judged, KeyWait, Patience, Policies, Verdict, lines_of};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
@@ -37,6 +37,8 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
+/// How often a request looks whether the key of its token is there.
+const KEY_LOOK: Duration = Duration::from_millis(25);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A request whose head has been read.
@@ -106,6 +108,32 @@ impl Request {
         if let Ok(Addressed { endpoint, .. }) = &self.to {
             thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
         }
+    }
+
+    /// Counts it by the rules that do not ask who calls. If there is no more, it is refused.
+    pub async fn is_over_limit(&mut self, thread: &Thread, patience: &mut Patience) -> bool {
+        let Ok(Addressed { judged: Some(judged), .. }) = &mut self.to else { return false };
+        let told = judged.lines.len();
+        policies::take(judged, &thread.supervisor).await;
+        patience.lines.push_str(&judged.lines[told..]);
+        judged.refusal.is_some()
+    }
+
+    /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
+    pub async fn gets_other_policies(&self, thread: &Thread, wait: &KeyWait) -> bool {
+        let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };
+        let policies = |state: &EndpointState| state.policies.as_ref().map(Arc::as_ptr);
+        while !wait.is_over() {
+            tokio::time::sleep(KEY_LOOK).await;
+            if policies(&endpoint.state()) != policies(state) {
+                return true;
+            }
+            if wait.asks() {
+                self.ask_for_key(thread);
+            }
+        }
+        wait.give_up();
+        false
     }
 }
 

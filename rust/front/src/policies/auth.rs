@@ -8,7 +8,8 @@ use subtle::ConstantTimeEq;
 use super::api_key::ApiKeys;
 use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
-use super::jwt::{Checked, Jwt, Patience};
+use super::jwt::{Checked, Jwt};
+use super::key_wait::Patience;
 use super::{compiled, text_header};
 use crate::http::{Head, Refusal};
 

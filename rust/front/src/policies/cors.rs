@@ -95,7 +95,7 @@ impl Cors {
         self.origins.iter().any(|allowed| allowed.is(origin))
     }
 
-    /// Answers a question of a browser. `methods`: those of the path.
+    /// Answers a question of a browser. `methods`: those that the page may use.
     fn answer(&self, head: &Head<'_, '_>, methods: &[&'static str]) -> Refusal {
         let mut lines = String::new();
         if !self.add_origin(head, &mut lines) {
@@ -103,9 +103,6 @@ impl Cors {
             return Refusal { lines: lines.into(), ..refusal };
         }
         lines.push_str(&self.preflight_lines);
-        let is_allowed =
-            |method: &&&str| self.methods.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == **method));
-        let methods: Vec<&str> = methods.iter().filter(is_allowed).copied().collect();
         lines.push_str(&format!("Access-Control-Allow-Methods: {}\r\n", methods.join(", ")));
         let asked = || text_header(head, "access-control-request-headers").filter(|names| is_list(names));
         if let Some(names) = self.headers.as_deref().or_else(asked) {
@@ -113,6 +110,15 @@ impl Cors {
         }
         lines.push_str("Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n");
         Refusal { lines: lines.into(), ..Refusal::policy("preflight", 204, "") }
+    }
+
+    /// Whether the policy of a method lets a page use it as `answered` says. A browser remembers all methods of an
+    /// answer, with credentials and headers, and does not ask for them one by one.
+    fn admits(&self, method: &str, head: &Head<'_, '_>, answered: &Self) -> bool {
+        self.methods.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == method))
+            && (self.allows_any || text_header(head, "origin").is_some_and(|origin| self.allows(origin)))
+            && self.preflight_lines == answered.preflight_lines
+            && self.headers == answered.headers
     }
 }
 
@@ -134,5 +140,11 @@ pub fn preflight<P: std::ops::Deref<Target = Policies>>(
     let asked = text_header(head, "access-control-request-method")?;
     // What does not exist is told by the methods that do.
     let method = if methods.contains(&asked) { asked } else { methods.first()? };
-    Some(policies_of(method)?.cors.as_ref()?.answer(head, methods))
+    let policies = policies_of(method)?;
+    let cors = policies.cors.as_ref()?;
+    let admits = |method: &&&str| {
+        policies_of(method).is_some_and(|own| own.cors.as_ref().is_some_and(|own| own.admits(method, head, cors)))
+    };
+    let admitted: Vec<_> = methods.iter().filter(admits).copied().collect();
+    Some(cors.answer(head, &admitted))
 }

@@ -1,9 +1,7 @@
 //! Tokens that an issuer has signed (RFC 7519, and the advice of RFC 8725). What the head of a token says decides
 //! nothing but which of the known keys is tried: keys, addresses and algorithms that it brings are not looked at.
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,46 +14,15 @@ use ring::signature::{
 use serde_json::Value;
 
 use super::auth::Identity;
+use super::key_wait::{KeyWaits, Patience};
 use super::{compiled, now};
 
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 /// Tokens that are remembered for each policy.
 const MAX_KNOWN: usize = 10_000;
 const DEFAULT_SKEW_SECONDS: u64 = 30;
-/// How long a request waits for the key of its token to be fetched, and how often that is asked for.
-const KEY_WAIT: Duration = Duration::from_secs(2);
-const ASK_EVERY_SECONDS: u64 = 1;
 /// Keys without an id that are tried.
 const MAX_TRIED: usize = 4;
-
-/// What a request still does for a key that is not known. It is judged again meanwhile.
-#[derive(Debug, Default)]
-pub struct Patience {
-    since: Option<Instant>,
-    /// The request has a token whose key is not known, and may wait.
-    waits: bool,
-    /// The management side is to be asked for new keys.
-    asks: bool,
-    /// It was counted by the rules that do not ask who calls.
-    pub is_counted: bool,
-}
-
-impl Patience {
-    /// Whether the request is to be judged again, and whether new keys are to be asked for.
-    pub fn take(&mut self) -> (bool, bool) {
-        (std::mem::take(&mut self.waits), std::mem::take(&mut self.asks))
-    }
-
-    fn wants_key(&mut self, jwt: &Jwt) {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        self.waits = since.elapsed() < KEY_WAIT;
-        let last = jwt.asked_at.load(Ordering::Relaxed);
-        if self.waits && now() >= last + ASK_EVERY_SECONDS {
-            let exchanged = jwt.asked_at.compare_exchange(last, now(), Ordering::Relaxed, Ordering::Relaxed);
-            self.asks = exchanged.is_ok();
-        }
-    }
-}
 
 pub enum Checked {
     Valid(Arc<Identity>),
@@ -74,9 +41,8 @@ pub struct Jwt {
     skew: u64,
     required_claims: BTreeMap<String, Value>,
     scopes: Vec<String>,
-    /// Whether the keys are fetched.
-    is_fetched: bool,
-    asked_at: AtomicU64,
+    /// For keys that are fetched.
+    waits: Option<Arc<KeyWaits>>,
     /// Tokens that were verified, by their hashes.
     known: Mutex<HashMap<[u8; 32], Known, foldhash::fast::RandomState>>,
 }
@@ -180,8 +146,7 @@ impl Jwt {
             skew: compiled.clock_skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS),
             required_claims: compiled.required_claims,
             scopes: compiled.scopes,
-            is_fetched: compiled.jwks_url.is_some(),
-            asked_at: AtomicU64::new(0),
+            waits: compiled.jwks_url.map(|_| Arc::default()),
             known: Mutex::default(),
         }
     }
@@ -237,7 +202,7 @@ impl Jwt {
         let head = parse(decode(head)?)?;
         let alg = head.get("alg").and_then(Value::as_str).ok_or(MALFORMED)?;
         let is_allowed = self.algorithms.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == alg));
-        if !is_allowed || !self.keys.iter().any(|key| key.fits(alg)) && !self.is_fetched {
+        if !is_allowed || !self.keys.iter().any(|key| key.fits(alg)) && self.waits.is_none() {
             return Err("The token is signed in a way that is not accepted.");
         }
         if head.get("crit").is_some() || head.get("b64").is_some() {
@@ -255,9 +220,9 @@ impl Jwt {
         if found.iter().any(|key| key.verifies(alg, signed.as_bytes(), &signature)) {
             return parse(decode(claims)?);
         }
-        let is_known = found.iter().any(|key| kid.is_some() && key.kid.as_deref() == kid);
-        if self.is_fetched && !is_known && is_supported(alg) {
-            patience.wants_key(self);
+        let is_known = kid.is_some() && self.keys.iter().any(|key| key.kid.as_deref() == kid);
+        if let Some(waits) = self.waits.as_ref().filter(|_| !is_known && is_supported(alg)) {
+            patience.wants_key(waits, kid);
         }
         Err("The signature of the token is not valid.")
     }

@@ -14,6 +14,7 @@ mod headers;
 mod hmac;
 mod ip;
 mod jwt;
+mod key_wait;
 mod rate_limit;
 mod shared_rates;
 mod validate;
@@ -29,7 +30,7 @@ pub use compiled::CompiledPolicies;
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
-pub use jwt::Patience;
+pub use key_wait::{KeyWait, Patience};
 pub use shared_rates::{count, take, taken};
 pub use validate::{Begun, Verdict};
 
@@ -130,8 +131,8 @@ impl Policies {
         }
     }
 
-    /// Judges a request by its head. `params`: names and values of its path. `patience`: for a token with a key that is
-    /// being fetched. `shares_rates`: what is to be counted is told instead.
+    /// Judges a request by its head; again after what `patience` says is to be done first. `params`: names and values of
+    /// its path. `shares_rates`: what is to be counted is told instead.
     pub fn judge(
         &self,
         head: &Head<'_, '_>,
@@ -145,6 +146,9 @@ impl Policies {
             cors.add_lines(head, &mut judged.lines);
         }
         judged.refusal = self.refusal(head, client_ip, patience, shares_rates, &mut judged);
+        if patience.counts_first {
+            return judged;
+        }
         if let (Some(validator), None) = (&self.validator, &judged.refusal) {
             match validator.begin(head, params) {
                 Ok(begun) => judged.begun = Some(begun),
@@ -168,16 +172,21 @@ impl Policies {
         if self.ip.as_ref().is_some_and(|networks| !networks.admit(client_ip)) {
             return Some(Refusal::policy("ip", 403, "This address may not call this endpoint."));
         }
-        if shares_rates {
-            judged.shared_rules = self.early_rules.iter().map(|rule| rule.shared(head, client_ip, None)).collect();
-        } else if !patience.is_counted {
-            let Judged { lines, shared_rules, .. } = &mut *judged;
-            let refused = rate_limit::check(&self.early_rules, head, client_ip, None, lines, shared_rules);
-            // One that is judged again was counted, unless another front has to.
-            patience.is_counted = shared_rules.is_empty();
-            if refused.is_some() {
-                return refused;
+        // One that is judged again was counted.
+        let mut refused = None;
+        if !std::mem::replace(&mut patience.is_counted, true) {
+            let (rules, shared) = (&self.early_rules, &mut judged.shared_rules);
+            if shares_rates {
+                shared.extend(rules.iter().map(|rule| rule.shared(head, client_ip, None)));
+            } else {
+                refused = rate_limit::check(rules, head, client_ip, None, &mut patience.lines, shared);
             }
+            // Who has no more costs no check of credentials.
+            patience.counts_first = refused.is_none() && self.auth.is_some() && !shared.is_empty();
+        }
+        judged.lines.push_str(&patience.lines);
+        if refused.is_some() || patience.counts_first {
+            return refused;
         }
         if let Some(reason) = &self.broken {
             let refusal =

@@ -1,10 +1,10 @@
 /** How many logins may fail, by account and by address. */
-import { AppError } from '../../errors.js';
-import { digestOf } from '../../secrets/credentials.js';
-import type { Store } from '../../store/database.js';
-import { countAttempt, forgetAttempts, type LoginLimit } from '../../store/login-failures.js';
-import { sessionAddresses } from '../../store/sessions.js';
-import { networkOf } from '../../util/client-network.js';
+import { AppError } from '../errors.js';
+import { digestOf } from '../secrets/credentials.js';
+import type { Store } from '../store/database.js';
+import { countAttempt, forgetAttempts, type LoginLimit } from '../store/login-failures.js';
+import { sessionAddresses } from '../store/sessions.js';
+import { networkOf } from '../util/client-network.js';
 
 /** Failures of one address at one account, of one account, and of one address, in a quarter of an hour. */
 const FAILURES = { both: 5, account: 50, address: 20 };
