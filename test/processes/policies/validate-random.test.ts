@@ -1,5 +1,5 @@
 /** The gateway agrees with another validator on random schemas and values, and on places of what is wrong. */
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { anySchema, anyValue } from '../../support/random-schemas.js';
@@ -18,6 +18,16 @@ function isAlike(schema: unknown): boolean {
   const differs =
     text.includes('"unevaluated') && /"(contains|if|dependentSchemas|anyOf|oneOf|not)":/.test(text);
   return !differs;
+}
+
+/** Undefined where the other validator fails: it can lose what `unevaluatedProperties` has counted. */
+function outcome(validate: ValidateFunction, value: string): boolean | undefined {
+  try {
+    return validate(JSON.parse(value)) as boolean;
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return undefined;
+    throw thrown;
+  }
 }
 
 describe('the policy validate and another validator', function () {
@@ -44,10 +54,13 @@ describe('the policy validate and another validator', function () {
     }));
     const verdicts = await checks.verdicts(checked);
     let fitting = 0;
+    let unanswered = 0;
     const differences = checked.flatMap(({ schema, values }, at) => {
       const validate = ajv().compile(schema as object);
       return values.flatMap((value, index) => {
-        const expected = validate(JSON.parse(value));
+        const expected = outcome(validate, value);
+        if (expected === undefined) unanswered++;
+        if (expected === undefined) return [];
         fitting += Number(expected);
         return verdicts[at]?.[index] === expected
           ? []
@@ -55,6 +68,7 @@ describe('the policy validate and another validator', function () {
       });
     });
     expect(differences).to.deep.equal([]);
+    expect(unanswered).to.be.below(SCHEMAS);
     // Both outcomes are common.
     expect(fitting).to.be.within(SCHEMAS, (schemas.length - 100) * VALUES);
   });
