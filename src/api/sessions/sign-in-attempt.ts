@@ -14,6 +14,7 @@ export interface SignInAttempt extends SignInChecks {
   readonly before?: string | undefined;
 }
 
+/** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_sign_in';
 const PATH = '/api/session/oidc';
 /** How long somebody may take at the provider. */

@@ -129,7 +129,7 @@ describe('the policies headers, redirect and maintenance', function () {
     // Browsers send the cookies of a host to all its ports.
     const { headers } = await one.shown({ headers: { cookie: 'a=b; egw_session=secret; c=d' } });
     expect(headers['cookie']).to.equal('a=b; c=d');
-    const alone = await one.shown({ headers: { cookie: 'egw_session=secret' } });
+    const alone = await one.shown({ headers: { cookie: 'egw_session=secret; egw_sign_in=secret' } });
     expect(alone.headers).not.to.have.property('cookie');
 
     const set = async (cookie: string) =>
@@ -137,7 +137,12 @@ describe('the policies headers, redirect and maintenance', function () {
         'set-cookie'
       ];
     expect(await set('mine=1; Path=/')).to.deep.equal(['mine=1; Path=/']);
-    for (const planted of ['egw_session=mine; Path=/', '=egw_session=mine', ' egw_session =; Max-Age=0'])
+    for (const planted of [
+      'egw_session=mine; Path=/',
+      '=egw_session=mine',
+      ' egw_session =; Max-Age=0',
+      'egw_sign_in=x',
+    ])
       expect(await set(planted), planted).to.equal(undefined);
     await one.set(one.endpoint, { headers: { response: { set: { 'Set-Cookie': 'egw_session=mine' } } } });
     expect((await one.send()).headers).not.to.have.property('set-cookie');

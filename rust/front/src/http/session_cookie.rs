@@ -1,13 +1,16 @@
-//! The cookie of the management API's sessions. Browsers send the cookies of a host to all its ports: whoever is signed
-//! in at the management API sends theirs to endpoints, too. Handlers neither see it nor set it.
+//! The cookies of the management API: of its sessions, and of sign-ins that have begun. Browsers send the cookies of a
+//! host to all its ports: whoever is signed in at the management API sends theirs to endpoints, too. Handlers neither
+//! see them nor set them.
 use std::borrow::Cow;
 
-/// As in `src/api/session-cookie.ts`.
-const NAME: &[u8] = b"egw_session";
+/// As in `src/api/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts`.
+const NAMES: [&[u8]; 2] = [b"egw_session", b"egw_sign_in"];
+/// How all of them begin.
+const PREFIX: &[u8] = b"egw_s";
 
-/// The value of a `Cookie` header without it; `None` when nothing else is there.
+/// The value of a `Cookie` header without them; `None` when nothing else is there.
 pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
-    if memchr::memmem::find(value, NAME).is_none() {
+    if memchr::memmem::find(value, PREFIX).is_none() {
         return Some(value.into());
     }
     let kept: Vec<&[u8]> = value.split(|&byte| byte == b';').filter(|pair| !is_session(pair)).collect();
@@ -16,7 +19,7 @@ pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     (!rest.is_empty()).then(|| rest.to_vec().into())
 }
 
-/// Whether a `Set-Cookie` header is about it.
+/// Whether a `Set-Cookie` header is about one of them.
 pub fn is_set_by(value: &[u8]) -> bool {
     is_session(value.split(|&byte| byte == b';').next().unwrap_or_default())
 }
@@ -25,7 +28,10 @@ pub fn is_set_by(value: &[u8]) -> bool {
 fn is_session(pair: &[u8]) -> bool {
     let text = pair.trim_ascii_start();
     let text = text.strip_prefix(b"=").unwrap_or(text).trim_ascii_start();
-    text.strip_prefix(NAME).is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|&byte| byte == b'='))
+    let is_named = |name: &[u8]| {
+        text.strip_prefix(name).is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|&byte| byte == b'='))
+    };
+    NAMES.into_iter().any(is_named)
 }
 
 #[cfg(test)]
@@ -39,6 +45,8 @@ mod tests {
             ("egw_session=x", None),
             ("a=b; egw_session=x; c=d", Some("a=b; c=d")),
             ("egw_session=x; a=b", Some("a=b")),
+            ("egw_sign_in=x; a=b; egw_session=y", Some("a=b")),
+            ("egw_sign_in=x", None),
             (" egw_session = x;a=b;=egw_session=y", Some("a=b")),
             (
                 "my_egw_session=x; egw_session2=y; a=egw_session",
@@ -53,12 +61,17 @@ mod tests {
 
     #[test]
     fn setting_it_is_seen() {
-        for value in
-            ["egw_session=x; Path=/", " egw_session=", "=egw_session=x", "egw_session\t=x", "egw_session; Max-Age=0"]
-        {
+        for value in [
+            "egw_session=x; Path=/",
+            " egw_session=",
+            "=egw_session=x",
+            "egw_session\t=x",
+            "egw_session; Max-Age=0",
+            "egw_sign_in=x; Path=/api/session/oidc",
+        ] {
             assert!(is_set_by(value.as_bytes()), "{value}");
         }
-        for value in ["a=egw_session=x", "egw_session2=x", "a=b; egw_session=x", "EGW_SESSION=x"] {
+        for value in ["a=egw_session=x", "egw_session2=x", "egw_sign=x", "a=b; egw_session=x", "EGW_SESSION=x"] {
             assert!(!is_set_by(value.as_bytes()), "{value}");
         }
     }
