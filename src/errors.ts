@@ -42,6 +42,10 @@ const kinds = {
     409,
     "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
   ],
+  service_not_for_domain: [
+    409,
+    'An endpoint that would get another domain has a service bound that is for other domains; the message names it.',
+  ],
   pool_id_taken: [409, 'The endpoint already has a service bound under this pool_id.'],
   service_disabled: [409, 'The service cannot be activated: it is disabled.'],
   endpoint_has_no_code: [409, 'The endpoint cannot be compiled: it has no code.'],
