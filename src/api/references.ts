@@ -75,3 +75,21 @@ export async function requireInMembers(
       );
   }
 }
+
+/** Whether all objects that the path and the query of a request name still exist for who reads them. */
+export async function seesAll(
+  store: Store,
+  kinds: ReturnType<typeof kindsInPath>,
+  params: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, unknown>>,
+  scope: Scope,
+): Promise<boolean> {
+  try {
+    await requireInPath(store, kinds, params, false, scope);
+    await requireInMembers(store, query, scope);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof AppError) return false;
+    throw thrown;
+  }
+}
