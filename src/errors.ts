@@ -94,6 +94,7 @@ const kinds = {
   ],
   too_many_connections: [503, 'The server has reached its connection limit; this connection was closed.'],
   database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
+  audit_unavailable: [503, 'The audit cannot be written, so nothing was changed; the log has the reason.'],
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
   queue_full: [503, 'The endpoint has as many queued requests, or schedules, as it may have.'],
   artifact_store_unavailable: [
