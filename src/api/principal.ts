@@ -1,5 +1,4 @@
 /** Who sends a request to the API, and what they may do. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Actor } from '../model/actor.js';
 import {
   narrowed,
@@ -56,20 +55,6 @@ export function ofToken({ id, name, user_id, permissions, domains }: Token, user
     actor: { kind: 'token', id, name, user_id },
     permissions: within(new Set(granted), scope),
     scope,
-  };
-}
-
-/** Whether they are the same, and may do and see the same. */
-export function isSamePrincipal(one: Principal, other: Principal): boolean {
-  return isDeepStrictEqual(comparable(one), comparable(other));
-}
-
-function comparable({ actor, permissions, scope, session }: Principal) {
-  return {
-    actor,
-    session: session?.id,
-    permissions: [...permissions].sort(),
-    scope: scope && [...scope].sort(),
   };
 }
 

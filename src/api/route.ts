@@ -18,8 +18,9 @@ import type { ApiContext, Audited } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
-import { isSamePrincipal, nobody, type Principal } from './principal.js';
+import { nobody, type Principal } from './principal.js';
 import { kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
+import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
