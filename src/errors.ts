@@ -54,6 +54,10 @@ const kinds = {
     409,
     "The domain of an endpoint, or of an import, and the host of its collection's domain differ.",
   ],
+  service_not_for_domain: [
+    409,
+    'An endpoint that would get another domain has a service bound that is for other domains; the message names it.',
+  ],
   pool_id_taken: [409, 'The endpoint already has a service bound under this pool_id.'],
   service_disabled: [409, 'The service cannot be activated: it is disabled.'],
   endpoint_has_no_code: [409, 'The endpoint cannot be compiled: it has no code.'],
@@ -106,6 +110,7 @@ const kinds = {
     'The provider of OpenID Connect cannot be reached, or does not answer as it should; try again later.',
   ],
   database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
+  audit_unavailable: [503, 'The audit cannot be written, so nothing was changed; the log has the reason.'],
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
   queue_full: [503, 'The endpoint has as many queued requests, or schedules, as it may have.'],
   artifact_store_unavailable: [

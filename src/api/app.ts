@@ -28,6 +28,7 @@ import { client } from './middleware/client.js';
 import { errors } from './middleware/errors.js';
 import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
+import { requireAudit } from './middleware/require-audit.js';
 import { securityHeaders } from './middleware/security-headers.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
@@ -104,6 +105,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(authorize);
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
+  app.use(requireAudit(deps));
   app.use(queueConfirmation(deps.queues));
   app.use(dashboard(deps.queues));
   app.use(startPage(deps.config));

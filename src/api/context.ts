@@ -24,8 +24,8 @@ export interface ApiState {
   client: Client;
   /** Who sends it; undefined at routes for everybody. */
   principal?: Principal;
-  /** Finds out who sends it, at a route for everybody. */
-  identify?: () => Promise<Principal | undefined>;
+  /** Finds out who sends it, at a route for everybody, or anew. @param isUse whether that counts as a use */
+  identify?: (how?: { readonly isUse: boolean }) => Promise<Principal | undefined>;
   /** What the audit tells of it. */
   audited?: Audited;
   /** The matched route; undefined before routing. */

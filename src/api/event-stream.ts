@@ -1,15 +1,22 @@
 /** Server-sent events: responses that go on until the client leaves, the source ends, or the process stops. */
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Logger } from '../util/log.js';
 import type { ApiDependencies } from './api-dependencies.js';
-import { Reply } from './route.js';
+import { type ApiRequest, Reply } from './route.js';
 
 /** Interval of comments that keep proxies from closing an idle connection. */
 export const KEEPALIVE_MS = 15_000;
 export const KEEPALIVE = ': keep-alive\n\n';
 /** Reconnection delay of clients. */
 const RETRY_MS = 2_000;
+/** For so long whoever reads a stream is taken to be allowed to: a busy stream does not ask for each event. */
+const ALLOWED_MS = 1_000;
+
+/** What a stream needs of the request that it answers. */
+type StreamRequest = Pick<
+  ApiRequest<unknown, unknown, unknown, unknown, unknown>,
+  'raw' | 'log' | 'isStillAllowed'
+>;
+type Source = (closed: AbortSignal) => AsyncGenerator<string, undefined, void>;
 
 /** An event, with the id that a client which reconnects sends as `Last-Event-ID`. */
 export function event(name: string, id: number | string, data: unknown): string {
@@ -22,16 +29,17 @@ export function eventId(id: string): string {
 }
 
 /**
- * A response of events. It ends with its source and on errors, after which clients reconnect.
+ * A response of events. It ends with its source and on errors, after which clients reconnect, and when whoever reads it
+ * may no longer do so, or may see something else.
  * @param source makes the events; its signal aborts when nobody reads them any more
  */
 export function eventStream(
   { stopping }: Pick<ApiDependencies, 'stopping'>,
-  { socket }: IncomingMessage,
-  source: (closed: AbortSignal) => AsyncGenerator<string, undefined, void>,
-  log: Logger,
+  request: StreamRequest,
+  source: Source,
 ): Reply {
-  const stream = streamOf(stopping, source, log);
+  const { socket } = request.raw;
+  const stream = streamOf(stopping, request, source);
   // The server supports half-closed connections, but a client that half-closes an event stream has disconnected.
   const disconnect = () => socket.destroy();
   socket.once('end', disconnect);
@@ -44,15 +52,23 @@ export function eventStream(
   });
 }
 
-function streamOf(
-  stopping: AbortSignal,
-  source: (closed: AbortSignal) => AsyncGenerator<string, undefined, void>,
-  log: Logger,
-): Readable {
+function streamOf(stopping: AbortSignal, { isStillAllowed, log }: StreamRequest, source: Source): Readable {
   const closed = new AbortController();
   const close = () => closed.abort();
   const events = source(closed.signal);
   let isFirst = true;
+  let allowedAt = performance.now();
+  /** The next event; undefined at the end. */
+  const next = async (): Promise<string | undefined> => {
+    const { value } = await events.next();
+    if (value === undefined || performance.now() - allowedAt < ALLOWED_MS) return value;
+    if (!(await isStillAllowed())) {
+      log.info('a stream of events ended: whoever reads it may no longer see the same');
+      return undefined;
+    }
+    allowedAt = performance.now();
+    return value;
+  };
   // When destroyed, `Readable.from` would wait for the pending event.
   const stream = new Readable({
     read: () => {
@@ -61,8 +77,8 @@ function streamOf(
         stream.push(`retry: ${RETRY_MS}\n\n`);
         return;
       }
-      events.next().then(
-        ({ value }) => stream.push(value ?? null),
+      next().then(
+        (value) => stream.push(value ?? null),
         (error: unknown) => {
           if (!closed.signal.aborted) log.warn({ err: error }, 'a stream of events ended early');
           stream.push(null);

@@ -165,6 +165,7 @@ function failures(route: Route, envelope: Envelope): Json {
     'malformed_request',
     'foreign_origin',
     'database_unavailable',
+    ...(route.method === 'GET' ? [] : (['audit_unavailable'] as const)),
     'internal_error',
   ];
   const byStatus = new Map<number, ErrorCode[]>();

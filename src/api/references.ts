@@ -5,6 +5,7 @@
 import { AppError, notFound } from '../errors.js';
 import type { Scope } from '../model/permission.js';
 import type { Store } from '../store/database.js';
+import { isHostOfDomain } from '../store/domains.js';
 import { isOwn, isVisible, type ObjectKind } from '../store/visibility.js';
 
 const KIND_OF_SEGMENT: Readonly<Record<string, ObjectKind>> = {
@@ -67,5 +68,29 @@ export async function requireInMembers(
     if (!kind || typeof value !== 'string') continue;
     const id = kind === 'host' ? value.replace(/:\d*$/, '') : value;
     if (!(await isVisible(store, kind, id, scope))) throw new HiddenError(kind, value);
+    // What is of a host without a domain is not for them either, so they put nothing there.
+    if (name === 'domain' && !(await isHostOfDomain(store, id.toLowerCase())))
+      throw new AppError(
+        'not_found',
+        `${name}: there is no domain with the host "${value}"; create it first (POST /api/domains)`,
+      );
+  }
+}
+
+/** Whether all objects that the path and the query of a request name still exist for who reads them. */
+export async function seesAll(
+  store: Store,
+  kinds: ReturnType<typeof kindsInPath>,
+  params: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, unknown>>,
+  scope: Scope,
+): Promise<boolean> {
+  try {
+    await requireInPath(store, kinds, params, false, scope);
+    await requireInMembers(store, query, scope);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof AppError) return false;
+    throw thrown;
   }
 }

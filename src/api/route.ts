@@ -20,7 +20,8 @@ import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { nobody, type Principal } from './principal.js';
-import { kindsInPath, requireInMembers, requireInPath } from './references.js';
+import { kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
+import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -46,6 +47,8 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly scope: Scope;
   /** Finds out who sends it, at a route for everybody. */
   identify(): Promise<Principal | undefined>;
+  /** Whether the same person may still send this request and sees the same; for answers that go on for long. */
+  isStillAllowed(): Promise<boolean>;
   /** Tells the audit what else the request changes; nothing secret. */
   tell(facts: Readonly<Record<string, unknown>>): void;
   readonly log: Logger;
@@ -211,6 +214,7 @@ export function defineRoute<
       if (isChange) context.state.audited = await audited(deps, definition.path, pathParameters, told);
       await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const queryInput: Record<string, unknown> = { ...context.query };
+      const seesNamed = () => seesAll(deps.store, kinds, pathParameters, queryInput, scope);
       requireValid('query', queryInput, checkQuery);
       await requireInMembers(deps.store, queryInput, scope);
       const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
@@ -242,6 +246,10 @@ export function defineRoute<
               client: context.state.client,
               scope,
               identify: async () => context.state.identify?.(),
+              isStillAllowed: async () => {
+                const now = await context.state.identify?.({ isUse: false });
+                return now !== undefined && isSamePrincipal(now, principal) && (await seesNamed());
+              },
               tell: (facts) => void Object.assign(told, facts),
               log: context.state.log,
               prefers: (...types) => {

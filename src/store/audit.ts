@@ -49,6 +49,15 @@ export async function addToAudit({ knex }: Store, entry: Omit<AuditEntry, 'id' |
   });
 }
 
+/** Whether rows can be added: the table is there, and the user of the database may do so. */
+export async function canWriteAudit({ knex }: Store): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: { can: boolean }[] }>(
+    `SELECT has_table_privilege('audit', 'INSERT')
+        AND has_sequence_privilege(pg_get_serial_sequence('audit', 'id'), 'USAGE') AS can`,
+  );
+  return rows[0]?.can === true;
+}
+
 /** Entries, the newest first. */
 export async function listAudit(
   store: Store,

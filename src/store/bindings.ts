@@ -66,6 +66,34 @@ async function requireForDomain(
 }
 
 /**
+ * The same for endpoints that get another domain. They are locked, so that none is bound meanwhile.
+ * @throws AppError service_not_for_domain
+ */
+export async function requireServicesForDomain(
+  tx: Store,
+  endpointIds: readonly string[],
+  domain: string,
+): Promise<void> {
+  const { rows } = await tx.knex.raw<{ rows: (Omit<Binding, 'created_at'> & { readonly name: string })[] }>(
+    `SELECT endpoint_id, service_id, pool_id, endpoints.name
+       FROM endpoint_services JOIN services ON services.id = service_id JOIN endpoints ON endpoints.id = endpoint_id
+      WHERE endpoint_id = ANY(?) AND services.domains <> '{}' AND ? <> ALL(services.domains)
+      ORDER BY endpoint_id, pool_id LIMIT 1`,
+    [[...endpointIds], domain],
+  );
+  const [first] = rows;
+  if (!first) return;
+  const { endpoint_id, service_id, pool_id, name } = first;
+  throw new AppError(
+    'service_not_for_domain',
+    `The endpoint "${name}" (${endpoint_id}) has the service ${service_id} bound as "${pool_id}", which is not for the ` +
+      `domain "${domain}"; unbind it first (DELETE /api/endpoints/${endpoint_id}/services/${service_id}), or add the ` +
+      'domain to those of the service',
+    { details: { endpoint_id, service_id, pool_id } },
+  );
+}
+
+/**
  * Removes a service from an endpoint, under all its names.
  * @returns the names, and the service with its new version; undefined when it is not bound
  */

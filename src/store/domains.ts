@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
+import { requireServicesForDomain } from './bindings.js';
 import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
 import { columnValues, insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
@@ -43,6 +44,11 @@ export async function findDomain(store: Store, id: string): Promise<Domain | und
   return store.knex<Domain>('domains').where({ id }).first();
 }
 
+/** Whether a domain has this host. */
+export async function isHostOfDomain(store: Store, host: string): Promise<boolean> {
+  return (await store.knex<Domain>('domains').where({ host }).first('id')) !== undefined;
+}
+
 /** @throws AppError host_taken */
 export async function createDomain(store: Store, domain: NewDomain): Promise<Domain> {
   return namingHostOwner(store, domain.host, async () => {
@@ -60,7 +66,7 @@ export async function createDomain(store: Store, domain: NewDomain): Promise<Dom
 /**
  * Changes the given fields. A new host is copied to the endpoints that have the old one.
  * @returns undefined when there is no such domain
- * @throws AppError host_taken or route_taken
+ * @throws AppError host_taken, route_taken or service_not_for_domain
  */
 export async function updateDomain(
   store: Store,
@@ -83,10 +89,9 @@ export async function updateDomain(
       // order.
       const affected = await lockEndpointsOfDomain(tx, before, after.host);
       if (after.host !== before.host) {
-        await tx
-          .knex('endpoints')
-          .where({ domain: before.host })
-          .update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
+        const moved = tx.knex('endpoints').where({ domain: before.host });
+        await requireServicesForDomain(tx, await moved.clone().pluck<string[]>('id'), after.host);
+        await moved.update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
       }
       await touchEndpoints(tx, affected);
       return after;

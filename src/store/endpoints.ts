@@ -7,6 +7,7 @@ import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
 import { sourceKey } from '../model/source-key.js';
+import { requireServicesForDomain } from './bindings.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { ServingKind } from './deployments.js';
 import type { StickyBy } from './endpoint-runs.js';
@@ -219,7 +220,7 @@ export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promi
 /**
  * Changes the given fields.
  * @returns undefined when there is no such endpoint
- * @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input
+ * @throws AppError not_found (the collection), domain_mismatch, service_not_for_domain, route_taken, invalid_input
  */
 export async function updateEndpoint(
   store: Store,
@@ -232,6 +233,7 @@ export async function updateEndpoint(
       const before = await lockEndpoint(tx, id, changes.collection_id);
       if (!before || Object.keys(changes).length === 0) return before && findEndpoint(tx, id);
       const after: NewEndpoint = { ...before, ...changes };
+      if (after.domain !== before.domain) await requireServicesForDomain(tx, [id], after.domain);
       const routes = await routesOf(tx, after);
       claims = [{ id, domain: after.domain, method: after.method, ...routes }];
       const rerouted =

@@ -31,11 +31,12 @@ export async function createSession(
   await knex('sessions').insert(session);
 }
 
-/** The session of a cookie and its user, if it is still valid. Notes that it was used. */
+/** The session of a cookie and its user, if it is still valid. @param isUse notes that it was used */
 export async function useSession(
   { knex }: Store,
   hash: string,
   { idleMinutes, maxHours }: SessionLimits,
+  isUse = true,
 ): Promise<{ readonly session: Session; readonly user: User } | undefined> {
   const { rows } = await knex.raw<{ rows: { session: Session; user: User }[] }>(
     `SELECT to_jsonb(sessions) AS session, to_jsonb(users) AS user,
@@ -44,7 +45,7 @@ export async function useSession(
     [hash, idleMinutes, maxHours],
   );
   const found = rows[0] as { session: Session; user: User; stale: boolean } | undefined;
-  if (found?.stale)
+  if (isUse && found?.stale)
     await knex('sessions')
       .where({ hash })
       .update({ seen_at: knex.raw('clock_timestamp()') as never });

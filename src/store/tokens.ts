@@ -54,10 +54,11 @@ export async function deleteToken(
   );
 }
 
-/** A valid token and who made it; notes that it was used. */
+/** A valid token and who made it. @param isUse notes that it was used */
 export async function useToken(
   { knex }: Store,
   hash: string,
+  isUse = true,
 ): Promise<{ readonly token: Token; readonly user: User | null } | undefined> {
   const { rows } = await knex.raw<{ rows: { token: Token; user: User | null; stale: boolean }[] }>(
     `SELECT to_jsonb(tokens) AS token, CASE WHEN users.id IS NULL THEN NULL ELSE to_jsonb(users) END AS user,
@@ -68,7 +69,7 @@ export async function useToken(
     [hash],
   );
   const [found] = rows;
-  if (found?.stale)
+  if (isUse && found?.stale)
     await knex('tokens')
       .where({ hash })
       .update({ last_used_at: knex.raw('clock_timestamp()') as never });

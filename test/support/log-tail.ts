@@ -33,17 +33,28 @@ export interface LogTail {
   readonly received: readonly TailedEntry[];
   /** The ids that have come, also those without an entry. */
   readonly ids: readonly string[];
+  /** Resolves when it is over, whoever has ended it. */
+  readonly ended: Promise<void>;
   /** Closes it; resolves when it is. */
   close(): Promise<void>;
 }
 
-/** Connects; resolves when the server has begun to answer. @param lastEventId of the connection before it */
-export async function tailLog(url: string, lastEventId?: string): Promise<LogTail> {
+/**
+ * Connects; resolves when the server has begun to answer.
+ * @param lastEventId of the connection before it
+ * @param credential the header of who connects
+ */
+export async function tailLog(
+  url: string,
+  lastEventId?: string,
+  credential: Readonly<Record<string, string>> = {},
+): Promise<LogTail> {
   const received: TailedEntry[] = [];
   const ids: string[] = [];
   const closed = new AbortController();
   const response = await fetch(url, {
     headers: {
+      ...credential,
       accept: 'text/event-stream',
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     },
@@ -55,6 +66,7 @@ export async function tailLog(url: string, lastEventId?: string): Promise<LogTai
   return {
     received,
     ids,
+    ended: reading,
     close: async () => {
       closed.abort();
       await reading;

@@ -67,7 +67,7 @@ export const domainRoutes = [
     params: IdParams,
     body: UpdateDomain,
     data: DomainView,
-    errors: ['host_taken', 'route_taken'],
+    errors: ['host_taken', 'route_taken', 'service_not_for_domain'],
     handle: async ({ params: { id }, body }, deps) => {
       const { host, ...changes } = body;
       const warnings = await admitPolicies(body.policies, deps);

@@ -112,7 +112,7 @@ export const endpointRoutes = [
     body: UpdateEndpoint,
     bodyErrors,
     data: EndpointView,
-    errors: ['domain_mismatch', 'route_taken'],
+    errors: ['domain_mismatch', 'route_taken', 'service_not_for_domain'],
     handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps);

@@ -171,12 +171,12 @@ export const importRoutes = [
     alternatives: {
       204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
-    handle: async ({ params: { id }, header, log, raw }, deps) => {
+    handle: async ({ params: { id }, ...request }, deps) => {
       const { version, finished_at } = requireFound(await importProgress(deps.store, id), 'import', id);
-      const last = Number(header('last-event-id') ?? 0);
+      const last = Number(request.header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
-      return eventStream(deps, raw, (closed) => importEvents(deps, id, after, closed), log);
+      return eventStream(deps, request, (closed) => importEvents(deps, id, after, closed));
     },
   }),
 ];

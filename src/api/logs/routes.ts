@@ -57,7 +57,7 @@ export const logRoutes = [
 
 type LogsRequest = Pick<
   ApiRequest<object, Static<typeof EndpointLogsQuery>, object, object, unknown>,
-  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'scope'
+  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'scope' | 'isStillAllowed'
 >;
 
 async function readLogs(
@@ -65,13 +65,13 @@ async function readLogs(
   deps: ApiDependencies,
   parameters: LogParameters,
 ): Promise<Static<typeof LogsPage> | Reply> {
-  const { raw, log } = request;
+  const { raw } = request;
   const filter = { ...filterOf(parameters), scope: request.scope };
   if (request.prefers('application/json', EVENTS) === EVENTS) {
     const last = request.header('last-event-id');
     const after = last === undefined ? undefined : await readPosition(deps, last);
     const newest = request.query.limit ?? TAILED;
-    return eventStream(deps, raw, (closed) => logEvents(deps, filter, after, newest, closed), log);
+    return eventStream(deps, request, (closed) => logEvents(deps, filter, after, newest, closed));
   }
   const { limit = LISTED, after } = listOptions(request, LISTED);
   const { rows, next } = await listLogs(deps.store, filter, limit, after);

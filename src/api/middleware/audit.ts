@@ -5,19 +5,12 @@ import { actorOf } from '../actor.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
 import { HiddenError } from '../references.js';
+import { RefusalQuota } from './refusal-quota.js';
 
-/** Refusals of strangers in a minute that are kept, so that they cannot fill the disk. */
-const REFUSALS_KEPT = 300;
 const REFUSED = new Set([401, 403, 429]);
 
-export function audit({ store }: Pick<ApiDependencies, 'store'>) {
-  let minute = 0;
-  let refusals = 0;
-  const isKept = (): boolean => {
-    const now = Math.floor(Date.now() / 60_000);
-    if (now !== minute) [minute, refusals] = [now, 0];
-    return ++refusals <= REFUSALS_KEPT;
-  };
+export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
+  const quota = new RefusalQuota(log);
 
   return async (context: ApiContext, next: Next): Promise<void> => {
     let status: number;
@@ -29,7 +22,7 @@ export function audit({ store }: Pick<ApiDependencies, 'store'>) {
     } catch (thrown) {
       const isRefused =
         thrown instanceof AppError && (REFUSED.has(thrown.status) || thrown instanceof HiddenError);
-      if (isRefused && (context.state.principal || isKept())) await write(context, 'refused', thrown.status);
+      if (isRefused && quota.keeps(context)) await write(context, 'refused', thrown.status);
       throw thrown;
     }
     await write(context, 'changed', status);

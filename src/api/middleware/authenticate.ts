@@ -25,7 +25,7 @@ const FORWARDED =
 export function authenticate(deps: Dependencies) {
   const open = openness(deps);
   return async (context: ApiContext, next: Next): Promise<unknown> => {
-    const identify = () => principalOf(context, deps, open);
+    const identify = ({ isUse } = { isUse: true }) => principalOf(context, deps, open, isUse);
     context.state.identify = identify;
     const { route } = context.state;
     // Exactly this path: the router also takes one with a slash at its end.
@@ -58,6 +58,7 @@ async function principalOf(
   context: ApiContext,
   deps: Dependencies,
   isOpen: IsOpen,
+  isUse: boolean,
 ): Promise<Principal | undefined> {
   const { config, store } = deps;
   const authorization = context.get('Authorization');
@@ -67,20 +68,24 @@ async function principalOf(
     if (given !== undefined) {
       if (config.API_KEY !== undefined && isSame(given, config.API_KEY))
         return unlimited({ kind: 'api_key' });
-      if (isToken(given)) return byToken(deps, given);
+      if (isToken(given)) return byToken(deps, given, isUse);
       if (productTokens(deps.secrets).some((token) => isSame(given, token)))
         return unlimited({ kind: 'internal' });
     }
   } else {
     const cookie = sessionCookie(context.get('Cookie'));
-    const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config)));
+    const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config), isUse));
     if (found) return ofSession(found.user, found.session);
   }
   return (await isOpen(context.req)) ? unlimited({ kind: 'anonymous', address }) : undefined;
 }
 
-async function byToken({ store, config }: Dependencies, token: string): Promise<Principal | undefined> {
-  const found = await useToken(store, digestOf(token));
+async function byToken(
+  { store, config }: Dependencies,
+  token: string,
+  isUse: boolean,
+): Promise<Principal | undefined> {
+  const found = await useToken(store, digestOf(token), isUse);
   if (!found) return undefined;
   // Made with API_KEY, and as long as there is one.
   if (!found.user && config.API_KEY === undefined) return undefined;

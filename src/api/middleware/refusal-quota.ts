@@ -1,0 +1,66 @@
+/**
+ * How many refusals of a minute the audit keeps: so many of each address and each principal, and of all strangers, so
+ * that nobody fills the disk or uses up what is kept of others. Sign-ins have counts of their own: whatever else a
+ * stranger sends, an attack on passwords is in the audit.
+ */
+import ipaddr from 'ipaddr.js';
+import type { Logger } from '../../util/log.js';
+import { actorOf } from '../actor.js';
+import type { ApiContext } from '../context.js';
+
+/** Of one address; of one user or token; of all strangers. */
+const KEPT = { address: 60, principal: 300, strangers: 600 };
+
+export class RefusalQuota {
+  readonly #log: Logger;
+  #minute = 0;
+  #dropped = 0;
+  readonly #counts = new Map<string, number>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Counts a refusal, and whether the audit keeps it. */
+  keeps(context: ApiContext): boolean {
+    this.#beginMinute();
+    const isKept = this.#limitsOf(context).every(([key, limit]) => {
+      const count = (this.#counts.get(key) ?? 0) + 1;
+      if (count > limit) return false;
+      this.#counts.set(key, count);
+      return true;
+    });
+    if (!isKept) this.#dropped++;
+    return isKept;
+  }
+
+  #limitsOf(context: ApiContext): readonly (readonly [key: string, limit: number])[] {
+    const { principal, route } = context.state;
+    const actor = actorOf(context);
+    if (principal) return [[JSON.stringify(actor), KEPT.principal]];
+    const what = route?.permission === 'public' ? 'sign-in' : 'other';
+    const from = actor.kind === 'anonymous' ? networkOf(actor.address) : '';
+    // One address over its limit takes nothing from the rest.
+    return [
+      [`${what} ${from}`, KEPT.address],
+      [what, KEPT.strangers],
+    ];
+  }
+
+  #beginMinute(): void {
+    const minute = Math.floor(Date.now() / 60_000);
+    if (minute === this.#minute) return;
+    if (this.#dropped > 0)
+      this.#log.warn({ refusals: this.#dropped }, 'more was refused than the audit keeps of a minute');
+    this.#minute = minute;
+    this.#dropped = 0;
+    this.#counts.clear();
+  }
+}
+
+/** An IPv6 client has at least a network of 64 bits for itself. */
+function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4' ? address : parsed.toNormalizedString().split(':').slice(0, 4).join(':');
+}

@@ -1,0 +1,29 @@
+/** Nothing is changed that the audit could not have: it is asked first whether it can be written. */
+import { AppError, toError } from '../../errors.js';
+import { canWriteAudit } from '../../store/audit.js';
+import { isUnavailable } from '../../store/database.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { ApiContext, Next } from '../context.js';
+
+/** @returns a middleware that refuses changes with `audit_unavailable` */
+export function requireAudit({ store }: Pick<ApiDependencies, 'store'>) {
+  return async (context: ApiContext, next: Next): Promise<unknown> => {
+    if (context.method === 'GET' || context.method === 'HEAD') return next();
+    const can = await canWriteAudit(store).catch((thrown: unknown) => {
+      if (isUnavailable(thrown)) throw thrown;
+      throw refusal(toError(thrown));
+    });
+    if (!can) throw refusal(new Error('The user of the database may not add rows to the table audit'));
+    return next();
+  };
+}
+
+function refusal(cause: Error): AppError {
+  return new AppError(
+    'audit_unavailable',
+    'The audit cannot be written, so nothing was changed; the log has the reason, and docs/SECURITY.md the rights that ' +
+      'it needs',
+    {},
+    { cause },
+  );
+}
