@@ -131,8 +131,8 @@ impl Policies {
         }
     }
 
-    /// Judges a request by its head; again after what `patience` says is to be done first. `params`: names and values of
-    /// its path. `shares_rates`: what is to be counted is told instead.
+    /// Judges a request by its head; again after what `patience` says is to be done first. `params`: names and values
+    /// of its path. `shares_rates`: what is to be counted is told instead.
     pub fn judge(
         &self,
         head: &Head<'_, '_>,
