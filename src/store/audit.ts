@@ -91,6 +91,7 @@ const UNSET = [
   'last_used_at',
   'build_id',
   'hash',
+  'key_hash',
   'route_key',
 ];
 /** Columns of which only a digest is compared, and nothing is kept: what is secret, and what is long. */

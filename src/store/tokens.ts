@@ -10,6 +10,8 @@ export interface Token {
   readonly name: string;
   /** Null: made with API_KEY. */
   readonly user_id: string | null;
+  /** The digest of the API_KEY that it was made with. */
+  readonly key_hash: string | null;
   readonly permissions: readonly Permission[];
   /** Hosts; none: all that who made it may see. */
   readonly domains: readonly string[];
@@ -18,7 +20,7 @@ export interface Token {
   readonly last_used_at: Date | null;
 }
 
-export type NewToken = Pick<Token, 'hash' | 'name' | 'user_id' | 'permissions' | 'domains' | 'expires_at'>;
+export type NewToken = Omit<Token, 'id' | 'created_at' | 'last_used_at'>;
 
 /** Uses within this time are written once. */
 const USED_EVERY_SECONDS = 30;

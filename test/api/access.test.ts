@@ -321,6 +321,19 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', { headers }), 'unauthorized');
     });
 
+    it('made with API_KEY end with it, also when another one takes its place', async () => {
+      const withKey = (API_KEY: string) =>
+        startApi({ config: { API_KEY }, deps: (deps) => ({ ...deps, store: api.store }) });
+      const first = await withKey('the first key');
+      const by = { headers: { authorization: 'Bearer the first key' } };
+      const { headers } = await makeToken(first, by, ['domains:read']);
+      expectData(await first.get('/api/domains', { headers }));
+      await first.close();
+      const second = await withKey('the second key');
+      expectFailure(await second.get('/api/domains', { headers }), 'unauthorized');
+      await second.close();
+    });
+
     it('take metrics with metrics:read, and what gives users gives no more than they have', async () => {
       const metrics = await makeToken(api, admin, ['metrics:read']);
       expect((await api.get('/metrics', metrics)).status).to.equal(200);

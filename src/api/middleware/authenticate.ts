@@ -87,8 +87,9 @@ async function byToken(
 ): Promise<Principal | undefined> {
   const found = await useToken(store, digestOf(token), isUse);
   if (!found) return undefined;
-  // Made with API_KEY, and as long as there is one.
-  if (!found.user && config.API_KEY === undefined) return undefined;
+  // Made with API_KEY, and as long as it is the same.
+  const { API_KEY } = config;
+  if (!found.user && (API_KEY === undefined || found.token.key_hash !== digestOf(API_KEY))) return undefined;
   return ofToken(found.token, found.user);
 }
 

@@ -3,7 +3,7 @@
  * that nobody fills the disk or uses up what is kept of others. Sign-ins have counts of their own: whatever else a
  * stranger sends, an attack on passwords is in the audit.
  */
-import ipaddr from 'ipaddr.js';
+import { networkOf } from '../../util/client-network.js';
 import type { Logger } from '../../util/log.js';
 import { actorOf } from '../actor.js';
 import type { ApiContext } from '../context.js';
@@ -56,11 +56,4 @@ export class RefusalQuota {
     this.#dropped = 0;
     this.#counts.clear();
   }
-}
-
-/** An IPv6 client has at least a network of 64 bits for itself. */
-function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? address : parsed.toNormalizedString().split(':').slice(0, 4).join(':');
 }

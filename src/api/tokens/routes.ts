@@ -59,14 +59,16 @@ export const tokenRoutes = [
       expires_at: Type.Optional(nullable(Type.String({ format: 'date-time' }))),
     }),
     data: CreatedToken,
-    handle: async ({ body, principal }, { store }) => {
+    handle: async ({ body, principal }, { store, config: { API_KEY } }) => {
       const domains = [...new Set((body.domains ?? []).map((host) => host.toLowerCase()))];
       const permissions = [...new Set(body.permissions)];
       const owner = ownerOf(principal);
       requireWithinOwn(principal, permissions, domains);
       const token = newToken();
+      const isOfKey = owner.user_id === null && API_KEY !== undefined;
       const created = await createToken(store, {
         ...{ hash: digestOf(token), name: body.name, permissions, domains, ...owner },
+        key_hash: isOfKey ? digestOf(API_KEY) : null,
         expires_at: expiryOf(body.expires_at),
       });
       return { ...view(created), token } as Static<typeof CreatedToken>;
