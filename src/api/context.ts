@@ -11,7 +11,9 @@ export interface Audited {
   /** Undefined for what it makes. */
   readonly id?: string;
   readonly before?: Readonly<Record<string, unknown>>;
-  /** What else it says; nothing secret. */
+  /** The other objects that the request names. */
+  readonly named: Readonly<Record<string, unknown>>;
+  /** What else it says that it has changed; nothing secret. */
   readonly told: Record<string, unknown>;
 }
 
@@ -28,6 +30,8 @@ export interface ApiState {
   identify?: (how?: { readonly isUse: boolean }) => Promise<Principal | undefined>;
   /** What the audit tells of it. */
   audited?: Audited;
+  /** True when it changes nothing, though its route can. */
+  isTrial?: boolean;
   /** The matched route; undefined before routing. */
   route?: Route;
 }

@@ -20,9 +20,12 @@ import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { nobody, type Principal } from './principal.js';
-import { kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
+import { KIND_OF_MEMBER, kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
 import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
+
+/** The longest name of an object in a query. */
+const MAX_HOST = 255;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -51,6 +54,8 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   isStillAllowed(): Promise<boolean>;
   /** Tells the audit what else the request changes; nothing secret. */
   tell(facts: Readonly<Record<string, unknown>>): void;
+  /** Tells the audit that the request changes nothing, though its route can. */
+  tryOnly(): void;
   readonly log: Logger;
   /** Which of these media types the client prefers. */
   prefers<T extends string>(...mediaTypes: readonly T[]): T | undefined;
@@ -211,9 +216,10 @@ export function defineRoute<
       const principal = context.state.principal ?? nobody(context.state.client.address);
       const { scope } = principal;
       const told: Record<string, unknown> = {};
-      if (isChange) context.state.audited = await audited(deps, definition.path, pathParameters, told);
-      await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const queryInput: Record<string, unknown> = { ...context.query };
+      const parts = { params: pathParameters, query: queryInput, told };
+      if (isChange) context.state.audited = await audited(deps, definition.path, parts);
+      await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const seesNamed = () => seesAll(deps.store, kinds, pathParameters, queryInput, scope);
       requireValid('query', queryInput, checkQuery);
       await requireInMembers(deps.store, queryInput, scope);
@@ -251,6 +257,10 @@ export function defineRoute<
                 return now !== undefined && isSamePrincipal(now, principal) && (await seesNamed());
               },
               tell: (facts) => void Object.assign(told, facts),
+              tryOnly: () => {
+                delete context.state.audited;
+                context.state.isTrial = true;
+              },
               log: context.state.log,
               prefers: (...types) => {
                 const best = context.accepts([...types]);
@@ -288,27 +298,39 @@ export function defineRoute<
   };
 }
 
-/** What a request changes: the last object that its path names, or that it makes. */
+/** What a request changes: the last object that its path names, or that it makes; with the others it names. */
 async function audited(
   { store }: Pick<ApiDependencies, 'store'>,
   path: string,
-  params: Readonly<Record<string, string>>,
-  told: Record<string, unknown>,
+  {
+    params,
+    query,
+    told,
+  }: { readonly [part in 'params' | 'query' | 'told']: Readonly<Record<string, unknown>> },
 ): Promise<Audited> {
   const segments = path.split('/').slice(2);
-  const named = segments.flatMap((segment, at) => {
+  const inPath = segments.flatMap((segment, at) => {
     const name = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment)?.[1];
-    return name === undefined ? [] : [{ kind: singular(segments[at - 1] ?? ''), id: params[name] ?? '' }];
+    const kind = kindOf(segments[at - 1] ?? '');
+    return name === undefined ? [] : [{ kind, id: String(params[name] ?? '') }];
   });
-  const last = named.at(-1);
-  if (!last) return { kind: singular(segments[0] ?? ''), told };
-  if (Object.keys(params).includes('name')) return { ...last, told };
+  const last = inPath.pop();
+  const named = Object.fromEntries([
+    ...inPath.map(({ kind, id }) => [`${kind}_id`, id]),
+    ...Object.keys(KIND_OF_MEMBER).flatMap((name) => {
+      const value = query[name];
+      return typeof value === 'string' ? [[name, value.slice(0, MAX_HOST)]] : [];
+    }),
+  ]) as Record<string, unknown>;
+  if (!last) return { kind: kindOf(segments[0] ?? ''), named, told };
+  if ('name' in params) return { ...last, named, told };
   const before = await auditedRow(store, last.kind, last.id);
-  return { ...last, ...(before && { before }), told };
+  return { ...last, ...(before && { before }), named, told };
 }
 
-function singular(segment: string): string {
-  return segment.replace(/s$/, '');
+/** The kind of what a segment of a path is about. */
+function kindOf(segment: string): string {
+  return segment === 'minio' ? 'object' : segment.replace(/s$/, '');
 }
 
 function requireValid(

@@ -7,7 +7,7 @@ import { requireGateways } from '../../lifecycle/run.js';
 import { applyImport } from '../../store/apply-import.js';
 import { type HandlerAttempt, handlersOf } from '../../store/import-handlers.js';
 import type { ImportTarget } from '../../store/import-scope.js';
-import { findImport, importProgress } from '../../store/imports.js';
+import { findImport, type ImportOutcome, importProgress } from '../../store/imports.js';
 import { liveNodes } from '../../store/nodes.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { Logger } from '../../util/log.js';
@@ -33,7 +33,11 @@ export async function startBundleImport(
   target: ImportTarget,
   api: ImportedApi,
   { compile, start, isAwaited }: BundleOptions,
-  request: { readonly id: string; readonly log: Logger },
+  request: {
+    readonly id: string;
+    readonly log: Logger;
+    tell(facts: Readonly<Record<string, unknown>>): void;
+  },
 ): Promise<string> {
   const { store } = deps;
   const hasJobs = compile && api.endpoints.some(({ handler }) => handler !== null);
@@ -44,6 +48,7 @@ export async function startBundleImport(
   const id = randomUUID();
   const record = { id, compile, start, request_id: request.id };
   const { outcome, bound } = await applyImport(store, target, api, record);
+  request.tell(auditedImport(id, target, outcome));
   await awaitBindings(deps, bound);
   if (hasJobs) {
     const settled = start ? await settleUnchanged(deps, id) : new Set<string>();
@@ -53,6 +58,15 @@ export async function startBundleImport(
     if (handlers.length > 0) await enqueue(deps, id, handlers, request);
   }
   return id;
+}
+
+/** What the audit tells of an import. */
+export function auditedImport(id: string, { domain }: ImportTarget, outcome: ImportOutcome) {
+  const { collection, endpoints } = outcome;
+  return {
+    ...{ import_id: id, domain, collection_id: collection?.id ?? null },
+    endpoint_ids: endpoints.map((endpoint) => endpoint.id),
+  };
 }
 
 /** Settles handlers that are running unchanged and need no jobs. @returns the ids of their endpoints */

@@ -13,7 +13,7 @@ import { eventStream } from '../event-stream.js';
 import type { FormFile } from '../form.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { awaitImport, startBundleImport } from './bundle.js';
+import { auditedImport, awaitImport, startBundleImport } from './bundle.js';
 import { importEvents } from './events.js';
 import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './present.js';
 import {
@@ -63,11 +63,15 @@ export const importRoutes = [
       'import_timeout',
       'import_memory',
     ],
-    handle: async ({ query, body, content: api, id: request_id }, { store }) => {
+    handle: async ({ query, body, content: api, id: request_id, tell, tryOnly }, { store }) => {
       const target = targetOf('body', body, body.create_collection ?? false);
-      if (isSet(query.dry_run)) return planned(await planImport(store, target, api));
+      if (isSet(query.dry_run)) {
+        tryOnly();
+        return planned(await planImport(store, target, api));
+      }
       const record = { id: randomUUID(), compile: false, start: false, request_id };
       const { outcome } = await applyImport(store, target, api, record);
+      tell(auditedImport(record.id, target, outcome));
       return new Reply(200, presentOpenApiImport(record.id, outcome), {}, presentWarnings(outcome));
     },
   }),
@@ -104,7 +108,7 @@ export const importRoutes = [
       'no_gateway',
       'wait_timeout',
     ],
-    handle: async ({ query, form, id: requestId, header, log, principal }, deps) => {
+    handle: async ({ query, form, id: requestId, header, log, principal, tell, tryOnly }, deps) => {
       const target = targetOf('query', query, isSet(query.create_collection));
       const compile = isSet(query.compile);
       const start = isSet(query.start);
@@ -121,13 +125,14 @@ export const importRoutes = [
       const { path } = bundleFile(form);
       const validation = validationOf(query.validate);
       if (isSet(query.dry_run)) {
+        tryOnly();
         return planned(
           await deps.importReader.readBundle(path, (api) => planImport(deps.store, target, api), validation),
         );
       }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
-      const request = { id: requestId, log };
+      const request = { id: requestId, log, tell };
       const id = await deps.importReader.readBundle(
         path,
         (api) => startBundleImport(deps, target, api, options, request),

@@ -1,6 +1,7 @@
 /** Writes the audit: every request that changes something, and every one that is refused. */
 import { AppError, toError } from '../../errors.js';
 import { addToAudit, auditedRow, differences } from '../../store/audit.js';
+import { isUnavailable } from '../../store/database.js';
 import { actorOf } from '../actor.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
@@ -23,12 +24,25 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
       const isRefused =
         thrown instanceof AppError && (REFUSED.has(thrown.status) || thrown instanceof HiddenError);
       if (isRefused && quota.keeps(context)) await write(context, 'refused', thrown.status);
+      else if (!isRefused) await writeIfChanged(context, toError(thrown));
       throw thrown;
     }
-    await write(context, 'changed', status);
+    if (!context.state.isTrial) await write(context, 'changed', status);
   };
 
-  async function write(context: ApiContext, outcome: 'changed' | 'refused', status: number): Promise<void> {
+  /** A change may have been made before its request failed: when it waited for too long, for example. */
+  async function writeIfChanged(context: ApiContext, error: Error): Promise<void> {
+    if (!context.state.audited || isUnavailable(error)) return;
+    const status = error instanceof AppError ? error.status : 500;
+    if (status === 409 || status === 422 || status >= 500) await write(context, 'changed', status, true);
+  }
+
+  async function write(
+    context: ApiContext,
+    outcome: 'changed' | 'refused',
+    status: number,
+    unlessUnchanged = false,
+  ): Promise<void> {
     const { route, audited, requestId } = context.state;
     const { address } = context.state.client;
     try {
@@ -37,7 +51,9 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
       const compared =
         outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
-      const told = audited?.told ?? {};
+      const isUnchanged = ![compared.before, compared.after, audited?.told].some(hasMembers);
+      if (unlessUnchanged && isUnchanged) return;
+      const said = { ...audited?.named, ...audited?.told };
       await addToAudit(store, {
         actor: actorOf(context),
         address,
@@ -49,12 +65,16 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         object_kind: audited?.kind ?? null,
         object_id: id ?? null,
         before: compared.before,
-        after: Object.keys(told).length > 0 ? { ...compared.after, ...told } : compared.after,
+        after: hasMembers(said) ? { ...compared.after, ...said } : compared.after,
       });
     } catch (thrown) {
       context.state.log.error({ err: toError(thrown), outcome, status }, 'the audit could not be written');
     }
   }
+}
+
+function hasMembers(row: Readonly<Record<string, unknown>> | null | undefined): boolean {
+  return Object.keys(row ?? {}).length > 0;
 }
 
 function createdId(body: unknown): string | undefined {

@@ -8,7 +8,8 @@ import type { ApiContext, Next } from '../context.js';
 /** @returns a middleware that refuses changes with `audit_unavailable` */
 export function requireAudit({ store }: Pick<ApiDependencies, 'store'>) {
   return async (context: ApiContext, next: Next): Promise<unknown> => {
-    if (context.method === 'GET' || context.method === 'HEAD') return next();
+    const isRead = ['GET', 'HEAD'].includes(context.method) && !context.state.route?.isReturn;
+    if (isRead) return next();
     const can = await canWriteAudit(store).catch((thrown: unknown) => {
       if (isUnavailable(thrown)) throw thrown;
       throw refusal(toError(thrown));

@@ -56,6 +56,8 @@ export const sessionRoutes = [
       const email = body.email.toLowerCase();
       const succeeded = await countLogin(store, email, request.client.address);
       const user = await userByEmail(store, email);
+      // Of nobody's it may be anything, a password typed at the wrong place for example.
+      if (user) request.tell({ email });
       // The same work and the same answer, whether there is such a user or not.
       const isRight = await isPassword(user?.password_hash, body.password);
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');

@@ -68,10 +68,10 @@ export const variableRoutes = [
         handle: async ({ params: { id }, body, origin, tell }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
           for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
-          tell({ variables: Object.keys(variables) });
           const { store } = deps;
           const affected = await replaceVariables(store, owner(id), variables, origin.actor);
           const ids = requireFound(affected, scope, id);
+          tell({ variables: Object.keys(variables) });
           const shown = requireFound(await plainVariables(store, owner(id)), scope, id);
           return new Reply(200, shown, {}, await awaitRouting(deps, { ids }));
         },

@@ -1,0 +1,138 @@
+/** What rows of the audit say of requests: changes that end with an error, and which objects changed. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { ADMIN, addUser, type Person } from '../support/access.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure } from '../support/expect.js';
+
+const A = 'a.example';
+const REDIS = { service_type: 'redis', config: { host: '127.0.0.1', port: 1 } };
+const SPEC = JSON.stringify({
+  openapi: '3.0.3',
+  info: { title: 'I', version: '1' },
+  paths: { '/i': { get: { operationId: 'i', responses: { 200: { description: 'ok' } } } } },
+});
+
+interface Row {
+  readonly action: string;
+  readonly outcome: string;
+  readonly status: number;
+  readonly object_kind: string | null;
+  readonly object_id: string | null;
+  readonly before: Record<string, unknown> | null;
+  readonly after: Record<string, unknown> | null;
+}
+
+describe('rows of the audit', () => {
+  let api: TestApi;
+  let admin: Person;
+  let domain: string;
+  let endpoint: string;
+
+  before(async () => {
+    // Nobody runs anything here, so what waits for that fails soon.
+    api = await startApi({ config: { START_TIMEOUT_MS: 100, REQUEST_TIMEOUT_MS: 100 } });
+    admin = await addUser(api, {}, { email: ADMIN, role: 'admin' });
+    domain = await make('/api/domains', { name: A, host: A });
+    endpoint = await make('/api/endpoints', { name: 'e', path: '/e', method: 'GET', domain: A });
+  });
+  after(() => api.close());
+
+  const make = async (path: string, body: object): Promise<string> =>
+    expectData<{ id: string }>(await api.post(path, body, admin), 201).id;
+  let requests = 0;
+  /** The rows that a request has left. */
+  const rowsOf = async (
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly rows: Row[]; readonly body: unknown }> => {
+    const id = `request-${++requests}`;
+    const headers = { ...admin.headers, 'x-request-id': id };
+    const response = await api.send(method, path, { headers, ...(body && { body }) });
+    return { rows: await api.store.knex('audit').where({ request_id: id }), body: response.body };
+  };
+
+  describe('of changes that end with an error', () => {
+    it('are there: a service that is no longer active is not yet deleted', async () => {
+      const id = await make('/api/services', { name: 'stays', ...REDIS });
+      const activated_at = new Date();
+      await api.store.knex('services').where({ id }).update({ activated_at });
+      await addHost('actor-host');
+      const { rows, body } = await rowsOf('DELETE', `/api/services/${id}`);
+      expect(body).to.include({ code: 'wait_timeout' });
+      expect(rows.map(({ outcome, status, object_id }) => [outcome, status, object_id])).to.deep.equal([
+        ['changed', 504, id],
+      ]);
+      expect(rows[0]?.before).to.have.property('activated_at').that.is.a('string');
+      expect(rows[0]?.after).to.deep.equal({ activated_at: null });
+    });
+
+    it('are not there when nothing was changed', async () => {
+      const { rows, body } = await rowsOf('POST', `/api/endpoints/${endpoint}/stop`);
+      expect(body).to.include({ code: 'endpoint_not_running' });
+      expect(rows).to.deep.equal([]);
+    });
+  });
+
+  /** A node that is alive and does nothing. */
+  async function addHost(kind: string): Promise<void> {
+    await api.store.knex('nodes').insert({ id: randomUUID(), kind, hostname: 'h', pid: 1 });
+  }
+
+  it('say what was bound to which endpoint, and unbound', async () => {
+    const service_id = await make('/api/services', { name: 'bound', ...REDIS });
+    const path = `/api/endpoints/${endpoint}/services`;
+    const bound = await rowsOf('POST', path, { service_id, pool_id: 'p' });
+    expect(bound.rows[0]?.object_id).to.equal(endpoint);
+    expect(bound.rows[0]?.after).to.include({ service_id, pool_id: 'p' });
+    const { rows } = await rowsOf('DELETE', `${path}/${service_id}`);
+    expect(rows[0]).to.include({ object_kind: 'service', object_id: service_id });
+    expect(rows[0]?.after).to.deep.include({ endpoint_id: endpoint, unbound: ['p'] });
+  });
+
+  it('say of what a secret, a key or a schedule is', async () => {
+    for (const [kind, id] of [
+      ['domain', domain],
+      ['endpoint', endpoint],
+    ]) {
+      const path = `/api/${kind}s/${id}/secrets/DB_PASS`;
+      for (const method of ['PUT', 'DELETE']) {
+        const { rows } = await rowsOf(method, path, method === 'PUT' ? { value: 'a secret' } : undefined);
+        expect(rows[0], JSON.stringify(rows)).to.include({ object_kind: 'secret', object_id: 'DB_PASS' });
+        expect(rows[0]?.after).to.deep.equal({ [`${kind}_id`]: id });
+      }
+    }
+    const made = await rowsOf('POST', `/api/domains/${domain}/keys`, { label: 'of a partner' });
+    const key = (made.body as { data: { id: string } }).data.id;
+    expect(made.rows[0]?.after).to.deep.equal({ key_id: key, label: 'of a partner' });
+    const revoked = await rowsOf('DELETE', `/api/domains/${domain}/keys/${key}`);
+    expect(revoked.rows[0]).to.include({ object_kind: 'key', object_id: key });
+    expect(revoked.rows[0]?.after).to.deep.equal({ domain_id: domain });
+  });
+
+  it('say what an import made, and nothing of a dry run', async () => {
+    const body = { spec: SPEC, domain: A, domain_id: domain, create_collection: true };
+    expect((await rowsOf('POST', '/api/import/openapi?dry_run=true', body)).rows).to.deep.equal([]);
+    const { rows, body: answer } = await rowsOf('POST', '/api/import/openapi', body);
+    const { import_id } = (answer as { data: { import_id: string } }).data;
+    expect(rows[0]?.object_kind).to.equal('import');
+    expect(rows[0]?.after).to.include({ import_id, domain: A });
+    expect(rows[0]?.after?.['endpoint_ids']).to.have.length(1);
+  });
+
+  it('say of which service an object was', async () => {
+    const { rows, body } = await rowsOf('DELETE', `/api/minio/objects/some/key?service=${endpoint}`);
+    expect(body).to.include({ ok: false });
+    expect(rows).to.deep.equal([]);
+    const editor = await addUser(api, admin, { email: 'e@example.test', role: 'editor', domains: [A] });
+    const headers = { ...editor.headers, 'x-request-id': 'object' };
+    expectFailure(
+      await api.delete(`/api/minio/objects/some/key?service=${endpoint}`, { headers }),
+      'not_found',
+    );
+    const [refused] = await api.store.knex('audit').where({ request_id: 'object' });
+    expect(refused).to.include({ object_kind: 'object', object_id: 'some/key', outcome: 'refused' });
+    expect(refused.after).to.deep.equal({ service: endpoint });
+  });
+});
