@@ -120,6 +120,15 @@ describe('to those who are limited to a domain', () => {
     for (const person of limited) expectFailure(await api.get('/api/minio/objects', person), 'no_actor_host');
   });
 
+  it('there are 20 alerts at most, so that those of others have room', async () => {
+    const alert = { on: 'crash_loop', url: 'https://93.184.215.14/hook', scope: { domain: OWN } };
+    const [editor = admin] = limited;
+    // Each domain has one already.
+    for (let at = 0; at < 19; at++) expectData(await api.post('/api/alerts', alert, editor), 201);
+    expectFailure(await api.post('/api/alerts', alert, editor), 'too_many_alerts', /^Your domains have 20/);
+    expectData(await api.post('/api/alerts', alert, admin), 201);
+  });
+
   it('secrets in configs of services are not shown, not even to an admin', async () => {
     const path = `/api/services/${objects[OWN]?.['services']}`;
     expect(JSON.stringify((await api.get(path, admin)).body)).to.include(`password of ${OWN}`);

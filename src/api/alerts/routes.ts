@@ -27,6 +27,8 @@ import { AlertChange, AlertEventView, AlertView, CreatedAlert, NewAlert } from '
 const tag = 'Alerts';
 const path = '/api/alerts/{id}';
 const MAX_ALERTS = 100;
+/** About the domains of who is limited to some, so that nobody uses up those of others. */
+const MAX_OF_DOMAINS = 20;
 const LISTED_EVENTS = 100;
 
 const presentEvent = presenter(AlertEventView);
@@ -59,8 +61,7 @@ export const alertRoutes = [
       requireScope(on, scope);
       await requireLimited(deps.store, principal, scope);
       await requireUrl(url, deps);
-      if ((await countAlerts(deps.store)) >= MAX_ALERTS)
-        throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
+      await requireRoom(deps.store, principal);
       const { percent = 5, minutes = 5, enabled = true } = body;
       const alert = await createAlert(deps.store, {
         ...{ condition: on, scope: stored(scope), percent, minutes, enabled },
@@ -141,6 +142,14 @@ export const alertRoutes = [
     },
   }),
 ];
+
+/** @throws AppError too_many_alerts */
+async function requireRoom(store: Store, { scope: hosts }: Principal): Promise<void> {
+  if ((await countAlerts(store)) >= MAX_ALERTS)
+    throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
+  if (hosts && (await listAlerts(store, hosts)).length >= MAX_OF_DOMAINS)
+    throw new AppError('too_many_alerts', `Your domains have ${MAX_OF_DOMAINS} alerts; delete one first.`);
+}
 
 const presentColumns = presenter(AlertView);
 
