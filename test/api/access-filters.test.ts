@@ -1,4 +1,4 @@
-/** What is added up or listed over domains has only what is of those that somebody may see: logs, figures, statistics. */
+/** What is listed or added up over domains has only what somebody may see: logs, figures, statistics. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ALL_ENDPOINTS, saveFigures } from '../../src/store/figures.js';
