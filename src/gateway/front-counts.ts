@@ -17,29 +17,31 @@ interface Origin {
 }
 
 export class FrontCounts {
-  #counting: FrontProcess | undefined;
+  /** The one that counts when all has been handed over. */
+  #newest: FrontProcess | undefined;
+  /** The one that has the counts. */
+  #holder: FrontProcess | undefined;
   /** Of those that do not serve yet. */
   readonly #origins = new WeakMap<FrontProcess, Origin>();
   readonly #ended = new WeakSet<FrontProcess>();
-  #handingOver: Promise<void> = Promise.resolve();
+  #turns: Promise<void> = Promise.resolve();
 
-  /** Lets a process count from now on, which is about to serve. */
+  /** Lets a process count from now on, which is about to serve; resolves when it has the counts. */
   async moveTo(process: FrontProcess): Promise<void> {
-    const by = this.#counting;
-    this.#counting = process;
-    if (by && by !== process) {
-      const origin: Origin = { by, counts: '' };
-      this.#origins.set(process, origin);
+    const by = this.#newest;
+    this.#newest = process;
+    if (by !== process) {
+      const origin: Origin | undefined = by && { by, counts: '' };
+      if (origin) this.#origins.set(process, origin);
       this.#inTurn(async () => {
-        const answer = await pTimeout(by.request({ type: 'handOver' }), {
-          milliseconds: HAND_OVER_MS,
-          fallback: () => undefined,
-        });
-        origin.counts = answer?.counts ?? '';
-        process.tell({ type: 'adopt', counts: origin.counts });
+        if (origin) {
+          origin.counts = await handedOver(origin.by);
+          process.tell({ type: 'adopt', counts: origin.counts });
+        }
+        this.#holder = process;
       });
     }
-    await this.#handingOver;
+    await this.#turns;
   }
 
   /** A process serves. It counts, also when another one has been about to serve meanwhile, which is not needed now. */
@@ -51,30 +53,33 @@ export class FrontCounts {
   /** A process has ended. One that never served gives back what it has got, to the last one that still runs. */
   ended(process: FrontProcess, hasServed: boolean): void {
     this.#ended.add(process);
-    if (process !== this.#counting) return;
+    if (process !== this.#newest) return;
     let origin = hasServed ? undefined : this.#takeOrigin(process);
     while (origin && this.#ended.has(origin.by)) origin = this.#takeOrigin(origin.by);
-    this.#counting = origin?.by;
-    if (origin) {
-      const given = origin;
-      this.#inTurn(async () => given.by.tell({ type: 'adopt', counts: given.counts }));
-    }
+    const given = origin;
+    this.#newest = given?.by;
+    this.#inTurn(async () => {
+      given?.by.tell({ type: 'adopt', counts: given.counts });
+      this.#holder = given?.by;
+    });
   }
 
-  /** Counts a request for a process that has handed its counts over; null when none counts. */
-  async take(rules: readonly RateToTake[]): Promise<readonly RateTaken[] | null> {
-    let waited: Promise<void>;
-    do {
-      waited = this.#handingOver;
-      await waited;
-    } while (waited !== this.#handingOver);
-    const answer = await this.#counting?.request({ type: 'count', rules });
-    return answer?.taken ?? null;
+  /**
+   * Counts a request for a process that has handed its counts over; null when none counts. It waits for what is being
+   * handed over already, and not for what is to be handed over later.
+   */
+  take(rules: readonly RateToTake[]): Promise<readonly RateTaken[] | null> {
+    return new Promise((resolve, reject) => {
+      this.#inTurn(async () => {
+        const asked = this.#holder?.request({ type: 'count', rules });
+        Promise.resolve(asked).then((answer) => resolve(answer?.taken ?? null), reject);
+      });
+    });
   }
 
   /** One after the other: who hands over has first to get what was handed over to it. */
-  #inTurn(move: () => Promise<void>): void {
-    this.#handingOver = this.#handingOver.then(move);
+  #inTurn(turn: () => Promise<void>): void {
+    this.#turns = this.#turns.then(turn);
   }
 
   #takeOrigin(process: FrontProcess): Origin | undefined {
@@ -82,4 +87,13 @@ export class FrontCounts {
     this.#origins.delete(process);
     return origin;
   }
+}
+
+/** The counts of a process; none of one that does not answer. */
+async function handedOver(by: FrontProcess): Promise<string> {
+  const answer = await pTimeout(by.request({ type: 'handOver' }), {
+    milliseconds: HAND_OVER_MS,
+    fallback: () => undefined,
+  });
+  return answer?.counts ?? '';
 }

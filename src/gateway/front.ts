@@ -219,27 +219,36 @@ export class Front {
         [...messagesOf(states)].map((upserts) => process.request({ type: 'apply', upserts, removals: [] })),
       );
     }
-    // A later one was faster.
-    if (process.isStopping) return;
+    if (this.#isLate(process)) return;
     await this.#counts.moveTo(process);
+    if (this.#isLate(process)) return;
     const answer = await process.request({ type: 'listen' });
-    if (process.isStopping) return;
+    if (this.#isLate(process)) return;
     if (!answer) throw new Error(`The front ended before it listened: ${describe(await process.ended)}`);
     if (answer.error !== undefined) {
       process.kill();
       throw cannotOpen(answer.error);
     }
     this.#processes.set(process, 'serving');
-    void this.#counts.serves(process);
     void this.#watch(process);
     log.info(
       { front: process.pid, ms: Math.round(performance.now() - process.startedAt) },
       'front listening',
     );
+    // One that ends has handed its counts over.
+    await this.#counts.serves(process);
     for (const older of this.#processes.keys()) {
       if (older === process) break;
       void this.#retire(older);
     }
+  }
+
+  /** Whether one that was started later serves already, which ends this one. */
+  #isLate(process: FrontProcess): boolean {
+    if (process.isStopping) return true;
+    const all = [...this.#processes];
+    const later = all.slice(all.findIndex(([one]) => one === process) + 1);
+    return later.some(([, stage]) => stage === 'serving');
   }
 
   #ids(): string[] {
