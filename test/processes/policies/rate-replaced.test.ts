@@ -31,12 +31,16 @@ describe('the policy rate_limit when its front', function () {
     const { headers } = await one.send({ headers: headersOf(address) });
     return [...String(headers['ratelimit']).matchAll(/;r=(\d+);/g)].map(([, left]) => Number(left));
   };
-  const logged = (message: string) => gateway().logged.lines.filter(({ msg }) => msg === message).length;
+  const listens = (front: number) =>
+    gateway().logged.lines.some((line) => line['msg'] === 'front listening' && line['front'] === front);
   /** Resolves when the next one serves; the old one may have requests. */
   const replace = async () => {
-    const before = logged('front listening');
+    const before = frontsOf(gateway().pid);
     process.kill(gateway().pid, 'SIGUSR2');
-    await eventually(() => expect(logged('front listening')).to.equal(before + 1));
+    await eventually(() => {
+      const others = frontsOf(gateway().pid).filter((front) => !before.includes(front));
+      expect(others.some(listens)).to.equal(true);
+    });
   };
   const isAlone = () =>
     eventually(() => {
