@@ -6,10 +6,11 @@ use std::task::Poll;
 
 use tokio::net::TcpStream;
 
-use super::exchange::{Exchange, Next, Request};
+use super::exchange::{Exchange, Next};
 use super::guard::Phase;
 use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
 use super::refusal::Refusal;
+use super::request::Request;
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use crate::policies::Patience;

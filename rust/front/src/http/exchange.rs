@@ -1,32 +1,24 @@
-//! One request and its response.
+//! One request, read to its end, and its response.
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::mem::MaybeUninit;
-use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::body::Body;
 use super::guard::Phase;
-use super::handler_head;
-use super::head::{self, Framing, Head};
+use super::head::Framing;
 use super::refusal::Refusal;
+use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
-use super::target::host_name;
-use super::trace::RequestSpan;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
-use crate::messages::{EndpointState, FromFront, Level, Serving};
-use crate::policies::{self, Begun, Identity, Judged, KeyWait, Patience, Policies, Verdict, lines_of};
-use crate::routes::{Lookup, RouteTable};
+use crate::messages::{EndpointState, Level};
+use crate::policies::{self, Begun, Verdict, lines_of};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
-use crate::upstream::sticky::place_of;
 use crate::upstream::{Answer, Reply, RequestBody};
 
 /// Up to this size a body is written together with the head of the response.
@@ -37,181 +29,7 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
-/// How often a request looks whether the key of its token is there.
-const KEY_LOOK: Duration = Duration::from_millis(25);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// A request whose head has been read.
-pub struct Request {
-    id: String,
-    started: Cell<Instant>,
-    framing: Framing,
-    expects_continue: bool,
-    is_head: bool,
-    is_old: bool,
-    keep_alive: bool,
-    scheme: &'static str,
-    to: Result<Addressed, Refusal>,
-}
-
-/// Where a request goes.
-struct Addressed {
-    endpoint: Rc<Endpoint>,
-    state: Arc<EndpointState>,
-    /// The head as the handler gets it.
-    head: Vec<u8>,
-    span: RequestSpan,
-    /// Of a caller that keeps its handler.
-    place: Option<u32>,
-    /// What its policies have found, if it has some.
-    judged: Option<Box<Judged>>,
-}
-
-impl Addressed {
-    fn policies(&self) -> Option<(&Policies, &Judged)> {
-        Some((self.state.policies.as_deref()?, self.judged.as_deref()?))
-    }
-
-    fn identity(&self) -> Option<&Identity> {
-        self.judged.as_ref()?.identity.as_deref()
-    }
-}
-
-impl Request {
-    /// Reads a head, and finds its endpoint.
-    ///
-    /// # Errors
-    /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
-    pub fn read(thread: &Thread, bytes: &[u8], peer: IpAddr, patience: &mut Patience) -> Result<Self, Refusal> {
-        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
-        let head = head::read(bytes, &mut space)?;
-        let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
-        let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
-        let client = thread.proxies.client(peer, headers);
-        Ok(Self {
-            to: address(thread, &head, client.ip, &id, patience),
-            scheme: client.scheme,
-            started: Cell::new(Instant::now()),
-            framing: head.framing,
-            expects_continue: head.expects_continue,
-            is_head: head.method == "HEAD",
-            is_old: head.is_old,
-            keep_alive: head.keep_alive,
-            id,
-        })
-    }
-}
-
-impl Request {
-    /// Has new keys of the issuer of its token fetched.
-    pub fn ask_for_key(&self, thread: &Thread) {
-        if let Ok(Addressed { endpoint, .. }) = &self.to {
-            thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
-        }
-    }
-
-    /// Counts it by the rules that do not ask who calls. If there is no more, it is refused.
-    pub async fn is_over_limit(&mut self, thread: &Thread, patience: &mut Patience) -> bool {
-        let Ok(Addressed { judged: Some(judged), .. }) = &mut self.to else { return false };
-        let told = judged.lines.len();
-        policies::take(judged, &thread.supervisor).await;
-        patience.lines.push_str(&judged.lines[told..]);
-        judged.refusal.is_some()
-    }
-
-    /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
-    pub async fn gets_other_policies(&self, thread: &Thread, wait: &KeyWait) -> bool {
-        let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };
-        let policies = |state: &EndpointState| state.policies.as_ref().map(Arc::as_ptr);
-        while !wait.is_over() {
-            tokio::time::sleep(KEY_LOOK).await;
-            if policies(&endpoint.state()) != policies(state) {
-                return true;
-            }
-            if wait.asks() {
-                self.ask_for_key(thread);
-            }
-        }
-        wait.give_up();
-        false
-    }
-}
-
-/// Finds the endpoint of a request, and writes its head for the handler.
-fn address(
-    thread: &Thread,
-    head: &Head<'_, '_>,
-    client_ip: IpAddr,
-    id: &str,
-    patience: &mut Patience,
-) -> Result<Addressed, Refusal> {
-    let path = head.target.path();
-    let routes = thread.routes.borrow();
-    let host = host_name(head.target.authority);
-    match routes.find(&host, head.method, path) {
-        Lookup::Found { target: endpoint, names, values } => {
-            let state = endpoint.state();
-            let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
-            let place = place(&state, head);
-            let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let timeout_ms = state.limits.timeout_ms.into();
-            let Some(policies) = &state.policies else {
-                let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
-                return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
-            };
-            let params: Vec<_> = params.collect();
-            let shares_rates = thread.settings.shares_rates;
-            let judged = Box::new(policies.judge(head, &params, client_ip, patience, shares_rates));
-            let identity = judged.identity.as_deref();
-            let write = |head: &Head<'_, '_>| {
-                handler_head::write(head, params.into_iter(), client_ip, id, &span, timeout_ms, None, identity)
-            };
-            let written = if policies.changes_request() {
-                write(&head.with_headers(&policies.request_headers(head.headers)))
-            } else {
-                write(head)
-            };
-            let judged = Some(judged);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head: written, span, place, judged })
-        }
-        // OPTIONS of the server as a whole.
-        _ if path == "*" => Err(Refusal::unknown()),
-        Lookup::WrongMethod { allow } => Err(without_endpoint(&routes, head, &host, &allow)),
-        Lookup::Unknown => Err(Refusal::unknown()),
-        Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
-    }
-}
-
-/// The path has no endpoint of this method: a question of a browser, or an error that its page may read.
-fn without_endpoint(
-    routes: &RouteTable<Rc<Endpoint>>,
-    head: &Head<'_, '_>,
-    host: &str,
-    allow: &[&'static str],
-) -> Refusal {
-    let policies_of = |method: &str| match routes.find(host, method, head.target.path()) {
-        Lookup::Found { target, .. } => target.state().policies.clone(),
-        _ => None,
-    };
-    if let Some(answer) = policies::preflight(head, allow, policies_of) {
-        return answer;
-    }
-    let mut refusal = Refusal::wrong_method(head.method, allow);
-    let policies = allow.first().and_then(|method| policies_of(method));
-    if let Some(cors) = policies.as_ref().and_then(|policies| policies.cors.as_ref()) {
-        cors.add_lines(head, refusal.lines.to_mut());
-    }
-    refusal
-}
-
-/// Where the client of a request stands, if the endpoint keeps callers with their version.
-pub fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
-    let (Serving::Running { sticky: Some(sticky), .. } | Serving::Asleep { sticky: Some(sticky) }) = &state.serving
-    else {
-        return None;
-    };
-    place_of(sticky, head.headers.iter().map(|header| (header.name, header.value)))
-}
 
 /// What a client gets instead of the answer of a handler.
 pub fn refusal_of(
