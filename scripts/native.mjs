@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -118,6 +119,8 @@ function place(from, to) {
   mkdirSync(dirname(to), { recursive: true });
   const temporary = `${to}.${process.pid}`;
   copyFileSync(from, temporary);
+  // Other users run them, whatever the umask of who has built them.
+  chmodSync(temporary, 0o755);
   renameSync(temporary, to);
 }
 

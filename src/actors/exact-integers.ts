@@ -1,7 +1,6 @@
 /** Integers in JSON text that a double cannot represent: `JSON.parse` would round them silently. */
 
 const LONG_NUMBER = /\d{16}/;
-const INTEGER = /^-?\d+$/;
 /** Minimum length of an integer beyond 2^53. */
 const LONG = 16;
 
@@ -28,7 +27,7 @@ export function replaceBigIntegers(json: string, write: (digits: string) => stri
     else if (code === MINUS || isDigit(code)) {
       const end = endOfNumber(json, at);
       const number = end - at < LONG ? '' : json.slice(at, end);
-      if (INTEGER.test(number) && !Number.isSafeInteger(Number(number))) {
+      if (number !== '' && isInteger(number) && !Number.isSafeInteger(Number(number))) {
         replaced += json.slice(copied, at) + write(number);
         copied = end;
       }
@@ -56,6 +55,13 @@ function endOfNumber(json: string, start: number): number {
   let end = start + 1;
   while (isDigit(json.charCodeAt(end)) || '+-.eE'.includes(json.charAt(end) || ' ')) end++;
   return end;
+}
+
+/** Not by a regular expression, whose stack millions of digits can exceed. */
+function isInteger(number: string): boolean {
+  for (let at = number.charCodeAt(0) === MINUS ? 1 : 0; at < number.length; at++)
+    if (!isDigit(number.charCodeAt(at))) return false;
+  return true;
 }
 
 function isDigit(code: number): boolean {

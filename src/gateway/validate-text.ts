@@ -8,9 +8,10 @@ import type { Policies } from '../model/policies/policies.js';
 import { compileValidate, type ValidatePolicy } from '../model/policies/validate.js';
 import type { RoutedEndpoint } from '../store/endpoint-runs.js';
 
-/** So many texts are kept to be shared; with more, they begin anew. */
-const MAX_SHARED = 10_000;
+/** So many characters of texts are kept to be shared; with more, they begin anew: most are of policies of before. */
+const MAX_SHARED_CHARACTERS = 16 * 1024 * 1024;
 const shared = new Map<string, string | null>();
+let sharedCharacters = 0;
 
 type PolicyTexts = Pick<RoutedEndpoint, 'domain_policies' | 'collection_policies' | 'own_policies'>;
 
@@ -35,8 +36,12 @@ function compiledText(policy: ValidatePolicy): string | null {
   const key = createHash('sha256').update(JSON.stringify(policy)).digest('base64');
   const known = shared.get(key);
   if (known !== undefined) return known;
-  if (shared.size >= MAX_SHARED) shared.clear();
   const text = compile(policy);
+  sharedCharacters += key.length + (text?.length ?? 0);
+  if (sharedCharacters > MAX_SHARED_CHARACTERS) {
+    shared.clear();
+    sharedCharacters = 0;
+  }
   shared.set(key, text);
   return text;
 }

@@ -23,7 +23,7 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
     } catch (thrown) {
       const isRefused =
         thrown instanceof AppError && (REFUSED.has(thrown.status) || thrown instanceof HiddenError);
-      if (isRefused && quota.keeps(context)) await write(context, 'refused', thrown.status);
+      if (isRefused && quota.keeps(context, thrown.code)) await write(context, 'refused', thrown.status);
       else if (!isRefused) await writeIfChanged(context, toError(thrown));
       throw thrown;
     }

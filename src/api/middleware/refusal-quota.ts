@@ -3,6 +3,8 @@
  * that nobody fills the disk or uses up what is kept of others. Sign-ins have counts of their own: whatever else a
  * stranger sends, an attack on passwords is in the audit.
  */
+
+import type { ErrorCode } from '../../errors.js';
 import { networkOf } from '../../util/client-network.js';
 import type { Logger } from '../../util/log.js';
 import { actorOf } from '../actor.js';
@@ -10,6 +12,14 @@ import type { ApiContext } from '../context.js';
 
 /** Of one address; of one user or token; of all strangers. */
 const KEPT = { address: 60, principal: 300, strangers: 600 };
+
+/** Why a sign-in fails. Each attempt is one of few, and none can be made to look like something else. */
+const SIGN_INS: ReadonlySet<ErrorCode> = new Set([
+  'login_failed',
+  'too_many_logins',
+  'oidc_failed',
+  'oidc_no_role',
+]);
 
 export class RefusalQuota {
   readonly #log: Logger;
@@ -22,9 +32,9 @@ export class RefusalQuota {
   }
 
   /** Counts a refusal, and whether the audit keeps it. */
-  keeps(context: ApiContext): boolean {
+  keeps(context: ApiContext, code: ErrorCode): boolean {
     this.#beginMinute();
-    const isKept = this.#limitsOf(context).every(([key, limit]) => {
+    const isKept = this.#limitsOf(context, code).every(([key, limit]) => {
       const count = (this.#counts.get(key) ?? 0) + 1;
       if (count > limit) return false;
       this.#counts.set(key, count);
@@ -34,11 +44,11 @@ export class RefusalQuota {
     return isKept;
   }
 
-  #limitsOf(context: ApiContext): readonly (readonly [key: string, limit: number])[] {
-    const { principal, route } = context.state;
+  #limitsOf(context: ApiContext, code: ErrorCode): readonly (readonly [key: string, limit: number])[] {
+    const { principal } = context.state;
     const actor = actorOf(context);
     if (principal) return [[JSON.stringify(actor), KEPT.principal]];
-    const what = route?.permission === 'public' ? 'sign-in' : 'other';
+    const what = SIGN_INS.has(code) ? 'sign-in' : 'other';
     const from = actor.kind === 'anonymous' ? networkOf(actor.address) : '';
     // One address over its limit takes nothing from the rest.
     return [

@@ -22,6 +22,8 @@ import { isObject, type JsonObject, quoted, SchemaProblem } from './schema-probl
 
 /** Of all patterns together, see `patterns.ts`. */
 const MAX_PATTERN_WEIGHT = 50_000;
+/** What the smallest counts: each is built when the first request comes, which takes its time. */
+const MIN_PATTERN_WEIGHT = 100;
 /** Of the values of an enum, which are compared one after the other. */
 const MAX_ENUM = 5_000;
 
@@ -144,7 +146,7 @@ export class SchemaCompiler {
     if (known) return known;
     try {
       const { rust, weight } = compilePattern(source);
-      this.#weight += weight;
+      this.#weight += Math.max(weight, MIN_PATTERN_WEIGHT);
       if (this.#weight > MAX_PATTERN_WEIGHT)
         throw new PatternError('is one too many: all together are too large');
       const compiled = [rust, source, weight] as const;

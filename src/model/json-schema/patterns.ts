@@ -35,9 +35,8 @@ const ANY = '[\\x{0}-\\x{10ffff}]';
 /** Of characters beyond ASCII, which are several bytes. */
 const CLASS_WEIGHT = 8;
 const PROPERTY_WEIGHT = 100;
-/** General categories, and scripts: what the front knows. */
+/** General categories, and scripts: what the front knows. Other properties have names of the same form. */
 const PROPERTY = /^(?:(?:gc|General_Category)=)?([A-Z][A-Za-z_]*)$|^(?:sc|Script)=([A-Z][A-Za-z_]*)$/;
-const BINARY_PROPERTY = /^(?:ASCII|Any|Alpha|Upper|Lower|White|Emoji|ID_|XID_|Dash|Hex|Math)/;
 
 /** @throws PatternError */
 export function compilePattern(source: string): CompiledPattern {
@@ -236,14 +235,13 @@ class Parser {
     const rest = this.#characters.slice(this.#at, this.#at + 64).join('');
     const [whole, name = ''] = /^\{([^{}]*)\}/.exec(rest) ?? [];
     const [, category, script] = PROPERTY.exec(name) ?? [];
-    const isKnown = (category ?? script) !== undefined && !BINARY_PROPERTY.test(category ?? '');
-    if (whole === undefined || !isKnown || !isProperty(name))
+    const property = category === undefined ? `Script=${script}` : `General_Category=${category}`;
+    if (whole === undefined || !isProperty(property))
       throw new PatternError(
         `has \\${kind}${whole ?? ''}; only general categories and scripts are supported, such as \\p{L} and \\p{Script=Greek}`,
       );
     this.#at += whole.length;
-    const rust = category === undefined ? `Script=${script}` : `General_Category=${category}`;
-    return { rust: `\\${kind}{${rust}}`, weight: PROPERTY_WEIGHT };
+    return { rust: `\\${kind}{${property}}`, weight: PROPERTY_WEIGHT };
   }
 
   #unicode(): number {

@@ -273,6 +273,12 @@ describe('the policy validate', function () {
       ],
       [schema({}, { A: ref('B'), B: { allOf: [ref('A')] } }), `${at}.components.schemas.A: applies itself`],
       [schema({ pattern: '^(?!a)' }), `${json}.pattern: the pattern "^(?!a)" has look-around`],
+      ...['Ideographic', 'Cased', 'Diacritic', 'Quotation_Mark', 'Alphabetic'].map(
+        (name): [object, string] => [
+          schema({ pattern: `^\\p{${name}}+$` }),
+          `${json}.pattern: the pattern "^\\p{${name}}+$" has \\p{${name}}; only general categories`,
+        ],
+      ),
       [schema({ pattern: '(a)\\1' }), `${json}.pattern: the pattern "(a)\\1" has a back-reference`],
       [
         schema({ pattern: '((a{1000}){1000}){1000}' }),

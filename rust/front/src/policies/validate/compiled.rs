@@ -35,6 +35,18 @@ pub enum Source {
     Cookie,
 }
 
+impl Source {
+    /// In the places of problems.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum Style {

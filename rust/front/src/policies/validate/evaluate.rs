@@ -13,6 +13,24 @@ const MAX_DEPTH: u32 = 400;
 const STEPS: u64 = 100_000;
 const STEPS_PER_BYTE: u64 = 64;
 const MAX_STEPS: u64 = 40_000_000;
+/// More take some milliseconds.
+const LARGE_STEPS: u64 = 1_000_000;
+
+/// How many steps the evaluation of a value may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget(u64);
+
+impl Budget {
+    /// For a value of so many bytes. `pattern_cost`: of the costliest pattern, for each byte.
+    pub fn of(bytes: usize, pattern_cost: u64) -> Self {
+        Self((STEPS + (STEPS_PER_BYTE + pattern_cost) * bytes as u64).min(MAX_STEPS))
+    }
+
+    /// Whether others would be kept waiting.
+    pub fn is_large(self) -> bool {
+        self.0 > LARGE_STEPS
+    }
+}
 
 /// The value takes too much work, or goes too deep.
 #[derive(Debug)]
@@ -86,9 +104,7 @@ macro_rules! also {
 pub(super) use also;
 
 impl<'s> Evaluation<'s> {
-    /// For a value of so many bytes.
-    pub fn new(schemas: &'s [Schema], bytes: usize) -> Self {
-        let steps = (STEPS + STEPS_PER_BYTE * bytes as u64).min(MAX_STEPS);
+    pub fn new(schemas: &'s [Schema], Budget(steps): Budget) -> Self {
         Self { schemas, steps, depth: 0 }
     }
 

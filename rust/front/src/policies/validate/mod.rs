@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
-use evaluate::{Evaluation, TooComplex};
+use evaluate::{Budget, Evaluation, TooComplex};
 use json::Json;
 use parameters::Sources;
 use problems::{Place, Problems};
@@ -29,8 +29,6 @@ use super::header;
 use crate::http::{Head, Refusal};
 
 const NAME: &str = "validate";
-/// Longer bodies are checked beside the requests of others.
-pub const LARGE_BYTES: usize = 64 * 1024;
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
@@ -45,6 +43,8 @@ struct Ready {
     parameters: Vec<Parameter>,
     body: Option<Body>,
     schemas: Vec<Schema>,
+    /// Of the costliest pattern, for each byte of a text.
+    pattern_cost: u64,
 }
 
 /// What is known of a request before its body is there.
@@ -108,11 +108,13 @@ impl Validator {
         let ready = self.ready().map_err(broken)?;
         let mut problems = Problems::default();
         let sources = Sources::new(head, params, &mut problems);
-        let mut evaluation = Evaluation::new(&ready.schemas, head.target.path_and_query.len());
+        let bytes: usize = head.headers.iter().map(|header| header.name.len() + header.value.len()).sum();
+        let mut evaluation = ready.evaluation(head.target.path_and_query.len() + bytes);
         let mut reader = TextReader { evaluation: &mut evaluation };
         for parameter in &ready.parameters {
             if reader.parameter(parameter, &sources, &mut problems).is_err() {
-                problems.add(&Place::root("query"), TOO_COMPLEX);
+                let root = Place::root(parameter.source.name());
+                problems.add(&root.member(&parameter.name), TOO_COMPLEX);
                 break;
             }
         }
@@ -177,8 +179,18 @@ impl Ready {
     fn read(text: &str) -> Result<Self, String> {
         let compiled::Validate { mode, parameters, body, schemas } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<_, _>>()?;
-        Ok(Self { mode, parameters, body, schemas })
+        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
+        let pattern_cost = schemas.iter().map(Schema::pattern_cost).max().unwrap_or(0);
+        Ok(Self { mode, parameters, body, schemas, pattern_cost })
+    }
+
+    fn budget(&self, bytes: usize) -> Budget {
+        Budget::of(bytes, self.pattern_cost)
+    }
+
+    /// Of a value of so many bytes.
+    fn evaluation(&self, bytes: usize) -> Evaluation<'_> {
+        Evaluation::new(&self.schemas, self.budget(bytes))
     }
 
     fn body_kind(&self, head: &Head<'_, '_>) -> BodyKind {
@@ -201,7 +213,7 @@ impl Ready {
     fn check_body(&self, media: &MediaType, body: &[u8], problems: &mut Problems) -> Result<(), TooComplex> {
         let Some(shape) = &media.shape else { return Ok(()) };
         let place = Place::root("body");
-        let mut evaluation = Evaluation::new(&self.schemas, body.len());
+        let mut evaluation = self.evaluation(body.len());
         let mut reader = TextReader { evaluation: &mut evaluation };
         if media.read == Reading::Json {
             return match Json::read(body) {
@@ -232,7 +244,7 @@ impl Ready {
 
 /// Checks a body without keeping other requests waiting. Gives it back.
 pub async fn finish(validator: &Arc<Validator>, begun: Begun, body: Vec<u8>) -> (Verdict, Vec<u8>) {
-    if body.len() <= LARGE_BYTES {
+    if !validator.ready().is_ok_and(|ready| ready.budget(body.len()).is_large()) {
         return (validator.finish(begun, &body), body);
     }
     let validator = validator.clone();

@@ -37,6 +37,19 @@ impl Number {
         }
     }
 
+    /// About what it takes to find out whether it is a multiple: a division for each digit by which they are apart.
+    pub fn division_steps(self, other: Self) -> u64 {
+        let magnitude = |number| match number {
+            Self::Whole(value) => (value as f64).abs(),
+            Self::Float(value) => value.abs(),
+        };
+        match (self, other) {
+            (Self::Whole(_), Self::Whole(_)) => 1,
+            // Floats have up to 17 digits. What is not finite becomes 0 here, and is compared at once.
+            _ => 80 + 4 * (magnitude(self).log10() - magnitude(other).log10()).abs() as u64,
+        }
+    }
+
     /// Exact: by their decimal digits, as 0.3 is a multiple of 0.1.
     pub fn is_multiple_of(self, other: Self) -> bool {
         if let (Self::Whole(value), Self::Whole(divisor)) = (self, other) {

@@ -113,12 +113,7 @@ impl TextReader<'_, '_> {
         sources: &Sources<'_>,
         problems: &mut Problems,
     ) -> Result<(), TooComplex> {
-        let root = Place::root(match parameter.source {
-            Source::Path => "path",
-            Source::Query => "query",
-            Source::Header => "header",
-            Source::Cookie => "cookie",
-        });
+        let root = Place::root(parameter.source.name());
         let place = root.member(&parameter.name);
         let texts = sources.texts(parameter);
         let is_empty = match &texts {

@@ -53,6 +53,9 @@ impl Evaluation<'_> {
         if let Some(limit) = rules.exclusive_minimum.filter(|limit| value <= *limit) {
             fail!(valid, problems, place, "must be greater than {limit}");
         }
+        if let Some(divisor) = rules.multiple_of {
+            self.spend(value.division_steps(divisor))?;
+        }
         if let Some(divisor) = rules.multiple_of.filter(|divisor| !value.is_multiple_of(*divisor)) {
             fail!(valid, problems, place, "must be a multiple of {divisor}");
         }

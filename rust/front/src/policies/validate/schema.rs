@@ -114,6 +114,16 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// Of its costliest pattern, for each byte of a text.
+    pub fn pattern_cost(&self) -> u64 {
+        let Self::Rules(rules) = self else { return 0 };
+        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
+        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
+        of_text.chain(of_names).map(|pattern| pattern.cost).max().unwrap_or(0)
+    }
+}
+
 impl Rules {
     fn new(mut all: Keywords) -> Result<Self, String> {
         let format = all.format.as_deref().map(Format::named).transpose()?;

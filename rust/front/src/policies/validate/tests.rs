@@ -103,6 +103,26 @@ fn patterns_take_linear_time() {
 }
 
 #[test]
+fn texts_that_fit_costly_patterns_are_not_too_complex() {
+    let schemas = json!([
+        { "type": ["array"], "items": 1 },
+        { "type": ["string"], "pattern": ["^[\\p{General_Category=L}]{1,50}$", "^[\\p{L}]{1,50}$", 5002] },
+    ]);
+    let names = |count: usize| format!("[\"{}\"]", vec!["abcdefghij"; count].join("\",\""));
+    for count in [1, 50, 2_000] {
+        assert!(problems(schemas.clone(), &names(count)).is_empty(), "{count}");
+    }
+}
+
+#[test]
+fn divisions_of_numbers_that_are_far_apart_count() {
+    let schemas = json!([{ "items": 1 }, { "multipleOf": 0.03 }]);
+    let list = |number: &str, count: usize| format!("[{}]", vec![number; count].join(","));
+    assert!(problems(schemas.clone(), &list("0.09", 2_000)).is_empty());
+    assert_eq!(problems(schemas, &list("3e300", 10_000)), ["body: is too complex to be checked"]);
+}
+
+#[test]
 fn what_cannot_be_enforced_is_not_let_through() {
     let read = |schema: Value| {
         let policy = json!({ "mode": "enforce", "parameters": [], "schemas": [schema] });
