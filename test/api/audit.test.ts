@@ -45,7 +45,7 @@ describe('the audit', () => {
     for (let at = 0; at < 70; at++) expectFailure(await api.get('/api/session', foreign), 'foreign_origin');
     for (const address of ['127.0.0.66', '127.0.0.67', '127.0.0.1'])
       expect(await from(address, 'POST', '/api/session', login)).to.equal(401);
-    const logins = await rowsOf({ action: '/api/session', outcome: 'refused' });
+    const logins = await rowsOf({ action: '/api/session', method: 'POST', outcome: 'refused' });
     expect(logins.map(({ status }) => status)).to.deep.equal([401, 401, 401]);
     const others = await rowsOf({ action: '/api/domains', outcome: 'refused' });
     expect(others.length).to.be.within(1, 120);
