@@ -22,6 +22,8 @@ import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
   ALERT_QUEUE,
   type AlertJob,
+  APPLY_QUEUE,
+  type ApplyJob,
   COMPILE_QUEUE,
   type CompileJob,
   HANDLER_QUEUE,
@@ -50,6 +52,7 @@ import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { ActiveJobs } from './active-jobs.js';
 import { sendAlert, watchAlerts } from './alerts.js';
+import { runApply } from './apply.js';
 import { compile } from './compile.js';
 import { deliver } from './deliver.js';
 import { dropAccess } from './drop-access.js';
@@ -59,6 +62,7 @@ import { runHandler } from './handler.js';
 import { endImport } from './import.js';
 import { reportPreparation } from './preparation-progress.js';
 import { recoverBuilds } from './recover.js';
+import { recoverApplies } from './recover-applies.js';
 import { recoverCrashLoops, recoverDeployments, tidyHistory } from './recover-deployments.js';
 import { recoverImports } from './recover-imports.js';
 import { recoverJobs } from './recover-jobs.js';
@@ -74,6 +78,8 @@ const JOBS_PER_COMPILER = 16;
 const HANDLERS_PER_COMPILER = 4;
 /** These jobs only check whether their handlers have ended. */
 const IMPORTS_AT_A_TIME = 4;
+/** Of an installation there is one that has not ended; another may be cleaning up. */
+const APPLIES_AT_A_TIME = 2;
 /** These jobs wait for handlers. */
 const REQUESTS_AT_A_TIME = 32;
 /** Less than the time after which a process that is to stop is ended. */
@@ -191,7 +197,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('sweeping', () => sweeping.stop());
   const slots = pLimit(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
-  const changes = new Changes(config.DATABASE_URL, ['build', 'observation'], log);
+  const changes = new Changes(config.DATABASE_URL, ['build', 'observation', 'service_observation'], log);
   shutdown.add('changes', () => changes.stop());
   const context = {
     store,
@@ -213,6 +219,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
       startTimeoutMs: config.START_TIMEOUT_MS,
       requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
     }),
+  };
+  const applying = {
+    ...{ lifecycle, queues, secrets, log, workerId: node.id, activeJobs: context.activeJobs },
+    ...{ gateways: delivery.gateways, toolchain: toolchain.fingerprint },
   };
   const alerts = { store, queues, secrets, allowsPrivate: config.ALLOW_PRIVATE_URLS, log };
   // These need no compiler.
@@ -260,6 +270,13 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         slotsFor(HANDLERS_PER_COMPILER),
         log,
       ),
+      consume<ApplyJob>(
+        config,
+        APPLY_QUEUE,
+        (job) => runApply(job.data, applying, interrupt.signal),
+        APPLIES_AT_A_TIME,
+        log,
+      ),
       consume<ImportJob>(
         config,
         IMPORT_QUEUE,
@@ -274,6 +291,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         await killAbandoned(runDir);
         await recoverBuilds(store, queues, log, context);
         await recoverImports(store, queues, log, context);
+        await recoverApplies(applying, config);
         await recoverDeployments(lifecycle, log);
         await recoverCrashLoops(store, log);
       },

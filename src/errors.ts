@@ -74,6 +74,15 @@ const kinds = {
     409,
     'Configs of services refer to the secret; the message and `details` name the services.',
   ],
+  plan_changed: [
+    409,
+    'What an apply would change is not as it was when it was planned; nothing was changed. Plan again.',
+  ],
+  apply_busy: [409, 'Another apply has not ended yet, or other changes blocked it for too long.'],
+  apply_not_committed: [
+    409,
+    'The apply cannot be rolled back: it has changed nothing, or has not ended yet.',
+  ],
   start_overtaken: [
     409,
     'During the start, the endpoint was stopped or another deployment replaced this one.',

@@ -328,6 +328,20 @@ export const SETTING_GROUPS = {
       'How long an import request waits until its handlers are compiled and started before it answers 504, milliseconds.',
     ),
   },
+  Applies: {
+    APPLY_WAIT_MS: integer(
+      600_000,
+      1,
+      3_600_000,
+      'How long a request waits for its apply before it answers 202, while the apply goes on, milliseconds.',
+    ),
+    APPLIES_KEPT_DAYS: integer(
+      90,
+      1,
+      36_500,
+      'How long applies are kept after they have ended, with what their way back needs, days.',
+    ),
+  },
   HTTP: {
     API_BODY_LIMIT_BYTES: integer(
       4 * 1024 * 1024,

@@ -4,7 +4,7 @@
  */
 import { toError } from '../errors.js';
 import type { Store } from '../store/database.js';
-import { type VariableInForce, variablesInForce } from '../store/variables.js';
+import { type SealableValue, type VariableInForce, variablesInForce } from '../store/variables.js';
 import { isErrno } from '../util/errno.js';
 import { HandlerStartError } from './handler-process.js';
 
@@ -38,7 +38,7 @@ export class Environments {
    */
   async of(endpointId: string, digest: string | null): Promise<Readonly<Record<string, string>>> {
     const variables = await this.#inForce(endpointId, digest);
-    const values = variables.map((variable) => [variable.name, this.#valueOf(variable)] as const);
+    const values = variables.map((variable) => [variable.name, this.valueOf(variable)] as const);
     const bytes = values.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')), 0);
     if (bytes > MAX_BYTES) throw tooLarge(`: ${bytes} bytes with their names, at most ${MAX_BYTES}`);
     return Object.fromEntries(values);
@@ -56,7 +56,7 @@ export class Environments {
     const variables = await this.#inForce(endpointId, digest);
     return (name) => {
       const variable = variables.find((one) => one.name === name);
-      return variable && (variable.value_encrypted === null ? null : this.#valueOf(variable));
+      return variable && (variable.value_encrypted === null ? null : this.valueOf(variable));
     };
   }
 
@@ -77,7 +77,8 @@ export class Environments {
     this.#known.delete(endpointId);
   }
 
-  #valueOf({ name, value, value_encrypted }: VariableInForce): string {
+  /** @throws HandlerStartError when it was encrypted with another key */
+  valueOf({ name, value, value_encrypted }: SealableValue & { readonly name: string }): string {
     if (value_encrypted === null) return value ?? '';
     try {
       return this.#decrypt(value_encrypted);

@@ -2,19 +2,34 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { AppError, toError } from '../errors.js';
-import type { Delivery, Failure, Invocation, RouteQuery } from '../internal/gateway-requests.js';
+import type {
+  Delivery,
+  Failure,
+  Invocation,
+  Preparation,
+  Release,
+  RouteQuery,
+} from '../internal/gateway-requests.js';
 import { bearerCheck } from '../internal/serve.js';
 import type { Log } from '../util/log.js';
 import type { Invocations } from './invocations.js';
+import type { PreparedHandlers } from './prepared-handlers.js';
 
 /** Creates the server; it does not listen yet. */
-export function createInternalServer(invocations: Invocations, tokens: readonly string[], log: Log): Server {
+export function createInternalServer(
+  invocations: Invocations,
+  prepared: PreparedHandlers,
+  tokens: readonly string[],
+  log: Log,
+): Server {
   const isAllowed = bearerCheck(tokens);
   const routes: Readonly<Record<string, (body: unknown, signal: AbortSignal) => Promise<object>>> = {
     // Both sides have the same version, so the shapes are known.
     '/invoke': (body, signal) => invocations.invoke(body as Invocation, signal),
     '/deliver': (body) => invocations.deliver(body as Delivery),
     '/route': (body) => invocations.route(body as RouteQuery),
+    '/prepare': (body, signal) => prepared.prepare(body as Preparation, signal),
+    '/release': async (body) => prepared.release(body as Release),
   };
   const serve = async (request: IncomingMessage, signal: AbortSignal): Promise<object> => {
     if (!isAllowed(request))

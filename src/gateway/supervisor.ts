@@ -47,6 +47,7 @@ import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
 import { ObservationWriter } from './observation-writer.js';
 import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
+import { type HandlerStart, PreparedHandlers } from './prepared-handlers.js';
 import type { ProcessSettings } from './process-settings.js';
 import type { Beginning, EndpointRunnerHost } from './runner-host.js';
 import { SleepingEndpoints } from './sleeping-endpoints.js';
@@ -95,6 +96,8 @@ export class Supervisor {
   readonly #idle: IdleHandlers;
   /** What handlers had in memory when that was read last, by endpoint. */
   readonly #bytes = new Map<string, number>();
+  /** For applies. */
+  readonly prepared: PreparedHandlers;
   readonly #starts = pLimit(CONCURRENT_STARTS);
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #counting: PeriodicTask;
@@ -139,6 +142,15 @@ export class Supervisor {
       idleMs: (ids) => front.idleMs(ids),
       readMemory,
       bytesOf: (id) => this.#bytes.get(id) ?? 0,
+      log,
+    });
+    this.prepared = new PreparedHandlers({
+      start: (wanted, listeners, abandoned) =>
+        this.#inTurn(() =>
+          this.#launch(wanted, this.#handlerLog(wanted.endpointId), listeners, 'info', abandoned),
+        ),
+      limitsOf: (limits) => limitsInForce(limits, options.limits),
+      decrypted: (variable) => options.environments.valueOf(variable),
       log,
     });
     this.#counting = new PeriodicTask(
@@ -190,6 +202,7 @@ export class Supervisor {
   async stop(): Promise<void> {
     await this.#counting.stop();
     await this.#idle.stop();
+    await this.prepared.stop();
     await this.#endpoints.stop();
     await this.#sleeping.stop();
     await this.#saveCount();
@@ -413,19 +426,43 @@ export class Supervisor {
     level: 'info' | 'debug' = 'info',
     abandoned?: AbortSignal,
   ): Promise<HandlerProcess> {
-    const { artifacts, environments, runDir, services, handlers: settings } = this.#options;
-    const executable = await artifacts.get(artifact);
-    const variables = await environments.of(endpointId, environment);
-    const started = performance.now();
+    const variables = await this.#options.environments.of(endpointId, environment);
     const above = limitsAbove(endpoint?.limits ?? null, limits);
-    // Its lines carry the id of the API call that asked for it.
-    const request_id = endpoint?.deployment?.request_id;
-    const handlerLog = this.#options.log.child({ request_id, endpoint_id: endpointId });
+    const handlerLog = this.#handlerLog(endpointId, endpoint);
     if (above.length > 0)
       handlerLog.warn(
         { limits: above },
         'limits of the endpoint are above those of this gateway, which count',
       );
+    const wanted = { endpointId, artifact, limits, variables };
+    // What is tried runs beside what serves.
+    const prepared = listeners.onLine ? undefined : this.prepared.take(wanted, listeners);
+    if (prepared) {
+      handlerLog[level]({ handler_pid: prepared.pid, artifact }, 'handler ready, prepared before');
+      return prepared;
+    }
+    return this.#launch(wanted, handlerLog, listeners, level, abandoned);
+  }
+
+  /** Its lines carry the id of the API call that asked for what the endpoint serves. */
+  #handlerLog(
+    endpointId: string,
+    endpoint: RoutedEndpoint | undefined = this.#endpoints.rows.get(endpointId),
+  ): Logger {
+    const request_id = endpoint?.deployment?.request_id;
+    return this.#options.log.child({ request_id, endpoint_id: endpointId });
+  }
+
+  async #launch(
+    { endpointId, artifact, limits, variables }: HandlerStart,
+    handlerLog: Logger,
+    listeners: HandlerListeners,
+    level: 'info' | 'debug',
+    abandoned?: AbortSignal,
+  ): Promise<HandlerProcess> {
+    const { artifacts, runDir, services, handlers: settings } = this.#options;
+    const executable = await artifacts.get(artifact);
+    const started = performance.now();
     const handler = await startHandler({
       executable,
       instanceId: this.#nextInstance++,

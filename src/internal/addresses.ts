@@ -3,25 +3,40 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
-import type { NodeKind } from '../store/nodes.js';
+import type { Node, NodeKind } from '../store/nodes.js';
 
 /** The address of a process. */
 export type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
 
-/** The live processes of a kind, those on this machine first: their sockets need no network. */
+/** A live process, and where it is reached; undefined: not from this machine, or not yet. */
+export interface AddressedNode {
+  readonly id: string;
+  readonly hostname: string;
+  readonly address: Address | undefined;
+}
+
+/** The live processes of a kind that can be reached, those on this machine first: their sockets need no network. */
 export async function addressesOf(store: Store, kind: NodeKind): Promise<Address[]> {
-  const local: Address[] = [];
-  const remote: Address[] = [];
-  for (const node of await awaitLiveNodes(store, kind)) {
-    const { socket, url } = node.info;
-    if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket))) {
-      local.push({ socketPath: socket });
-    } else if (typeof url === 'string') {
-      const { hostname: host, port } = new URL(url);
-      remote.push({ hostname: host.replace(/^\[|\]$/g, ''), port });
-    }
-  }
-  return [...local, ...remote];
+  const addresses = (await addressedNodes(store, kind)).flatMap(({ address }) => address ?? []);
+  const isLocal = (address: Address) => 'socketPath' in address;
+  return [...addresses.filter(isLocal), ...addresses.filter((address) => !isLocal(address))];
+}
+
+/** All live processes of a kind. */
+export async function addressedNodes(store: Store, kind: NodeKind): Promise<AddressedNode[]> {
+  const nodes = await awaitLiveNodes(store, kind);
+  return Promise.all(
+    nodes.map(async (node) => ({ id: node.id, hostname: node.hostname, address: await addressOf(node) })),
+  );
+}
+
+async function addressOf(node: Node): Promise<Address | undefined> {
+  const { socket, url } = node.info;
+  if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket)))
+    return { socketPath: socket };
+  if (typeof url !== 'string') return undefined;
+  const { hostname: host, port } = new URL(url);
+  return { hostname: host.replace(/^\[|\]$/g, ''), port };
 }
 
 async function exists(path: string): Promise<boolean> {

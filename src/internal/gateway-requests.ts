@@ -1,4 +1,5 @@
 /** What other processes ask of gateways: the client is `gateways.ts`, the server `src/gateway/internal-server.ts`. */
+import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { HandlerRequest } from '../model/handler-request.js';
 
 /** A request to a handler, as JSON. */
@@ -18,6 +19,39 @@ export interface Invocation extends SentRequest {
 export interface Delivery extends SentRequest {
   /** How often it was sent, this time included. */
   readonly attempt: number;
+}
+
+/** A handler that is to be started before anything routes to it. */
+export interface PreparedHandler {
+  /** Of the endpoint as it will be: it need not be there yet. */
+  readonly endpointId: string;
+  /** What it is called in messages. */
+  readonly name: string;
+  readonly artifact: string;
+  readonly limits: EndpointLimits | null;
+  /** In force for it, secrets encrypted as they are stored. */
+  readonly variables: readonly {
+    readonly name: string;
+    readonly value: string | null;
+    readonly value_encrypted: string | null;
+  }[];
+}
+
+/** Starts handlers of an apply, which are kept for the deployments that ask for the same. */
+export interface Preparation {
+  readonly applyId: string;
+  readonly handlers: readonly PreparedHandler[];
+}
+
+/** How many handlers are ready, and kept. */
+export interface Prepared {
+  readonly ready: number;
+  readonly kept: number;
+}
+
+/** Ends handlers that were prepared for an apply, and that no deployment has asked for. */
+export interface Release {
+  readonly applyId: string;
 }
 
 /** A request of a client that could come. */

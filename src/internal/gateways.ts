@@ -4,13 +4,16 @@ import { json } from 'node:stream/consumers';
 import { AppError, ERROR_CATALOGUE, type ErrorCode, toError } from '../errors.js';
 import type { Store } from '../store/database.js';
 import type { Log } from '../util/log.js';
-import { type Address, addressesOf } from './addresses.js';
+import { type Address, type AddressedNode, addressedNodes, addressesOf } from './addresses.js';
 import type {
   Delivery,
   Failure,
   HandlerResponse,
   Invocation,
   Invoked,
+  Preparation,
+  Prepared,
+  Release,
   Routed,
   RouteQuery,
 } from './gateway-requests.js';
@@ -55,6 +58,34 @@ export class Gateways {
   /** Where a request would go. */
   route(query: RouteQuery): Promise<Routed> {
     return this.#ask('/route', query, SLACK_MS);
+  }
+
+  /** All that are alive. */
+  nodes(): Promise<AddressedNode[]> {
+    return addressedNodes(this.#options.store, 'gateway');
+  }
+
+  /**
+   * Starts handlers on one gateway, before anything routes to them.
+   * @throws AppError handler_start_failed; no_gateway when it has not answered, and may be asked again
+   */
+  prepare(address: Address, preparation: Preparation): Promise<Prepared> {
+    const timeoutMs = preparation.handlers.length * this.#options.startTimeoutMs + SLACK_MS;
+    return this.#askOne(address, '/prepare', preparation, timeoutMs);
+  }
+
+  /** Ends what was prepared for an apply. */
+  async release(address: Address, release: Release): Promise<void> {
+    await this.#askOne(address, '/release', release, SLACK_MS);
+  }
+
+  async #askOne<T>(address: Address, path: string, body: object, timeoutMs: number): Promise<T> {
+    try {
+      return (await post(address, path, this.#options.token, JSON.stringify(body), timeoutMs)) as T;
+    } catch (thrown) {
+      if (!(thrown instanceof NotConnected)) throw thrown;
+      throw new AppError('no_gateway', 'The gateway cannot be reached.', {}, { cause: thrown });
+    }
   }
 
   /** Asks the first gateway that can be reached. Both sides have the same version, so the shapes are known. */

@@ -79,13 +79,14 @@ export function noWorker(): AppError {
 
 /**
  * Waits for a build to end.
+ * @param endpointId that it is for, and that must still be there; null: there need not be one yet
  * @param signal ends the wait early, like the timeout
  * @throws AppError with the outcome when it failed, `wait_timeout` after the timeout
  */
 export async function awaitBuild(
   { changes, store }: LifecycleDependencies,
   id: string,
-  endpointId: string,
+  endpointId: string | null,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<Build> {
@@ -107,7 +108,7 @@ export async function awaitBuild(
     });
   }
   // The endpoint may have been deleted during the build.
-  requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  if (endpointId !== null) requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
   return build;
 }
 

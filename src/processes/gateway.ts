@@ -179,7 +179,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     start: (...given) => running.startBeside(...given),
   });
   const close = await serveInternally(
-    () => createInternalServer(invocations, gatewayTokens(secrets), log),
+    () => createInternalServer(invocations, running.prepared, gatewayTokens(secrets), log),
     address,
   );
   shutdown.add('internal requests', close);

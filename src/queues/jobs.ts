@@ -16,6 +16,20 @@ export const SCHEDULE_QUEUE = 'schedule';
 /** The queue of webhooks of alerts. */
 export const ALERT_QUEUE = 'alert';
 
+/** The queue of applies. */
+export const APPLY_QUEUE = 'apply';
+
+/** A job of the apply queue: one try. */
+export interface ApplyJob {
+  readonly applyId: string;
+  readonly attempt: number;
+  readonly requestId: string;
+}
+
+export function applyJobId({ applyId, attempt }: Pick<ApplyJob, 'applyId' | 'attempt'>): string {
+  return `${applyId}-${attempt}`;
+}
+
 /** A job of the compile queue. */
 export interface CompileJob {
   readonly buildId: string;

@@ -11,7 +11,10 @@ import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './bac
 import {
   ALERT_QUEUE,
   type AlertJob,
+  APPLY_QUEUE,
+  type ApplyJob,
   alertJobId,
+  applyJobId,
   buildJobId,
   COMPILE_QUEUE,
   type CompileJob,
@@ -79,6 +82,13 @@ export interface Queues {
    */
   enqueueAlert(job: AlertJob): Promise<void>;
   /**
+   * Puts a try of an apply on the queue. Idempotent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  enqueueApply(job: ApplyJob): Promise<void>;
+  /** True while the queue knows a job for this try that is not finished. */
+  hasApplyJob(job: Pick<ApplyJob, 'applyId' | 'attempt'>): Promise<boolean>;
+  /**
    * Has a job made whenever a run of a schedule is due; null: never again. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
@@ -104,7 +114,8 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   const invoking = open(INVOKE_QUEUE);
   const scheduling = open(SCHEDULE_QUEUE);
   const alerting = open(ALERT_QUEUE);
-  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting];
+  const applying = open(APPLY_QUEUE);
+  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting, applying];
   const flows = backend.flowProducer();
   flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
@@ -145,6 +156,10 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     enqueueAlert: async (job) => {
       await reaching(alerting.add('alert', job, { ...JOB_RETENTION, jobId: alertJobId(job) }));
     },
+    enqueueApply: async (job) => {
+      await reaching(applying.add('apply', job, { ...JOB_RETENTION, jobId: applyJobId(job) }));
+    },
+    hasApplyJob: (job) => hasJob(applying, applyJobId(job)),
     setSchedule: async (id, when) => {
       const job: ScheduleJob = { scheduleId: id };
       await reaching(

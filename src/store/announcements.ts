@@ -13,6 +13,7 @@ export type Topic =
   | 'import'
   /** An import has ended, which `import` announces too. */
   | 'import_end'
+  | 'apply'
   | 'observation'
   | 'service'
   | 'service_observation'

@@ -114,6 +114,44 @@ export async function deleteBindings(
   });
 }
 
+/**
+ * Gives an endpoint these services, by the names that its code uses, and no others. Its row is locked.
+ * @returns the services whose bindings have changed, with their new versions
+ * @throws AppError not_found when a service is not for the domain of the endpoint
+ */
+export async function replaceBindings(
+  tx: Store,
+  endpointId: string,
+  serviceIds: Readonly<Record<string, string>>,
+): Promise<BoundService[]> {
+  const before = await tx
+    .knex<Binding>('endpoint_services')
+    .where({ endpoint_id: endpointId })
+    .select('pool_id', 'service_id');
+  const gone = before.filter(({ pool_id, service_id }) => serviceIds[pool_id] !== service_id);
+  const added = Object.entries(serviceIds)
+    .map(([pool_id, service_id]) => ({ endpoint_id: endpointId, pool_id, service_id }))
+    .filter(({ pool_id, service_id }) =>
+      before.every((one) => one.pool_id !== pool_id || one.service_id !== service_id),
+    );
+  await tx
+    .knex('endpoint_services')
+    .where({ endpoint_id: endpointId })
+    .whereIn(
+      'pool_id',
+      gone.map(({ pool_id }) => pool_id),
+    )
+    .delete();
+  for (const binding of added) {
+    await insertBinding(tx, binding);
+    await requireForDomain(tx, binding);
+  }
+  const changed = new Set([...gone, ...added].map(({ service_id }) => service_id));
+  const services: BoundService[] = [];
+  for (const id of [...changed].sort()) services.push(await incrementVersion(tx, id));
+  return services;
+}
+
 /** Actor hosts hold the bindings of a service under its version: it grows with each change of them. */
 export async function incrementVersion(store: Store, id: string): Promise<BoundService> {
   const [service] = await store

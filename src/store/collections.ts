@@ -1,5 +1,6 @@
 /** The table `collections`: groups of endpoints within a domain, with a path prefix and a switch. */
 
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
@@ -36,7 +37,10 @@ export type NewCollection = Pick<Collection, Exclude<(typeof USER_COLUMNS)[numbe
   Partial<Pick<Collection, 'policies'>>;
 export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
 
-const insertCollection = insertInto<NewCollection, Collection>('collections', USER_COLUMNS);
+const insertCollection = insertInto<NewCollection & Pick<Collection, 'id'>, Collection>('collections', [
+  'id',
+  ...USER_COLUMNS,
+]);
 
 export async function listCollections(
   store: Store,
@@ -52,9 +56,13 @@ export async function findCollection(store: Store, id: string): Promise<Collecti
 }
 
 /** @throws AppError not_found when there is no such domain */
-export async function createCollection(store: Store, collection: NewCollection): Promise<Collection> {
+export async function createCollection(
+  store: Store,
+  collection: NewCollection,
+  id: string = randomUUID(),
+): Promise<Collection> {
   try {
-    return await insertCollection(store, collection);
+    return await insertCollection(store, { ...collection, id });
   } catch (thrown) {
     if (violatedForeignKey(thrown) !== 'collections_domain_id_foreign') throw thrown;
     throw new AppError(

@@ -45,6 +45,8 @@ export interface DeploymentRequest {
   readonly message?: string | null;
   readonly origin: Origin;
   readonly draft?: DeployedDraft;
+  /** The apply that settles it. */
+  readonly applyId?: string;
 }
 
 /** A version whose source becomes the draft when it serves, unless the draft was changed meanwhile. */
@@ -162,10 +164,9 @@ export async function requestDeployment(
 }
 
 /** @param tx in which the endpoint is locked */
-
-async function addDeployment(
+export async function addDeployment(
   tx: Store,
-  { endpointId, kind, targets, sticky = null, message = null, origin, draft }: DeploymentRequest,
+  { endpointId, kind, targets, sticky = null, message = null, origin, draft, applyId }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
   const { rows } = await tx.knex.raw<{ rows: RequestRow[] }>(
     `WITH endpoint AS (
@@ -176,8 +177,9 @@ async function addDeployment(
         WHERE endpoints.id = ? FOR UPDATE OF endpoints),
      added AS (
        INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, actor, outcome, revision,
-                                deployed_version, is_new_version, build_id, draft_source_key)
-       SELECT id, ?, wanted, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text FROM endpoint
+                                deployed_version, is_new_version, build_id, draft_source_key, apply_id)
+       SELECT id, ?, wanted, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text, ?::uuid
+         FROM endpoint
         WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error' OR EXISTS (
                 -- Asleep since the last change: a gateway that has not seen that yet may be starting it.
                 SELECT FROM observations JOIN nodes ON nodes.id = node_id
@@ -205,6 +207,7 @@ async function addDeployment(
         draft?.isNew ?? false,
         draft?.buildId ?? null,
         draft?.draftSourceKey ?? null,
+        applyId ?? null,
       ],
       ...[kind, endpointId, endpointId],
     ] as never[],
@@ -360,10 +363,12 @@ export interface PendingDeployment extends RequestedDeployment {
   readonly age_ms: number;
 }
 
+/** Without those of an apply that has not ended: it settles all of its own together. */
 export async function pendingDeployments(store: Store): Promise<PendingDeployment[]> {
   return store
     .knex('deployments')
     .where({ outcome: 'pending' })
+    .whereNotExists(store.knex('applies').whereRaw('applies.id = apply_id').whereNull('finished_at'))
     .orderBy('created_at')
     .select<PendingDeployment[]>(
       'id',

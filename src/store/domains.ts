@@ -1,5 +1,6 @@
 /** The table `domains`: hostnames, each with a switch for all its endpoints. */
 
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
@@ -32,7 +33,7 @@ const USER_COLUMNS = ['name', 'host', 'description', 'policies', 'enabled'] as c
 export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
   Partial<Pick<Domain, 'policies'>>;
 
-const insertDomain = insertInto<NewDomain, Domain>('domains', USER_COLUMNS);
+const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains', ['id', ...USER_COLUMNS]);
 
 const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');
 
@@ -50,7 +51,12 @@ export async function isHostOfDomain(store: Store, host: string): Promise<boolea
 }
 
 /** @throws AppError host_taken */
-export async function createDomain(store: Store, domain: NewDomain): Promise<Domain> {
+export async function createDomain(
+  store: Store,
+  added: NewDomain,
+  id: string = randomUUID(),
+): Promise<Domain> {
+  const domain = { ...added, id };
   return namingHostOwner(store, domain.host, async () => {
     // An enabled domain without policies affects no other row, so one statement suffices.
     if (domain.enabled && !domain.policies) return insertDomain(store, domain);

@@ -202,6 +202,19 @@ export async function endCrashLoops({ knex }: Store): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
+/** What some endpoints should serve, by their ids; without those that should serve nothing. */
+export async function deployedTargets(
+  store: Store,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly DeployedTarget[]>> {
+  const rows = await store
+    .knex('endpoints')
+    .join('deployments', 'deployments.id', 'desired_deployment_id')
+    .whereRaw('endpoints.id = ANY(?)', [[...ids]])
+    .select<{ id: string; targets: readonly DeployedTarget[] }[]>('endpoints.id', 'targets');
+  return new Map(rows.map(({ id, targets }) => [id, targets]));
+}
+
 /** All executables that should run. */
 export async function desiredArtifacts(store: Store): Promise<string[]> {
   const { rows } = await store.knex.raw<{ rows: { artifact: string }[] }>(

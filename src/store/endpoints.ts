@@ -1,4 +1,5 @@
 /** The table `endpoints`: a route and its code. Its run state is in `endpoint-runs.ts`. */
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
@@ -104,9 +105,9 @@ type Derived = Pick<Endpoint, (typeof DERIVED_COLUMNS)[number]>;
 type Generated = Pick<Endpoint, (typeof GENERATED_COLUMNS)[number]>;
 
 /** Does not read back known values, such as the code. */
-const insertEndpoint = insertInto<NewEndpoint & Derived, Generated>(
+const insertEndpoint = insertInto<NewEndpoint & Derived & Pick<Endpoint, 'id'>, Generated>(
   'endpoints',
-  [...USER_COLUMNS, ...DERIVED_COLUMNS],
+  ['id', ...USER_COLUMNS, ...DERIVED_COLUMNS],
   GENERATED_COLUMNS,
 );
 
@@ -200,13 +201,17 @@ export async function endpointName(store: Store, id: string): Promise<string | u
 }
 
 /** @throws AppError not_found (the collection), domain_mismatch, route_taken, invalid_input */
-export async function createEndpoint(store: Store, endpoint: NewEndpoint): Promise<Endpoint> {
+export async function createEndpoint(
+  store: Store,
+  endpoint: NewEndpoint,
+  id: string = randomUUID(),
+): Promise<Endpoint> {
   let claims: readonly RouteClaim[] = [];
   const insert = async (tx: Store): Promise<Endpoint> => {
     const routes = await routesOf(tx, endpoint);
     claims = [{ id: null, domain: endpoint.domain, method: endpoint.method, ...routes }];
     const source_key = sourceKey(endpoint.code, endpoint.dependencies);
-    const row = { ...endpoint, ...routes, source_key };
+    const row = { ...endpoint, id, ...routes, source_key };
     const generated = await insertEndpoint(tx, row);
     tx.announce('endpoint', generated.id);
     return { ...row, ...generated, ...NOTHING_YET };

@@ -1,4 +1,5 @@
 /** The table `schedules`: requests that are sent to a handler again and again. Each run is a job (`jobs.ts`). */
+import { isDeepStrictEqual } from 'node:util';
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
 import { QUEUED_JOB, type QueuedJob } from './jobs.js';
@@ -91,6 +92,57 @@ export async function updateSchedule(
   return updated as Schedule | undefined;
 }
 
+/**
+ * Gives an endpoint these schedules, and no others. One that is among them already stays, with its next run.
+ * @param tx in which the endpoint is locked
+ * @returns the ids of those that the queue has to be told of
+ */
+export async function replaceSchedules(
+  tx: Store,
+  endpointId: string,
+  wanted: readonly ScheduleSettings[],
+  nextRun: NextRun,
+): Promise<string[]> {
+  const left = [...wanted];
+  const changed: string[] = [];
+  for (const schedule of await schedulesOf(tx, endpointId)) {
+    const at = left.findIndex((settings) => isSameSchedule(schedule, settings));
+    if (at >= 0) {
+      left.splice(at, 1);
+      continue;
+    }
+    await deleteSchedule(tx, endpointId, schedule.id);
+    changed.push(schedule.id);
+  }
+  for (const settings of left) {
+    const row = { endpoint_id: endpointId, ...(await columnsOf(tx, settings, nextRun)) };
+    const [inserted] = await tx
+      .knex<Schedule>('schedules')
+      .insert(row as never)
+      .returning('id');
+    if (inserted) changed.push(inserted.id);
+  }
+  return changed;
+}
+
+function isSameSchedule(
+  { cron, timezone, enabled, method, path, headers, body }: Schedule,
+  { request, ...times }: ScheduleSettings,
+): boolean {
+  const is = { cron, timezone, enabled, method, path, headers, body: textOf(body) };
+  const wanted = {
+    ...{ cron: times.cron, timezone: times.timezone, enabled: times.enabled },
+    ...{ method: request.method, path: request.path, headers: request.headers },
+    body: textOf(request.body),
+  };
+  return isDeepStrictEqual(is, wanted);
+}
+
+/** Null for none. */
+function textOf(body: Buffer | null): string | null {
+  return body && body.length > 0 ? body.toString('base64') : null;
+}
+
 export async function findSchedule(
   store: Store,
   endpointId: string,
@@ -106,6 +158,12 @@ export async function schedulesOf(store: Store, endpointId: string): Promise<Sch
     .where({ endpoint_id: endpointId })
     .orderBy('created_at')
     .orderBy('id');
+}
+
+/** Those of some ids that there are. */
+export async function schedulesByIds(store: Store, ids: readonly string[]): Promise<Map<string, Schedule>> {
+  const rows = await store.knex<Schedule>('schedules').whereIn('id', ids);
+  return new Map(rows.map((schedule) => [schedule.id, schedule as Schedule]));
 }
 
 /** Its runs are kept. @returns whether there was one */

@@ -13,6 +13,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'variables', column: 'value_encrypted' },
   { table: 'alerts', column: 'url_encrypted' },
   { table: 'alerts', column: 'secret_encrypted' },
+  { table: 'apply_undo', column: 'sealed' },
 ];
 
 /** A value, and the same value encrypted again. */

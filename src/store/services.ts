@@ -1,4 +1,5 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted and never decrypted here. */
+import { randomUUID } from 'node:crypto';
 import type { Scope } from '../model/permission.js';
 import type { ServiceType } from '../model/service-configs.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
@@ -34,12 +35,12 @@ export type ServiceChanges = Partial<Omit<NewService, 'service_type'>> & {
   readonly secrets?: readonly string[];
 };
 
-const insertRow = insertInto<Omit<NewService, 'domains'> & { domains: string }, Service>(
+const insertRow = insertInto<Omit<NewService, 'domains'> & { id: string; domains: string }, Service>(
   'services',
-  USER_COLUMNS,
+  ['id', ...USER_COLUMNS],
 );
-const insertService = (store: Store, { domains, ...service }: NewService) =>
-  insertRow(store, { ...service, domains: arrayLiteral(domains) });
+const insertService = (store: Store, { domains, ...service }: NewService, id: string) =>
+  insertRow(store, { ...service, id, domains: arrayLiteral(domains) });
 
 const ORDER = byCreation('services', 'asc', ['name', 'service_type'], 'service');
 
@@ -69,15 +70,16 @@ export async function createService(
   store: Store,
   service: NewService,
   secrets: readonly string[],
+  id: string = randomUUID(),
 ): Promise<Service> {
   if (secrets.length === 0) {
-    const created = await insertService(store, service);
+    const created = await insertService(store, service, id);
     store.announce('service', created.id);
     return created;
   }
   return transaction(store, async (tx) => {
     requireSecrets(await lockSecrets(tx, secrets), secrets);
-    const created = await insertService(tx, service);
+    const created = await insertService(tx, service, id);
     await setSecretsOf(tx, created.id, secrets);
     tx.announce('service', created.id);
     return created;

@@ -20,13 +20,17 @@ export interface SecretName {
   readonly actor: StoredActor | null;
 }
 
-/** A variable in force for an endpoint. */
-export interface VariableInForce {
-  readonly name: string;
+/** The value of a variable or of a secret. */
+export interface SealableValue {
   /** Null for a secret. */
   readonly value: string | null;
   /** Null for a plain variable. */
   readonly value_encrypted: string | null;
+}
+
+/** A variable in force for an endpoint. */
+export interface VariableInForce extends SealableValue {
+  readonly name: string;
   readonly scope: VariableScope;
   /** Of the domain, collection or endpoint. */
   readonly owner_id: string;
@@ -146,6 +150,22 @@ export async function variablesInForce(store: Store, endpointId: string): Promis
       WHERE endpoints.id = ?
       ORDER BY variables.name, variables.endpoint_id NULLS LAST, variables.collection_id NULLS LAST`,
     [endpointId],
+  );
+  return rows;
+}
+
+/** A variable of a domain, collection or endpoint. */
+export interface OwnedVariable extends SealableValue {
+  readonly owner_id: string;
+  readonly name: string;
+}
+
+/** All variables and secrets of some domains, collections and endpoints. */
+export async function variablesOfOwners(store: Store, ids: readonly string[]): Promise<OwnedVariable[]> {
+  const { rows } = await store.knex.raw<{ rows: OwnedVariable[] }>(
+    `SELECT coalesce(endpoint_id, collection_id, domain_id) AS owner_id, name, value, value_encrypted FROM variables
+      WHERE endpoint_id = ANY(?) OR collection_id = ANY(?) OR domain_id = ANY(?)`,
+    [[...ids], [...ids], [...ids]] as never[],
   );
   return rows;
 }

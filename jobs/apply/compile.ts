@@ -1,0 +1,113 @@
+/**
+ * The first step of an apply: all code that is to serve is compiled. Builds are recorded, and no endpoint is touched.
+ * Any worker compiles them, as those of imports.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import { titleOf } from '../../src/apply/keys.js';
+import type { EndpointObject, ObjectChange } from '../../src/apply/objects.js';
+import { AppError } from '../../src/errors.js';
+import { awaitBuild, requestBuildOf, requireCode } from '../../src/lifecycle/compile.js';
+import { sourceKey } from '../../src/model/source-key.js';
+import type { CompiledHandler } from '../../src/store/apply-context.js';
+import { findBuild } from '../../src/store/builds.js';
+import type { ApplyContext, ApplyTry } from './context.js';
+
+/** Builds that are waited for at a time; how many compile is limited by the workers. */
+const AT_A_TIME = 32;
+/** A build may be queued behind many others, and be queued again after its worker ended. */
+const BUILD_WAIT_MS = 3600_000;
+/** Of endpoints whose code does not compile, so many are told of. */
+const MAX_TOLD = 50;
+
+interface Target {
+  readonly id: string;
+  readonly endpoint: EndpointObject;
+}
+
+/** Endpoints whose newest code is to serve, and does not yet. */
+export function endpointsToDeploy(changes: readonly ObjectChange[]): Target[] {
+  return changes.flatMap(({ id, before, after }) => {
+    if (after?.kind !== 'endpoint' || after.running !== true || id === null) return [];
+    const old = before?.kind === 'endpoint' ? before : undefined;
+    const isSame =
+      old?.running === true &&
+      old.code === after.code &&
+      isDeepStrictEqual(old.dependencies ?? {}, after.dependencies ?? {});
+    return isSame ? [] : [{ id, endpoint: after }];
+  });
+}
+
+/**
+ * @returns what was made of each, by the ids of the endpoints
+ * @throws AppError compile_failed and its like, with what the compiler says of each endpoint
+ */
+export async function compileAll(
+  context: ApplyContext,
+  { apply, signal, progress }: ApplyTry,
+): Promise<ReadonlyMap<string, CompiledHandler>> {
+  const targets = endpointsToDeploy(apply.changes);
+  const slots = pLimit(AT_A_TIME);
+  const compiled = new Map<string, CompiledHandler>();
+  const failures: { readonly endpoint: EndpointObject; readonly error: AppError }[] = [];
+  await progress('compiling', 'compiled', 0, targets.length);
+  await Promise.all(
+    targets.map(({ id, endpoint }) =>
+      slots(async () => {
+        signal.throwIfAborted();
+        try {
+          compiled.set(id, await compileOne(context, apply.request_id, apply.actor, endpoint, signal));
+          await progress('compiling', 'compiled', compiled.size, targets.length);
+        } catch (thrown) {
+          if (signal.aborted || !(thrown instanceof AppError)) throw thrown;
+          failures.push({ endpoint, error: thrown });
+        }
+      }),
+    ),
+  );
+  const [first] = failures;
+  if (!first) return compiled;
+  const more = failures.length > 1 ? `${failures.length} handlers cannot be compiled; the first: ` : '';
+  throw new AppError(
+    first.error.code,
+    `${more}The ${titleOf(first.endpoint)}: ${first.error.message}`,
+    {
+      details: {
+        endpoints: failures.slice(0, MAX_TOLD).map(({ endpoint, error }) => ({
+          endpoint: titleOf(endpoint),
+          ...{ code: error.code, error: error.message },
+          diagnostics: error.extras.diagnostics ?? [],
+        })),
+      },
+    },
+    { cause: first.error },
+  );
+}
+
+async function compileOne(
+  { lifecycle, queues, toolchain, log }: ApplyContext,
+  requestId: string,
+  actor: ApplyTry['apply']['actor'],
+  endpoint: EndpointObject,
+  signal: AbortSignal,
+): Promise<CompiledHandler> {
+  const code = requireCode(endpoint.code);
+  const dependencies = endpoint.dependencies ?? {};
+  const source = { sourceKey: sourceKey(code, endpoint.dependencies), code, dependencies };
+  const origin = { requestId, actor: (actor ?? { kind: 'internal' }) as never };
+  const request = { endpointId: null, ...source, origin };
+  const { id, attempt, state } = await requestBuildOf(lifecycle, request, {
+    toolchains: [toolchain],
+    canBuild: true,
+  });
+  if (state === 'new')
+    await queues.enqueueCompile({ id, attempt }, requestId, endpoint.name).catch((error: unknown) => {
+      // Recovery finds it.
+      log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
+    });
+  if (state !== 'known') await awaitBuild(lifecycle, id, null, BUILD_WAIT_MS, signal);
+  const artifact = (await findBuild(lifecycle.store, id))?.artifact;
+  if (!artifact) throw new Error(`the build ${id} has no artifact`);
+  return { sourceKey: source.sourceKey, buildId: id, artifact };
+}

@@ -1,0 +1,175 @@
+/**
+ * The second step of an apply: every live gateway starts the handlers as they will be, with the variables and limits
+ * that they will have, and routes nothing to them. The commit finds them ready.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { collectionKey, domainKey, keyOf, titleOf } from '../../src/apply/keys.js';
+import type { EndpointObject, InstallationObject, ObjectChange } from '../../src/apply/objects.js';
+import { AppError } from '../../src/errors.js';
+import type { AddressedNode } from '../../src/internal/addresses.js';
+import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
+import type { ExistingObject } from '../../src/store/apply-commit.js';
+import type { CompiledHandler } from '../../src/store/apply-context.js';
+import { deployedTargets } from '../../src/store/endpoint-runs.js';
+import { type OwnedVariable, variablesOfOwners } from '../../src/store/variables.js';
+import type { ApplyContext, ApplyTry } from './context.js';
+
+/** In one request to a gateway: it starts about so many at a time. */
+const BATCH = 8;
+/** A gateway that does not answer has ended, or is being started. */
+const RETRY_MS = 500;
+/** Longer than until it is known that a gateway has ended. */
+const GIVE_UP_MS = 30_000;
+
+/**
+ * Has all gateways prepare all handlers. One that this worker cannot reach is left out: what it finds, the commit shows.
+ * @throws AppError handler_start_failed naming the endpoint
+ */
+export async function prepareAll(
+  context: ApplyContext,
+  current: ApplyTry,
+  compiled: ReadonlyMap<string, CompiledHandler>,
+  now: ReadonlyMap<string, ExistingObject>,
+): Promise<void> {
+  const { apply, signal, log, progress } = current;
+  const handlers = await handlersToPrepare(context, apply.changes, compiled, now);
+  if (handlers.length === 0) return;
+  const prepared = new Map<string, number>();
+  const deadline = performance.now() + GIVE_UP_MS;
+  await progress('preparing', 'prepared', 0, handlers.length);
+  for (;;) {
+    signal.throwIfAborted();
+    const nodes = await context.gateways.nodes();
+    const left = nodes.filter(({ id, address }) => address && (prepared.get(id) ?? 0) < handlers.length);
+    if (left.length === 0 && prepared.size > 0) break;
+    const results = await Promise.all(
+      left.map((node) => prepareOn(context, current, node, handlers, prepared)),
+    );
+    const isGivenUp = performance.now() > deadline && results.every((hasGoneOn) => !hasGoneOn);
+    if (isGivenUp)
+      throw new AppError(
+        'no_gateway',
+        'No gateway can be reached that could start the handlers, or one does not answer; nothing was changed.',
+      );
+    if (left.length === 0 || results.includes(false)) await delay(RETRY_MS, undefined, { signal });
+  }
+  log.info({ handlers: handlers.length, gateways: prepared.size }, 'handlers of an apply are prepared');
+}
+
+/** @returns false when the gateway has not answered */
+async function prepareOn(
+  { gateways, log }: ApplyContext,
+  { apply, signal, progress }: ApplyTry,
+  { id, address }: AddressedNode,
+  handlers: readonly PreparedHandler[],
+  prepared: Map<string, number>,
+): Promise<boolean> {
+  if (!address) return true;
+  for (let at = prepared.get(id) ?? 0; at < handlers.length; at = prepared.get(id) ?? at) {
+    signal.throwIfAborted();
+    try {
+      await gateways.prepare(address, { applyId: apply.id, handlers: handlers.slice(at, at + BATCH) });
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== 'no_gateway') throw thrown;
+      log.warn({ err: thrown, node_id: id }, 'a gateway has not prepared handlers; trying again');
+      return false;
+    }
+    prepared.set(id, Math.min(at + BATCH, handlers.length));
+    const least = Math.min(...prepared.values());
+    await progress('preparing', 'prepared', least, handlers.length);
+  }
+  return true;
+}
+
+/** Those that get a new version, and those that run and get other variables or limits. */
+async function handlersToPrepare(
+  { lifecycle: { store } }: ApplyContext,
+  changes: readonly ObjectChange[],
+  compiled: ReadonlyMap<string, CompiledHandler>,
+  now: ReadonlyMap<string, ExistingObject>,
+): Promise<PreparedHandler[]> {
+  const after = new Map([...now].map(([key, { id, object }]) => [key, { id, object }]));
+  for (const { id, before, after: object } of changes) {
+    if (object && id !== null) after.set(keyOf(object), { id, object });
+    else if (before) after.delete(keyOf(before));
+  }
+  const changed = new Set(
+    changes.flatMap(({ before, after: object }) =>
+      object && isNewStart(before, object) ? [keyOf(object)] : [],
+    ),
+  );
+  const concerned = [...after.values()].flatMap(({ id, object }) => {
+    if (object.kind !== 'endpoint' || object.running === false) return [];
+    const keys = [keyOf(object), ...ownersOf(object)];
+    return compiled.has(id) || keys.some((key) => changed.has(key)) ? [{ id, object, keys }] : [];
+  });
+  const runs = await deployedTargets(
+    store,
+    concerned.map(({ id }) => id),
+  );
+  const owners = concerned.flatMap(({ keys }) => keys.flatMap((key) => now.get(key)?.id ?? []));
+  const stored = grouped(await variablesOfOwners(store, [...new Set(owners)]));
+  return concerned.flatMap(({ id, object, keys }) => {
+    const variables = variablesAfter(keys, after, now, stored);
+    const artifacts = compiled.has(id)
+      ? [compiled.get(id)?.artifact ?? '']
+      : (runs.get(id) ?? []).map(({ artifact }) => artifact);
+    return artifacts.map((artifact) => ({
+      ...{ endpointId: id, name: `The ${titleOf(object)}`, artifact, limits: object.limits, variables },
+    }));
+  });
+}
+
+/** Whether handlers are started with something else than before. */
+function isNewStart(before: InstallationObject | null, after: InstallationObject): boolean {
+  if (after.kind === 'service') return false;
+  const old = before?.kind === after.kind ? before : undefined;
+  if (!isDeepStrictEqual(old?.variables ?? {}, after.variables)) return true;
+  if (after.kind !== 'endpoint' || old?.kind !== 'endpoint') return false;
+  return (
+    !isDeepStrictEqual(old.limits, after.limits) ||
+    old.collection !== after.collection ||
+    old.collection_host !== after.collection_host
+  );
+}
+
+/** The keys of what an endpoint has variables of, the nearest first. */
+function ownersOf({ host, collection, collection_host }: EndpointObject): string[] {
+  if (collection !== null && collection_host !== null)
+    return [collectionKey(collection_host, collection), domainKey(collection_host)];
+  return [domainKey(host)];
+}
+
+/** What will be in force: plain variables of the plan, and secrets as they are stored. The nearest counts. */
+function variablesAfter(
+  keys: readonly string[],
+  after: ReadonlyMap<string, ExistingObject>,
+  now: ReadonlyMap<string, ExistingObject>,
+  stored: ReadonlyMap<string, readonly OwnedVariable[]>,
+): PreparedHandler['variables'] {
+  const inForce = new Map<string, PreparedHandler['variables'][number]>();
+  for (const key of keys) {
+    const object = after.get(key)?.object;
+    if (!object || object.kind === 'service') continue;
+    const secrets = (stored.get(now.get(key)?.id ?? '') ?? []).filter(({ value }) => value === null);
+    const plain = Object.entries(object.variables).map(([name, value]) => ({
+      name,
+      value,
+      value_encrypted: null,
+    }));
+    for (const { name, value, value_encrypted } of [...secrets, ...plain])
+      if (!inForce.has(name)) inForce.set(name, { name, value, value_encrypted });
+  }
+  return [...inForce.values()];
+}
+
+function grouped(variables: readonly OwnedVariable[]): Map<string, OwnedVariable[]> {
+  const groups = new Map<string, OwnedVariable[]>();
+  for (const variable of variables) {
+    const group = groups.get(variable.owner_id);
+    if (group) group.push(variable);
+    else groups.set(variable.owner_id, [variable]);
+  }
+  return groups;
+}

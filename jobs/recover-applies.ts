@@ -1,0 +1,76 @@
+/** Finds applies whose job or worker was lost, and queues them again: they go on where they were, or are undone. */
+
+import type { Config } from '../src/config.js';
+import { applyJobId } from '../src/queues/jobs.js';
+import { awaitLiveNodes } from '../src/reconcile/nodes.js';
+import {
+  AttemptLost,
+  advanceApply,
+  pruneApplies,
+  requeueApply,
+  type UnfinishedApply,
+  unfinishedApplies,
+} from '../src/store/applies.js';
+import type { ApplyContext } from './apply/context.js';
+import { releaseAll } from './apply.js';
+
+/** Queued ones are checked when they were queued longer ago than this. */
+const LOST_AFTER_MS = 5_000;
+/** An apply that ends its worker again and again must not be tried without a limit. */
+const MAX_ATTEMPTS = 5;
+
+/** One run. */
+export async function recoverApplies(
+  context: ApplyContext,
+  { APPLIES_KEPT_DAYS }: Pick<Config, 'APPLIES_KEPT_DAYS'>,
+): Promise<void> {
+  const { lifecycle, workerId } = context;
+  const { store } = lifecycle;
+  const unfinished = await unfinishedApplies(store);
+  if (unfinished.length > 0) {
+    const others = (await awaitLiveNodes(store, 'worker')).map(({ id }) => id);
+    const alive = new Set([...others, workerId]);
+    for (const apply of unfinished) if (await isLost(context, apply, alive)) await recover(context, apply);
+  }
+  await pruneApplies(store, APPLIES_KEPT_DAYS);
+}
+
+async function isLost(
+  { workerId, activeJobs, queues }: ApplyContext,
+  { id: applyId, attempt, worker_id, queued_ms }: UnfinishedApply,
+  alive: ReadonlySet<string>,
+): Promise<boolean> {
+  const job = { applyId, attempt };
+  if (worker_id === workerId) return !activeJobs.has(applyJobId(job));
+  if (worker_id !== null) return !alive.has(worker_id);
+  return queued_ms > LOST_AFTER_MS && !(await queues.hasApplyJob(job));
+}
+
+async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<void> {
+  const { lifecycle, queues, log } = context;
+  const { store } = lifecycle;
+  const facts = { request_id: apply.request_id, apply_id: apply.id };
+  try {
+    const isCommitted = apply.state === 'converging' || apply.state === 'undoing';
+    if (apply.attempt >= MAX_ATTEMPTS && apply.state !== 'undoing') {
+      const message = `The apply was lost ${apply.attempt} times, with its worker or its job, and is not tried again.`;
+      const failure = { code: 'internal_error', message } as const;
+      log.error({ ...facts, attempts: apply.attempt }, 'apply failed after too many attempts');
+      // Once it is committed, only its undoing ends it.
+      await advanceApply(store, apply, apply.state, {
+        ...(isCommitted ? { state: 'undoing' } : { state: 'failed', hasEnded: true }),
+        failure,
+      });
+      if (!isCommitted) {
+        await releaseAll(context, apply.id);
+        return;
+      }
+    }
+    const next = await requeueApply(store, apply);
+    if (!next) return;
+    log.warn({ ...facts, attempt: next.attempt }, 'apply was lost and is queued again');
+    await queues.enqueueApply({ applyId: next.id, attempt: next.attempt, requestId: apply.request_id });
+  } catch (thrown) {
+    if (!(thrown instanceof AttemptLost)) throw thrown;
+  }
+}

@@ -1,0 +1,109 @@
+/** Applies: what came of them, how far they are, and their way back. */
+import { type Static, Type } from '@sinclair/typebox';
+import { shownPlan } from '../../apply/show-plan.js';
+import { notFound } from '../../errors.js';
+import type { Scope } from '../../model/permission.js';
+import { type Apply, applyProgress, findApply, isVisibleApply, listApplies } from '../../store/applies.js';
+import type { Store } from '../../store/database.js';
+import { eventStream } from '../event-stream.js';
+import { listOptions, PageQuery, pageReply } from '../paging.js';
+import { defineRoute, Reply } from '../route.js';
+import { Flag, IdParams, isSet } from '../schemas.js';
+import { applyEvents } from './apply-events.js';
+import { ApplySummaryView, ApplyView, presentApply, presentApplySummary } from './present-apply.js';
+import { planRollback } from './rollback.js';
+import { PlanHash, PlanView } from './schema.js';
+import { requireSamePlan, startApply } from './start-apply.js';
+
+const tag = 'Apply';
+const DEFAULT_LIMIT = 100;
+
+/** Errors of what carries out a plan. */
+export const APPLY_ERRORS = [
+  ...(['plan_changed', 'apply_busy', 'no_worker', 'no_gateway', 'compile_failed', 'compile_timeout'] as const),
+  ...(['handler_start_failed', 'endpoint_has_no_code', 'secret_key_mismatch', 'route_taken'] as const),
+] as const;
+
+export const ACCEPTED = {
+  202: { description: 'The apply goes on; `Location` is its URL', data: ApplyView },
+} as const;
+
+export const appliesRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/applies',
+    permission: 'endpoints:read',
+    summary: 'List applies, the newest first',
+    tag,
+    query: Type.Object(PageQuery),
+    data: Type.Array(ApplySummaryView),
+    handle: async (request, { store }) => {
+      const page = await listApplies(store, listOptions(request, DEFAULT_LIMIT));
+      return pageReply(request.raw, page, page.rows.map(presentApplySummary));
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/applies/{id}',
+    permission: 'endpoints:read',
+    summary: 'Show an apply: its plan, how far it is, and what came of it',
+    tag,
+    params: IdParams,
+    data: ApplyView,
+    handle: async ({ params: { id }, scope }, { store }) => presentApply(await requireApply(store, id, scope)),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/applies/{id}/events',
+    permission: 'endpoints:read',
+    summary: 'Follow an apply: server-sent events `progress`, then `done`',
+    tag,
+    params: IdParams,
+    envelope: 'bare',
+    data: Type.String({ description: 'Server-sent events' }),
+    produces: 'text/event-stream',
+    alternatives: {
+      204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
+    },
+    handle: async ({ params: { id }, ...request }, deps) => {
+      await requireApply(deps.store, id, request.scope);
+      const { version = 0, finished_at = null } = (await applyProgress(deps.store, id)) ?? {};
+      const last = Number(request.header('last-event-id') ?? 0);
+      const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
+      if (finished_at && after >= version) return new Reply(204, null);
+      return eventStream(deps, request, (closed) => applyEvents(deps, id, after, closed));
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/applies/{id}/rollback',
+    permission: 'endpoints:write',
+    summary: 'Take back what an apply has changed; with `dry_run=true`, plan that',
+    tag,
+    params: IdParams,
+    query: Type.Object({ dry_run: Flag('Say what would be changed; change nothing'), plan_hash: PlanHash }),
+    data: Type.Union([ApplyView, PlanView]),
+    alternatives: ACCEPTED,
+    errors: ['apply_not_committed', ...APPLY_ERRORS],
+    handle: async ({ params: { id }, query, principal, scope, tryOnly, ...request }, deps) => {
+      const apply = await requireApply(deps.store, id, scope);
+      const plan = await planRollback(deps, apply, principal);
+      if (isSet(query.dry_run)) {
+        tryOnly();
+        return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+      }
+      requireSamePlan(plan, query.plan_hash);
+      return startApply(deps, plan, id, request);
+    },
+  }),
+];
+
+/** @throws AppError not_found, also for one that concerns hosts of others */
+async function requireApply(store: Store, id: string, scope: Scope): Promise<Apply> {
+  const apply = await findApply(store, id);
+  if (!apply || !isVisibleApply(apply, scope)) throw notFound('apply', id);
+  return apply;
+}

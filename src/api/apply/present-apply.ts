@@ -1,0 +1,60 @@
+/** Applies as the API shows them. */
+import { type Static, Type } from '@sinclair/typebox';
+import { APPLY_STATES, type Apply, type ApplySummary } from '../../store/applies.js';
+import { presenter } from '../present.js';
+import { Id, nullable, oneOf, Timestamp } from '../schemas.js';
+import { PlanView } from './schema.js';
+
+const Progress = Type.Record(
+  Type.String(),
+  Type.Object({ done: Type.Integer(), of: Type.Integer() }),
+  { description: 'How many handlers are `compiled` and `prepared`, and how many endpoints have `converged`' },
+);
+
+const summary = {
+  id: Id,
+  stack: Type.String(),
+  state: oneOf(APPLY_STATES, {
+    description:
+      '`succeeded`; `failed`: nothing was changed; `undone`: it was changed, not all gateways took it, and all is as before',
+  }),
+  plan_hash: Type.String(),
+  rollback_of: nullable(Type.String({ format: 'uuid', description: 'The apply whose way back it is' })),
+  actor: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'Who asked for it' })),
+  request_id: Type.String(),
+  progress: Progress,
+  outcome: nullable(
+    Type.Object({
+      created: Type.Integer(),
+      updated: Type.Integer(),
+      deleted: Type.Integer(),
+      deployed: Type.Integer({ description: 'Endpoints that got a new version' }),
+      warnings: Type.Array(Type.String()),
+    }),
+  ),
+  error_code: nullable(Type.String()),
+  error: nullable(Type.String({ description: 'Why it has failed, or was undone' })),
+  created_at: Timestamp,
+  committed_at: nullable(Type.String({ format: 'date-time', description: 'When everything was changed' })),
+  finished_at: nullable(Timestamp),
+};
+
+export const ApplySummaryView = Type.Object(summary, { title: 'ApplySummary' });
+
+export const ApplyView = Type.Object(
+  {
+    ...summary,
+    plan: PlanView,
+    error_details: nullable(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Such as `endpoints`, with the diagnostics of each whose code does not compile',
+      }),
+    ),
+  },
+  { title: 'Apply' },
+);
+
+export const presentApplySummary = presenter(ApplySummaryView) as (
+  apply: ApplySummary,
+) => Static<typeof ApplySummaryView>;
+export const presentApply = presenter(ApplyView) as unknown as (apply: Apply) => Static<typeof ApplyView>;

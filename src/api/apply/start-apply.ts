@@ -1,0 +1,118 @@
+/** Starts an apply from its plan, and waits for it. A worker carries it out (`jobs/apply.ts`). */
+import { randomUUID } from 'node:crypto';
+import type { InstallationObject, ObjectChange, Plan } from '../../apply/objects.js';
+import { shownPlan } from '../../apply/show-plan.js';
+import { AppError, requireFound } from '../../errors.js';
+import { noWorker } from '../../lifecycle/compile.js';
+import { requireGateways } from '../../lifecycle/run.js';
+import type { Origin } from '../../model/actor.js';
+import { applyProgress, findApply, insertApply } from '../../store/applies.js';
+import { liveNodes } from '../../store/nodes.js';
+import type { Logger } from '../../util/log.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import { acceptedHeaders, prefersAsync, Reply } from '../route.js';
+import { presentApply } from './present-apply.js';
+
+/** What of the request it needs. */
+export interface ApplyRequest {
+  readonly origin: Origin;
+  readonly log: Logger;
+  readonly header: (name: string) => string | undefined;
+  tell(facts: Readonly<Record<string, unknown>>): void;
+}
+
+/**
+ * @param planHash of the plan that is to be carried out
+ * @throws AppError plan_changed when the plan is another one by now
+ */
+export function requireSamePlan(plan: Plan, planHash: string | undefined): void {
+  if (planHash === undefined)
+    throw new AppError(
+      'invalid_input',
+      'query.plan_hash: is required: that of the plan, which the same request makes with dry_run=true',
+    );
+  if (plan.hash === planHash) return;
+  throw new AppError(
+    'plan_changed',
+    'Something has been changed since the plan was made, in the folder or in the installation; nothing was applied. ' +
+      'Plan again (dry_run=true), and apply with the plan_hash of that plan.',
+    { details: { plan_hash: plan.hash } },
+  );
+}
+
+/**
+ * Carries out a plan, and waits until it has ended.
+ * @param rollbackOf the apply whose way back it is
+ * @throws AppError with the outcome when it has failed or was undone; apply_busy, no_worker, no_gateway
+ */
+export async function startApply(
+  deps: ApiDependencies,
+  plan: Plan,
+  rollbackOf: string | null,
+  request: ApplyRequest,
+): Promise<Reply> {
+  const { store } = deps;
+  if ((await liveNodes(store, 'worker')).length === 0) throw noWorker();
+  if (plan.changes.some(({ after }) => after?.kind === 'endpoint' && after.running === true))
+    await requireGateways(deps);
+  const id = randomUUID();
+  const { origin, tell } = request;
+  await insertApply(store, {
+    ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf },
+    ...{ actor: { ...origin.actor }, request_id: origin.requestId },
+    plan: shownPlan(plan, { withDiffs: false }),
+    changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
+    hosts: hostsOf(plan.changes),
+  });
+  tell({ apply_id: id, stack: plan.stack, plan_hash: plan.hash });
+  await enqueue(deps, id, request);
+  return prefersAsync(request.header) ? accepted(deps, id) : awaitApply(deps, id);
+}
+
+async function enqueue({ queues }: ApiDependencies, applyId: string, { origin, log }: ApplyRequest) {
+  try {
+    await queues.enqueueApply({ applyId, attempt: 1, requestId: origin.requestId });
+  } catch (error) {
+    // The row is there; the recovery of a worker enqueues it.
+    log.warn({ err: error, apply_id: applyId }, 'an apply could not be enqueued; a worker will enqueue it');
+  }
+}
+
+/** Waits for the end; an apply that takes longer goes on. */
+async function awaitApply(deps: ApiDependencies, id: string): Promise<Reply> {
+  const { changes, store, config, waitsEnd } = deps;
+  const read = async () => ((await applyProgress(store, id))?.finished_at ? true : undefined);
+  const hasEnded = await changes
+    .waitFor('apply', id, config.APPLY_WAIT_MS, read, waitsEnd)
+    .catch((error: unknown) => {
+      if (waitsEnd.aborted) return undefined;
+      throw error;
+    });
+  if (!hasEnded) return accepted(deps, id);
+  const apply = requireFound(await findApply(store, id), 'apply', id);
+  if (apply.state === 'succeeded')
+    return new Reply(200, presentApply(apply), {}, apply.outcome?.warnings ?? []);
+  const { state, error_code, error, error_details } = apply;
+  const how = state === 'undone' ? ' All is as before.' : ' Nothing was changed.';
+  throw new AppError(error_code ?? 'internal_error', `${error ?? 'The apply has failed.'}${how}`, {
+    details: { ...error_details, apply_id: id, state },
+  });
+}
+
+async function accepted({ store }: ApiDependencies, id: string): Promise<Reply> {
+  const apply = requireFound(await findApply(store, id), 'apply', id);
+  return new Reply(202, presentApply(apply), acceptedHeaders(`/api/applies/${id}`));
+}
+
+/** The hosts that changes concern; `*` for what is not of certain hosts. */
+export function hostsOf(changes: readonly ObjectChange[]): string[] {
+  const hosts = changes.flatMap(({ before, after }) => [before, after].flatMap(hostsOfObject));
+  return [...new Set(hosts)].sort();
+}
+
+function hostsOfObject(object: InstallationObject | null): readonly string[] {
+  if (!object) return [];
+  if (object.kind === 'service') return object.domains.length > 0 ? object.domains : ['*'];
+  if (object.kind !== 'endpoint' || object.collection_host === null) return [object.host];
+  return [object.host, object.collection_host];
+}

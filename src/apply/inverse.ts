@@ -1,0 +1,62 @@
+/** The way back of changes, against what is now: what others have changed since stays. */
+import { isDeepStrictEqual } from 'node:util';
+import { changedFields } from './compare.js';
+import { titleOf } from './keys.js';
+import type { InstallationObject, ObjectChange } from './objects.js';
+
+/** A change, and what of it cannot be taken back. */
+export interface Inverse {
+  /** Undefined: there is nothing to do. */
+  readonly change: ObjectChange | undefined;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The inverse of a change that was made.
+ * @param now the object as it is; undefined when there is none
+ */
+export function inverseOf({ id, before, after }: ObjectChange, now: InstallationObject | undefined): Inverse {
+  if (!before && !after) return { change: undefined, warnings: [] };
+  if (!before) {
+    if (!now) return { change: undefined, warnings: [] };
+    const change = { action: 'delete', id, before: now, after: null, fields: [] } as const;
+    const isChanged = !isDeepStrictEqual(now, after);
+    return {
+      change,
+      warnings: isChanged ? [`The ${titleOf(now)}: was changed since, and goes all the same`] : [],
+    };
+  }
+  if (!after) {
+    if (now) return { change: undefined, warnings: [`The ${titleOf(now)}: was made again since, and stays`] };
+    return {
+      change: { action: 'create', id, before: null, after: before, fields: changedFields(null, before) },
+      warnings: [],
+    };
+  }
+  if (!now) return { change: undefined, warnings: [`The ${titleOf(before)}: was deleted since`] };
+  return merged(id, before, after, now);
+}
+
+function merged(
+  id: string | null,
+  before: InstallationObject,
+  after: InstallationObject,
+  now: InstallationObject,
+): Inverse {
+  const [old, made, is] = [before, after, now].map((object) => object as unknown as Members);
+  if (!old || !made || !is) throw new Error('an object is missing');
+  const target: Record<string, unknown> = { ...is };
+  const warnings: string[] = [];
+  for (const name of Object.keys({ ...old, ...made })) {
+    if (isDeepStrictEqual(old[name], made[name])) continue;
+    if (isDeepStrictEqual(is[name], made[name])) target[name] = old[name];
+    else if (!isDeepStrictEqual(is[name], old[name]))
+      warnings.push(`The ${titleOf(now)}: ${name} was changed since, and stays as it is`);
+  }
+  const back = target as unknown as InstallationObject;
+  const fields = changedFields(now, back);
+  if (fields.length === 0) return { change: undefined, warnings };
+  return { change: { action: 'update', id, before: now, after: back, fields }, warnings };
+}
+
+type Members = Readonly<Record<string, unknown>>;

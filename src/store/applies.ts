@@ -1,0 +1,271 @@
+/**
+ * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says how
+ * far it is, and only the current attempt moves it on.
+ */
+import type { ObjectChange } from '../apply/objects.js';
+import { AppError, type ErrorCode } from '../errors.js';
+import type { StoredActor } from '../model/actor.js';
+import type { Scope } from '../model/permission.js';
+import { type Store, violatedConstraint } from './database.js';
+import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
+
+/** How far an apply is. Those after `committing` have changed the installation. */
+export const APPLY_STATES = [
+  ...(['queued', 'compiling', 'preparing', 'committing', 'converging', 'succeeded'] as const),
+  ...(['failed', 'undoing', 'undone'] as const),
+] as const;
+export type ApplyState = (typeof APPLY_STATES)[number];
+
+/** How many of its handlers are compiled and prepared, and how many endpoints gateways have taken. */
+export interface ApplyProgress {
+  readonly [step: string]: { readonly done: number; readonly of: number };
+}
+
+/** What it has done. */
+export interface ApplyOutcome {
+  readonly created: number;
+  readonly updated: number;
+  readonly deleted: number;
+  /** Endpoints whose newest code serves since. */
+  readonly deployed: number;
+  readonly warnings: readonly string[];
+}
+
+/** An endpoint that an apply has written. */
+export interface WrittenEndpoint {
+  readonly id: string;
+  /** The deployment that it was given; null: none. */
+  readonly deployment: string | null;
+  /** Gateways that have reconciled this revision know of the change. */
+  readonly revision: number;
+  /** Nothing should serve since. */
+  readonly isStopped: boolean;
+  /** It was in error before: that says nothing about the apply. */
+  readonly wasFailed: boolean;
+}
+
+/** A service that an apply has written. */
+export interface WrittenService {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** What is to be waited for. */
+export interface Written {
+  readonly endpoints: readonly WrittenEndpoint[];
+  readonly services: readonly WrittenService[];
+}
+
+/** A row. */
+export interface Apply {
+  readonly id: string;
+  readonly stack: string;
+  readonly plan_hash: string;
+  readonly rollback_of: string | null;
+  readonly state: ApplyState;
+  readonly actor: StoredActor | null;
+  readonly request_id: string;
+  readonly plan: unknown;
+  readonly changes: readonly ObjectChange[];
+  readonly hosts: readonly string[];
+  readonly progress: ApplyProgress;
+  readonly outcome: ApplyOutcome | null;
+  readonly error_code: ErrorCode | null;
+  readonly error: string | null;
+  readonly error_details: Readonly<Record<string, unknown>> | null;
+  readonly written: Written | null;
+  readonly undone_at: Date | null;
+  readonly worker_id: string | null;
+  readonly attempt: number;
+  readonly version: number;
+  readonly created_at: Date;
+  readonly committed_at: Date | null;
+  readonly finished_at: Date | null;
+}
+
+/** Without what is large or internal. */
+const SUMMARY = [
+  ...(['id', 'stack', 'plan_hash', 'rollback_of', 'state', 'actor', 'request_id', 'progress'] as const),
+  ...(['outcome', 'error_code', 'error', 'version', 'created_at', 'committed_at', 'finished_at'] as const),
+] as const;
+export type ApplySummary = Pick<Apply, (typeof SUMMARY)[number]>;
+
+export type NewApply = Pick<
+  Apply,
+  'id' | 'stack' | 'plan_hash' | 'rollback_of' | 'actor' | 'request_id' | 'plan' | 'changes' | 'hosts'
+>;
+
+/** One attempt; jobs refer to it. */
+export interface ApplyAttempt {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+/** How an apply ended without what it should do. */
+export interface ApplyFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Whoever has lost an attempt stops working on it. */
+export class AttemptLost extends Error {
+  override readonly name = 'AttemptLost';
+}
+
+/** @throws AppError apply_busy while another one has not ended */
+export async function insertApply(store: Store, added: NewApply): Promise<void> {
+  try {
+    await store.knex('applies').insert({
+      ...added,
+      actor: JSON.stringify(added.actor),
+      plan: JSON.stringify(added.plan),
+      changes: JSON.stringify(added.changes),
+      hosts: [...added.hosts],
+    });
+  } catch (thrown) {
+    if (violatedConstraint(thrown) !== 'applies_unfinished') throw thrown;
+    const other = await store.knex<Apply>('applies').whereNull('finished_at').first('id');
+    throw new AppError(
+      'apply_busy',
+      `Another apply has not ended yet${other ? ` (GET /api/applies/${other.id})` : ''}; try again when it has.`,
+      other ? { details: { apply_id: other.id } } : {},
+      { cause: thrown },
+    );
+  }
+}
+
+export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
+  return store.knex<Apply>('applies').where({ id }).first();
+}
+
+/** The progress of an apply. */
+export async function applyProgress(
+  store: Store,
+  id: string,
+): Promise<Pick<Apply, 'state' | 'progress' | 'version' | 'finished_at'> | undefined> {
+  return store.knex<Apply>('applies').where({ id }).first('state', 'progress', 'version', 'finished_at');
+}
+
+const ORDER = byCreation('applies', 'desc', ['stack', 'request_id', 'error']);
+
+/** The newest first, without what they change. */
+export async function listApplies(store: Store, options: ListOptions): Promise<Page<ApplySummary>> {
+  const query = store.knex('applies').select(...SUMMARY);
+  return readPage(store, visibleApplies(query, options.scope), ORDER, options);
+}
+
+/** Leaves in a query only applies that concern nothing but these hosts. */
+function visibleApplies<Q extends ReturnType<Store['knex']>>(query: Q, scope: Scope): Q {
+  if (scope) query.whereRaw(`hosts <> '{}' AND hosts <@ ?`, [[...scope]] as never);
+  return query;
+}
+
+/** Whether somebody who is limited to some hosts sees an apply. */
+export function isVisibleApply({ hosts }: Pick<Apply, 'hosts'>, scope: Scope): boolean {
+  return !scope || (hosts.length > 0 && hosts.every((host) => scope.includes(host)));
+}
+
+/**
+ * Claims an attempt for a worker, which goes on where the one before has ended.
+ * @returns undefined when it has ended, another worker has claimed it, or it is not current any more
+ */
+export async function claimApply(
+  store: Store,
+  { id, attempt }: ApplyAttempt,
+  workerId: string,
+): Promise<Apply | undefined> {
+  const [claimed] = await store
+    .knex<Apply>('applies')
+    .where({ id, attempt, worker_id: null, finished_at: null })
+    .update({ worker_id: workerId })
+    .returning('*');
+  return claimed;
+}
+
+/**
+ * Changes an apply that this attempt still has.
+ * @param tx in which the change counts only when all else does
+ * @throws AttemptLost
+ */
+export async function advanceApply(
+  tx: Store,
+  { id, attempt }: ApplyAttempt,
+  from: ApplyState,
+  changes: {
+    readonly state?: ApplyState;
+    readonly progress?: ApplyProgress;
+    readonly outcome?: ApplyOutcome;
+    readonly written?: Written;
+    readonly failure?: ApplyFailure;
+    readonly isCommitted?: true;
+    readonly isUndone?: true;
+    readonly hasEnded?: true;
+  },
+): Promise<void> {
+  const { state, progress, outcome, written, failure, isCommitted, isUndone, hasEnded } = changes;
+  const now = tx.knex.raw('clock_timestamp()');
+  const changed = await tx
+    .knex('applies')
+    .where({ id, attempt, state: from, finished_at: null })
+    .update({
+      version: tx.knex.raw('version + 1'),
+      ...(state && { state }),
+      ...(progress && { progress: JSON.stringify(progress) }),
+      ...(outcome && { outcome: JSON.stringify(outcome) }),
+      ...(written && { written: JSON.stringify(written) }),
+      ...(failure && {
+        error_code: failure.code,
+        error: failure.message,
+        error_details: failure.details ? JSON.stringify(failure.details) : null,
+      }),
+      ...(isCommitted && { committed_at: now }),
+      ...(isUndone && { undone_at: now }),
+      ...(hasEnded && { finished_at: now }),
+    });
+  if (changed === 0)
+    throw new AttemptLost(`the attempt ${attempt} of the apply ${id} is not current any more`);
+  tx.announce('apply', id);
+}
+
+/** An apply that has not ended, as recovery sees it. */
+export interface UnfinishedApply extends ApplyAttempt {
+  readonly state: ApplyState;
+  readonly worker_id: string | null;
+  readonly request_id: string;
+  /** Milliseconds since it was queued. */
+  readonly queued_ms: number;
+}
+
+export async function unfinishedApplies(store: Store): Promise<UnfinishedApply[]> {
+  return store
+    .knex('applies')
+    .whereNull('finished_at')
+    .select<UnfinishedApply[]>(
+      ...['id', 'attempt', 'state', 'worker_id', 'request_id'],
+      store.knex.raw(
+        'extract(epoch FROM clock_timestamp() - queued_at)::double precision * 1000 AS queued_ms',
+      ),
+    );
+}
+
+/** Starts a new attempt of a lost apply; undefined when it has changed meanwhile. */
+export async function requeueApply(
+  store: Store,
+  { id, attempt }: ApplyAttempt,
+): Promise<ApplyAttempt | undefined> {
+  const [next] = await store
+    .knex('applies')
+    .where({ id, attempt, finished_at: null })
+    .update({ attempt: attempt + 1, worker_id: null, queued_at: store.knex.raw('clock_timestamp()') })
+    .returning<ApplyAttempt[]>(['id', 'attempt']);
+  return next;
+}
+
+/** Deletes applies that ended long ago, with what their way back needs. @returns how many */
+export async function pruneApplies(store: Store, days: number): Promise<number> {
+  return store
+    .knex('applies')
+    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
+    .delete();
+}

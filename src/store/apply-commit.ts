@@ -1,0 +1,253 @@
+/** The transactions of an apply: all changes at once, the settling of what they deployed, and the undoing. */
+import { isDeepStrictEqual } from 'node:util';
+import { inverseOf } from '../apply/inverse.js';
+import { keyOf, titleOf } from '../apply/keys.js';
+import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import { AppError } from '../errors.js';
+import {
+  type Apply,
+  type ApplyFailure,
+  advanceApply,
+  type Written,
+  type WrittenEndpoint,
+} from './applies.js';
+import type { WriteContext } from './apply-context.js';
+import { forgetJobs, restoreRows, runAgain, savedObjects, saveRows, TABLE_OF } from './apply-rows.js';
+import { writeChanges } from './apply-write.js';
+import { isLockTimeout, type Store, transaction } from './database.js';
+import { confirmDeployment, revertDeployment } from './deployments.js';
+import { lockSecrets } from './service-secrets.js';
+
+/** An object of the installation. */
+export interface ExistingObject {
+  readonly id: string;
+  readonly object: InstallationObject;
+}
+
+/** Reads what the installation has, by the keys of objects. */
+export type ReadObjects = (tx: Store) => Promise<ReadonlyMap<string, ExistingObject>>;
+
+/** Other changes, such as an import, may hold rows for so long. */
+const LOCK_TIMEOUT = '30s';
+
+type Context = Omit<WriteContext, 'applyId' | 'origin'>;
+
+/**
+ * Writes all changes, or none.
+ * @throws AppError plan_changed when something is not as it was planned, apply_busy, or what stands against a write
+ * @throws AttemptLost
+ */
+export async function commitApply(
+  store: Store,
+  apply: Apply,
+  readObjects: ReadObjects,
+  context: Context,
+): Promise<Written> {
+  const { id, changes } = apply;
+  return transaction(store, (outer) =>
+    withinLockTimeout(outer, async () => {
+      const { tx, announced } = recording(outer);
+      await lockObjects(tx, changes);
+      requireAsPlanned(changes, await readObjects(tx));
+      await saveRows(tx, id, changes);
+      if (apply.rollback_of !== null) await restoreRows(tx, apply.rollback_of, createdIds(changes), false);
+      await writeChanges(tx, changesToWrite(apply), contextOf(apply, context));
+      const written = await whatWasWritten(tx, apply, announced);
+      await advanceApply(tx, apply, 'committing', {
+        state: 'converging',
+        written,
+        isCommitted: true,
+        outcome: outcomeOf(changes, written),
+      });
+      return written;
+    }),
+  );
+}
+
+/** All that was deployed is confirmed; with that, the apply has succeeded. @throws AttemptLost */
+export async function settleApply(store: Store, apply: Apply, warnings: readonly string[]): Promise<void> {
+  await transaction(store, async (tx) => {
+    for (const { id, deployment } of apply.written?.endpoints ?? [])
+      if (deployment !== null) await confirmDeployment(tx, id, deployment);
+    await forgetJobs(tx, apply.id);
+    const outcome = apply.outcome ?? outcomeOf(apply.changes, apply.written);
+    await advanceApply(tx, apply, 'converging', {
+      state: 'succeeded',
+      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
+      hasEnded: true,
+    });
+  });
+}
+
+/**
+ * Writes the inverse of all changes. What others have changed since stays as they want it.
+ * @returns what is to be waited for
+ * @throws AttemptLost
+ */
+export async function undoApply(
+  store: Store,
+  apply: Apply,
+  failure: ApplyFailure,
+  readObjects: ReadObjects,
+  context: Omit<Context, 'compiled'>,
+): Promise<Written> {
+  return transaction(store, async (outer) => {
+    const { tx, announced } = recording(outer);
+    await lockObjects(tx, apply.changes);
+    const now = await readObjects(tx);
+    const inverses = [...apply.changes].reverse().map((change) => {
+      const { before, after } = change;
+      return inverseOf(change, now.get(keyOf((after ?? before) as InstallationObject))?.object);
+    });
+    const warnings = inverses.flatMap((inverse) => inverse.warnings);
+    const changes = inverses.flatMap(({ change }) => change ?? []);
+    await restoreRows(tx, apply.id, createdIds(changes), true);
+    for (const { id, deployment } of apply.written?.endpoints ?? [])
+      if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);
+    const rest = changes.filter(({ action }) => action !== 'create');
+    await writeChanges(tx, rest, contextOf(apply, { ...context, compiled: new Map() }));
+    const stopped = (apply.written?.endpoints ?? []).filter(({ isStopped }) => isStopped);
+    await runAgain(
+      tx,
+      apply.id,
+      stopped.map(({ id }) => id),
+    );
+    const written = await whatWasWritten(tx, apply, announced);
+    const outcome = apply.outcome ?? outcomeOf(apply.changes, apply.written);
+    await advanceApply(tx, apply, 'undoing', {
+      written,
+      isUndone: true,
+      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
+    });
+    return written;
+  });
+}
+
+function contextOf({ id, actor, request_id }: Apply, context: Context): WriteContext {
+  const origin = { requestId: request_id, actor: (actor ?? { kind: 'internal' }) as never };
+  return { ...context, applyId: id, origin };
+}
+
+function createdIds(changes: readonly ObjectChange[]): string[] {
+  return changes.flatMap(({ action, id }) => (action === 'create' && id !== null ? [id] : []));
+}
+
+/** What a way back puts back as rows is written no second time, but for what it is to serve. */
+function changesToWrite({ rollback_of, changes }: Apply): readonly ObjectChange[] {
+  if (rollback_of === null) return changes;
+  return changes.map((change) => {
+    const { action, after } = change;
+    if (action !== 'create' || after === null) return change;
+    const before = after.kind === 'endpoint' ? { ...after, running: false as const } : after;
+    return { ...change, before };
+  });
+}
+
+/** A transaction that notes which rows it announces. */
+function recording(outer: Store) {
+  const announced = { endpoint: new Set<string>(), service: new Set<string>() };
+  const tx: Store = {
+    knex: outer.knex,
+    announce: (topic, id) => {
+      if (topic === 'endpoint' || topic === 'service') announced[topic].add(id);
+      outer.announce(topic, id);
+    },
+  };
+  return { tx, announced };
+}
+
+async function withinLockTimeout<T>(tx: Store, work: () => Promise<T>): Promise<T> {
+  await tx.knex.raw(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`);
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!isLockTimeout(thrown)) throw thrown;
+    const text = 'Other changes of the same objects blocked the apply for too long; nothing was changed.';
+    throw new AppError('apply_busy', text, {}, { cause: thrown });
+  }
+}
+
+/** In the order in which all others lock them. */
+async function lockObjects(tx: Store, changes: readonly ObjectChange[]): Promise<void> {
+  const mentioned = changes.flatMap(({ after }) =>
+    after?.kind === 'service' ? secretsIn(after.config) : [],
+  );
+  await lockSecrets(tx, mentioned);
+  for (const kind of ['service', 'domain', 'collection', 'endpoint'] as const) {
+    const ids = changes.flatMap(({ id, before, after }) =>
+      (before ?? after)?.kind === kind && id !== null ? [id] : [],
+    );
+    if (ids.length > 0)
+      await tx.knex(TABLE_OF[kind]).whereRaw('id = ANY(?)', [ids]).orderBy('id').forUpdate().pluck('id');
+  }
+}
+
+function secretsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { secret } = value as { secret?: unknown };
+  return typeof secret === 'string' ? [secret] : Object.values(value).flatMap(secretsIn);
+}
+
+/** @throws AppError plan_changed naming what is different */
+function requireAsPlanned(changes: readonly ObjectChange[], now: ReadonlyMap<string, ExistingObject>): void {
+  for (const { before, after, id } of changes) {
+    const object = (before ?? after) as InstallationObject;
+    const found = now.get(keyOf(object));
+    const isSame = before ? found?.id === id && isDeepStrictEqual(found?.object, before) : !found;
+    if (isSame) continue;
+    const how = before ? (found ? 'has been changed' : 'is gone') : 'has been made by others';
+    const text = `The ${titleOf(object)} ${how} since the plan was made; nothing was changed. Plan again.`;
+    throw new AppError('plan_changed', text, { details: { kind: object.kind } });
+  }
+}
+
+/** Endpoints and services that were announced, and that there still are. */
+async function whatWasWritten(
+  tx: Store,
+  apply: Apply,
+  announced: { readonly endpoint: ReadonlySet<string>; readonly service: ReadonlySet<string> },
+): Promise<Written> {
+  const before = await savedObjects(tx, apply.id, 'endpoint');
+  const endpoints = await tx
+    .knex('endpoints')
+    .leftJoin('deployments', 'deployments.id', 'desired_deployment_id')
+    .whereRaw('endpoints.id = ANY(?)', [[...announced.endpoint]])
+    .select<EndpointRow[]>('endpoints.id', 'endpoints.version', 'endpoints.status', 'apply_id', {
+      deployment: 'deployments.id',
+    });
+  const services = await tx
+    .knex('services')
+    .whereRaw('id = ANY(?)', [[...announced.service]])
+    .select<{ id: string; version: number }[]>('id', 'version');
+  return {
+    services,
+    endpoints: endpoints.map(({ id, version, status, apply_id, deployment }): WrittenEndpoint => {
+      const isOwn = apply_id === apply.id;
+      const served = before.get(id)?.row['desired_deployment_id'] ?? null;
+      return {
+        id,
+        revision: version,
+        deployment: isOwn ? deployment : null,
+        isStopped: served !== null && deployment === null,
+        wasFailed: !isOwn && status === 'error',
+      };
+    }),
+  };
+}
+
+interface EndpointRow {
+  readonly id: string;
+  readonly version: number;
+  readonly status: string;
+  readonly apply_id: string | null;
+  readonly deployment: string | null;
+}
+
+function outcomeOf(changes: readonly ObjectChange[], written: Written | null) {
+  const count = (wanted: ObjectChange['action']) => changes.filter(({ action }) => action === wanted).length;
+  const deployed = (written?.endpoints ?? []).filter(({ deployment }) => deployment !== null).length;
+  return {
+    ...{ created: count('create'), updated: count('update'), deleted: count('delete') },
+    ...{ deployed, warnings: [] as string[] },
+  };
+}

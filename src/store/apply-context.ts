@@ -1,0 +1,44 @@
+/** What the writing of an apply needs besides its changes. */
+import { isDeepStrictEqual } from 'node:util';
+import type { ServiceObject } from '../apply/objects.js';
+import type { Origin } from '../model/actor.js';
+import type { NextRun } from './schedules.js';
+
+/** What a new version of an endpoint was compiled to. */
+export interface CompiledHandler {
+  readonly sourceKey: string;
+  readonly buildId: string;
+  readonly artifact: string;
+}
+
+/** A config as it is stored, and the secrets that it refers to. */
+export interface SealedConfig {
+  readonly sealed: string;
+  readonly secrets: readonly string[];
+}
+
+/** What is known besides the changes. */
+export interface WriteContext {
+  readonly applyId: string;
+  readonly origin: Origin;
+  /** By the ids of the endpoints whose newest code is to serve. */
+  readonly compiled: ReadonlyMap<string, CompiledHandler>;
+  readonly nextRun: NextRun;
+  /**
+   * Encrypts a config.
+   * @param stored the one that is stored now, for values that stay
+   */
+  sealConfig(id: string, service: ServiceObject, stored: string | undefined): SealedConfig;
+  /** Called with the schedules that the queue has to be told of. */
+  scheduled(ids: readonly string[]): void;
+}
+
+/** The members that change; of a new object, all. */
+export function changed<T extends object, K extends keyof T>(
+  before: T | null,
+  after: T,
+  names: readonly K[],
+): Partial<Pick<T, K>> {
+  const different = names.filter((name) => !before || !isDeepStrictEqual(before[name], after[name]));
+  return Object.fromEntries(different.map((name) => [name, after[name]])) as Partial<Pick<T, K>>;
+}

@@ -1,0 +1,153 @@
+/**
+ * Writes the changes of an apply, within its transaction, with the functions that the API uses for one object. Removed
+ * endpoints go first, so that others may have their routes; then come services, domains, collections and endpoints, each
+ * of which may refer to those before; and last what else is removed.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { titleOf } from '../apply/keys.js';
+import type {
+  CollectionObject,
+  DomainObject,
+  InstallationObject,
+  ObjectChange,
+  ServiceObject,
+} from '../apply/objects.js';
+import { AppError } from '../errors.js';
+import { changed, type WriteContext } from './apply-context.js';
+import { TABLE_OF } from './apply-rows.js';
+import { createCollection, deleteCollection, updateCollection } from './collections.js';
+import type { Store } from './database.js';
+import { createDomain, deleteDomain, updateDomain } from './domains.js';
+import { writeEndpoint } from './endpoint-objects.js';
+import { deleteEndpoint } from './endpoints.js';
+import { setActive, setInactive } from './service-activity.js';
+import { createService, deleteService, updateService } from './services.js';
+import { replaceVariables } from './variables.js';
+
+type Change<T extends InstallationObject> = {
+  readonly id: string;
+  readonly before: T | null;
+  readonly after: T;
+};
+
+/** @throws AppError when something does not fit what is there, which nothing in the plan says */
+export async function writeChanges(
+  tx: Store,
+  changes: readonly ObjectChange[],
+  context: WriteContext,
+): Promise<void> {
+  const removed = changes.filter(({ action }) => action === 'delete');
+  for (const { id, before } of removed)
+    if (before?.kind === 'endpoint' && id !== null) await deleteEndpoint(tx, id);
+  for (const kind of ['service', 'domain', 'collection', 'endpoint'] as const)
+    for (const { id, before, after } of changes) {
+      if (after?.kind !== kind || id === null) continue;
+      const change = { id, before, after } as Change<never>;
+      await WRITERS[kind](tx, change, context);
+      if (before?.stack !== after.stack)
+        await tx.knex(TABLE_OF[kind]).where({ id }).update({ stack: after.stack });
+    }
+  for (const kind of ['collection', 'domain', 'service'] as const)
+    for (const { id, before } of removed)
+      if (before?.kind === kind && id !== null) await REMOVERS[kind](tx, id, before);
+}
+
+const WRITERS = {
+  service: writeService,
+  domain: writeDomain,
+  collection: writeCollection,
+  endpoint: writeEndpoint,
+};
+
+const REMOVERS = {
+  service: async (tx: Store, id: string) => void (await deleteService(tx, id)),
+  collection: async (tx: Store, id: string, before: InstallationObject) => {
+    await requireEmpty(before, await tx.knex('endpoints').where({ collection_id: id }).pluck('id'));
+    await deleteCollection(tx, id);
+  },
+  domain: async (tx: Store, id: string, before: InstallationObject) => {
+    const { host } = before as DomainObject;
+    const inside = await tx.knex('collections').where({ domain_id: id }).pluck('id');
+    await requireEmpty(before, [
+      ...inside,
+      ...(await tx.knex('endpoints').where({ domain: host }).pluck('id')),
+    ]);
+    await deleteDomain(tx, id);
+  },
+};
+
+/** What the plan does not have is not removed with what it is in. */
+async function requireEmpty(object: InstallationObject, inside: readonly unknown[]): Promise<void> {
+  if (inside.length === 0) return;
+  throw new AppError(
+    'plan_changed',
+    `The ${titleOf(object)} would be removed, and has something that the plan does not remove. Plan again.`,
+  );
+}
+
+async function writeService(
+  tx: Store,
+  { id, before, after }: Change<ServiceObject>,
+  context: WriteContext,
+): Promise<void> {
+  const { name, service_type, enabled, domains } = after;
+  if (!before) {
+    const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, undefined);
+    const service = { name, service_type, config_encrypted, enabled, domains };
+    await createService(tx, service, secrets, id);
+  } else {
+    const hasNewConfig = !isDeepStrictEqual(before.config, after.config);
+    const mentioned = Object.values(after.config).flatMap(secretsMentioned);
+    await updateService(tx, id, mentioned, ({ config_encrypted: stored }) => {
+      const fields = changed(before, after, ['name', 'enabled', 'domains']);
+      if (!hasNewConfig) return fields;
+      const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, stored);
+      return { ...fields, config_encrypted, secrets };
+    });
+  }
+  if ((before?.active ?? false) === after.active) return;
+  await (after.active ? setActive(tx, id) : setInactive(tx, id));
+}
+
+/** Names in references, at any depth of a setting. */
+function secretsMentioned(setting: unknown): string[] {
+  if (typeof setting !== 'object' || setting === null) return [];
+  const { secret } = setting as { secret?: unknown };
+  return typeof secret === 'string' ? [secret] : Object.values(setting).flatMap(secretsMentioned);
+}
+
+async function writeDomain(
+  tx: Store,
+  { id, before, after }: Change<DomainObject>,
+  { origin }: WriteContext,
+): Promise<void> {
+  if (!before) {
+    const { name, host, description, enabled, policies } = after;
+    await createDomain(tx, { name, host, description, enabled, policies }, id);
+  } else await updateDomain(tx, id, changed(before, after, ['name', 'description', 'enabled', 'policies']));
+  if (!isDeepStrictEqual(before?.variables ?? {}, after.variables))
+    await replaceVariables(tx, { scope: 'domain', id }, after.variables, origin.actor);
+}
+
+async function writeCollection(
+  tx: Store,
+  { id, before, after }: Change<CollectionObject>,
+  { origin }: WriteContext,
+): Promise<void> {
+  if (!before) {
+    const { host, name, description, base_path, enabled, policies } = after;
+    const domain_id = await domainIdOf(tx, host);
+    await createCollection(tx, { domain_id, name, description, base_path, enabled, policies }, id);
+  } else {
+    const fields = changed(before, after, ['description', 'base_path', 'enabled', 'policies']);
+    await updateCollection(tx, id, fields);
+  }
+  if (!isDeepStrictEqual(before?.variables ?? {}, after.variables))
+    await replaceVariables(tx, { scope: 'collection', id }, after.variables, origin.actor);
+}
+
+async function domainIdOf(tx: Store, host: string): Promise<string> {
+  const row = await tx.knex('domains').where({ host }).first<{ id: string } | undefined>('id');
+  if (row) return row.id;
+  throw new AppError('plan_changed', `There is no domain with the host "${host}" any more. Plan again.`);
+}
