@@ -13,6 +13,7 @@ const MAY_IMPORT = {
   src: [],
   util: ['src'],
   model: ['src', 'util'],
+  apply: ['src', 'util', 'model'],
   secrets: ['src', 'util'],
   bootstrap: ['src', 'util', 'model'],
   http: ['src', 'util'],
@@ -20,7 +21,7 @@ const MAY_IMPORT = {
   webhooks: ['util'],
   artifacts: ['src', 'util'],
   sandbox: ['src', 'util', 'bootstrap'],
-  store: ['src', 'util', 'model'],
+  store: ['src', 'util', 'model', 'apply'],
   queues: ['src', 'util', 'store'],
   reconcile: ['src', 'util', 'store'],
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
@@ -29,7 +30,7 @@ const MAY_IMPORT = {
   lifecycle: ['src', 'util', 'model', 'store', 'reconcile', 'artifacts'],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'import', 'lifecycle', 'webhooks'],
+    ...['reconcile', 'internal', 'import', 'lifecycle', 'webhooks', 'apply'],
   ],
   gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
   actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile', 'internal'],
@@ -38,7 +39,7 @@ const MAY_IMPORT = {
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'build', 'lifecycle', 'webhooks'],
+    ...['reconcile', 'internal', 'build', 'lifecycle', 'webhooks', 'apply'],
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
