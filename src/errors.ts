@@ -20,6 +20,10 @@ const kinds = {
   ],
   invalid_bundle: [400, 'The ZIP bundle cannot be imported; the message names the file and the reason.'],
   invalid_config: [400, 'The `config` of a service is invalid for its type; the message names the key.'],
+  invalid_folder: [
+    400,
+    'The files that describe an installation have problems; `details.problems` lists them, with file and line.',
+  ],
   malformed_request: [400, 'The request is not valid HTTP, or is ambiguous; `docs/HTTP.md` has the rules.'],
   unauthorized: [401, 'The request carries no valid API_KEY, token or session, and the API is not open.'],
   login_failed: [401, 'The email or the password is wrong.'],
@@ -43,6 +47,14 @@ const kinds = {
   route_taken: [
     409,
     'Another endpoint already serves this method and route on this domain; the message names it.',
+  ],
+  name_taken: [
+    409,
+    'Another service has this name, or another collection of the domain; the message names it.',
+  ],
+  apply_conflict: [
+    409,
+    'What the files would change belongs to nobody, or to another stack; `details.conflicts` lists all of it.',
   ],
   email_taken: [409, 'Another user has this email.'],
   provider_user: [

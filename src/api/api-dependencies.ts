@@ -66,7 +66,7 @@ export interface ApiDependencies {
   readonly runDir: string;
   readonly actorHosts: ActorHosts;
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
-  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle'>;
+  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder'>;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;
   /** Aborted some time after `stopping`: requests that wait for builds or imports are answered with 504. */

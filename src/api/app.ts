@@ -4,6 +4,7 @@ import { AppError } from '../errors.js';
 import { alertRoutes } from './alerts/routes.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { createApiRoutes } from './api-routes.js';
+import { applyRoutes } from './apply/routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { bindingRoutes } from './bindings/routes.js';
 import { buildRoutes } from './builds/routes.js';
@@ -70,6 +71,7 @@ export const ROUTES: readonly Route[] = [
   ...serviceRoutes,
   ...objectRoutes,
   ...importRoutes,
+  ...applyRoutes,
   ...sessionRoutes,
   ...oidcRoutes,
   ...userRoutes,

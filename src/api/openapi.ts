@@ -106,7 +106,13 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
     [route.text.mediaType]: { schema: { minLength: 1, ...FORMAT_KEYWORDS['text'] } },
   };
   const content = body
-    ? { 'application/json': { schema: referInput(body) }, ...sentText }
+    ? {
+        'application/json': { schema: referInput(body) },
+        ...sentText,
+        ...Object.fromEntries(
+          (route.otherBodies ?? []).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+        ),
+      }
     : form && {
         'multipart/form-data': { schema: referInput({ ...form, propertyNames: { pattern: PART_NAME } }) },
       };

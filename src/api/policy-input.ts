@@ -6,18 +6,19 @@ import { PrivateAddressError, requirePublicHost } from '../util/public-address.j
 import type { ApiDependencies } from './api-dependencies.js';
 import { refreshKeySet } from './key-sets.js';
 
-const PLACE = 'body.policies.auth.jwt.jwks_url';
-
 /**
+ * @param root where they stand, for messages
  * @returns warnings for the response
  * @throws AppError invalid_input naming the place
  */
 export async function admitPolicies(
   policies: Policies | null | undefined,
   deps: Pick<ApiDependencies, 'store' | 'config' | 'log'>,
+  root = 'body.policies',
 ): Promise<string[]> {
   if (!policies) return [];
-  requireConsistent(policies);
+  requireConsistent(policies, root);
+  const place = `${root}.auth.jwt.jwks_url`;
   const url = policies.auth?.jwt?.jwks_url;
   if (url === undefined) return [];
   const allowsPrivate = deps.config.ALLOW_PRIVATE_URLS;
@@ -26,12 +27,12 @@ export async function admitPolicies(
     const error = await refreshKeySet(deps.store, url, allowsPrivate);
     return error === undefined
       ? []
-      : [`${PLACE}: no keys could be read (${error}); tokens are refused until they can.`];
+      : [`${place}: no keys could be read (${error}); tokens are refused until they can.`];
   } catch (thrown) {
     if (!(thrown instanceof PrivateAddressError)) throw thrown;
     throw new AppError(
       'invalid_input',
-      `${PLACE}: ${thrown.message}; ALLOW_PRIVATE_URLS allows it`,
+      `${place}: ${thrown.message}; ALLOW_PRIVATE_URLS allows it`,
       {},
       { cause: thrown },
     );

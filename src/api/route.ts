@@ -96,6 +96,8 @@ export interface StreamedBody<Content> {
   readonly member: string;
   /** For the description of the API; `read` validates the member. */
   readonly schema: TSchema;
+  /** Media types of bodies that `read` takes besides JSON. */
+  readonly others?: readonly string[];
   /** Reads the whole body, calls `use`, and releases the content. */
   read(context: ApiContext, deps: ApiDependencies, use: UseOf<Content>): Promise<void>;
 }
@@ -138,6 +140,8 @@ interface Description {
   readonly form?: TObject;
   /** The setting that limits its files, bytes; UPLOAD_LIMIT_BYTES unless given. */
   readonly formLimit?: 'UPLOAD_LIMIT_BYTES' | 'BUNDLE_LIMIT_BYTES';
+  /** Media types of the body besides JSON, as bytes. */
+  readonly otherBodies?: readonly string[];
   /** Maximum number of files; by default that of the file parts in the schema. */
   readonly formFiles?: number;
   /** Media type of the default response when it is not JSON. */
@@ -211,6 +215,7 @@ export function defineRoute<
     params,
     query,
     body: wholeBody,
+    ...(streamedBody?.others && { otherBodies: streamedBody.others }),
     async serve(context, pathParameters, deps) {
       requireValid('path', pathParameters, checkParams);
       const principal = context.state.principal ?? nobody(context.state.client.address);
@@ -287,7 +292,8 @@ export function defineRoute<
             : wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
       };
       if (streamedBody) {
-        requireJsonType(context);
+        const { others = [] } = streamedBody;
+        if (!context.request.is([...others])) requireJsonType(context, others);
         await streamedBody.read(context, deps, answer);
       } else {
         const limit = deps.config.API_BODY_LIMIT_BYTES;

@@ -71,6 +71,15 @@ export const IdParams = Type.Object({ id: Id });
 /** The "deletion result" of the contract. */
 export const Deleted = Type.Object({ id: Id, deleted: Type.Literal(true) }, { title: 'Deleted' });
 
+/** A flag in a query. */
+export const Flag = (description: string) =>
+  Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
+
+/** Whether a flag of a query is set. */
+export function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {
+  return flag === 'true' || flag === '1';
+}
+
 /** One of several strings, as an `enum` instead of `anyOf`: validation messages list the values. */
 export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string } = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options });

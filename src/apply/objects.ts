@@ -57,11 +57,15 @@ export interface EndpointObject extends Owned {
   /** Or `*`. */
   readonly host: string;
   readonly method: EndpointMethod;
-  /** Base path of the collection and path, joined. */
+  /** Base path of the collection and path, joined. Of the key its meaning counts, not the names of its parameters. */
   readonly route: string;
+  /** As the API takes it: below the base path of the collection, or the whole route. */
+  readonly path: string;
   readonly name: string;
   /** Name of a collection of the host. */
   readonly collection: string | null;
+  /** The host of the domain of that collection: `host`, unless that is `*`. */
+  readonly collection_host: string | null;
   readonly description: string | null;
   readonly enabled: boolean;
   readonly code: string | null;
@@ -72,8 +76,11 @@ export interface EndpointObject extends Owned {
   /** Names of services by the `pool_id` that the handler knows them by. */
   readonly bindings: Readonly<Record<string, string>>;
   readonly schedules: readonly ScheduleObject[];
-  /** Whether its newest code should serve. */
-  readonly running: boolean;
+  /**
+   * Whether its newest code should serve, as it is here. `other`: something else does, an older version or several at
+   * a time; no change leads to that.
+   */
+  readonly running: boolean | 'other';
 }
 
 /** Its key: `name`. */

@@ -3,6 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.js';
+import type { Folder } from './folder/folder.js';
+import { FolderParts } from './folder/parts.js';
 import type { ImportedEndpoint } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
@@ -23,6 +25,9 @@ export interface ReaderChildLimits {
   /** For one job. */
   readonly timeoutMs: number;
 }
+
+/** Takes the answers of a job; returns its result with the last one. */
+type Collect<T> = (answer: ReadAnswer) => T | undefined;
 
 export class ReaderChild {
   readonly #limits: ReaderChildLimits;
@@ -55,9 +60,26 @@ export class ReaderChild {
    * Runs one job; must not be called concurrently.
    * @throws AppError for an invalid document or bundle, and for one that exceeds a limit; Error for an internal failure
    */
-  async read(job: ReadJob): Promise<ReadRequest> {
+  read(job: ReadJob): Promise<ReadRequest> {
+    const endpoints: ImportedEndpoint[] = [];
+    return this.#guarded(job, (answer) => {
+      if (answer.type === 'endpoints') endpoints.push(...answer.endpoints);
+      return answer.type === 'end' ? { fields: answer.fields, api: { ...answer.api, endpoints } } : undefined;
+    });
+  }
+
+  /** The same for a folder. */
+  readFolder(job: ReadJob): Promise<Folder> {
+    const collected = new FolderParts();
+    return this.#guarded(job, (answer) => {
+      if (answer.type === 'part') collected.add(answer.part);
+      return answer.type === 'folder-end' ? collected.folder() : undefined;
+    });
+  }
+
+  async #guarded<T>(job: ReadJob, collect: Collect<T>): Promise<T> {
     try {
-      return await this.#run(job);
+      return await this.#run(job, collect);
     } catch (thrown) {
       // Its state is unknown.
       this.#isReusable = false;
@@ -78,11 +100,10 @@ export class ReaderChild {
     return pid !== undefined && exitCode === null && signalCode === null;
   }
 
-  #run(job: ReadJob): Promise<ReadRequest> {
-    const endpoints: ImportedEndpoint[] = [];
+  #run<T>(job: ReadJob, collect: Collect<T>): Promise<T> {
     const settled = new AbortController();
     const child = this.#child;
-    return new Promise<ReadRequest>((resolve, reject) => {
+    return new Promise<T>((resolve, reject) => {
       const { timeoutMs } = this.#limits;
       const timer = setTimeout(() => {
         reject(
@@ -94,15 +115,14 @@ export class ReaderChild {
         );
       }, timeoutMs);
       const onMessage = (answer: ReadAnswer) => {
-        if (answer.type === 'endpoints') {
-          endpoints.push(...answer.endpoints);
-        } else if (answer.type === 'end') {
-          if (answer.memoryMb > REUSABLE_MEMORY_MB) this.#isReusable = false;
-          resolve({ fields: answer.fields, api: { ...answer.api, endpoints } });
-        } else if (answer.type === 'invalid') {
-          reject(new AppError(answer.code, answer.message));
-        } else {
+        if (answer.type === 'invalid') {
+          reject(new AppError(answer.code, answer.message, { details: answer.details }));
+        } else if (answer.type === 'failed') {
           reject(new Error(`The import reader failed: ${answer.stack}`));
+        } else {
+          if ('memoryMb' in answer && answer.memoryMb > REUSABLE_MEMORY_MB) this.#isReusable = false;
+          const result = collect(answer);
+          if (result !== undefined) resolve(result);
         }
       };
       // Unlike `exit`, `close` is emitted after all output has been received.
@@ -133,9 +153,9 @@ export class ReaderChild {
 }
 
 function limitError(code: 'import_timeout' | 'import_memory', { kind }: ReadJob, problem: string): AppError {
-  const input = kind === 'bundle' ? 'bundle' : 'document';
+  const input = { bundle: 'bundle', folder: 'folder', request: 'document' }[kind];
   return new AppError(
     code,
-    `Reading the ${input} ${problem}. Nothing was imported: raise the setting, or split the ${input}`,
+    `Reading the ${input} ${problem}. Nothing was changed: raise the setting, or split the ${input}`,
   );
 }

@@ -2,21 +2,30 @@
 import type { ErrorCode } from '../errors.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import type { BundleLimits } from './bundle/read-bundle.js';
+import type { FolderPart } from './folder/parts.js';
+import type { FolderToRead } from './folder/read-folder.js';
 import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
 
 /** Sent to the child, one at a time: the next job follows the answer to the one before. */
 export interface ReadJob {
-  /** `request`: a JSON body that contains a document; `bundle`: a ZIP archive. */
-  readonly kind: 'request' | 'bundle';
+  /**
+   * `request`: a JSON body that contains a document; `bundle`: a ZIP archive; `folder`: files that describe an
+   * installation.
+   */
+  readonly kind: 'request' | 'bundle' | 'folder';
   /** Path of the file. */
   readonly file: string;
   readonly limits: BundleLimits;
   /** Whether requests are to be validated as the document says. */
   readonly validation: ValidateMode;
+  /** Of a folder. */
+  readonly folder?: Omit<FolderToRead, 'file'>;
 }
 
-/** The answer: endpoints in chunks and the end, or an error, which may follow chunks. */
+/** The answer: endpoints or parts of a folder in chunks and the end, or an error, which may follow chunks. */
 export type ReadAnswer =
+  | { readonly type: 'part'; readonly part: FolderPart }
+  | { readonly type: 'folder-end'; readonly memoryMb: number }
   | { readonly type: 'endpoints'; readonly endpoints: readonly ImportedEndpoint[] }
   | {
       readonly type: 'end';
@@ -26,7 +35,12 @@ export type ReadAnswer =
       readonly memoryMb: number;
     }
   /** The input is invalid. */
-  | { readonly type: 'invalid'; readonly code: ErrorCode; readonly message: string }
+  | {
+      readonly type: 'invalid';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly details?: unknown;
+    }
   /** An internal error. */
   | { readonly type: 'failed'; readonly stack: string };
 

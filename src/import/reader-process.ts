@@ -22,19 +22,41 @@ startParentWatchdog();
 
 async function run(job: ReadJob): Promise<void> {
   try {
+    if (job.kind === 'folder') {
+      await runFolder(job);
+      return;
+    }
     const { fields, api } = await read(job);
     const { endpoints, ...rest } = checkApi(api, job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec');
     for (const chunk of chunksOf(endpoints)) await send({ type: 'endpoints', endpoints: chunk });
-    const memoryMb = Math.round(process.memoryUsage.rss() / 1024 ** 2);
-    await send({ type: 'end', fields, api: rest, memoryMb });
+    await send({ type: 'end', fields, api: rest, memoryMb: memoryMb() });
   } catch (thrown) {
     if (thrown instanceof AppError) {
-      await send({ type: 'invalid', code: thrown.code, message: thrown.message });
+      await send({
+        type: 'invalid',
+        code: thrown.code,
+        message: thrown.message,
+        details: thrown.extras.details,
+      });
     } else {
       const error = toError(thrown);
       await send({ type: 'failed', stack: error.stack ?? error.message });
     }
   }
+}
+
+async function runFolder({ file, folder, limits }: ReadJob): Promise<void> {
+  const [{ readFolder }, { partsOf }] = await Promise.all([
+    import('./folder/read-folder.js'),
+    import('./folder/parts.js'),
+  ]);
+  const read = await readFolder({ file, isZip: false, environment: null, ...folder }, limits);
+  for (const part of partsOf(read)) await send({ type: 'part', part });
+  await send({ type: 'folder-end', memoryMb: memoryMb() });
+}
+
+function memoryMb(): number {
+  return Math.round(process.memoryUsage.rss() / 1024 ** 2);
 }
 
 async function read({ kind, file, limits, validation }: ReadJob): Promise<ReadRequest> {

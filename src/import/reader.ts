@@ -6,6 +6,8 @@ import type { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import type { Config } from '../config.js';
 import type { ValidateMode } from '../model/policies/validate.js';
+import type { Folder } from './folder/folder.js';
+import type { FolderToRead } from './folder/read-folder.js';
 import type { ImportedApi } from './imported-api.js';
 import type { ReadRequest } from './read-request.js';
 import { ReaderChild } from './reader-child.js';
@@ -31,6 +33,7 @@ export type ReaderConfig = Pick<
   Config,
   | 'DATA_DIR'
   | 'SPEC_LIMIT_BYTES'
+  | 'BUNDLE_LIMIT_BYTES'
   | 'BUNDLE_UNPACKED_LIMIT_BYTES'
   | 'BUNDLE_ENTRIES_LIMIT'
   | 'API_BODY_LIMIT_BYTES'
@@ -90,6 +93,35 @@ export class ImportReader {
     return this.#imports(async () => store((await this.#read('bundle', file, validation)).api));
   }
 
+  /**
+   * Reads a folder that describes an installation.
+   * @param body the ZIP, or JSON with its files
+   * @param use called with the result; others may wait until it resolves
+   * @throws AppError invalid_folder, invalid_json, invalid_input, body_too_large, import_timeout, import_memory; and
+   * the errors of `use`
+   */
+  async readFolder<T>(
+    body: Readable,
+    folder: Omit<FolderToRead, 'file'>,
+    use: (folder: Folder) => Promise<T>,
+  ): Promise<T> {
+    const { DATA_DIR, BUNDLE_LIMIT_BYTES } = this.#config;
+    const spooled = await spool(body, DATA_DIR, BUNDLE_LIMIT_BYTES);
+    try {
+      return await this.#imports(async () =>
+        use(
+          await this.#withChild((child) =>
+            child.readFolder({
+              ...{ kind: 'folder', file: spooled.file, limits: this.#limits(), validation: 'off', folder },
+            }),
+          ),
+        ),
+      );
+    } finally {
+      await spooled.remove();
+    }
+  }
+
   /** Kills all children; reads in progress reject. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -98,11 +130,15 @@ export class ImportReader {
   }
 
   #read(kind: ReadJob['kind'], file: string, validation: ValidateMode): Promise<ReadRequest> {
+    return this.#withChild((child) => child.read({ kind, file, limits: this.#limits(), validation }));
+  }
+
+  #withChild<T>(read: (child: ReaderChild) => Promise<T>): Promise<T> {
     return this.#reads(async () => {
       if (this.#isClosed) throw closedError();
       const child = this.#acquire();
       try {
-        return await child.read({ kind, file, limits: this.#limits(), validation });
+        return await read(child);
       } catch (thrown) {
         throw this.#isClosed ? closedError() : thrown;
       } finally {

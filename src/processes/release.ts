@@ -7,7 +7,7 @@ import { migrate } from '../store/database.js';
 
 const { config, log } = openProcess('release', loadProcessConfig);
 try {
-  const applied = await migrate(config.DATABASE_URL);
+  const applied = await migrate(config.DATABASE_URL, (message) => log.warn(message));
   // Also when the queues are on Redis: then switching to PostgreSQL needs no migration.
   await migrateQueues(config);
   log.info({ applied }, 'schema up to date');

@@ -6,7 +6,13 @@ import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
+import {
+  nextUpdatedAt,
+  type Store,
+  transaction,
+  violatedConstraint,
+  violatedForeignKey,
+} from './database.js';
 import { columnValues, insertInto } from './insert.js';
 import {
   deleteEndpoints,
@@ -55,14 +61,18 @@ export async function findCollection(store: Store, id: string): Promise<Collecti
   return store.knex<Collection>('collections').where({ id }).first();
 }
 
-/** @throws AppError not_found when there is no such domain */
+/** @throws AppError not_found when there is no such domain, name_taken */
 export async function createCollection(
   store: Store,
   collection: NewCollection,
   id: string = randomUUID(),
 ): Promise<Collection> {
   try {
-    return await insertCollection(store, { ...collection, id });
+    return await namingOwner(
+      store,
+      () => collection,
+      () => insertCollection(store, { ...collection, id }),
+    );
   } catch (thrown) {
     if (violatedForeignKey(thrown) !== 'collections_domain_id_foreign') throw thrown;
     throw new AppError(
@@ -77,7 +87,7 @@ export async function createCollection(
 /**
  * Changes the given fields. A new base path moves the endpoints.
  * @returns undefined when there is no such collection
- * @throws AppError route_taken, or invalid_input when the base path does not fit the path of an endpoint
+ * @throws AppError name_taken, route_taken, or invalid_input when the base path does not fit the path of an endpoint
  */
 export async function updateCollection(
   store: Store,
@@ -85,10 +95,12 @@ export async function updateCollection(
   changes: CollectionChanges,
 ): Promise<Collection | undefined> {
   let claims: readonly RouteClaim[] = [];
-  return namingRouteOwner(store, { claims: () => claims }, () =>
+  let place: Pick<Collection, 'domain_id' | 'name'> = { domain_id: '', name: '' };
+  const update = () =>
     transaction(store, async (tx) => {
       const before = await tx.knex<Collection>('collections').where({ id }).forUpdate().first();
       if (!before || Object.keys(changes).length === 0) return before;
+      place = { ...before, ...changes };
       const [after] = await tx
         .knex<Collection>('collections')
         .where({ id })
@@ -103,8 +115,34 @@ export async function updateCollection(
         await touchEndpoints(tx, await lockEndpointsOfCollection(tx, id));
       }
       return after;
-    }),
-  );
+    });
+  return namingRouteOwner(store, { claims: () => claims }, () => namingOwner(store, () => place, update));
+}
+
+/** Runs a write; when the name is taken, the error names the collection that has it. */
+async function namingOwner<T>(
+  store: Store,
+  place: () => Pick<Collection, 'domain_id' | 'name'>,
+  write: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await write();
+  } catch (thrown) {
+    if (violatedConstraint(thrown) !== 'collections_name_unique') throw thrown;
+    const { domain_id, name } = place();
+    // A transaction that the write is a part of cannot be used any more: then only the name is known.
+    const owner = await store
+      .knex<Collection>('collections')
+      .where({ domain_id, name })
+      .first('id')
+      .catch(() => undefined);
+    throw new AppError(
+      'name_taken',
+      `The name "${name}" is taken by ${owner ? `the collection ${owner.id}` : 'another collection'} of the domain`,
+      owner ? { details: { collection_id: owner.id } } : {},
+      { cause: thrown },
+    );
+  }
 }
 
 /**

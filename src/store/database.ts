@@ -110,9 +110,16 @@ async function runTransaction<T>(store: Store, work: (tx: Store) => Promise<T>):
   return result;
 }
 
-/** Brings the schema up to date. */
-export async function migrate(connectionString: string): Promise<readonly string[]> {
-  const connections = knex(knexConfig(connectionString, 1));
+/**
+ * Brings the schema up to date.
+ * @param say called with what a migration has to tell of the data that it has changed
+ */
+export async function migrate(
+  connectionString: string,
+  say: (message: string) => void = ignore,
+): Promise<readonly string[]> {
+  const config = knexConfig(connectionString, 1);
+  const connections = knex({ ...config, log: { ...config.log, warn: say } });
   try {
     const [, applied] = (await connections.migrate.latest()) as [number, string[]];
     return applied;

@@ -17,7 +17,7 @@ export interface ImportedBindings {
 
 /**
  * Endpoints keep a binding that they have under one of the names: an operator has made it.
- * @throws AppError invalid_bundle when there is no service of a name, or are several
+ * @throws AppError invalid_bundle when there is no service of a name
  */
 export async function bindServices(
   tx: Store,
@@ -63,20 +63,12 @@ async function serviceNamed(
     .knex<{ id: string; name: string }>('services')
     .where({ name })
     .whereRaw("(domains = '{}' OR ? = ANY(domains))", [domain])
-    .select('id');
-  const [only, ...others] = found;
-  if (!only) {
+    .first('id');
+  if (!found) {
     throw new AppError(
       'invalid_bundle',
       `bindings.${poolId}: there is no service with the name "${name}"; create it first, or remove the binding`,
     );
   }
-  if (others.length > 0) {
-    const ids = found.map(({ id }) => id).join(', ');
-    throw new AppError(
-      'invalid_bundle',
-      `bindings.${poolId}: ${found.length} services have the name "${name}" (${ids}); give them different names`,
-    );
-  }
-  return only.id;
+  return found.id;
 }

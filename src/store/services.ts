@@ -1,8 +1,9 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted and never decrypted here. */
 import { randomUUID } from 'node:crypto';
+import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
 import type { ServiceType } from '../model/service-configs.js';
-import { nextUpdatedAt, type Store, transaction } from './database.js';
+import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
 import { insertInto } from './insert.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { lockSecrets, requireSecrets, secretsOf, setSecretsOf } from './service-secrets.js';
@@ -64,7 +65,7 @@ export async function activeStorage(store: Store, scope: Scope): Promise<string 
 
 /**
  * @param secrets the names of the secrets that the config refers to
- * @throws AppError invalid_config when there is no such secret
+ * @throws AppError invalid_config when there is no such secret, name_taken
  */
 export async function createService(
   store: Store,
@@ -72,18 +73,24 @@ export async function createService(
   secrets: readonly string[],
   id: string = randomUUID(),
 ): Promise<Service> {
-  if (secrets.length === 0) {
-    const created = await insertService(store, service, id);
-    store.announce('service', created.id);
-    return created;
-  }
-  return transaction(store, async (tx) => {
-    requireSecrets(await lockSecrets(tx, secrets), secrets);
-    const created = await insertService(tx, service, id);
-    await setSecretsOf(tx, created.id, secrets);
-    tx.announce('service', created.id);
-    return created;
-  });
+  return namingOwner(
+    store,
+    () => service.name,
+    async () => {
+      if (secrets.length === 0) {
+        const created = await insertService(store, service, id);
+        store.announce('service', created.id);
+        return created;
+      }
+      return transaction(store, async (tx) => {
+        requireSecrets(await lockSecrets(tx, secrets), secrets);
+        const created = await insertService(tx, service, id);
+        await setSecretsOf(tx, created.id, secrets);
+        tx.announce('service', created.id);
+        return created;
+      });
+    },
+  );
 }
 
 /** A service before and after a change. */
@@ -96,7 +103,7 @@ export interface UpdatedService {
  * Changes the fields that `changesOf` returns; disabling a service deactivates it. The row is locked in between.
  * @param mentioned secrets that a changed config may refer to; they are locked first, as where a secret changes
  * @returns undefined when there is no such service
- * @throws AppError invalid_config when there is no such secret
+ * @throws AppError invalid_config when there is no such secret, name_taken
  */
 export async function updateService(
   store: Store,
@@ -104,13 +111,15 @@ export async function updateService(
   mentioned: readonly string[],
   changesOf: (before: Service) => ServiceChanges,
 ): Promise<UpdatedService | undefined> {
-  return transaction(store, async (tx) => {
+  let name = '';
+  const update = async (tx: Store): Promise<UpdatedService | undefined> => {
     // Those that it refers to already may stay.
     const existing = await lockSecrets(tx, [...mentioned, ...(await secretsOf(tx, id))]);
     const before = await tx.knex<Service>('services').where({ id }).forUpdate().first();
     if (!before) return undefined;
     const { secrets, ...changes } = changesOf(before);
     if (Object.keys(changes).length === 0) return { before, after: before };
+    name = changes.name ?? before.name;
     if (secrets) {
       requireSecrets(existing, secrets);
       await setSecretsOf(tx, id, secrets);
@@ -127,7 +136,12 @@ export async function updateService(
       .returning('*');
     tx.announce('service', id);
     return { before, after };
-  });
+  };
+  return namingOwner(
+    store,
+    () => name,
+    () => transaction(store, update),
+  );
 }
 
 /**
@@ -138,6 +152,23 @@ export async function deleteService(store: Store, id: string): Promise<boolean> 
   const deleted = await store.knex('services').where({ id }).delete();
   if (deleted > 0) store.announce('service', id);
   return deleted > 0;
+}
+
+/** Runs a write; when the name is taken, the error names the service that has it. */
+async function namingOwner<T>(store: Store, name: () => string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (thrown) {
+    if (violatedConstraint(thrown) !== 'services_name_unique') throw thrown;
+    const taken = name();
+    const owner = await store.knex<Service>('services').where({ name: taken }).first('id');
+    throw new AppError(
+      'name_taken',
+      `The name "${taken}" is taken by ${owner ? `the service ${owner.id}` : 'another service'}`,
+      owner ? { details: { service_id: owner.id } } : {},
+      { cause: thrown },
+    );
+  }
 }
 
 /** The text of an array of hosts, which need no quotes. */

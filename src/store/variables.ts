@@ -38,7 +38,7 @@ export interface VariableInForce extends SealableValue {
 }
 
 /** What one owner may have together, and what may be in force for one endpoint, as `NAME=value`. */
-const MAX_BYTES = 256 * 1024;
+export const MAX_VARIABLE_BYTES = 256 * 1024;
 
 /** SQL: the bytes of a variable. Processes that are not upgraded yet do not write them. */
 const BYTES = `coalesce(variables.bytes, octet_length(variables.name) + 1
@@ -96,7 +96,7 @@ export async function replaceVariables(
     const rows = Object.entries(variables).map(([name, value]) => ({
       name,
       value,
-      bytes: bytesOf(name, value),
+      bytes: variableBytes(name, value),
     }));
     await upsert(tx, owner, rows, 'value', actor);
   });
@@ -113,7 +113,7 @@ export async function putSecret(
   { name, value, seal }: { readonly name: string; readonly value: string; seal(text: string): string },
   actor: StoredActor,
 ): Promise<string[] | undefined> {
-  const row = { name, value: seal(value), bytes: bytesOf(name, value) };
+  const row = { name, value: seal(value), bytes: variableBytes(name, value) };
   return changing(store, owner, (tx) => upsert(tx, owner, [row], 'value_encrypted', actor));
 }
 
@@ -197,7 +197,8 @@ interface VariableRow {
   readonly bytes: number;
 }
 
-function bytesOf(name: string, value: string): number {
+/** What a variable counts as: `NAME=value`. */
+export function variableBytes(name: string, value: string): number {
   return Buffer.byteLength(`${name}=${value}`);
 }
 
@@ -253,11 +254,11 @@ async function changing(
     const [bytesBefore, fullBefore] = [await bytesOfOwner(tx, owner), await fullEndpoints(tx, affected)];
     await change(tx);
     const bytes = await bytesOfOwner(tx, owner);
-    if (bytes > Math.max(MAX_BYTES, bytesBefore))
+    if (bytes > Math.max(MAX_VARIABLE_BYTES, bytesBefore))
       throw tooLarge(`the variables and secrets of the ${owner.scope} together`, bytes);
     const sizesBefore = new Map(fullBefore.map((full) => [full.id, full.bytes]));
     const grown = (await fullEndpoints(tx, affected)).find(
-      (full) => full.bytes > (sizesBefore.get(full.id) ?? MAX_BYTES),
+      (full) => full.bytes > (sizesBefore.get(full.id) ?? MAX_VARIABLE_BYTES),
     );
     if (grown) {
       const which = `the endpoint "${grown.name}" (${grown.id})`;
@@ -269,7 +270,7 @@ async function changing(
 }
 
 function tooLarge(what: string, bytes: number): AppError {
-  const limit = `${what} would have ${bytes} bytes with their names; at most ${MAX_BYTES} together`;
+  const limit = `${what} would have ${bytes} bytes with their names; at most ${MAX_VARIABLE_BYTES} together`;
   return new AppError('invalid_input', `body: ${limit}. Delete some first, or keep large values elsewhere.`);
 }
 
@@ -307,7 +308,7 @@ async function fullEndpoints(tx: Store, endpointIds: readonly string[]): Promise
                   FROM variables WHERE ${appliesTo('endpoints.domain_id')}
                  ORDER BY variables.name, variables.endpoint_id NULLS LAST, variables.collection_id NULLS LAST) nearest) AS in_force
          ON in_force.bytes > ?`,
-    [[...endpointIds], [...endpointIds], MAX_BYTES, MAX_BYTES] as never[],
+    [[...endpointIds], [...endpointIds], MAX_VARIABLE_BYTES, MAX_VARIABLE_BYTES] as never[],
   );
   return rows;
 }

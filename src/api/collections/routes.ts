@@ -63,7 +63,7 @@ export const collectionRoutes = [
     body: CreateCollection,
     status: 201,
     data: CollectionView,
-    errors: ['not_found'],
+    errors: ['not_found', 'name_taken'],
     handle: async ({ body }, deps) => {
       const warnings = await admitPolicies(body.policies, deps);
       const collection = await createCollection(deps.store, {
@@ -96,7 +96,7 @@ export const collectionRoutes = [
     params: IdParams,
     body: UpdateCollection,
     data: CollectionView,
-    errors: ['route_taken'],
+    errors: ['name_taken', 'route_taken'],
     handle: async ({ params: { id }, body }, deps) => {
       const { base_path, ...changes } = body;
       const warnings = await admitPolicies(body.policies, deps);

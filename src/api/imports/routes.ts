@@ -12,7 +12,7 @@ import { readDecompressed } from '../decompressed-body.js';
 import { eventStream } from '../event-stream.js';
 import type { FormFile } from '../form.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '../route.js';
-import { IdParams } from '../schemas.js';
+import { IdParams, isSet } from '../schemas.js';
 import { auditedImport, awaitImport, startBundleImport } from './bundle.js';
 import { importEvents } from './events.js';
 import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './present.js';
@@ -204,8 +204,4 @@ function planned(plan: AppliedImport): Reply {
 /** Before the query is checked, it may be anything. */
 function validationOf(mode: unknown): ValidateMode {
   return VALIDATE_MODES.find((one) => one === mode) ?? 'off';
-}
-
-function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {
-  return flag === 'true' || flag === '1';
 }

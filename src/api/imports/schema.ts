@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
 import { VALIDATE_MODES } from '../../model/policies/validate.js';
 import { FilePart } from '../form.js';
-import { Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
+import { Flag, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
 const Domain = Type.String({
   format: 'hostname-or-any',
@@ -11,9 +11,6 @@ const Domain = Type.String({
 });
 const domainId = { ...Id, description: 'Needed with `create_collection`; its host must be `domain`' };
 const collectionId = { ...Id, description: 'Existing collection to add the endpoints to' };
-
-/** A boolean query parameter. */
-const Flag = (description: string) => Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
 
 export const Spec = Type.String({
   description: 'Text of a document of OpenAPI 3 or Swagger 2.0, YAML or JSON',

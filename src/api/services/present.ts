@@ -1,12 +1,11 @@
 /** Converts services from rows to responses. */
 import type { Static } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
-import { AppError } from '../../errors.js';
-import type { StoredConfig } from '../../model/service-configs.js';
-import { type SecretBox, SecretKeyError } from '../../secrets/secret-box.js';
+import type { SecretBox } from '../../secrets/secret-box.js';
 import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
-import { hideSecrets } from './redaction.js';
+import { openConfig } from '../open-config.js';
+import { hideSecrets } from '../redaction.js';
 import type { ServiceActivity, ServiceView } from './schema.js';
 import { type StandingOfService, standingsOf } from './states.js';
 
@@ -59,20 +58,4 @@ export function presentActivity(
   message: string,
 ): Static<typeof ServiceActivity> {
   return { id, name, service_type, active, message };
-}
-
-/** @throws AppError secret_key_mismatch */
-export function openConfig(service: Service, secrets: SecretBox): StoredConfig {
-  try {
-    // Only validated configs are sealed, and opening detects any change.
-    return JSON.parse(secrets.open(service.config_encrypted)) as StoredConfig;
-  } catch (thrown) {
-    if (!(thrown instanceof SecretKeyError)) throw thrown;
-    throw new AppError(
-      'secret_key_mismatch',
-      `The config of the service "${service.name}" (${service.id}) cannot be decrypted: SECRET_KEY is not the one it was saved with`,
-      {},
-      { cause: thrown },
-    );
-  }
 }

@@ -1,9 +1,8 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
-import { AppError, notFound, requireFound } from '../../errors.js';
-import { isWithin, scopeOf } from '../../model/permission.js';
+import { notFound, requireFound } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
+import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
   createService,
@@ -14,14 +13,16 @@ import {
   updateService,
 } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { openConfig } from '../open-config.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { maySeeSecrets, type Principal } from '../principal.js';
+import { refuseHidden, requireSecretsAgain, withStored } from '../redaction.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
+import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } from '../service-input.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
-import { openConfig, presentActivity, presentService, presentServices } from './present.js';
-import { refuseHidden, requireSecretsAgain, withStored } from './redaction.js';
+import { presentActivity, presentService, presentServices } from './present.js';
 import {
   ConnectionTestSchema,
   CreateService,
@@ -61,6 +62,7 @@ export const serviceRoutes = [
     bodyErrors,
     status: 201,
     data: ServiceView,
+    errors: ['name_taken'],
     handle: async ({ body, principal }, all) => {
       const deps = hiding(all, principal);
       const domains = domainsFor(principal, body.domains ?? [...(principal.scope ?? [])]);
@@ -103,7 +105,7 @@ export const serviceRoutes = [
     body: UpdateService,
     bodyErrors,
     data: ServiceView,
-    errors: ['secret_key_mismatch'],
+    errors: ['secret_key_mismatch', 'name_taken'],
     handle: async ({ params: { id }, body: { config, domains, ...others }, principal }, all) => {
       const deps = hiding(all, principal);
       const changes = { ...others, ...(domains && { domains: domainsFor(principal, domains) }) };
@@ -196,59 +198,6 @@ function hiding(deps: ApiDependencies, principal: Principal): ApiDependencies {
   const { config } = deps;
   if (config.REDACT_SECRETS || maySeeSecrets(principal)) return deps;
   return { ...deps, config: { ...config, REDACT_SECRETS: true } };
-}
-
-/** The hosts that a service is given; whoever is limited to some gives only theirs. */
-function domainsFor({ scope }: Principal, domains: readonly string[]): string[] {
-  const hosts = [...new Set(domains.map((host) => host.toLowerCase()))];
-  if (!isWithin(scopeOf(hosts), scope))
-    throw new AppError('forbidden', 'body.domains: must have hosts, and only such as are yours');
-  return hosts;
-}
-
-/**
- * Files of this machine, and what only it can reach (its own ports, with them the database and the queues of this
- * product; the networks it is in), are not chosen by those who are limited to some hosts. Services of the type `http`
- * check each address they connect to; those of the other types do not.
- */
-function requireReachable(
-  { config: { ALLOW_PRIVATE_URLS } }: ApiDependencies,
-  { scope }: Principal,
-  type: ServiceType,
-  config: StoredConfig,
-): void {
-  if (!scope) return;
-  if (type === 'sqlite')
-    throw new AppError(
-      'forbidden',
-      'Files of this machine are only for those who are not limited to domains',
-    );
-  const isChecked = 'allow_private_addresses' in config && config.allow_private_addresses !== true;
-  if (isChecked || ALLOW_PRIVATE_URLS) return;
-  const what =
-    type === 'http'
-      ? 'config.allow_private_addresses: such addresses'
-      : `Services of the type ${type}, which connect to any address,`;
-  throw new AppError(
-    'forbidden',
-    `${what} are only for those who are not limited to domains; ALLOW_PRIVATE_URLS allows it`,
-  );
-}
-
-/** Whoever may not see secrets cannot have them sent anywhere either. */
-function requireNoSecrets(principal: Principal, secrets: readonly string[]): void {
-  if (secrets.length > 0 && !maySeeSecrets(principal))
-    throw new AppError('forbidden', 'config: only those with the permission secrets:write refer to secrets');
-}
-
-/** A config that refers to secrets stays as it is, but for settings that do not say where they go. */
-function requireSameSecrets(before: StoredConfig, after: StoredConfig): void {
-  if (secretsIn(after).length === 0) return;
-  if (JSON.stringify(before) !== JSON.stringify(after))
-    throw new AppError(
-      'forbidden',
-      'config: it refers to secrets; it is changed with the permission secrets:write',
-    );
 }
 
 /** A changed config, complete; with REDACT_SECRETS, hidden secrets keep their values. */

@@ -9,7 +9,7 @@ import {
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
-import { requireAccepted } from './limits.js';
+import { requireAccepted } from '../variable-input.js';
 import { InstallationSecretParams, SecretDeleted, SecretSet, SecretView, SetSecret } from './schema.js';
 
 const tag = 'Variables';

@@ -15,7 +15,7 @@ import {
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { requireAccepted } from './limits.js';
+import { requireAccepted } from '../variable-input.js';
 import {
   EnvironmentEntry,
   SecretDeleted,

@@ -1,12 +1,12 @@
 /** Hides the secrets of a config in responses, and restores them when a client sends the hidden form back. */
-import { AppError } from '../../errors.js';
+import { AppError } from '../errors.js';
 import {
   harmlessSettings,
   type ServiceType,
   type StoredConfig,
   secretMaps,
   secretSettings,
-} from '../../model/service-configs.js';
+} from '../model/service-configs.js';
 
 const HIDDEN = '***';
 
@@ -64,7 +64,7 @@ export function withStored(type: ServiceType, before: StoredConfig, sent: object
 }
 
 /** A config with other values of its secrets. @param change gets where each is, and its value */
-function changeSecrets(
+export function changeSecrets(
   type: ServiceType,
   config: object,
   change: (place: string, value: unknown) => unknown,

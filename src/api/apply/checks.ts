@@ -1,0 +1,191 @@
+/**
+ * Checks what would change, as the routes of the API check it. What is as it was is not checked again: it may have been
+ * accepted under other settings.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import type { PlannedChanges, Wanted } from '../../apply/changes.js';
+import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
+import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
+import { AppError } from '../../errors.js';
+import type { Placed } from '../../import/folder/folder.js';
+import { requireWithinSettings } from '../../model/endpoint-limits.js';
+import { secretsIn } from '../../model/secret-references.js';
+import type { StoredConfig } from '../../model/service-configs.js';
+import type { StoredInstallation } from '../../store/installation.js';
+import { requireSecrets } from '../../store/service-secrets.js';
+import { admitPolicies } from '../policy-input.js';
+import { maySeeSecrets, type Principal } from '../principal.js';
+import { requireSecretsAgain } from '../redaction.js';
+import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } from '../service-input.js';
+import { requireVariables } from '../variable-input.js';
+import type { PlanDependencies } from './plan-apply.js';
+import { requireSendable } from './schedules.js';
+import type { OpenedService } from './stored-services.js';
+
+export interface ToCheck {
+  readonly planned: PlannedChanges;
+  readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[];
+  /** Configs with the secrets that are stored, by the names of services. */
+  readonly configs: ReadonlyMap<string, object>;
+  readonly stored: StoredInstallation;
+  readonly services: readonly OpenedService[];
+}
+
+export interface Checked {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Issuers of tokens that are asked for their keys at a time. */
+const CONCURRENT_CHECKS = 8;
+
+export async function checkChanges(
+  deps: PlanDependencies,
+  principal: Principal,
+  input: ToCheck,
+): Promise<Checked> {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const places = new Map(
+    input.wanted.map(({ object, place, members }) => [keyOf(object), { place, members }]),
+  );
+  const after = objectsAfter(input);
+  const limit = pLimit(CONCURRENT_CHECKS);
+  const checkOne = async (change: ObjectChange, object: InstallationObject) => {
+    const at = places.get(keyOf(object));
+    const check = async (member: string, run: () => unknown) => {
+      try {
+        const result = await run();
+        if (Array.isArray(result))
+          warnings.push(...result.map((text: string) => `${titleOf(object)}: ${text}`));
+      } catch (thrown) {
+        // Who may not is told so, whatever else is wrong.
+        if (!(thrown instanceof AppError)) throw thrown;
+        const message = thrown.message.replace(/^body\./, '');
+        if (thrown.code === 'forbidden')
+          throw new AppError('forbidden', `The ${titleOf(object)}: ${message}`, {}, { cause: thrown });
+        problems.push(`${at?.members[member] ?? at?.place ?? 'The folder'}: ${titleOf(object)}: ${message}`);
+      }
+    };
+    const changes = new Set(change.fields.map(({ path }) => path.split('.')[0] ?? ''));
+    if (object.kind === 'service') {
+      await checkService(deps, principal, input, change, object, check);
+      return;
+    }
+    if (changes.has('policies'))
+      await check('policies', () => admitPolicies(object.policies, deps, 'policies'));
+    if (changes.has('variables'))
+      await check('variables', () =>
+        requireVariables(object.variables, input.stored.ownSecrets.get(change.id ?? '') ?? []),
+      );
+    if (object.kind === 'collection' && !after.has(domainKey(object.host)))
+      await check('host', () => missing(`host: there is no domain with the host "${object.host}"`));
+    if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
+  };
+  await Promise.all(
+    input.planned.changes.flatMap((change) => {
+      const { after: object } = change;
+      return object ? [limit(() => checkOne(change, object))] : [];
+    }),
+  );
+  return { problems, warnings };
+}
+
+type CheckMember = (member: string, run: () => unknown) => Promise<void>;
+
+async function checkEndpoint(
+  { config }: PlanDependencies,
+  { before }: ObjectChange,
+  object: EndpointObject,
+  changes: ReadonlySet<string>,
+  after: ReadonlyMap<string, InstallationObject>,
+  check: CheckMember,
+): Promise<void> {
+  const { limits, code, bindings, schedules, host } = object;
+  if (limits && changes.has('limits'))
+    await check('limits', () => requireWithinSettings(limits, config, 'limits'));
+  if (code !== null && changes.has('code'))
+    await check('handler', () => {
+      const bytes = Buffer.byteLength(code);
+      if (bytes > config.API_BODY_LIMIT_BYTES)
+        missing(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
+    });
+  if (changes.has('bindings'))
+    await check('bindings', () => {
+      for (const [pool, name] of Object.entries(bindings)) {
+        const service = after.get(serviceKey(name)) as ServiceObject | undefined;
+        if (!service || (service.domains.length > 0 && !service.domains.includes(host)))
+          missing(
+            `bindings.${pool}: there is no service "${name}" for the host "${host}", neither here nor in the installation`,
+          );
+      }
+    });
+  if (changes.has('schedules')) {
+    const known = before?.kind === 'endpoint' ? before.schedules : [];
+    for (const schedule of schedules) {
+      if (known.some((one) => isDeepStrictEqual(one, schedule))) continue;
+      await check('schedules', () => {
+        try {
+          requireSendable(object, schedule, config.GATEWAY_BODY_LIMIT_BYTES);
+        } catch (thrown) {
+          if (!(thrown instanceof AppError)) throw thrown;
+          missing(thrown.message.replace(/^body\./, 'schedules: '));
+        }
+      });
+    }
+  }
+}
+
+async function checkService(
+  deps: PlanDependencies,
+  principal: Principal,
+  { configs, services, stored }: ToCheck,
+  { id, before: former }: ObjectChange,
+  object: ServiceObject,
+  check: CheckMember,
+): Promise<void> {
+  const type = object.service_type;
+  const config = configs.get(object.name) as StoredConfig;
+  const before = services.find((service) => service.id === id);
+  if (former?.kind !== 'service' || !isDeepStrictEqual(former.domains, object.domains))
+    await check('domains', () => void domainsFor(principal, object.domains));
+  if (before && isDeepStrictEqual(before.object.config, object.config)) return;
+  await check('config', () => {
+    requireReachable(deps, principal, type, config);
+    if (!before) requireNoSecrets(principal, secretsIn(config));
+    else if (!maySeeSecrets(principal)) requireSameSecrets(before.config, config);
+    requireSecrets(stored.secrets, secretsIn(config));
+    // What is stored is not sent elsewhere by those who may not see it.
+    if (before && (deps.config.REDACT_SECRETS || !maySeeSecrets(principal)))
+      requireSecretsAgain(type, before.config, withoutStored(object.config), config);
+  });
+}
+
+/** The settings of a file that stand for nothing stored. */
+function withoutStored(config: ServiceObject['config']): Record<string, unknown> {
+  const isStored = (value: unknown) => typeof value === 'object' && value !== null && 'stored' in value;
+  return Object.fromEntries(
+    Object.entries(config).flatMap(([name, value]) => {
+      if (isStored(value)) return [];
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[name, value]];
+      return [[name, Object.fromEntries(Object.entries(value).filter(([, one]) => !isStored(one)))]];
+    }),
+  );
+}
+
+/** All objects as they would be, by their keys. */
+function objectsAfter({ planned, stored, services }: ToCheck): ReadonlyMap<string, InstallationObject> {
+  const objects = new Map<string, InstallationObject>(
+    [...services, ...stored.domains].map(({ object }) => [keyOf(object), object]),
+  );
+  for (const { before, after } of planned.changes) {
+    if (after) objects.set(keyOf(after), after);
+    else if (before) objects.delete(keyOf(before));
+  }
+  return objects;
+}
+
+function missing(problem: string): never {
+  throw new AppError('invalid_input', problem);
+}

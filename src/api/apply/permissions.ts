@@ -1,0 +1,130 @@
+/** Who may apply what: the permission of each object that changes, and only what is of one's own hosts. */
+import type { Wanted } from '../../apply/changes.js';
+import { domainKey, keyOf, titleOf } from '../../apply/keys.js';
+import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
+import { AppError } from '../../errors.js';
+import type { Permission } from '../../model/permission.js';
+import type { StoredInstallation } from '../../store/installation.js';
+import type { Principal } from '../principal.js';
+import type { OpenedService } from './stored-services.js';
+
+const KINDS = {
+  domain: 'domains',
+  collection: 'collections',
+  endpoint: 'endpoints',
+  service: 'services',
+} as const;
+
+/** A plan tells of what is there. @throws AppError forbidden */
+export function requireReadable(principal: Principal, wanted: readonly Wanted[]): void {
+  for (const { object } of wanted)
+    for (const permission of readPermissions(object)) requirePermission(principal, permission, object);
+}
+
+/** What somebody needs to see all of an object. */
+export function readPermissions(object: InstallationObject): Permission[] {
+  const hasVariables = object.kind !== 'service' && Object.keys(object.variables).length > 0;
+  const hasSchedules = object.kind === 'endpoint' && object.schedules.length > 0;
+  return [
+    `${KINDS[object.kind]}:read`,
+    ...(hasVariables ? (['variables:read'] as const) : []),
+    ...(hasSchedules ? (['jobs:read'] as const) : []),
+  ];
+}
+
+/** @throws AppError forbidden naming the object */
+export function requirePermissions(
+  principal: Principal,
+  changes: readonly ObjectChange[],
+  stored: StoredInstallation,
+): void {
+  for (const change of changes) {
+    const object = (change.after ?? change.before) as InstallationObject;
+    for (const permission of writePermissions(change)) requirePermission(principal, permission, object);
+    if (change.before && !isOwn(change.before, principal))
+      throw new AppError('forbidden', `The ${titleOf(object)} is shared with others`);
+    requireUnshared(principal, object, stored);
+  }
+}
+
+function writePermissions({ action, after, fields }: ObjectChange): Permission[] {
+  const object = after;
+  const paths = fields.map(({ path }) => path.split('.')[0]);
+  const kind = after?.kind;
+  if (!object || !kind) return [];
+  const isDeployed =
+    object.kind === 'endpoint' && object.running === true && (action === 'create' || changesCode(paths));
+  const isStopped = paths.includes('running') && action === 'update';
+  return [
+    `${KINDS[kind]}:write`,
+    ...(isDeployed || isStopped ? (['endpoints:deploy'] as const) : []),
+    ...(paths.includes('variables') ? (['variables:write'] as const) : []),
+    ...(paths.includes('schedules') ? (['jobs:write'] as const) : []),
+  ];
+}
+
+function changesCode(paths: readonly (string | undefined)[]): boolean {
+  return ['code', 'dependencies', 'running'].some((name) => paths.includes(name));
+}
+
+/** A domain or a collection that has endpoints of others is not changed, as in the API. */
+function requireUnshared({ scope }: Principal, object: InstallationObject, stored: StoredInstallation): void {
+  if (!scope || (object.kind !== 'domain' && object.kind !== 'collection')) return;
+  const isIn = ({ collection, collection_host }: EndpointObject) =>
+    collection_host === object.host && (object.kind === 'domain' || collection === object.name);
+  const foreign = stored.endpoints.some(
+    ({ object: endpoint }) => isIn(endpoint) && !scope.includes(endpoint.host),
+  );
+  if (foreign) throw new AppError('forbidden', `The ${titleOf(object)} has endpoints of others`);
+}
+
+/**
+ * What is of other hosts is not in the folder of somebody who is limited to some.
+ * @throws AppError forbidden naming the object
+ */
+export function requireWithin(
+  principal: Principal,
+  wanted: readonly Wanted[],
+  services: readonly OpenedService[],
+  stored: StoredInstallation,
+): void {
+  const { scope } = principal;
+  if (!scope) return;
+  const unchanged = new Map(services.map((service) => [keyOf(service.object), service.object]));
+  const domains = new Set([
+    ...stored.domains.map(({ object }) => keyOf(object)),
+    ...wanted.map(({ object }) => keyOf(object)),
+  ]);
+  for (const { object } of wanted) {
+    // One that is shared may be named; whether it changes is found out later.
+    if (object.kind === 'service' && unchanged.get(keyOf(object))?.domains.length === 0) continue;
+    if (!isOwn(object, principal))
+      throw new AppError('forbidden', `The ${titleOf(object)} is not of your hosts: ${scope.join(', ')}`);
+    if (object.kind === 'endpoint' && !domains.has(domainKey(object.host)))
+      throw new AppError('forbidden', `The ${titleOf(object)} is of a host that has no domain`);
+  }
+}
+
+/** Whether an object is only of hosts that somebody may change. */
+export function isOwn(object: InstallationObject, { scope }: Pick<Principal, 'scope'>): boolean {
+  if (!scope) return true;
+  if (object.kind === 'service') return isOwnService(object, scope);
+  const hosts =
+    object.kind === 'endpoint' ? [object.host, object.collection_host ?? object.host] : [object.host];
+  return hosts.every((host) => scope.includes(host));
+}
+
+function isOwnService({ domains }: ServiceObject, scope: readonly string[]): boolean {
+  return domains.length > 0 && domains.every((host) => scope.includes(host));
+}
+
+function requirePermission(
+  { permissions }: Principal,
+  permission: Permission,
+  object: InstallationObject,
+): void {
+  if (!permissions.has(permission))
+    throw new AppError('forbidden', `The ${titleOf(object)}: the permission ${permission} is missing`, {
+      details: { permission },
+    });
+}

@@ -1,0 +1,104 @@
+/**
+ * Plans an apply: reads the installation, compares it with a folder, and checks all that would change, so that a plan
+ * that is made can be carried out.
+ */
+import type { Existing, PlannedChanges } from '../../apply/changes.js';
+import { plannedChanges } from '../../apply/changes.js';
+import { hashOf } from '../../apply/compare.js';
+import { nameOf, titleOf } from '../../apply/keys.js';
+import type { InstallationObject, Plan } from '../../apply/objects.js';
+import { AppError } from '../../errors.js';
+import { folderError } from '../../import/folder/errors.js';
+import type { Folder } from '../../import/folder/folder.js';
+import { readInstallation, type StoredInstallation } from '../../store/installation.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { Principal } from '../principal.js';
+import { checkChanges } from './checks.js';
+import { isOwn, requirePermissions, requireReadable, requireWithin } from './permissions.js';
+import { type OpenedService, openService } from './stored-services.js';
+import { wantedObjects } from './wanted.js';
+
+export interface ApplyOptions {
+  /** Whether objects of the stack that the folder does not have are removed. */
+  readonly prune: boolean;
+  /** Whether objects of the folder that nobody owns become the stack's. */
+  readonly adopt: boolean;
+}
+
+export type PlanDependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'secrets'>;
+
+/** So many objects are named in a warning. */
+const NAMED = 20;
+
+/**
+ * What an apply of a folder would do. Nothing is changed.
+ * @throws AppError invalid_folder, apply_conflict, both with all of it at once; forbidden
+ */
+export async function planApply(
+  deps: PlanDependencies,
+  folder: Folder,
+  options: ApplyOptions,
+  principal: Principal,
+): Promise<Plan> {
+  const stored = await readInstallation(deps.store);
+  const services = stored.services.map((service) => openService(service, deps.secrets));
+  const { stack, wanted, configs, problems } = wantedObjects(folder, {
+    collections: stored.collections.map(({ object }) => object),
+    services: services.filter(({ object }) => isOwn(object, principal) || !isHidden(object, principal)),
+    secrets: stored.secrets,
+  });
+  requireReadable(principal, wanted);
+  requireWithin(principal, wanted, services, stored);
+  const planned = plannedChanges(existingObjects(stored, services), wanted, {
+    ...{ stack, ...options },
+    mayRemove: (object) => isOwn(object, principal),
+  });
+  requirePermissions(principal, planned.changes, stored);
+  const checked = await checkChanges(deps, principal, { planned, wanted, configs, stored, services });
+  const all = [...problems, ...planned.problems, ...checked.problems];
+  if (all.length > 0) throw folderError(all);
+  requireNoConflicts(planned, principal);
+  return {
+    stack,
+    hash: hashOf(stack, planned.changes),
+    changes: planned.changes,
+    warnings: [...checked.warnings, ...keptWarnings(planned.kept, principal)],
+  };
+}
+
+/** All objects, with what stands for secrets in the configs of services. */
+export function existingObjects(stored: StoredInstallation, services: readonly OpenedService[]): Existing[] {
+  return [
+    ...services.map(({ id, object }) => ({ id, object })),
+    ...stored.domains,
+    ...stored.collections,
+    ...stored.endpoints,
+  ];
+}
+
+/** A service that they may not even see. */
+function isHidden(object: OpenedService['object'], { scope }: Principal): boolean {
+  return (
+    scope !== undefined && object.domains.length > 0 && !object.domains.some((host) => scope.includes(host))
+  );
+}
+
+function requireNoConflicts({ conflicts }: PlannedChanges, principal: Principal): void {
+  if (conflicts.length === 0) return;
+  const shown = conflicts.map(({ object, message }) =>
+    principal.scope && !isOwn(object, principal)
+      ? { kind: object.kind, name: null, message: 'An object that you may not see is in the way' }
+      : { kind: object.kind, name: nameOf(object), message },
+  );
+  throw new AppError('apply_conflict', shown.map(({ message }) => message).join('\n'), {
+    details: { conflicts: shown },
+  });
+}
+
+function keptWarnings(kept: readonly InstallationObject[], principal: Principal): string[] {
+  const own = kept.filter((object) => isOwn(object, principal));
+  if (own.length === 0) return [];
+  const named = own.slice(0, NAMED).map(titleOf).join(', ');
+  const more = own.length > NAMED ? ` and ${own.length - NAMED} more` : '';
+  return [`Of the stack, but not in the folder: ${named}${more}. They stay; prune=true removes them.`];
+}

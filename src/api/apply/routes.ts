@@ -1,0 +1,73 @@
+/** Installations as files: what an apply of a folder would do. */
+import { type Static, Type } from '@sinclair/typebox';
+import { shownPlan } from '../../apply/show-plan.js';
+import { AppError } from '../../errors.js';
+import type { Folder } from '../../import/folder/folder.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { ApiContext } from '../context.js';
+import { readDecompressed } from '../decompressed-body.js';
+import { edgeFileSchema } from '../edge-file.js';
+import { defineRoute, type UseOf } from '../route.js';
+import { isSet } from '../schemas.js';
+import { planApply } from './plan-apply.js';
+import { ApplyQuery, ENVIRONMENT, Files, PlanView } from './schema.js';
+
+const tag = 'Apply';
+/** The first is what we send. */
+export const ZIP_TYPES = ['application/zip', 'application/x-zip-compressed'] as const;
+
+let schema: Record<string, unknown> | undefined;
+
+export const applyRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/edge.schema.json',
+    permission: 'authenticated',
+    summary: 'Show the JSON Schema of edge.yaml',
+    tag,
+    envelope: 'bare',
+    data: Type.Record(Type.String(), Type.Unknown()),
+    handle: async () => {
+      schema ??= edgeFileSchema();
+      return schema;
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/apply',
+    permission: 'endpoints:write',
+    summary: 'Plan what a folder of files changes in the installation, with `dry_run=true`',
+    tag,
+    query: ApplyQuery,
+    body: Type.Object({}),
+    streamedBody: { member: 'files', schema: Files, others: ZIP_TYPES, read: readFolder },
+    data: PlanView,
+    errors: [
+      ...(['invalid_folder', 'apply_conflict', 'body_too_large', 'import_timeout', 'import_memory'] as const),
+      ...(['secret_key_mismatch', 'no_disk_space'] as const),
+    ],
+    handle: async ({ query, content: folder, principal, tryOnly }, deps) => {
+      tryOnly();
+      if (!isSet(query.dry_run)) throw new AppError('invalid_input', 'query.dry_run: must be true');
+      const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
+      const plan = await planApply(deps, folder, options, principal);
+      return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+    },
+  }),
+];
+
+/** A ZIP, or JSON with the texts of files. */
+function readFolder(
+  context: ApiContext,
+  { importReader }: ApiDependencies,
+  use: UseOf<Folder>,
+): Promise<void> {
+  const { env } = context.query;
+  // The query has passed its schema, unless it is there twice.
+  const environment = typeof env === 'string' && new RegExp(ENVIRONMENT).test(env) ? env : null;
+  const isZip = Boolean(context.request.is([...ZIP_TYPES]));
+  return readDecompressed(context, (body) =>
+    importReader.readFolder(body, { isZip, environment }, (folder) => use({}, folder)),
+  );
+}

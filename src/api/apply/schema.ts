@@ -1,0 +1,50 @@
+/** Applies as the API takes and shows them. */
+import { Type } from '@sinclair/typebox';
+import { Flag, oneOf } from '../schemas.js';
+
+/** Also the name of the overlay's file. */
+export const ENVIRONMENT = '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$';
+
+export const ApplyQuery = Type.Object({
+  dry_run: Flag('Say what the apply would do; change nothing'),
+  env: Type.Optional(
+    Type.String({ pattern: ENVIRONMENT, description: 'The overlay to merge: edge.ENV.yaml of the folder' }),
+  ),
+  prune: Flag('Remove objects of the stack that the folder does not have'),
+  adopt: Flag('Make objects of the folder that belong to no stack those of its stack'),
+});
+
+/** The member of a body in JSON. */
+export const Files = Type.Unsafe<Readonly<Record<string, string>>>({
+  type: 'object',
+  description: 'Texts of the files of the folder by their paths',
+  additionalProperties: { type: 'string' },
+});
+
+export const PlanView = Type.Object(
+  {
+    stack: Type.String(),
+    plan_hash: Type.String({ description: 'Of all changes: equal plans have equal ones' }),
+    changes: Type.Array(
+      Type.Object({
+        action: oneOf(['create', 'update', 'delete']),
+        kind: oneOf(['domain', 'collection', 'endpoint', 'service']),
+        name: Type.String({ description: 'Natural key: host, HOST/NAME, METHOD HOST/ROUTE, or name' }),
+        fields: Type.Array(
+          Type.Object({
+            path: Type.String(),
+            before: Type.Unknown(),
+            after: Type.Unknown(),
+            diff: Type.Optional(Type.String({ description: 'Of code, when it is not too large' })),
+          }),
+          {
+            description: 'What differs. Of code there are digests; of values that are too large, their sizes',
+          },
+        ),
+      }),
+      { description: 'In the order in which they are written' },
+    ),
+    warnings: Type.Array(Type.String()),
+  },
+  { title: 'Plan' },
+);

@@ -1,0 +1,263 @@
+/**
+ * The changes that make an installation what a folder says: which objects are created, changed and removed, and what
+ * stands against it. Pure.
+ */
+import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
+import { changedFields } from './compare.js';
+import {
+  collectionKey,
+  domainKey,
+  endpointKey,
+  keyOf,
+  type ObjectKind,
+  serviceKey,
+  titleOf,
+} from './keys.js';
+import type { CollectionObject, EndpointObject, InstallationObject, ObjectChange } from './objects.js';
+
+/** An object of the installation. */
+export interface Existing<T extends InstallationObject = InstallationObject> {
+  readonly id: string;
+  readonly object: T;
+}
+
+/** An object of a folder. */
+export interface Wanted<T extends InstallationObject = InstallationObject> {
+  /** Where it stands, for messages: `edge.yaml:12`. */
+  readonly place: string;
+  readonly object: T;
+  /** Whether the stack of the folder is to own it. Otherwise it is only made where it is missing. */
+  readonly isClaimed: boolean;
+}
+
+export interface ChangeOptions {
+  readonly stack: string;
+  /** Whether objects of the stack that the folder does not have are removed. */
+  readonly prune: boolean;
+  /** Whether objects of the folder that nobody owns become the stack's. */
+  readonly adopt: boolean;
+  /** Whether an object is removed that the folder does not have. */
+  mayRemove(object: InstallationObject): boolean;
+}
+
+/** What stands against a change: it belongs to somebody else. */
+export interface Conflict {
+  readonly object: InstallationObject;
+  readonly message: string;
+}
+
+export interface PlannedChanges {
+  /** In the order in which they are to be written. */
+  readonly changes: readonly ObjectChange[];
+  readonly conflicts: readonly Conflict[];
+  /** What is wrong with the folder, each with its place. */
+  readonly problems: readonly string[];
+  /** Objects of the stack that the folder does not have, and that stay. */
+  readonly kept: readonly InstallationObject[];
+}
+
+const ORDER: readonly ObjectKind[] = ['service', 'domain', 'collection', 'endpoint'];
+
+/**
+ * @param existing all objects that the folder may concern
+ * @param wanted no two with the same key
+ */
+export function plannedChanges(
+  existing: readonly Existing[],
+  wanted: readonly Wanted[],
+  options: ChangeOptions,
+): PlannedChanges {
+  const conflicts: Conflict[] = [];
+  const problems: string[] = [];
+  const written: ObjectChange[] = [];
+  const basePaths = newBasePaths(wanted);
+  const found = new Map<string, Existing>();
+  for (const one of existing) {
+    const key = keyAfterMove(one, basePaths);
+    if (key instanceof RouteSyntaxError) {
+      problems.push(
+        `The base path of its collection makes a route of the ${titleOf(one.object)} that ${key.message}`,
+      );
+    } else if (found.has(key)) {
+      problems.push(
+        `The ${titleOf(one.object)} would get the route of the ${titleOf((found.get(key) as Existing).object)}`,
+      );
+    } else {
+      found.set(key, one);
+    }
+  }
+  const matched = new Set<string>();
+  for (const { object, isClaimed, place } of wanted) {
+    const key = keyOf(object);
+    const before = found.get(key);
+    if (before) matched.add(before.id);
+    const decided = decide(before, object, isClaimed, options);
+    if ('conflict' in decided) {
+      conflicts.push({
+        object,
+        message: `${place}: the ${titleOf(object)} ${decided.conflict}`,
+      });
+    } else if (decided.change) written.push(decided.change);
+  }
+  const others = existing.filter(({ id }) => !matched.has(id));
+  const removed = options.prune
+    ? others.filter(({ object }) => object.stack === options.stack && options.mayRemove(object))
+    : [];
+  const removedIds = new Set(removed.map(({ id }) => id));
+  const staying = others.filter(({ id }) => !removedIds.has(id));
+  for (const one of staying) {
+    const moved = movedWithCollection(one, basePaths);
+    if (!moved) continue;
+    const decided = decide(one, moved, false, options);
+    if ('conflict' in decided)
+      conflicts.push({
+        object: one.object,
+        message: `The ${titleOf(one.object)}, which would move with the base path of its collection, ${decided.conflict}`,
+      });
+    else if (decided.change) written.push(decided.change);
+  }
+  conflicts.push(
+    ...inTheWayOfRemoval(removed, [
+      ...staying.map(({ object }) => object),
+      ...wanted.map(({ object }) => object),
+    ]),
+  );
+  return {
+    changes: [...inWritingOrder(written), ...inWritingOrder(removed.map(removalOf)).reverse()],
+    conflicts,
+    problems,
+    kept: staying.flatMap(({ object }) => (object.stack === options.stack ? [object] : [])),
+  };
+}
+
+/** What becomes of one object: a change, none, or a conflict. */
+function decide(
+  before: Existing | undefined,
+  given: InstallationObject,
+  isClaimed: boolean,
+  { stack, adopt }: ChangeOptions,
+): { readonly change: ObjectChange | null } | { readonly conflict: string } {
+  const wanted = withRunning(given, before?.object);
+  if (!before) {
+    const fields = changedFields(null, wanted);
+    return { change: { action: 'create', id: null, before: null, after: wanted, fields } };
+  }
+  const owner = before.object.stack;
+  const isAdopted = owner === null && adopt;
+  if (isClaimed && owner !== stack && !isAdopted) return { conflict: belongsTo(owner) };
+  const after = { ...wanted, stack: isClaimed || isAdopted ? stack : owner } as InstallationObject;
+  const fields = changedFields(before.object, after);
+  if (fields.length === 0) return { change: null };
+  if (owner !== stack && !isAdopted)
+    return { conflict: `is not as the folder says, and ${belongsTo(owner)}` };
+  return { change: { action: 'update', id: before.id, before: before.object, after, fields } };
+}
+
+/** `other` says that what serves stays. */
+function withRunning(object: InstallationObject, before: InstallationObject | undefined): InstallationObject {
+  if (object.kind !== 'endpoint' || object.running !== 'other') return object;
+  return { ...object, running: before?.kind === 'endpoint' ? before.running : false };
+}
+
+function belongsTo(owner: string | null): string {
+  return owner === null
+    ? "exists, and belongs to no stack; adopt=true makes it this one's"
+    : `belongs to the stack "${owner}"`;
+}
+
+function removalOf({ id, object }: Existing): ObjectChange {
+  return { action: 'delete', id, before: object, after: null, fields: [] };
+}
+
+/** What contains others is removed with all of it. */
+function inTheWayOfRemoval(removed: readonly Existing[], staying: readonly InstallationObject[]): Conflict[] {
+  const keys = new Set(removed.map(({ object }) => keyOf(object)));
+  if (keys.size === 0) return [];
+  return staying.flatMap((object) => {
+    const container = containersOf(object).find(({ key }) => keys.has(key));
+    if (!container) return [];
+    const message = `The ${titleOf(object)} stays, but ${container.title}, which would be removed`;
+    return [{ object, message }];
+  });
+}
+
+/** What an object cannot be without, and what would end with it. */
+function containersOf(object: InstallationObject): { readonly key: string; readonly title: string }[] {
+  if (object.kind === 'domain' || object.kind === 'service') return [];
+  const domain = (host: string) => ({ key: domainKey(host), title: `is in the domain "${host}"` });
+  if (object.kind === 'collection') return [domain(object.host)];
+  const { collection, collection_host, bindings } = object;
+  return [
+    domain(object.host),
+    ...(collection !== null && collection_host !== null
+      ? [
+          {
+            key: collectionKey(collection_host, collection),
+            title: `is in the collection "${collection_host}/${collection}"`,
+          },
+          domain(collection_host),
+        ]
+      : []),
+    ...Object.values(bindings).map((name) => ({
+      key: serviceKey(name),
+      title: `has the service "${name}" bound`,
+    })),
+  ];
+}
+
+/** Base paths that collections are to have, by their keys. */
+function newBasePaths(wanted: readonly Wanted[]): ReadonlyMap<string, CollectionObject['base_path']> {
+  return new Map(
+    wanted.flatMap(({ object }) =>
+      object.kind === 'collection' ? [[keyOf(object), object.base_path] as const] : [],
+    ),
+  );
+}
+
+/** The key of an object once collections have their new base paths. */
+function keyAfterMove(
+  { object }: Existing,
+  basePaths: ReadonlyMap<string, string | null>,
+): string | RouteSyntaxError {
+  if (object.kind !== 'endpoint') return keyOf(object);
+  try {
+    return endpointKey(object.host, object.method, routeAfterMove(object, basePaths));
+  } catch (thrown) {
+    if (thrown instanceof RouteSyntaxError) return thrown;
+    throw thrown;
+  }
+}
+
+function routeAfterMove(endpoint: EndpointObject, basePaths: ReadonlyMap<string, string | null>): string {
+  const { collection, collection_host, route, path } = endpoint;
+  if (collection === null || collection_host === null) return route;
+  const basePath = basePaths.get(collectionKey(collection_host, collection));
+  return basePath === undefined ? route : joinRoute(basePath, path);
+}
+
+/** An endpoint that the folder does not have, where its collection gets another base path. */
+function movedWithCollection(
+  { object }: Existing,
+  basePaths: ReadonlyMap<string, string | null>,
+): EndpointObject | undefined {
+  if (object.kind !== 'endpoint') return undefined;
+  try {
+    const route = routeAfterMove(object, basePaths);
+    return route === object.route ? undefined : { ...object, route };
+  } catch (thrown) {
+    // It is among the problems already.
+    if (thrown instanceof RouteSyntaxError) return undefined;
+    throw thrown;
+  }
+}
+
+function inWritingOrder(changes: readonly ObjectChange[]): ObjectChange[] {
+  const rank = ({ before, after }: ObjectChange) => {
+    const object = (after ?? before) as InstallationObject;
+    return { kind: ORDER.indexOf(object.kind), key: keyOf(object) };
+  };
+  return changes
+    .map((change) => ({ change, ...rank(change) }))
+    .sort((left, right) => left.kind - right.kind || (left.key < right.key ? -1 : 1))
+    .map(({ change }) => change);
+}

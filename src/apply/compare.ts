@@ -1,0 +1,72 @@
+/** Compares objects field by field, and gives plans their hash. */
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
+
+/** Members that are maps: each of their members is a field. */
+const MAPS: ReadonlySet<string> = new Set([
+  ...['policies', 'variables', 'dependencies', 'limits', 'bindings', 'config'],
+]);
+
+/** What the natural key says already. */
+const KEY_MEMBERS: ReadonlySet<string> = new Set(['kind', 'host', 'method']);
+
+/** The fields that differ. Of code there are digests. @param before null for a new object */
+export function changedFields(before: InstallationObject | null, after: InstallationObject): FieldChange[] {
+  const old = (before ?? {}) as Readonly<Record<string, unknown>>;
+  const fields = Object.entries(after).flatMap(([name, value]) => {
+    if (KEY_MEMBERS.has(name)) return [];
+    const former = before ? old[name] : undefined;
+    if (name === 'code') return differing('code', codeDigest(former), codeDigest(value));
+    return MAPS.has(name) ? changedMembers(name, former, value) : differing(name, former, value);
+  });
+  // Of a new object, what it does not have is no change.
+  return before ? fields : fields.filter(({ after: value }) => !isNothing(value));
+}
+
+/** Code as plans show it. */
+export function codeDigest(code: unknown): string | null {
+  return typeof code === 'string' ? `sha256:${createHash('sha256').update(code).digest('hex')}` : null;
+}
+
+function changedMembers(path: string, before: unknown, after: unknown): FieldChange[] {
+  if (!isMap(before) || !isMap(after)) return differing(path, before, after);
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => changedMembers(`${path}.${name}`, own(before, name), own(after, name)));
+}
+
+function differing(path: string, before: unknown, after: unknown): FieldChange[] {
+  return isDeepStrictEqual(before ?? null, after ?? null)
+    ? []
+    : [{ path, before: before ?? null, after: after ?? null }];
+}
+
+function own(map: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(map, name) ? map[name] : undefined;
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
+/** sha256 of a plan, hexadecimal. */
+export function hashOf(stack: string, changes: readonly ObjectChange[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(stack));
+  for (const { action, before, after } of changes)
+    hash.update(JSON.stringify([action, inOrder(before), inOrder(after)]));
+  return hash.digest('hex');
+}
+
+/** Independent of the order of the members of objects. */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isMap(value)) return value;
+  // Pairs, not an object: a key that looks like a number would not keep its place.
+  return Object.entries(value)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, member]) => [name, inOrder(member)]);
+}
