@@ -4,6 +4,7 @@ import { AppError } from '../errors.js';
 import { alertRoutes } from './alerts/routes.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { createApiRoutes } from './api-routes.js';
+import { appliesRoutes } from './apply/applies-routes.js';
 import { applyRoutes } from './apply/routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { bindingRoutes } from './bindings/routes.js';
@@ -72,6 +73,7 @@ export const ROUTES: readonly Route[] = [
   ...objectRoutes,
   ...importRoutes,
   ...applyRoutes,
+  ...appliesRoutes,
   ...sessionRoutes,
   ...oidcRoutes,
   ...userRoutes,

@@ -1,12 +1,7 @@
 /** Hides the secrets of a config in responses, and restores them when a client sends the hidden form back. */
 import { AppError } from '../errors.js';
-import {
-  harmlessSettings,
-  type ServiceType,
-  type StoredConfig,
-  secretMaps,
-  secretSettings,
-} from '../model/service-configs.js';
+import { harmlessSettings, type ServiceType, type StoredConfig } from '../model/service-configs.js';
+import { changeSecrets } from '../model/service-secrets.js';
 
 const HIDDEN = '***';
 
@@ -61,25 +56,6 @@ export function withStored(type: ServiceType, before: StoredConfig, sent: object
     const known = stored.get(place);
     return value === HIDDEN && typeof known === 'string' ? known : value;
   });
-}
-
-/** A config with other values of its secrets. @param change gets where each is, and its value */
-export function changeSecrets(
-  type: ServiceType,
-  config: object,
-  change: (place: string, value: unknown) => unknown,
-): Record<string, unknown> {
-  const [secrets, maps] = [secretSettings(type), secretMaps(type)];
-  const entries: [string, unknown][] = Object.entries(config);
-  return Object.fromEntries(
-    entries.map(([key, value]) => {
-      if (secrets.has(key)) return [key, change(key, value)];
-      if (!maps.has(key) || typeof value !== 'object' || value === null || Array.isArray(value))
-        return [key, value];
-      const members = Object.entries(value).map(([name, one]) => [name, change(`${key}.${name}`, one)]);
-      return [key, Object.fromEntries(members) as Members];
-    }),
-  );
 }
 
 /** The secrets of a config by where they are: `password`, `headers.X-Token`. */

@@ -77,76 +77,79 @@ type EndpointRow = Row<Omit<EndpointObject, 'running' | 'variables' | 'bindings'
 
 /** @returns every object; whoever may see some only has to leave out the others */
 export async function readInstallation(store: Store): Promise<StoredInstallation> {
-  return store.knex.transaction(
-    async (tx) => {
-      const all = async <T>(sql: string) => (await tx.raw<{ rows: T[] }>(sql)).rows;
-      const variables = await all<{ owner_id: string; name: string; value: string | null }>(VARIABLES);
-      const plain = grouped(
-        variables.filter(({ value }) => value !== null),
-        ({ owner_id }) => owner_id,
-      );
-      const variablesOf = (id: string) =>
-        Object.fromEntries((plain.get(id) ?? []).map(({ name, value }) => [name, value ?? '']));
-      const bindings = grouped(
-        await all<{ endpoint_id: string; pool_id: string; name: string }>(BINDINGS),
-        ({ endpoint_id }) => endpoint_id,
-      );
-      const schedules = grouped(
-        await all<ScheduleObject & { endpoint_id: string }>(SCHEDULES),
-        ({ endpoint_id }) => endpoint_id,
-      );
-      const domains = await all<Row<Omit<DomainObject, 'variables'>>>(DOMAINS);
-      const collections = await all<Row<Omit<CollectionObject, 'variables'>>>(COLLECTIONS);
-      const endpoints = await all<EndpointRow>(ENDPOINTS);
-      const services = await all<Row<SealedService>>(SERVICES);
-      const secrets = await all<{ name: string }>('SELECT name FROM installation_secrets');
-      return {
-        domains: domains.map(({ id, ...row }) => ({
-          id,
-          object: { kind: 'domain', ...row, policies: someOrNull(row.policies), variables: variablesOf(id) },
-        })),
-        collections: collections.map(({ id, ...row }) => ({
-          id,
-          object: {
-            kind: 'collection',
-            ...row,
-            policies: someOrNull(row.policies),
-            variables: variablesOf(id),
-          },
-        })),
-        endpoints: endpoints.map(({ id, running, ...row }) => ({
-          id,
-          object: {
-            kind: 'endpoint',
-            ...row,
-            dependencies: someOrNull(row.dependencies),
-            limits: someOrNull(row.limits),
-            policies: someOrNull(row.policies),
-            variables: variablesOf(id),
-            bindings: Object.fromEntries(
-              (bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name]),
-            ),
-            schedules: sortedSchedules((schedules.get(id) ?? []).map(scheduleOf)),
-            running: running === 'other' ? running : running === 'true',
-          },
-        })),
-        services: services.map(({ id, domains: hosts, ...row }) => ({
-          id,
-          object: { kind: 'service', ...row, domains: hosts.toSorted() },
-        })),
-        secrets: new Set(secrets.map(({ name }) => name)),
-        ownSecrets: new Map(
-          [
-            ...grouped(
-              variables.filter(({ value }) => value === null),
-              ({ owner_id }) => owner_id,
-            ),
-          ].map(([id, rows]) => [id, rows.map(({ name }) => name)]),
-        ),
-      };
-    },
-    { isolationLevel: 'repeatable read', readOnly: true },
+  return store.knex.transaction((trx) => readInstallationIn({ ...store, knex: trx }), {
+    isolationLevel: 'repeatable read',
+    readOnly: true,
+  });
+}
+
+/** The same within a transaction that has locked what it is about to change. */
+export async function readInstallationIn(store: Store): Promise<StoredInstallation> {
+  const all = async <T>(sql: string) => (await store.knex.raw<{ rows: T[] }>(sql)).rows;
+  const variables = await all<{ owner_id: string; name: string; value: string | null }>(VARIABLES);
+  const plain = grouped(
+    variables.filter(({ value }) => value !== null),
+    ({ owner_id }) => owner_id,
   );
+  const variablesOf = (id: string) =>
+    Object.fromEntries((plain.get(id) ?? []).map(({ name, value }) => [name, value ?? '']));
+  const bindings = grouped(
+    await all<{ endpoint_id: string; pool_id: string; name: string }>(BINDINGS),
+    ({ endpoint_id }) => endpoint_id,
+  );
+  const schedules = grouped(
+    await all<ScheduleObject & { endpoint_id: string }>(SCHEDULES),
+    ({ endpoint_id }) => endpoint_id,
+  );
+  const domains = await all<Row<Omit<DomainObject, 'variables'>>>(DOMAINS);
+  const collections = await all<Row<Omit<CollectionObject, 'variables'>>>(COLLECTIONS);
+  const endpoints = await all<EndpointRow>(ENDPOINTS);
+  const services = await all<Row<SealedService>>(SERVICES);
+  const secrets = await all<{ name: string }>('SELECT name FROM installation_secrets');
+  return {
+    domains: domains.map(({ id, ...row }) => ({
+      id,
+      object: { kind: 'domain', ...row, policies: someOrNull(row.policies), variables: variablesOf(id) },
+    })),
+    collections: collections.map(({ id, ...row }) => ({
+      id,
+      object: {
+        kind: 'collection',
+        ...row,
+        policies: someOrNull(row.policies),
+        variables: variablesOf(id),
+      },
+    })),
+    endpoints: endpoints.map(({ id, running, ...row }) => ({
+      id,
+      object: {
+        kind: 'endpoint',
+        ...row,
+        dependencies: someOrNull(row.dependencies),
+        limits: someOrNull(row.limits),
+        policies: someOrNull(row.policies),
+        variables: variablesOf(id),
+        bindings: Object.fromEntries(
+          (bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name]),
+        ),
+        schedules: sortedSchedules((schedules.get(id) ?? []).map(scheduleOf)),
+        running: running === 'other' ? running : running === 'true',
+      },
+    })),
+    services: services.map(({ id, domains: hosts, ...row }) => ({
+      id,
+      object: { kind: 'service', ...row, domains: hosts.toSorted() },
+    })),
+    secrets: new Set(secrets.map(({ name }) => name)),
+    ownSecrets: new Map(
+      [
+        ...grouped(
+          variables.filter(({ value }) => value === null),
+          ({ owner_id }) => owner_id,
+        ),
+      ].map(([id, rows]) => [id, rows.map(({ name }) => name)]),
+    ),
+  };
 }
 
 function scheduleOf({

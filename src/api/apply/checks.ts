@@ -21,7 +21,7 @@ import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } fr
 import { requireVariables } from '../variable-input.js';
 import type { PlanDependencies } from './plan-apply.js';
 import { requireSendable } from './schedules.js';
-import type { OpenedService } from './stored-services.js';
+import type { OpenedService } from '../../lifecycle/stored-services.js';
 
 export interface ToCheck {
   readonly planned: PlannedChanges;

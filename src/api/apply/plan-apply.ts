@@ -15,7 +15,7 @@ import type { ApiDependencies } from '../api-dependencies.js';
 import type { Principal } from '../principal.js';
 import { checkChanges } from './checks.js';
 import { isOwn, requirePermissions, requireReadable, requireWithin } from './permissions.js';
-import { type OpenedService, openService } from './stored-services.js';
+import { type OpenedService, openService } from '../../lifecycle/stored-services.js';
 import { wantedObjects } from './wanted.js';
 
 export interface ApplyOptions {

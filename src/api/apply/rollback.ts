@@ -1,7 +1,7 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
-import { keyOf, titleOf } from '../../apply/keys.js';
-import { changedFields, hashOf } from '../../apply/compare.js';
-import { type Inverse, inverseOf } from '../../apply/inverse.js';
+import { keyOf } from '../../apply/keys.js';
+import { hashOf } from '../../apply/compare.js';
+import { inverseOf } from '../../apply/inverse.js';
 import type { InstallationObject, Plan } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { openService } from '../../lifecycle/stored-services.js';

@@ -1,7 +1,6 @@
 /** Installations as files: what an apply of a folder would do. */
 import { type Static, Type } from '@sinclair/typebox';
 import { shownPlan } from '../../apply/show-plan.js';
-import { AppError } from '../../errors.js';
 import type { Folder } from '../../import/folder/folder.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext } from '../context.js';
@@ -9,8 +8,11 @@ import { readDecompressed } from '../decompressed-body.js';
 import { edgeFileSchema } from '../edge-file.js';
 import { defineRoute, type UseOf } from '../route.js';
 import { isSet } from '../schemas.js';
+import { ACCEPTED, APPLY_ERRORS } from './applies-routes.js';
 import { planApply } from './plan-apply.js';
+import { ApplyView } from './present-apply.js';
 import { ApplyQuery, ENVIRONMENT, Files, PlanView } from './schema.js';
+import { requireSamePlan, startApply } from './start-apply.js';
 
 const tag = 'Apply';
 /** The first is what we send. */
@@ -37,22 +39,27 @@ export const applyRoutes = [
     method: 'POST',
     path: '/api/apply',
     permission: 'endpoints:write',
-    summary: 'Plan what a folder of files changes in the installation, with `dry_run=true`',
+    summary:
+      'Make the installation what a folder of files says, all or nothing; with `dry_run=true`, plan that. With `Prefer: respond-async`, do not wait for it',
     tag,
     query: ApplyQuery,
     body: Type.Object({}),
     streamedBody: { member: 'files', schema: Files, others: ZIP_TYPES, read: readFolder },
-    data: PlanView,
+    data: Type.Union([ApplyView, PlanView]),
+    alternatives: ACCEPTED,
     errors: [
+      ...APPLY_ERRORS,
       ...(['invalid_folder', 'apply_conflict', 'body_too_large', 'import_timeout', 'import_memory'] as const),
-      ...(['secret_key_mismatch', 'no_disk_space'] as const),
+      'no_disk_space',
     ],
-    handle: async ({ query, content: folder, principal, tryOnly }, deps) => {
-      tryOnly();
-      if (!isSet(query.dry_run)) throw new AppError('invalid_input', 'query.dry_run: must be true');
+    handle: async ({ query, content: folder, principal, tryOnly, ...request }, deps) => {
+      const isDryRun = isSet(query.dry_run);
+      if (isDryRun) tryOnly();
       const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
       const plan = await planApply(deps, folder, options, principal);
-      return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+      if (isDryRun) return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+      requireSamePlan(plan, query.plan_hash);
+      return startApply(deps, plan, null, request);
     },
   }),
 ];
@@ -67,7 +74,9 @@ function readFolder(
   // The query has passed its schema, unless it is there twice.
   const environment = typeof env === 'string' && new RegExp(ENVIRONMENT).test(env) ? env : null;
   const isZip = Boolean(context.request.is([...ZIP_TYPES]));
-  return readDecompressed(context, (body) =>
-    importReader.readFolder(body, { isZip, environment }, (folder) => use({}, folder)),
-  );
+  return readDecompressed(context, async (body) => {
+    // An apply waits for long, and keeps no reader from others meanwhile.
+    const folder = await importReader.readFolder(body, { isZip, environment }, async (read) => read);
+    await use({}, folder);
+  });
 }

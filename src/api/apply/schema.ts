@@ -5,12 +5,17 @@ import { Flag, oneOf } from '../schemas.js';
 /** Also the name of the overlay's file. */
 export const ENVIRONMENT = '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$';
 
+export const PlanHash = Type.Optional(
+  Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the plan that is to be carried out' }),
+);
+
 export const ApplyQuery = Type.Object({
   dry_run: Flag('Say what the apply would do; change nothing'),
   env: Type.Optional(
     Type.String({ pattern: ENVIRONMENT, description: 'The overlay to merge: edge.ENV.yaml of the folder' }),
   ),
   prune: Flag('Remove objects of the stack that the folder does not have'),
+  plan_hash: PlanHash,
   adopt: Flag('Make objects of the folder that belong to no stack those of its stack'),
 });
 

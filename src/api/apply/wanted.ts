@@ -29,7 +29,7 @@ import {
   type FileServiceInput,
 } from '../edge-file.js';
 import { scheduleObject } from './schedules.js';
-import { completedConfig, type OpenedService } from './stored-services.js';
+import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
 
 /** What is there, as far as a folder refers to it. */
 export interface KnownObjects {

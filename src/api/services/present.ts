@@ -4,7 +4,7 @@ import type { Config } from '../../config.js';
 import type { SecretBox } from '../../secrets/secret-box.js';
 import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
-import { openConfig } from '../open-config.js';
+import { openConfig } from '../../lifecycle/open-config.js';
 import { hideSecrets } from '../redaction.js';
 import type { ServiceActivity, ServiceView } from './schema.js';
 import { type StandingOfService, standingsOf } from './states.js';

@@ -13,7 +13,7 @@ import {
   updateService,
 } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { openConfig } from '../open-config.js';
+import { openConfig } from '../../lifecycle/open-config.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { maySeeSecrets, type Principal } from '../principal.js';
 import { refuseHidden, requireSecretsAgain, withStored } from '../redaction.js';

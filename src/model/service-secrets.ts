@@ -1,0 +1,21 @@
+/** The places of a config of a service that have secrets. */
+import { type ServiceType, secretMaps, secretSettings } from './service-configs.js';
+
+/** A config with other values of its secrets. @param change gets where each is, and its value */
+export function changeSecrets(
+  type: ServiceType,
+  config: object,
+  change: (place: string, value: unknown) => unknown,
+): Record<string, unknown> {
+  const [secrets, maps] = [secretSettings(type), secretMaps(type)];
+  const entries: [string, unknown][] = Object.entries(config);
+  return Object.fromEntries(
+    entries.map(([key, value]) => {
+      if (secrets.has(key)) return [key, change(key, value)];
+      if (!maps.has(key) || typeof value !== 'object' || value === null || Array.isArray(value))
+        return [key, value];
+      const members = Object.entries(value).map(([name, one]) => [name, change(`${key}.${name}`, one)]);
+      return [key, Object.fromEntries(members) as Readonly<Record<string, unknown>>];
+    }),
+  );
+}
