@@ -3,10 +3,10 @@ import type { ServiceObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
 import { isReference } from '../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../model/service-configs.js';
+import { changeSecrets } from '../model/service-secrets.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { SealedService, StoredObject } from '../store/installation.js';
 import { openConfig } from './open-config.js';
-import { changeSecrets } from '../model/service-secrets.js';
 
 const STORED = { stored: true } as const;
 

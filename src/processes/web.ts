@@ -22,7 +22,15 @@ import { removeStaleUploads } from '../util/uploads.js';
 const POOL_SIZE = 16;
 /** Longer than most builds and imports take; the server waits some seconds longer for all responses. */
 const WAITS_END_MS = 20_000;
-const TOPICS = ['build', 'import', 'import_end', 'apply', 'observation', 'service_observation', 'log'] as const;
+const TOPICS = [
+  'build',
+  'import',
+  'import_end',
+  'apply',
+  'observation',
+  'service_observation',
+  'log',
+] as const;
 
 await startProcess('web', start, SECRET_SETTINGS);
 

@@ -129,9 +129,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         limits: someOrNull(row.limits),
         policies: someOrNull(row.policies),
         variables: variablesOf(id),
-        bindings: Object.fromEntries(
-          (bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name]),
-        ),
+        bindings: Object.fromEntries((bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name])),
         schedules: sortedSchedules((schedules.get(id) ?? []).map(scheduleOf)),
         running: running === 'other' ? running : running === 'true',
       },

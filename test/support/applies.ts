@@ -1,4 +1,5 @@
 /** Folders of files that tests apply over the API. */
+import pg from 'pg';
 import type { HttpClient, HttpResponse } from './client.js';
 import { expectData } from './expect.js';
 
@@ -82,4 +83,27 @@ export async function applyFiles(
 
 export async function showApply(api: HttpClient, id: string): Promise<ApplyShown> {
   return expectData<ApplyShown>(await api.get(`/api/applies/${id}`));
+}
+
+/** A row that a test has locked. */
+export interface HeldRow {
+  release(): Promise<void>;
+}
+
+/** Locks a row of an endpoint: whoever wants to change it waits. */
+export async function holdRow(
+  databaseUrl: string,
+  endpointId: string,
+  how: 'UPDATE' | 'NO KEY UPDATE' = 'UPDATE',
+): Promise<HeldRow> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(`SELECT id FROM endpoints WHERE id = $1 FOR ${how}`, [endpointId]);
+  return {
+    release: async () => {
+      await client.query('ROLLBACK');
+      await client.end();
+    },
+  };
 }

@@ -104,3 +104,29 @@ fn main() {
     std::process::exit(9)
 }
 `;
+
+/** Answers with its number and the variable GREETING. */
+export function greeting(number: number): string {
+  return numbered(number).replace(
+    'req.body.unwrap_or_default()',
+    'std::env::var("GREETING").unwrap_or_default()',
+  );
+}
+
+/** Serves until a moment, milliseconds since 1970: then it ends, and starts no more. */
+export function until(moment: number, number: number): string {
+  return numbered(number).replace(
+    'handler_loop!(handle);',
+    `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
+fn left() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    ${moment}u64.saturating_sub(now)
+}
+fn end() { eprintln!("its time is over"); std::process::exit(9) }
+fn main() {
+    if left() == 0 { end() }
+    std::thread::spawn(|| { std::thread::sleep(std::time::Duration::from_millis(left())); end() });
+    served::serve()
+}`,
+  );
+}

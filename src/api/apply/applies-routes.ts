@@ -20,7 +20,14 @@ const DEFAULT_LIMIT = 100;
 
 /** Errors of what carries out a plan. */
 export const APPLY_ERRORS = [
-  ...(['plan_changed', 'apply_busy', 'no_worker', 'no_gateway', 'compile_failed', 'compile_timeout'] as const),
+  ...([
+    'plan_changed',
+    'apply_busy',
+    'no_worker',
+    'no_gateway',
+    'compile_failed',
+    'compile_timeout',
+  ] as const),
   ...(['handler_start_failed', 'endpoint_has_no_code', 'secret_key_mismatch', 'route_taken'] as const),
 ] as const;
 
@@ -51,7 +58,8 @@ export const appliesRoutes = [
     tag,
     params: IdParams,
     data: ApplyView,
-    handle: async ({ params: { id }, scope }, { store }) => presentApply(await requireApply(store, id, scope)),
+    handle: async ({ params: { id }, scope }, { store }) =>
+      presentApply(await requireApply(store, id, scope)),
   }),
 
   defineRoute({

@@ -9,6 +9,7 @@ import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import type { Placed } from '../../import/folder/folder.js';
+import type { OpenedService } from '../../lifecycle/stored-services.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
@@ -21,7 +22,6 @@ import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } fr
 import { requireVariables } from '../variable-input.js';
 import type { PlanDependencies } from './plan-apply.js';
 import { requireSendable } from './schedules.js';
-import type { OpenedService } from '../../lifecycle/stored-services.js';
 
 export interface ToCheck {
   readonly planned: PlannedChanges;

@@ -3,10 +3,10 @@ import type { Wanted } from '../../apply/changes.js';
 import { domainKey, keyOf, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
+import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
-import type { OpenedService } from '../../lifecycle/stored-services.js';
 
 const KINDS = {
   domain: 'domains',

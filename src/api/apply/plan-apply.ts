@@ -10,12 +10,12 @@ import type { InstallationObject, Plan } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { folderError } from '../../import/folder/errors.js';
 import type { Folder } from '../../import/folder/folder.js';
+import { type OpenedService, openService } from '../../lifecycle/stored-services.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { Principal } from '../principal.js';
 import { checkChanges } from './checks.js';
 import { isOwn, requirePermissions, requireReadable, requireWithin } from './permissions.js';
-import { type OpenedService, openService } from '../../lifecycle/stored-services.js';
 import { wantedObjects } from './wanted.js';
 
 export interface ApplyOptions {

@@ -5,11 +5,9 @@ import { presenter } from '../present.js';
 import { Id, nullable, oneOf, Timestamp } from '../schemas.js';
 import { PlanView } from './schema.js';
 
-const Progress = Type.Record(
-  Type.String(),
-  Type.Object({ done: Type.Integer(), of: Type.Integer() }),
-  { description: 'How many handlers are `compiled` and `prepared`, and how many endpoints have `converged`' },
-);
+const Progress = Type.Record(Type.String(), Type.Object({ done: Type.Integer(), of: Type.Integer() }), {
+  description: 'How many handlers are `compiled` and `prepared`, and how many endpoints have `converged`',
+});
 
 const summary = {
   id: Id,

@@ -1,7 +1,8 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
-import { keyOf } from '../../apply/keys.js';
+
 import { hashOf } from '../../apply/compare.js';
 import { inverseOf } from '../../apply/inverse.js';
+import { keyOf } from '../../apply/keys.js';
 import type { InstallationObject, Plan } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { openService } from '../../lifecycle/stored-services.js';
@@ -32,7 +33,9 @@ export async function planRollback(
   const now = new Map(existingObjects(stored, services).map(({ object }) => [keyOf(object), object]));
   const inverses = [...apply.changes]
     .reverse()
-    .map((change) => inverseOf(change, now.get(keyOf((change.after ?? change.before) as InstallationObject))));
+    .map((change) =>
+      inverseOf(change, now.get(keyOf((change.after ?? change.before) as InstallationObject))),
+    );
   const changes = inverses.flatMap(({ change }) => change ?? []);
   requirePermissions(principal, changes, stored);
   return {

@@ -15,6 +15,7 @@ import type {
 import { AppError } from '../../errors.js';
 import type { Folder, Placed } from '../../import/folder/folder.js';
 import { handlerPath } from '../../import/folder/read-folder.js';
+import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
 import { textProblem } from '../../model/formats.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
@@ -29,7 +30,6 @@ import {
   type FileServiceInput,
 } from '../edge-file.js';
 import { scheduleObject } from './schedules.js';
-import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
 
 /** What is there, as far as a folder refers to it. */
 export interface KnownObjects {

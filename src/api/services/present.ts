@@ -1,10 +1,10 @@
 /** Converts services from rows to responses. */
 import type { Static } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
+import { openConfig } from '../../lifecycle/open-config.js';
 import type { SecretBox } from '../../secrets/secret-box.js';
 import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
-import { openConfig } from '../../lifecycle/open-config.js';
 import { hideSecrets } from '../redaction.js';
 import type { ServiceActivity, ServiceView } from './schema.js';
 import { type StandingOfService, standingsOf } from './states.js';

@@ -1,6 +1,7 @@
 /** Services: backends that handlers use by way of bindings. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { openConfig } from '../../lifecycle/open-config.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
 import { setInactive } from '../../store/service-activity.js';
@@ -13,7 +14,6 @@ import {
   updateService,
 } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { openConfig } from '../../lifecycle/open-config.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { maySeeSecrets, type Principal } from '../principal.js';
 import { refuseHidden, requireSecretsAgain, withStored } from '../redaction.js';
