@@ -34,12 +34,11 @@ export async function deployHandler(
 function aboutFile(error: CliError, shown: string): CliError {
   const { diagnostics } = error.facts;
   if (!diagnostics) return error;
-  const renamed = diagnostics.map((one) => ({
-    ...one,
-    rendered: one.rendered.replace(
-      /(^|[\s`(])handler\.rs(?=:\d+)/gm,
-      (_, before: string) => `${before}${shown}`,
-    ),
-  }));
-  return new CliError(error.message, { ...error.facts, diagnostics: renamed }, error.exitCode);
+  const renamed = (text: string) =>
+    text.replace(/(^|[\s`(])handler\.rs(?=:\d+)/gm, (_, before: string) => `${before}${shown}`);
+  const facts = {
+    ...error.facts,
+    diagnostics: diagnostics.map((one) => ({ ...one, rendered: renamed(one.rendered) })),
+  };
+  return new CliError(renamed(error.message), facts, error.exitCode);
 }
