@@ -1,4 +1,7 @@
-/** Compiles what dist/ has: the product, its tests, and the native programs. Must not import packages. */
+/**
+ * Compiles what dist/ has: the product, its tests, and the native programs; and the command line. Must not import
+ * packages.
+ */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildNative } from './native.mjs';
@@ -18,23 +21,31 @@ export async function buildAll(ready = async () => undefined) {
   await Promise.all([ready().then(() => compile('tsconfig.json')), buildNative()]);
 }
 
+const TSC = `${ROOT}node_modules/typescript/bin/tsc`;
+
 async function compile(project) {
   step('Building');
   removeStale(ROOT);
-  const code = await run(process.execPath, [
-    `${ROOT}node_modules/typescript/bin/tsc`,
-    '-p',
-    `${ROOT}${project}`,
-  ]);
+  await succeeds(TSC, '-p', `${ROOT}${project}`);
+  await succeeds(`${ROOT}scripts/api-types.mjs`);
+  removeStale(join(ROOT, 'cli'), 'src');
+  await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);
+}
+
+async function succeeds(...args) {
+  const code = await run(process.execPath, args);
   if (code !== 0) fail('The build failed; the compiler printed the reason above.');
 }
 
-/** Removes output of deleted sources from dist/: tests and migrations are run by file name patterns. */
-export function removeStale(root) {
+/**
+ * Removes output of deleted sources from dist/: tests and migrations are run by file name patterns.
+ * @param sources the folder of the sources
+ */
+export function removeStale(root, sources = '') {
   const dist = join(root, 'dist');
   if (!existsSync(dist)) return;
   for (const file of readdirSync(dist, { recursive: true })) {
     const [, source] = /^(.+)\.js(?:\.map)?$/.exec(file) ?? [];
-    if (source !== undefined && !existsSync(join(root, `${source}.ts`))) rmSync(join(dist, file));
+    if (source !== undefined && !existsSync(join(root, sources, `${source}.ts`))) rmSync(join(dist, file));
   }
 }

@@ -149,11 +149,13 @@ function isForThisMachine({ optional, os, cpu, libc }) {
   return fits(os, process.platform) && fits(cpu, process.arch) && fits(libc, isGlibc ? 'glibc' : 'musl');
 }
 
-/** Packages that npm has not installed, or in another version. */
+/** Packages that npm has not installed, or in another version; links to our own packages have none. */
 function missingPackages(condition) {
   const wanted = packagesIn(`${ROOT}package-lock.json`);
   const installed = packagesIn(HIDDEN_LOCKFILE);
-  return packagesWhere(condition).filter((path) => installed[path]?.version !== wanted[path].version);
+  return packagesWhere(condition).filter(
+    (path) => !installed[path] || installed[path].version !== wanted[path].version,
+  );
 }
 
 /** Whether the packages for tests and checks are installed. */

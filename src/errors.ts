@@ -43,6 +43,10 @@ const kinds = {
   not_found: [404, 'The path or the resource does not exist.'],
   method_not_allowed: [405, 'The path exists, but not with this method; `Allow` lists those it has.'],
   request_timeout: [408, 'The request did not arrive in time.'],
+  ambiguous_name: [
+    409,
+    'Several objects have the name; the message lists them, and `details` has their ids.',
+  ],
   host_taken: [409, 'Another domain already has this host.'],
   route_taken: [
     409,

@@ -32,6 +32,7 @@ import { origin } from './middleware/origin.js';
 import { requestId } from './middleware/request-id.js';
 import { requireAudit } from './middleware/require-audit.js';
 import { securityHeaders } from './middleware/security-headers.js';
+import { nameRoutes } from './names/routes.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
 import { policyRoutes } from './policies/routes.js';
@@ -52,6 +53,7 @@ import { variableRoutes } from './variables/routes.js';
 /** Every route of the API. A new resource adds its routes here. */
 export const ROUTES: readonly Route[] = [
   ...systemRoutes,
+  ...nameRoutes,
   ...domainRoutes,
   ...collectionRoutes,
   ...endpointRoutes,

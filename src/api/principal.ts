@@ -61,6 +61,14 @@ export function ofToken({ id, name, user_id, permissions, domains }: Token, user
   };
 }
 
+/** @throws AppError forbidden */
+export function requirePermission({ permissions }: Pick<Principal, 'permissions'>, needed: Permission): void {
+  if (!permissions.has(needed))
+    throw new AppError('forbidden', `The permission ${needed} is missing`, {
+      details: { permission: needed },
+    });
+}
+
 /** Whether they see secrets in configs of services: shared services have secrets of others. */
 export function maySeeSecrets({ permissions, scope }: Principal): boolean {
   return permissions.has('secrets:write') && scope === undefined;

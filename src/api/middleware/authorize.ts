@@ -2,6 +2,7 @@
 import { AppError } from '../../errors.js';
 import type { RoutePermission } from '../../model/permission.js';
 import type { ApiContext, Next } from '../context.js';
+import { requirePermission } from '../principal.js';
 
 /** What is served besides the routes of the API. All other paths answer 404 to whoever is known. */
 export const PAGES: readonly { readonly path: string; readonly permission: RoutePermission }[] = [
@@ -16,10 +17,7 @@ export function authorize(context: ApiContext, next: Next): Promise<unknown> {
   if (needed === 'public') return next();
   if (!principal) throw new AppError('unauthorized', 'The request needs a credential');
   const isOwn = route?.isOpenToOwner === true && context.params['id'] === principal.user?.id;
-  if (needed !== 'authenticated' && !principal.permissions.has(needed) && !isOwn)
-    throw new AppError('forbidden', `The permission ${needed} is missing`, {
-      details: { permission: needed },
-    });
+  if (needed !== 'authenticated' && !isOwn) requirePermission(principal, needed);
   if (route?.isOfInstallation && principal.scope)
     throw new AppError('forbidden', 'Only for those who are not limited to certain domains');
   return next();

@@ -1,10 +1,11 @@
 /** Health and statistics. */
 import { CROWDED } from '../../model/log-entry.js';
+import { liveNodes } from '../../store/nodes.js';
 import { readStatistics } from '../../store/statistics.js';
 import { VERSION } from '../../util/version.js';
 import { defineRoute } from '../route.js';
 import { Parts, partsOf } from './parts.js';
-import { Health, Statistics } from './schema.js';
+import { Health, NODE_KINDS, Nodes, Statistics } from './schema.js';
 import { healthOf } from './stored-health.js';
 
 export const systemRoutes = [
@@ -49,5 +50,29 @@ export const systemRoutes = [
       ...(await readStatistics(store, scope)),
       uptime_seconds: Math.floor(process.uptime()),
     }),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/nodes',
+    permission: 'metrics:read',
+    isOfInstallation: true,
+    summary: 'List the live processes that build, serve or hold services, and count the jobs in the queues',
+    tag: 'System',
+    data: Nodes,
+    handle: async (_request, { store, queues }) => {
+      const [nodes, depths] = await Promise.all([
+        Promise.all(NODE_KINDS.map((kind) => liveNodes(store, kind))),
+        queues.depths(),
+      ]);
+      return {
+        nodes: nodes.flat().map(({ id, kind, hostname, pid, info, started_at }) => {
+          const { sandbox } = info;
+          const level = typeof sandbox === 'string' ? sandbox : null;
+          return { id, kind, hostname, pid, sandbox: level, started_at: started_at.toISOString() };
+        }),
+        queues: depths ? depths.map(({ queue, state, jobs }) => ({ queue, state, jobs })) : null,
+      };
+    },
   }),
 ];

@@ -1,7 +1,7 @@
 /** Health and statistics as the contract shows them. */
 import { Type } from '@sinclair/typebox';
 import { Preparation } from '../../model/preparation.js';
-import { nullable } from '../schemas.js';
+import { Id, nullable, oneOf, Timestamp } from '../schemas.js';
 
 const SandboxLevel = Type.Union([
   Type.Literal('namespaces'),
@@ -61,4 +61,33 @@ export const Statistics = Type.Object(
     uptime_seconds: Type.Integer({ description: 'Uptime of the process that answers' }),
   },
   { title: 'Statistics' },
+);
+
+export const NODE_KINDS = ['worker', 'gateway', 'actor-host'] as const;
+
+export const Nodes = Type.Object(
+  {
+    nodes: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          kind: oneOf(NODE_KINDS),
+          hostname: Type.String(),
+          pid: Type.Integer(),
+          sandbox: nullable(
+            Type.String({ description: 'How it confines untrusted code; null: it runs none' }),
+          ),
+          started_at: Timestamp,
+        },
+        { title: 'Node' },
+      ),
+      { description: 'Those with a heartbeat in the last seconds' },
+    ),
+    queues: nullable(
+      Type.Array(Type.Object({ queue: Type.String(), state: Type.String(), jobs: Type.Integer() }), {
+        description: 'Jobs by state; null while the queue cannot be reached',
+      }),
+    ),
+  },
+  { title: 'Nodes' },
 );

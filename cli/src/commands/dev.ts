@@ -1,0 +1,184 @@
+/** `edge dev`: every save goes live on a host of one's own, with errors and logs underneath. */
+import { type FSWatcher, watch } from 'node:fs';
+import { dirname } from 'node:path';
+import { deployHandler } from '../deploying.js';
+import { userName } from '../environment.js';
+import { CliError, Interrupted } from '../errors.js';
+import { followLogs, showEntry } from '../log-entries.js';
+import { routeName } from '../names.js';
+import { type Project, type ProjectEndpoint, readHandler, readProject, requireProject } from '../project.js';
+import type { CommonOptions, Session } from '../session.js';
+import { ensureDomain, ensureEndpoint } from '../targets.js';
+import { safeLine } from '../text.js';
+
+interface DevOptions extends CommonOptions {
+  readonly domain?: string;
+  /** False with `--no-logs`. */
+  readonly logs?: boolean;
+}
+
+/** Editors save in several steps. */
+const SETTLED_MS = 30;
+
+export async function dev(session: Session, options: DevOptions, folder = '.'): Promise<void> {
+  const host = options.domain ?? `${label(userName())}-dev.localhost`;
+  const project = await requireProject(folder).catch(explained);
+  const publicUrl = await publicUrlOf(session, host).catch(explained);
+  if (await ensureDomain(session, host)) session.out.note(`Made the domain ${host}.`);
+  const work = new DevWork(session, project, host, publicUrl);
+  await work.deployChanged();
+  session.out.note(`Watching ${project.folder}; Ctrl-C ends it, and ${host} keeps what it serves.`);
+  const logs = options.logs === false ? undefined : showLogs(session, host);
+  await Promise.all([work.watchUntilEnd(), logs]);
+}
+
+/** Without a gateway, what to type. */
+function explained(thrown: unknown): never {
+  if (!(thrown instanceof CliError) || !['no_context', 'unreachable'].includes(thrown.facts.code ?? ''))
+    throw thrown;
+  const hint =
+    'In a checkout of Edge Gateway, `npm run up` starts one; then: edge login http://127.0.0.1:8081';
+  throw new CliError(thrown.message, { ...thrown.facts, hint });
+}
+
+/** Deploys what has changed, one deployment after the other. */
+class DevWork {
+  readonly #session: Session;
+  readonly #host: string;
+  readonly #publicUrl: string;
+  #project: Project;
+  /** What was deployed, by method and route. */
+  readonly #deployed = new Map<string, string>();
+  readonly #ids = new Map<string, string>();
+  #watchers: FSWatcher[] = [];
+
+  constructor(session: Session, project: Project, host: string, publicUrl: string) {
+    this.#session = session;
+    this.#project = project;
+    this.#host = host;
+    this.#publicUrl = publicUrl;
+  }
+
+  /** Deploys the endpoints whose handler or crates are not those of the last deployment. */
+  async deployChanged(): Promise<void> {
+    for (const endpoint of this.#project.endpoints) {
+      if (this.#session.signal.aborted) throw new Interrupted();
+      const own = { ...endpoint, host: this.#host };
+      try {
+        const source = `${JSON.stringify(own.dependencies)}\n${readHandler(own, this.#project.file)}`;
+        if (this.#deployed.get(routeName(own)) === source) continue;
+        this.#deployed.set(routeName(own), source);
+        await this.#deploy(own);
+      } catch (thrown) {
+        if (thrown instanceof Interrupted || !(thrown instanceof CliError)) throw thrown;
+        // What is deployed goes on; the next save is the next try.
+        this.#session.out.failure(thrown);
+      }
+    }
+  }
+
+  async #deploy(endpoint: ProjectEndpoint): Promise<void> {
+    const { out } = this.#session;
+    const name = routeName(endpoint);
+    const began = performance.now();
+    out.progress(`${name}: compiling ${endpoint.shown}`);
+    const id = this.#ids.get(name) ?? (await ensureEndpoint(this.#session, endpoint)).id;
+    this.#ids.set(name, id);
+    const { version } = await deployHandler(this.#session, this.#project.file, endpoint, id, {});
+    const ms = Math.round(performance.now() - began);
+    const url = `${this.#publicUrl}${endpoint.route}`;
+    const event = { event: 'deployed', endpoint: name, id, version, ms, url };
+    out.item(event, () =>
+      out.line(
+        `${out.paint('green', 'live')} ${safeLine(`${endpoint.method} ${url}`)} (version ${version}, ${ms} ms)`,
+      ),
+    );
+  }
+
+  /** Deploys with every change, until the user ends it. */
+  watchUntilEnd(): Promise<never> {
+    const { signal } = this.#session;
+    return new Promise((_, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      let isBusy = false;
+      let isDue = false;
+      const end = (thrown: unknown) => {
+        clearTimeout(timer);
+        for (const watcher of this.#watchers) watcher.close();
+        reject(thrown);
+      };
+      const work = () => {
+        if (isBusy) {
+          isDue = true;
+          return;
+        }
+        isBusy = true;
+        this.#refresh(settle)
+          .then(() => {
+            isBusy = false;
+            if (isDue) {
+              isDue = false;
+              work();
+            }
+          })
+          .catch(end);
+      };
+      const settle = () => {
+        clearTimeout(timer);
+        timer = setTimeout(work, SETTLED_MS);
+      };
+      signal.addEventListener('abort', () => end(new Interrupted()));
+      if (signal.aborted) return end(new Interrupted());
+      this.#watch(settle);
+      // What was saved before anything was watched.
+      return settle();
+    });
+  }
+
+  async #refresh(changed: () => void): Promise<void> {
+    try {
+      this.#project = await readProject(this.#project.folder);
+    } catch (thrown) {
+      if (!(thrown instanceof CliError)) throw thrown;
+      this.#session.out.failure(thrown);
+      return;
+    }
+    this.#watch(changed);
+    await this.deployChanged();
+  }
+
+  /** Folders are watched, not files: many editors replace a file when they save. */
+  #watch(changed: () => void): void {
+    const { folder, endpoints } = this.#project;
+    const folders = [...new Set([folder, ...endpoints.map(({ handler }) => dirname(handler))])];
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = folders.flatMap((one) => {
+      try {
+        return [watch(one, changed).on('error', changed)];
+      } catch {
+        return []; // it is not there yet
+      }
+    });
+  }
+}
+
+async function showLogs(session: Session, host: string): Promise<void> {
+  for await (const entry of followLogs(session, { domain: host, limit: 1, since: new Date().toISOString() }))
+    session.out.item({ event: 'log', entry }, () => showEntry(session.out, entry));
+}
+
+/** Where endpoints of a host answer: this machine's gateway, or the one behind the address of the API. */
+async function publicUrlOf(session: Session, host: string): Promise<string> {
+  const { gateway } = await session.api.get('GET /api/');
+  const isTls = new URL(session.access.url).protocol === 'https:';
+  return isTls ? `https://${host}` : `http://${host}:${gateway.port}`;
+}
+
+/** A label of a host name. */
+function label(name: string): string {
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  return plain === '' ? 'me' : plain.slice(0, 50);
+}

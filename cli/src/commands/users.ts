@@ -1,0 +1,50 @@
+/** `edge user`. */
+import { confirm, secretFrom } from '../ask.js';
+import { CliError } from '../errors.js';
+import type { User } from '../generated/routes.js';
+import type { CommonOptions, Session } from '../session.js';
+import { safeLine } from '../text.js';
+
+interface CreateOptions extends CommonOptions {
+  readonly role: User['role'];
+  readonly name?: string;
+  readonly domain?: readonly string[];
+}
+
+export async function listUsers(session: Session): Promise<void> {
+  const users = await session.api.all('GET /api/users');
+  session.out.result(users, () => {
+    if (users.length === 0) session.out.note('There are none.');
+    else
+      session.out.table(
+        ['email', 'name', 'role', 'domains'],
+        users.map(({ email, name, role, domains }) => [email, name, role, domains.join(', ') || 'all']),
+      );
+  });
+}
+
+export async function createUser(session: Session, options: CreateOptions, email: string): Promise<void> {
+  const { role, name = email, domain } = options;
+  const password = await secretFrom(session, 'password');
+  const user = await session.api.get('POST /api/users', {
+    body: { email, name, password, role, ...(domain && { domains: domain }) },
+  });
+  session.out.result(user, () => session.out.line(safeLine(`Added: ${user.email} (${user.role})`)));
+}
+
+export async function deleteUser(
+  session: Session,
+  { yes }: CommonOptions & { readonly yes?: boolean },
+  email: string,
+): Promise<void> {
+  const users = await session.api.all('GET /api/users');
+  const user = users.find((one) => one.email === email.toLowerCase() || one.id === email);
+  if (!user)
+    throw new CliError(`There is no user ${email}`, {
+      code: 'not_found',
+      hint: '`edge user list` lists them.',
+    });
+  await confirm(session, `Delete the user ${user.email}, with sessions and tokens?`, yes);
+  const deleted = await session.api.get('DELETE /api/users/{id}', { params: { id: user.id } });
+  session.out.result(deleted, () => session.out.line(safeLine(`Deleted: ${user.email}`)));
+}

@@ -1,0 +1,79 @@
+/** `edge versions`, `rollback` and `promote`. */
+import { UsageError } from '../errors.js';
+import { endpointId } from '../names.js';
+import { type CommonOptions, goingOn, type Session } from '../session.js';
+import { timeOf } from '../text.js';
+import { actorOf } from './variables.js';
+
+interface VersionOptions extends CommonOptions {
+  readonly version?: number;
+  readonly message?: string;
+}
+
+const GOES_ON = 'It goes on at the gateway; `edge versions` shows what becomes of it.';
+
+export async function versions(
+  session: Session,
+  { limit }: CommonOptions & { readonly limit: number },
+  name?: string,
+): Promise<void> {
+  const id = await endpointId(session, name);
+  const list = await session.api.get('GET /api/endpoints/{id}/versions', {
+    params: { id },
+    query: { limit },
+  });
+  session.out.result(list, () => {
+    if (list.length === 0) session.out.note('There are none yet; `edge deploy` makes the first.');
+    else
+      session.out.table(
+        ['version', 'serves', 'when', 'by', 'message'],
+        list.map((one) => [
+          String(one.version),
+          one.deployed_percent > 0 ? `${one.deployed_percent} %` : '',
+          timeOf(one.created_at),
+          actorOf(one.actor),
+          one.message ?? '',
+        ]),
+      );
+  });
+}
+
+export async function rollback(
+  session: Session,
+  { version, message }: VersionOptions,
+  name?: string,
+): Promise<void> {
+  const id = await endpointId(session, name);
+  session.out.progress('Rolling back');
+  const body = { ...(version !== undefined && { version }), ...(message !== undefined && { message }) };
+  const call = session.api.call('POST /api/endpoints/{id}/rollback', { params: { id }, body });
+  const { data, warnings } = await goingOn(session, GOES_ON, call);
+  session.out.warnings(warnings);
+  session.out.result(data, () => session.out.line(`Version ${data.version} serves`));
+}
+
+export async function promote(
+  session: Session,
+  { version, message }: VersionOptions,
+  name?: string,
+): Promise<void> {
+  const id = await endpointId(session, name);
+  const wanted = version ?? (await newerOfTwo(session, id));
+  session.out.progress(`Giving version ${wanted} all requests`);
+  const body = { targets: [{ version: wanted, percent: 100 }], ...(message !== undefined && { message }) };
+  const call = session.api.call('PUT /api/endpoints/{id}/deployment', { params: { id }, body });
+  const { data, warnings } = await goingOn(session, GOES_ON, call);
+  session.out.warnings(warnings);
+  session.out.result(data, () => session.out.line(`Version ${wanted} serves all requests`));
+}
+
+async function newerOfTwo({ api }: Session, id: string): Promise<number> {
+  const { deployment } = await api.get('GET /api/endpoints/{id}', { params: { id } });
+  const targets = deployment?.targets ?? [];
+  if (targets.length < 2)
+    throw new UsageError(
+      'No two versions share the requests, so there is none to promote',
+      'Name one with --version; `edge deploy --percent 10` lets a new one share.',
+    );
+  return Math.max(...targets.map((target) => target.version));
+}

@@ -1,0 +1,44 @@
+/** Deploys the code of a handler's file, with the compiler's messages about this file. */
+import { CliError } from './errors.js';
+import type { Deployed } from './generated/routes.js';
+import { type ProjectEndpoint, readHandler } from './project.js';
+import { goingOn, type Session } from './session.js';
+
+export interface DeployOptions {
+  readonly message?: string;
+  readonly percent?: number;
+}
+
+/** @throws CliError whose diagnostics name the file as people do */
+export async function deployHandler(
+  session: Session,
+  file: string,
+  endpoint: ProjectEndpoint,
+  id: string,
+  options: DeployOptions,
+): Promise<Deployed> {
+  const code = readHandler(endpoint, file);
+  const body = { code, dependencies: endpoint.dependencies as never, ...options };
+  const afterwards = `The deployment goes on at the gateway; \`edge versions ${id}\` shows what becomes of it.`;
+  try {
+    const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
+    const { data, warnings } = await goingOn(session, afterwards, call);
+    session.out.warnings(warnings);
+    return data;
+  } catch (thrown) {
+    throw thrown instanceof CliError ? aboutFile(thrown, endpoint.shown) : thrown;
+  }
+}
+
+/** rustc sees every handler as `handler.rs`. */
+function aboutFile(error: CliError, shown: string): CliError {
+  const { diagnostics } = error.facts;
+  if (!diagnostics) return error;
+  const renamed = (text: string) =>
+    text.replace(/(^|[\s`(])handler\.rs(?=:\d+)/gm, (_, before: string) => `${before}${shown}`);
+  const facts = {
+    ...error.facts,
+    diagnostics: diagnostics.map((one) => ({ ...one, rendered: renamed(one.rendered) })),
+  };
+  return new CliError(renamed(error.message), facts, error.exitCode);
+}

@@ -1,0 +1,80 @@
+/** Entries of the log: as a terminal shows them, and as they come. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { CliError, Interrupted } from './errors.js';
+import type { LogEntry } from './generated/routes.js';
+import type { Output } from './output.js';
+import type { Session } from './session.js';
+import { type Colour, safeLine, safeText, timeOf } from './text.js';
+
+const COLOURS: Readonly<Record<LogEntry['level'], Colour>> = {
+  trace: 'dim',
+  debug: 'dim',
+  info: 'green',
+  warn: 'yellow',
+  error: 'red',
+};
+/** Fields that have a place of their own, or say nothing to a reader. */
+const SHOWN_APART = ['target', 'place'];
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+
+export function showEntry(out: Output, entry: LogEntry): void {
+  const { at, level, kind, version, request_id, message, fields } = entry;
+  const head = `${out.paint('dim', timeOf(at))} ${out.paint(COLOURS[level], level.padEnd(5))}`;
+  const place = fields?.['place'];
+  const told =
+    kind === 'request'
+      ? `${entry.method} ${entry.path} ${out.paint(colourOf(entry.status), String(entry.status))} ${entry.duration_ms} ms ${safeLine(message)}`
+      : `${safeText(message)}${typeof place === 'string' ? ` (${safeLine(place)})` : ''}`;
+  const others = Object.entries(fields ?? {})
+    .filter(([name]) => !SHOWN_APART.includes(name))
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const tail = [
+    ...others,
+    ...(version === null ? [] : [`v${version}`]),
+    ...(request_id === null ? [] : [request_id]),
+  ];
+  const safe = kind === 'request' ? told.trimEnd() : told.replaceAll('\n', '\n    ');
+  out.line(`${head} ${safe}  ${out.paint('dim', safeLine(tail.join(' ')))}`.trimEnd());
+}
+
+function colourOf(status: number | null): Colour {
+  if (status === null || status >= 500) return 'red';
+  return status >= 400 ? 'yellow' : 'green';
+}
+
+/**
+ * Entries as they come, without an end. When the connection breaks, it goes on after the last entry that was seen:
+ * nothing is missing, and nothing comes twice.
+ */
+export async function* followLogs(
+  session: Session,
+  query: Readonly<Record<string, string | number>>,
+): AsyncGenerator<LogEntry, void, void> {
+  let last: string | undefined;
+  let pause = FIRST_PAUSE_MS;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      for await (const event of session.api.events('GET /api/logs', { query }, last)) {
+        last = event.id ?? last;
+        pause = FIRST_PAUSE_MS;
+        if (event.name === 'entry') yield event.data as LogEntry;
+      }
+    } catch (thrown) {
+      if (session.signal.aborted) throw new Interrupted();
+      if (isFirst || !isTemporary(thrown)) throw thrown;
+    }
+    session.out.progress('The connection is lost; trying again');
+    await delay(pause, undefined, { signal: session.signal }).catch(() => {
+      throw new Interrupted();
+    });
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Whether the same request can succeed later. */
+function isTemporary(thrown: unknown): boolean {
+  if (!(thrown instanceof CliError)) return true;
+  const { status, code } = thrown.facts;
+  return code === 'unreachable' || status === undefined || status >= 500;
+}

@@ -1,0 +1,113 @@
+/** A folder with edge.yaml: what it says of endpoints and their handlers. */
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { CliError, UsageError } from './errors.js';
+
+export const PROJECT_FILE = 'edge.yaml';
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'];
+
+/** A crate as in a Cargo.toml. */
+export type Crate = string | Readonly<Record<string, unknown>>;
+
+export interface ProjectEndpoint {
+  readonly host: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  readonly route: string;
+  readonly name: string;
+  /** The path of the handler, and as people write it: relative to edge.yaml. */
+  readonly handler: string;
+  readonly shown: string;
+  readonly dependencies: Readonly<Record<string, Crate>>;
+}
+
+export interface Project {
+  readonly folder: string;
+  readonly file: string;
+  readonly stack: string | undefined;
+  readonly endpoints: readonly ProjectEndpoint[];
+}
+
+/** The project of a folder, of a file in it, or of a folder above; undefined: there is none. */
+export async function findProject(path: string): Promise<Project | undefined> {
+  const from = resolve(path);
+  const stat = statSync(from, { throwIfNoEntry: false });
+  if (!stat) throw new UsageError(`There is no ${path}`);
+  for (let folder = stat.isDirectory() ? from : dirname(from); ; folder = dirname(folder)) {
+    if (statSync(join(folder, PROJECT_FILE), { throwIfNoEntry: false })) return readProject(folder);
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+/** @throws UsageError when there is none */
+export async function requireProject(path: string): Promise<Project> {
+  const project = await findProject(path);
+  if (project) return project;
+  throw new UsageError(
+    `There is no ${PROJECT_FILE} in ${resolve(path)}, or above it`,
+    '`edge init` makes one.',
+  );
+}
+
+/** Reads a project. @throws CliError that says where the file is wrong */
+export async function readProject(folder: string): Promise<Project> {
+  const file = join(folder, PROJECT_FILE);
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(readFileSync(file, 'utf8'));
+  const [error] = document.errors;
+  if (error) throw invalid(file, error.message);
+  const content: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
+  if (!isRecord(content)) throw invalid(file, 'it must have names and values');
+  const { stack, endpoints = [] } = content;
+  if (!Array.isArray(endpoints)) throw invalid(file, 'endpoints must be a list');
+  return {
+    folder,
+    file,
+    stack: typeof stack === 'string' ? stack : undefined,
+    endpoints: endpoints.map((one: unknown, at) => endpointOf(folder, file, one, `endpoints[${at}]`)),
+  };
+}
+
+/** The code of a handler. @throws CliError when there is none */
+export function readHandler({ handler, shown }: ProjectEndpoint, file: string): string {
+  try {
+    return readFileSync(handler, 'utf8');
+  } catch (thrown) {
+    throw invalid(file, `the handler ${shown} cannot be read: ${(thrown as Error).message}`);
+  }
+}
+
+function endpointOf(folder: string, file: string, value: unknown, place: string): ProjectEndpoint {
+  if (!isRecord(value)) throw invalid(file, `${place} must have names and values`);
+  const text = (name: string): string => {
+    const found = value[name];
+    if (typeof found === 'string' && found !== '') return found;
+    throw invalid(file, `${place}.${name} must be a text`);
+  };
+  const method = text('method').toUpperCase();
+  if (!METHODS.includes(method)) throw invalid(file, `${place}.method must be one of ${METHODS.join(', ')}`);
+  const route = text('route');
+  if (!route.startsWith('/')) throw invalid(file, `${place}.route must begin with /`);
+  const handler = resolve(folder, text('handler'));
+  const { name = `${method} ${route}`, dependencies = {} } = value;
+  if (typeof name !== 'string') throw invalid(file, `${place}.name must be a text`);
+  if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
+  return {
+    ...{
+      host: text('host').toLowerCase(),
+      method: method as ProjectEndpoint['method'],
+      route,
+      name,
+      handler,
+    },
+    shown: relative(folder, handler),
+    dependencies: dependencies as Readonly<Record<string, Crate>>,
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(file: string, message: string): CliError {
+  return new CliError(`${file}: ${message}`, { code: 'invalid_project' });
+}

@@ -1,0 +1,72 @@
+/** What a run of a command works with: its output, the API, and the wish of the user to end it. */
+import { ApiClient } from './client.js';
+import { type Access, accessOf } from './config.js';
+import { isWithoutColour } from './environment.js';
+import { CliError } from './errors.js';
+import { Output } from './output.js';
+
+/** Options that all commands have. */
+export interface CommonOptions {
+  readonly json?: boolean;
+  readonly context?: string;
+  /** False with `--no-color`. */
+  readonly color?: boolean;
+}
+
+export class Session {
+  readonly out: Output;
+  readonly #contextName: string | undefined;
+  /** Aborted when the user ends the command. */
+  readonly signal: AbortSignal;
+  #access: Access | undefined;
+  #api: ApiClient | undefined;
+  #afterwards: string | undefined;
+
+  constructor(options: CommonOptions, signal: AbortSignal) {
+    this.out = new Output({
+      json: options.json === true,
+      colour: options.color !== false && !isWithoutColour(),
+    });
+    this.#contextName = options.context;
+    this.signal = signal;
+  }
+
+  /** The gateway that the command talks to. */
+  get access(): Access {
+    this.#access ??= accessOf(this.#contextName);
+    return this.#access;
+  }
+
+  get api(): ApiClient {
+    this.#api ??= new ApiClient(this.access, this.signal);
+    return this.#api;
+  }
+
+  /** A client for another gateway than that of the context. */
+  apiAt(access: Access): ApiClient {
+    return new ApiClient(access, this.signal);
+  }
+
+  /** Says what goes on on the server when the user ends the command now; undefined: nothing. */
+  whenInterrupted(text: string | undefined): void {
+    this.#afterwards = text;
+  }
+
+  get afterwards(): string | undefined {
+    return this.#afterwards;
+  }
+}
+
+/** A request that goes on on the server when the command is ended. */
+export async function goingOn<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
+  session.whenInterrupted(text);
+  try {
+    return await work;
+  } finally {
+    if (!session.signal.aborted) session.whenInterrupted(undefined);
+  }
+}
+
+export function isCode(thrown: unknown, code: string): boolean {
+  return thrown instanceof CliError && thrown.facts.code === code;
+}

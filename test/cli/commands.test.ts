@@ -1,0 +1,301 @@
+/** `edge` against the real processes: from a folder to a live answer, and what belongs to it. */
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type EdgeOptions, edge, startEdge } from '../support/edge.js';
+import { eventually } from '../support/eventually.js';
+import { bundleOf } from '../support/examples.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const KEY = 'the key of the tests';
+
+describe('edge', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let folder: TempDir;
+  let env: Record<string, string>;
+
+  before(async () => {
+    folder = await tempDir('cli');
+    stack = await startStack({ env: { API_KEY: KEY } });
+    env = { XDG_CONFIG_HOME: join(folder.path, 'config') };
+  });
+  after(async () => {
+    await stack?.close();
+    await folder?.remove();
+  });
+
+  const project = () => join(folder.path, 'shop');
+  /** Runs a command that must succeed. */
+  const run = async (args: string[], options: EdgeOptions = {}) => {
+    const result = await edge(args, { env, ...options });
+    expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
+    return result.stdout;
+  };
+  const json = async (args: string[], options: EdgeOptions = {}) =>
+    JSON.parse(await run([...args, '--json'], options));
+  const inProject = () => ({ env, cwd: project() });
+  const handler = (text: string) => `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    info!("asked for {}", req.path_param("name").cloned().unwrap_or_default());
+    Response::ok(json!({"message": format!("${text} {}", req.path_param("name").cloned().unwrap_or_default())}))
+}
+
+handler_loop!(handle);
+`;
+
+  it('login: keeps a token from stdin where only its owner reads it', async () => {
+    const said = await run(['login', `${stack.apiUrl}/api/`, '--name', 'local'], { env, stdin: `${KEY}\n` });
+    expect(said).to.include('Signed in').and.include('API_KEY').and.not.include(KEY);
+    const file = join(folder.path, 'config/edge/config.json');
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    expect((await stat(join(folder.path, 'config/edge'))).mode & 0o777).to.equal(0o700);
+    expect(JSON.parse(await readFile(file, 'utf8'))).to.deep.equal({
+      current: 'local',
+      contexts: { local: { url: stack.apiUrl, token: KEY } },
+    });
+    expect(await json(['whoami'])).to.include({ kind: 'api_key', context: 'local', url: stack.apiUrl });
+  });
+
+  it('login: refuses a token that is none, and keeps nothing', async () => {
+    const before = await run(['context', 'list', '--json']);
+    const { code, stderr } = await edge(['login', stack.apiUrl, '--name', 'wrong'], { env, stdin: 'wrong' });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('unauthorized').and.include('Nothing was kept');
+    expect((await edge(['login', stack.apiUrl], { env, stdin: '' })).code).to.equal(2);
+    expect(await run(['context', 'list', '--json'])).to.equal(before);
+  });
+
+  it('context: lists them without tokens, and uses another', async () => {
+    await run(['login', stack.apiUrl, '--name', 'second'], { env, stdin: KEY });
+    const listed = await run(['context', 'list']);
+    expect(listed)
+      .to.match(/\* +second/)
+      .and.not.include(KEY);
+    await run(['context', 'use', 'local']);
+    await run(['context', 'rm', 'second', '--yes']);
+    expect((await json(['context', 'list'])).map((one: { name: string }) => one.name)).to.deep.equal([
+      'local',
+    ]);
+    const { code, stderr } = await edge(['context', 'use', 'lokal'], { env });
+    expect(code).to.equal(2);
+    expect(stderr).to.include('There are: local');
+  });
+
+  it('EDGE_URL and EDGE_TOKEN override; a token of a context goes nowhere else', async () => {
+    const other = { XDG_CONFIG_HOME: join(folder.path, 'empty') };
+    const given = { ...other, EDGE_URL: stack.apiUrl, EDGE_TOKEN: KEY };
+    expect(await json(['whoami'], { env: given })).to.include({ context: null, kind: 'api_key' });
+    const without = await edge(['endpoint', 'list'], { env: { ...other, EDGE_URL: stack.apiUrl } });
+    expect(without.code).to.equal(1);
+    expect(without.stderr)
+      .to.include('unauthorized')
+      .and.include('edge login')
+      .and.match(/request id: \S+/);
+    // The same server by another name is another gateway.
+    const aliased = { ...env, EDGE_URL: stack.apiUrl.replace('127.0.0.1', 'localhost') };
+    expect((await edge(['endpoint', 'list'], { env: aliased })).stderr).to.include('unauthorized');
+  });
+
+  it('init and deploy: make a folder, its domain and its endpoint, and serve it', async () => {
+    await run(['init', 'shop', '--host', 'shop.test'], { env, cwd: folder.path });
+    expect((await edge(['init', 'shop'], { env, cwd: folder.path })).code).to.equal(2);
+    await writeFile(join(project(), 'src/hello.rs'), handler('Hello'));
+    const [first] = await json(['deploy', '-m', 'the first'], inProject());
+    expect(first).to.include({ endpoint: 'GET shop.test/hello/{name}', created: true, version: 1 });
+    const answer = await stack.gateway.get('/hello/Ada', { headers: { host: 'shop.test' } });
+    expect(answer.body).to.deep.equal({ message: 'Hello Ada' });
+    const [again] = await json(['deploy', 'src/hello.rs'], inProject());
+    expect(again).to.include({ created: false, domain_created: false, version: 1 });
+  });
+
+  it('deploy: shows what the compiler says, about the right file and line', async () => {
+    await writeFile(join(project(), 'src/hello.rs'), `${handler('Hello')}\nfn wrong() -> u32 { "text" }\n`);
+    const { code, stderr, stdout } = await edge(['deploy'], inProject());
+    expect(code).to.equal(1);
+    expect(stdout).to.equal('');
+    expect(stderr)
+      .to.include('error[E0308]: mismatched types')
+      .and.match(/--> src\/hello\.rs:10:21/);
+    expect(stderr)
+      .to.include('compile_failed')
+      .and.match(/request id: \S+/);
+    const machine = await edge(['deploy', '--json'], inProject());
+    expect(JSON.parse(machine.stderr)).to.include({ code: 'compile_failed', status: 422 });
+    expect(machine.stdout).to.equal('');
+    await writeFile(join(project(), 'src/hello.rs'), handler('Hello'));
+  });
+
+  it('versions, a share, promote and rollback', async () => {
+    await writeFile(join(project(), 'src/hello.rs'), handler('Good day'));
+    await run(['deploy', '--percent', '10', '-m', 'politer'], inProject());
+    const listed = await run(['versions', 'shop.test/hello'], { env });
+    expect(listed)
+      .to.match(/^2 +10 % .*politer/m)
+      .and.match(/^1 +90 %/m);
+    expect(await json(['promote'], inProject())).to.have.property('targets');
+    expect(await run(['rollback', 'GET shop.test/hello/{name}'])).to.include('Version 1 serves');
+    const { code, stderr } = await edge(['promote', 'shop.test/hello'], { env });
+    expect(code).to.equal(2);
+    expect(stderr).to.include('No two versions');
+    expect(await run(['rollback', 'shop.test/hello', '--version', '2'])).to.include('Version 2 serves');
+  });
+
+  it('invoke and route: a request to a version, with what it prints', async () => {
+    const invoked = await json(['invoke', 'GET', '/hello/Bob', '--version', '1'], inProject());
+    expect(invoked).to.include({ status: 200, version: 1, body: '{"message":"Hello Bob"}' });
+    const shown = await run(['invoke', 'get', 'http://shop.test/hello/Bob'], { env });
+    expect(shown)
+      .to.match(/^200 in [\d.]+ ms, version 2, request /)
+      .and.include('Good day Bob');
+    expect(await run(['route', 'GET', 'shop.test/hello/Bob']))
+      .to.include('{name}')
+      .and.include('Bob');
+    const { code, stderr } = await edge(['invoke', 'GET', '/helo/Bob'], inProject());
+    expect(code).to.equal(2);
+    expect(stderr).to.include('No endpoint of the host shop.test');
+  });
+
+  it('logs: entries of a request, follows, and ends quietly', async () => {
+    const headers = { host: 'shop.test', 'x-request-id': 'from-the-test' };
+    await stack.gateway.get('/hello/Eve', { headers });
+    const entries = await eventually(async () => {
+      const lines = (await run(['logs', '--request', 'from-the-test', '--json'])).trim().split('\n');
+      const found = lines.map((line) => JSON.parse(line));
+      expect(found.map(({ kind }) => kind)).to.have.members(['output', 'request']);
+      return found;
+    });
+    expect(entries.every(({ request_id }) => request_id === 'from-the-test')).to.equal(true);
+    expect(await run(['logs', 'shop.test/hello', '--status', '2xx', '--since', '1h'])).to.match(
+      /GET \/hello\/Eve 200 .* from-the-test/,
+    );
+    const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test'], { env });
+    await follower.says('from-the-test');
+    await stack.gateway.get('/hello/Fay', { headers: { host: 'shop.test', 'x-request-id': 'followed' } });
+    await follower.says('followed');
+    const ended = await follower.end();
+    expect(ended.code).to.equal(130);
+    expect(ended.stderr)
+      .to.include('Interrupted')
+      .and.not.match(/at .*\.js/);
+  });
+
+  it('logs -f: goes on after web was restarted, without a gap and nothing twice', async () => {
+    const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
+    const ids = () =>
+      follower
+        .stdout()
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { id: string }).id);
+    await eventually(() => expect(ids()).not.to.deep.equal([]));
+    await stack.processes.get('web')?.end();
+    await stack.gateway.get('/hello/Gil', { headers: { host: 'shop.test', 'x-request-id': 'meanwhile' } });
+    await stack.start('web');
+    await follower.says('"meanwhile"');
+    await stack.gateway.get('/hello/Hal', { headers: { host: 'shop.test', 'x-request-id': 'afterwards' } });
+    await follower.says('"afterwards"');
+    expect(new Set(ids()).size).to.equal(ids().length);
+    expect((await follower.end()).code).to.equal(130);
+  });
+
+  it('lists, shows and deletes by names', async () => {
+    expect(await run(['endpoint', 'list', '--domain', 'shop.test'])).to.match(
+      /^shop\.test\/hello +GET +\/hello\/\{name\} +running/m,
+    );
+    expect(await json(['endpoint', 'show', 'shop.test/hello'])).to.include({
+      name: 'hello',
+      status: 'running',
+    });
+    expect(await run(['domain', 'show', 'SHOP.test'])).to.match(/^host +shop\.test$/m);
+    const mistyped = await edge(['endpoint', 'show', 'shop.test/helo'], { env });
+    expect(mistyped.code).to.equal(1);
+    expect(mistyped.stderr).to.include('Was it shop.test/hello');
+    const unasked = await edge(['endpoint', 'delete', 'shop.test/hello'], { env });
+    expect(unasked.code).to.equal(2);
+    expect(unasked.stderr).to.include('--yes');
+    expect(await json(['endpoint', 'list'])).to.have.length(1);
+  });
+
+  it('variables and secrets: the values of secrets from stdin only, and never shown', async () => {
+    await run(['variable', 'set', 'GREETING=Good day', 'EMPTY=', '--domain', 'shop.test']);
+    await run(['variable', 'set', 'OTHER=a=b', '--domain', 'shop.test']);
+    expect(await json(['variable', 'list', '--domain', 'shop.test'])).to.deep.equal({
+      ...{ GREETING: 'Good day', EMPTY: '', OTHER: 'a=b' },
+    });
+    await run(['variable', 'rm', 'EMPTY', 'OTHER', '--yes', '--domain', 'shop.test']);
+    expect(Object.keys(await json(['variable', 'list', '--domain', 'shop.test']))).to.deep.equal([
+      'GREETING',
+    ]);
+    const set = await run(['secret', 'set', 'KEY', '--endpoint', 'shop.test/hello'], {
+      env,
+      stdin: 'hidden\n',
+    });
+    const listed = await run(['secret', 'list', '--endpoint', 'shop.test/hello']);
+    expect(listed).to.match(/^KEY /m);
+    expect(set + listed).not.to.include('hidden');
+    await run(['secret', 'set', 'DB_PASSWORD'], { env, stdin: 'hidden' });
+    await run(['secret', 'rm', 'DB_PASSWORD', '--yes']);
+    expect(await json(['secret', 'list'])).to.deep.equal([]);
+    expect((await edge(['secret', 'set', 'KEY'], { env })).code).to.equal(2);
+  });
+
+  it('services: made from a config on stdin, tested, activated, bound', async () => {
+    const config = JSON.stringify({ path: join(folder.path, 'cli.db'), create_if_missing: true });
+    await run(['service', 'create', 'visits', 'sqlite'], { env, stdin: config });
+    expect(await json(['service', 'test', 'visits'])).to.include({ connected: true });
+    await run(['service', 'activate', 'visits']);
+    await run(['service', 'bind', 'visits', 'shop.test/hello', 'main-db']);
+    expect(await run(['service', 'list'])).to.match(/^visits +sqlite +connected/m);
+    await run(['service', 'delete', 'visits', '--yes']);
+  });
+
+  it('import: a bundle with its progress, and a document', async () => {
+    await mkdir(join(folder.path, 'import'), { recursive: true });
+    const zip = join(folder.path, 'import/petstore.zip');
+    await writeFile(zip, await bundleOf('petstore'));
+    const { code, stdout, stderr } = await edge(
+      ['import', 'bundle', zip, '--domain', '*', '--start', '--json'],
+      { env },
+    );
+    expect(code, stderr).to.equal(0);
+    const imported = JSON.parse(stdout);
+    expect(imported.started).to.equal(imported.endpoints.length);
+    const document = join('examples/petstore/openapi.yaml');
+    const plan = await json(['import', 'openapi', document, '--domain', 'shop.test', '--dry-run']);
+    expect(plan).to.include({ dry_run: true });
+    await run(['import', 'openapi', document, '--domain', 'shop.test', '--create-collection']);
+    const collections = await run(['collection', 'list', '--domain', 'shop.test']);
+    expect(collections).to.include('shop.test/');
+  });
+
+  it('tokens, users and status', async () => {
+    const made = await json(['token', 'create', 'ci', '--permission', 'endpoints:read', '--expires', '30d']);
+    const limited = {
+      XDG_CONFIG_HOME: join(folder.path, 'other'),
+      EDGE_URL: stack.apiUrl,
+      EDGE_TOKEN: made.token,
+    };
+    expect((await json(['whoami'], { env: limited })).permissions).to.deep.equal(['endpoints:read']);
+    const refused = await edge(['domain', 'list'], { env: limited });
+    expect(refused.stderr).to.include('forbidden').and.include('domains:read');
+    expect(await run(['token', 'list']))
+      .to.include('ci')
+      .and.not.include(made.token);
+    await run(['token', 'delete', made.id, '--yes']);
+    const status = await json(['status']);
+    const kinds = status.nodes.map(({ kind }: { kind: string }) => kind);
+    expect(kinds).to.have.members(['worker', 'gateway', 'actor-host']);
+    expect(status.queues).to.be.an('array').and.not.to.have.length(0);
+    expect(await run(['status']))
+      .to.include('handlers:')
+      .and.include('worker');
+    await run(['user', 'create', 'Ada@shop.test', '--role', 'admin'], {
+      env,
+      stdin: 'correct horse battery',
+    });
+    expect(await run(['user', 'list'])).to.match(/^ada@shop\.test .*admin/m);
+  });
+});
