@@ -152,7 +152,7 @@ describe('collections', () => {
     const other = await createEndpoint({ path: '/yours/a/{y}', name: 'Owner' });
     const before = await routeOf(own);
     expectFailure(
-      await api.put(`/api/collections/${collection.id}`, { base_path: '/yours', name: 'B' }),
+      await api.put(`/api/collections/${collection.id}`, { base_path: '/yours', name: uniqueName('B') }),
       'route_taken',
       new RegExp(
         `GET /yours/a/\\{y\\} on domain "shop.example" is taken by the endpoint "Owner" \\(${other.id}\\)`,

@@ -388,7 +388,10 @@ describe('services', () => {
 
   it('keeps its type', async () => {
     const service = await create();
-    const response = await api.put(`/api/services/${service.id}`, { service_type: 'sqlite', name: 'B' });
+    const response = await api.put(`/api/services/${service.id}`, {
+      service_type: 'sqlite',
+      name: uniqueName('B'),
+    });
     expect(expectData<Service>(response).service_type).to.equal('redis');
     expect(response.body)
       .to.have.nested.property('warnings[0]')
