@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { withCommonOptions } from './command.js';
 import { defineAccess } from './definitions/access.js';
+import { defineInstallation } from './definitions/installation.js';
 import { defineObjects } from './definitions/objects.js';
 import { defineSettings } from './definitions/settings.js';
 import { defineWork } from './definitions/work.js';
@@ -20,6 +21,7 @@ export function buildProgram(): Command {
   withCommonOptions(program);
   defineWork(program);
   defineObjects(program);
+  defineInstallation(program);
   defineSettings(program);
   defineAccess(program);
   return program;

@@ -223,6 +223,12 @@ const STANDS_FOR_SECRET = [
   },
 ] as const;
 
+/** Formats whose keywords accept all that the format accepts: an editor must not complain of a valid file. */
+const FOR_EDITORS: ReadonlySet<string> = new Set([
+  ...['text', 'line', 'hostname-or-any', 'pool-id', 'email', 'crate-name', 'step', 'status', 'rate-limit-by'],
+  ...['header-name', 'header-value', 'changeable-header', 'feature', 'variable-name'],
+]);
+
 /** Our own formats as keywords that editors know; what has a title stands once. */
 function withDefinitions(schema: unknown, definitions: Record<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((one) => withDefinitions(one, definitions));
@@ -234,7 +240,7 @@ function withDefinitions(schema: unknown, definitions: Record<string, unknown>):
   );
   const { format, title } = copy;
   const { format: _format, ...others } = copy;
-  const known = typeof format === 'string' ? FORMAT_KEYWORDS[format] : undefined;
+  const known = typeof format === 'string' && FOR_EDITORS.has(format) ? FORMAT_KEYWORDS[format] : undefined;
   const result = known ? { ...known, ...others } : copy;
   if (typeof title !== 'string') return result;
   definitions[title] = result;

@@ -3,6 +3,7 @@ import { UsageError } from '../errors.js';
 import { endpointId } from '../names.js';
 import { type CommonOptions, goingOn, type Session } from '../session.js';
 import { timeOf } from '../text.js';
+import { rollbackApply } from './apply.js';
 import { actorOf } from './variables.js';
 
 interface VersionOptions extends CommonOptions {
@@ -38,11 +39,21 @@ export async function versions(
   });
 }
 
+interface RollbackOptions extends VersionOptions {
+  readonly apply?: string;
+  readonly yes?: boolean;
+}
+
 export async function rollback(
   session: Session,
-  { version, message }: VersionOptions,
+  { version, message, apply, yes }: RollbackOptions,
   name?: string,
 ): Promise<void> {
+  if (apply !== undefined) {
+    if (name !== undefined || version !== undefined || message !== undefined)
+      throw new UsageError('--apply takes back a whole apply: give no endpoint, version or message with it');
+    return rollbackApply(session, apply, yes);
+  }
   const id = await endpointId(session, name);
   session.out.progress('Rolling back');
   const body = { ...(version !== undefined && { version }), ...(message !== undefined && { message }) };

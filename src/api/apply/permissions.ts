@@ -15,9 +15,9 @@ const KINDS = {
   service: 'services',
 } as const;
 
-/** A plan tells of what is there. @throws AppError forbidden */
-export function requireReadable(principal: Principal, wanted: readonly Wanted[]): void {
-  for (const { object } of wanted)
+/** Plans and exports tell of what is there. @throws AppError forbidden */
+export function requireReadable(principal: Principal, objects: readonly InstallationObject[]): void {
+  for (const object of objects)
     for (const permission of readPermissions(object)) requirePermission(principal, permission, object);
 }
 

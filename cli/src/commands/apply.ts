@@ -1,0 +1,171 @@
+/** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
+import { confirm } from '../ask.js';
+import { CliError, EXIT } from '../errors.js';
+import { filesOf } from '../folder.js';
+import type { Apply, Plan } from '../generated/routes.js';
+import { showPlan, summaryOf } from '../plan.js';
+import { type CommonOptions, goingOn, type Session } from '../session.js';
+import { timeOf } from '../text.js';
+import { actorOf } from './variables.js';
+
+interface FolderOptions extends CommonOptions {
+  readonly env?: string;
+}
+
+interface ChangeOptions extends FolderOptions {
+  readonly prune?: boolean;
+  readonly adopt?: boolean;
+}
+
+const LISTED = 20;
+const ASYNC = { prefer: 'respond-async' } as const;
+
+export async function validate(session: Session, options: FolderOptions, folder = '.'): Promise<void> {
+  const plan = await planOf(session, folder, options);
+  session.out.result({ valid: true, changes: plan.changes.length, warnings: plan.warnings }, () =>
+    session.out.line(`The files are valid. ${summaryOf(plan)}`),
+  );
+}
+
+export async function diff(
+  session: Session,
+  options: ChangeOptions & { readonly exitCode?: boolean },
+  folder = '.',
+): Promise<void> {
+  const plan = await planOf(session, folder, options);
+  session.out.result(plan, () => {
+    showPlan(session.out, plan);
+    session.out.line(summaryOf(plan));
+  });
+  if (options.exitCode && plan.changes.length > 0) process.exitCode = EXIT.usage;
+}
+
+export async function apply(
+  session: Session,
+  options: ChangeOptions & { readonly yes?: boolean },
+  folder = '.',
+): Promise<void> {
+  // Sent twice as it is now: what is saved meanwhile is not applied.
+  const files = filesOf(folder, options.env);
+  const plan = await planOfFiles(session, files, options);
+  if (!(await isWanted(session, plan, options.yes))) return;
+  const query = { ...queryOf(options), plan_hash: plan.plan_hash };
+  const { data } = await session.api.call('POST /api/apply', {
+    query,
+    body: { files } as never,
+    headers: ASYNC,
+  });
+  await finish(session, data as Apply);
+}
+
+/** Takes back what an apply has changed. */
+export async function rollbackApply(
+  session: Session,
+  id: string,
+  isSure: boolean | undefined,
+): Promise<void> {
+  const params = { id };
+  const route = 'POST /api/applies/{id}/rollback';
+  const { data, warnings } = await session.api.call(route, { params, query: { dry_run: 'true' } });
+  const plan = data as Plan;
+  session.out.warnings([...warnings, ...plan.warnings]);
+  if (!(await isWanted(session, plan, isSure))) return;
+  const query = { plan_hash: plan.plan_hash };
+  const started = await session.api.call(route, { params, query, headers: ASYNC });
+  await finish(session, started.data as Apply);
+}
+
+export async function applies(
+  session: Session,
+  { all }: CommonOptions & { readonly all?: boolean },
+): Promise<void> {
+  const list = all
+    ? await session.api.all('GET /api/applies')
+    : await session.api.get('GET /api/applies', { query: { limit: LISTED } });
+  session.out.result(list, () => {
+    if (list.length === 0) session.out.note('There are none yet; `edge apply` makes the first.');
+    else
+      session.out.table(
+        ['id', 'stack', 'state', 'when', 'by', 'takes back'],
+        list.map((one) => [
+          ...[one.id, one.stack, one.state, timeOf(one.created_at)],
+          ...[actorOf(one.actor), one.rollback_of ?? ''],
+        ]),
+      );
+  });
+}
+
+async function planOf(session: Session, folder: string, options: ChangeOptions): Promise<Plan> {
+  return planOfFiles(session, filesOf(folder, options.env), options);
+}
+
+async function planOfFiles(
+  session: Session,
+  files: Readonly<Record<string, string>>,
+  options: ChangeOptions,
+): Promise<Plan> {
+  session.out.progress('Planning');
+  const query = { ...queryOf(options), dry_run: 'true' as const };
+  const { data, warnings } = await session.api.call('POST /api/apply', { query, body: { files } as never });
+  const plan = data as Plan;
+  session.out.warnings([...warnings, ...plan.warnings]);
+  return plan;
+}
+
+function queryOf({ env, prune, adopt }: ChangeOptions) {
+  return {
+    ...(env !== undefined && { env }),
+    ...(prune && { prune: 'true' as const }),
+    ...(adopt && { adopt: 'true' as const }),
+  };
+}
+
+/** Shows a plan, and asks. @returns false when there is nothing to do */
+async function isWanted(session: Session, plan: Plan, isSure: boolean | undefined): Promise<boolean> {
+  const { out } = session;
+  if (plan.changes.length === 0) {
+    out.result({ state: 'unchanged', stack: plan.stack }, () => out.line(summaryOf(plan)));
+    return false;
+  }
+  if (!out.json) showPlan(out, plan);
+  await confirm(session, `${summaryOf(plan)} Apply?`, isSure);
+  return true;
+}
+
+/** Follows an apply to its end. @throws CliError with its error */
+async function finish(session: Session, started: Apply): Promise<void> {
+  const afterwards = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
+  const ended = await goingOn(session, afterwards, follow(session, started));
+  session.out.warnings(ended.outcome?.warnings ?? []);
+  if (ended.state !== 'succeeded') throw failed(ended);
+  session.out.result(ended, () =>
+    session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` takes it back.`),
+  );
+}
+
+async function follow({ api, out }: Session, started: Apply): Promise<Apply> {
+  const params = { id: started.id };
+  let last: string | undefined;
+  for (let now = started; ; now = await api.get('GET /api/applies/{id}', { params })) {
+    if (now.finished_at !== null) return now;
+    // The stream also ends when the process that serves it stops.
+    for await (const { name, id, data } of api.events('GET /api/applies/{id}/events', { params }, last)) {
+      last = id ?? last;
+      if (name === 'progress') out.progress(progressOf(data as Pick<Apply, 'state' | 'progress'>));
+    }
+  }
+}
+
+function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): string {
+  const parts = Object.entries(progress).map(([what, { done, of }]) => `${what} ${done}/${of}`);
+  return `${state}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
+}
+
+function failed({ id, state, error, error_code, error_details, request_id }: Apply): CliError {
+  const how = state === 'undone' ? 'All is as before.' : 'Nothing was changed.';
+  return new CliError(`${error ?? 'The apply has failed.'}\n${how}`, {
+    code: error_code ?? 'apply_failed',
+    requestId: request_id,
+    details: { ...error_details, apply_id: id, state },
+  });
+}

@@ -1,0 +1,60 @@
+/** `edge export`: writes an installation, or a part of it, as files. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { CliError, UsageError } from '../errors.js';
+import { PROJECT_FILE } from '../project.js';
+import type { CommonOptions, Session } from '../session.js';
+import { safeLine } from '../text.js';
+
+interface ExportOptions extends CommonOptions {
+  readonly output?: string;
+  readonly domain?: string;
+  readonly stack?: string;
+  readonly force?: boolean;
+}
+
+type Files = Readonly<Record<string, string>>;
+
+export async function exportFiles(
+  session: Session,
+  { output, domain, stack, force }: ExportOptions,
+): Promise<void> {
+  const query = { ...(domain !== undefined && { domain }), ...(stack !== undefined && { stack }) };
+  const { data, warnings } = await session.api.call('GET /api/export', { query });
+  session.out.warnings(warnings);
+  const { files } = data as { files: Files };
+  if (output === undefined) return print(session, files);
+  const paths = write(output, files, force === true);
+  session.out.result({ folder: resolve(output), files: paths }, () => {
+    for (const path of paths) session.out.line(safeLine(join(output, path)));
+  });
+}
+
+/** Of several files, people get the one that describes the others. */
+function print({ out }: Session, files: Files): void {
+  out.result({ files }, () => out.raw(files[PROJECT_FILE] ?? ''));
+  const others = Object.keys(files).length - 1;
+  if (others > 0 && !out.json)
+    out.note(`${others} handlers are files of their own: -o DIR writes all of them.`);
+}
+
+/** All or, when one is there already, none. */
+function write(folder: string, files: Files, mayReplace: boolean): string[] {
+  const root = resolve(folder);
+  const paths = Object.keys(files);
+  for (const path of paths) {
+    const file = join(root, path);
+    if (relative(root, file).split(sep)[0] === '..')
+      throw new CliError(`The gateway names the file ${safeLine(path)}, which is outside of the folder`, {
+        code: 'not_the_api',
+      });
+    if (existsSync(file) && !mayReplace)
+      throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
+  }
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(root, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  return paths;
+}

@@ -1,0 +1,177 @@
+/** Installations as files, from the command line: plan, apply, export, and the way back. */
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type EdgeOptions, edge } from '../support/edge.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const KEY = 'the key of the tests';
+
+const handler = (text: string) => `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_req: Request) -> Response {
+    Response::text(200, "${text}")
+}
+
+handler_loop!(handle);
+`;
+
+const FILES = `stack: shop
+domains:
+  - host: shop.test
+    variables: {GREETING: hello}
+endpoints:
+  - host: shop.test
+    method: GET
+    route: /hello
+    handler: src/hello.rs
+  - host: shop.test
+    method: GET
+    route: /bye
+    handler: src/bye.rs
+`;
+
+describe('edge apply', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let folder: TempDir;
+  let env: Record<string, string>;
+  let shop: string;
+
+  before(async () => {
+    folder = await tempDir('cli-apply');
+    shop = join(folder.path, 'shop');
+    stack = await startStack({ env: { API_KEY: KEY } });
+    env = { XDG_CONFIG_HOME: join(folder.path, 'config'), EDGE_URL: stack.apiUrl, EDGE_TOKEN: KEY };
+    await mkdir(join(shop, 'src'), { recursive: true });
+    await mkdir(join(shop, 'target/debug'), { recursive: true });
+    await writeFile(join(shop, 'target/debug/made.rs'), Buffer.from([0xff, 0xfe]));
+    await writeFile(join(shop, 'edge.yaml'), FILES);
+    await writeFile(join(shop, 'src/hello.rs'), handler('hello'));
+    await writeFile(join(shop, 'src/bye.rs'), handler('bye'));
+  });
+  after(async () => {
+    await stack?.close();
+    await folder?.remove();
+  });
+
+  const ended = (args: string[], options: EdgeOptions = {}) => edge(args, { env, cwd: shop, ...options });
+  const run = async (...args: string[]) => {
+    const result = await ended(args);
+    expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
+    return result.stdout;
+  };
+  const json = async (...args: string[]) => JSON.parse(await run(...args, '--json'));
+  const served = async (path: string) =>
+    (await stack.gateway.get(path, { headers: { host: 'shop.test' } })).body;
+  let applied: string;
+
+  it('validates the files, and says all that is wrong with its place', async () => {
+    expect(await run('validate'))
+      .to.include('valid')
+      .and.include('3 to create');
+    await writeFile(
+      join(shop, 'edge.yaml'),
+      FILES.replace('route: /bye', 'rout: /bye').replace('GET', 'GETT'),
+    );
+    const { code, stderr, stdout } = await ended(['validate']);
+    expect(code).to.equal(1);
+    expect(stdout).to.equal('');
+    expect(stderr)
+      .to.match(/edge\.yaml:7: .*GETT|edge\.yaml:7: /)
+      .and.match(/edge\.yaml:\d+: .*rout/)
+      .and.include('invalid_folder');
+    await writeFile(join(shop, 'edge.yaml'), FILES);
+  });
+
+  it('shows what would change, and changes nothing', async () => {
+    expect(await run('diff'))
+      .to.include('+ endpoint GET shop.test/hello')
+      .and.include('3 to create');
+    expect((await ended(['diff', '--exit-code'])).code).to.equal(2);
+    expect(await json('endpoint', 'list')).to.deep.equal([]);
+  });
+
+  it('asks nobody where there is no terminal', async () => {
+    const { code, stderr } = await ended(['apply']);
+    expect(code).to.equal(2);
+    expect(stderr).to.include('--yes');
+    expect(await json('endpoint', 'list')).to.deep.equal([]);
+  });
+
+  it('applies a folder, and finds nothing to change afterwards', async () => {
+    const apply = await json('apply', '--yes');
+    expect(apply).to.include({ state: 'succeeded', stack: 'shop' });
+    expect(await served('/hello')).to.equal('hello');
+    expect(await json('apply', '--yes')).to.include({ state: 'unchanged' });
+    expect((await ended(['diff', '--exit-code'])).code).to.equal(0);
+  });
+
+  it('shows changed code as a diff, applies it, and takes it back', async () => {
+    await writeFile(join(shop, 'src/hello.rs'), handler('good day'));
+    expect(await run('diff'))
+      .to.include('~ endpoint GET shop.test/hello')
+      .and.include('+    Response::text(200, "good day")');
+    applied = (await json('apply', '--yes')).id;
+    expect(await served('/hello')).to.equal('good day');
+    await run('rollback', '--apply', applied, '--yes');
+    expect(await served('/hello')).to.equal('hello');
+    const [last] = await json('applies');
+    expect(last).to.include({ state: 'succeeded', rollback_of: applied });
+    expect((await ended(['rollback', 'x', '--apply', applied])).code).to.equal(2);
+  });
+
+  it('changes nothing when code does not compile, and shows why', async () => {
+    await writeFile(join(shop, 'src/hello.rs'), handler('good day').replace('"good day"', '5'));
+    const { code, stderr } = await ended(['apply', '--yes']);
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.include('compile_failed')
+      .and.include('error[E0277]')
+      .and.include('Nothing was changed');
+    expect(await served('/hello')).to.equal('hello');
+    await writeFile(join(shop, 'src/hello.rs'), handler('hello'));
+  });
+
+  it('removes only with --prune', async () => {
+    await writeFile(join(shop, 'edge.yaml'), FILES.slice(0, FILES.lastIndexOf('  - host')));
+    expect((await ended(['diff'])).stderr).to.include('prune');
+    expect(await json('apply', '--yes')).to.include({ state: 'unchanged' });
+    expect(await served('/bye')).to.equal('bye');
+    expect(await run('diff', '--prune')).to.include('- endpoint GET shop.test/bye');
+    await run('apply', '--prune', '--yes');
+    expect(await json('endpoint', 'list')).to.have.length(1);
+  });
+
+  it('exports what is there, into files that change nothing', async () => {
+    const out = join(folder.path, 'exported');
+    await run('export', '-o', out);
+    expect(await readFile(join(out, 'edge.yaml'), 'utf8')).to.equal(await run('export'));
+    expect((await ended(['diff', out, '--exit-code'])).code).to.equal(0);
+    const again = await ended(['export', '-o', out]);
+    expect(again.code).to.equal(2);
+    expect(again.stderr).to.include('--force');
+    await run('export', '-o', out, '--force');
+    expect(Object.keys((await json('export', '--stack', 'another')).files)).to.deep.equal(['edge.yaml']);
+  });
+
+  it('takes what init makes', async () => {
+    await run('init', 'made', '--host', 'made.test');
+    expect(await run('validate', 'made')).to.include('2 to create');
+    await run('apply', 'made', '--yes');
+    expect((await ended(['deploy'], { cwd: join(shop, 'made') })).code).to.equal(0);
+    await rm(join(shop, 'made'), { recursive: true });
+  });
+
+  it('names files that it cannot send, and folders that are none', async () => {
+    await writeFile(join(shop, 'src/latin.rs'), Buffer.from([0x2f, 0x2f, 0xe9]));
+    const { code, stderr } = await ended(['diff']);
+    expect(code).to.equal(1);
+    expect(stderr).to.include('src/latin.rs').and.include('UTF-8');
+    await rm(join(shop, 'src/latin.rs'));
+    expect((await ended(['diff', 'nowhere'])).code).to.equal(2);
+    expect((await ended(['diff'], { cwd: folder.path })).stderr).to.include('edge init');
+    expect((await ended(['aply'])).stderr).to.include('apply');
+  });
+});
