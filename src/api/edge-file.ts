@@ -42,6 +42,11 @@ const {
   ...endpointSettings
 } = CreateEndpoint.properties;
 const { domain_id: _domain, ...collectionSettings } = CreateCollection.properties;
+/** Of three kinds of objects; with a title the published schema has it once. */
+const FilePolicies: typeof CreateDomain.properties.policies = {
+  ...CreateDomain.properties.policies,
+  title: 'Policies',
+};
 const Schedule = closed({ ...NewSchedule.properties });
 const FileVariables = Type.Unsafe<Record<string, string>>(SetVariables);
 
@@ -51,7 +56,7 @@ export const FileDomain = closed({
   ...optional({ name: described(CreateDomain.properties.name, 'Display name; the host unless given') }),
   description: CreateDomain.properties.description,
   enabled: CreateDomain.properties.enabled,
-  policies: CreateDomain.properties.policies,
+  policies: FilePolicies,
   ...optional({ variables: FileVariables }),
 });
 
@@ -59,12 +64,14 @@ export const FileCollection = closed({
   host: described(CreateDomain.properties.host, 'Of its domain'),
   stack: Owner,
   ...collectionSettings,
+  policies: FilePolicies,
   ...optional({ variables: FileVariables }),
 });
 
 export const FileEndpoint = closed({
   host: endpointHost,
   ...endpointSettings,
+  policies: FilePolicies,
   stack: Owner,
   ...optional({
     route: described(endpointPath, 'Of an endpoint without a collection'),

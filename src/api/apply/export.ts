@@ -141,7 +141,7 @@ function serviceMembers(
     name,
     service_type,
     ...owner(others, stack),
-    config,
+    config: sortedMembers(config),
     ...unless('enabled', enabled, true),
     ...unless('active', active, enabled),
     ...some('domains', domains),
@@ -192,4 +192,11 @@ function some(name: string, list: readonly unknown[]): Members {
 
 function someMembers(name: string, map: Readonly<Record<string, unknown>>): Members {
   return Object.keys(map).length === 0 ? {} : { [name]: map };
+}
+
+/** A config is stored as it was sent; all else is in the order of names already. */
+function sortedMembers(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, sortedMembers(member)] as const);
+  return Object.fromEntries(members.sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -47,16 +47,16 @@ export function requirePermissions(
   }
 }
 
-function writePermissions({ action, after, fields }: ObjectChange): Permission[] {
-  const object = after;
+function writePermissions({ action, before, after, fields }: ObjectChange): Permission[] {
+  const object = (after ?? before) as InstallationObject;
   const paths = fields.map(({ path }) => path.split('.')[0]);
-  const kind = after?.kind;
-  if (!object || !kind) return [];
-  const isDeployed =
-    object.kind === 'endpoint' && object.running === true && (action === 'create' || changesCode(paths));
-  const isStopped = paths.includes('running') && action === 'update';
+  const isNew = action === 'create' || changesCode(paths);
+  const isDeployed = after?.kind === 'endpoint' && after.running === true && isNew;
+  const isStopped = action === 'update' && paths.includes('running');
   return [
-    `${KINDS[kind]}:write`,
+    `${KINDS[object.kind]}:write`,
+    // What is there is shown.
+    ...(before ? readPermissions(before) : []),
     ...(isDeployed || isStopped ? (['endpoints:deploy'] as const) : []),
     ...(paths.includes('variables') ? (['variables:write'] as const) : []),
     ...(paths.includes('schedules') ? (['jobs:write'] as const) : []),
