@@ -22,10 +22,10 @@ edge deploy -m 'the first'
 curl -s http://localhost:8080/hello/Ada
 edge endpoint list
 # The compiler refuses a change
-sed -i 's/"Hello/Hello/' src/hello.rs
+sed -i 's/::ok(/::okay(/' src/hello.rs
 edge deploy; echo "exit code $?"
 # A canary, and the way back
-sed -i 's/Hello, {name}/"Servus, {name}/' src/hello.rs
+sed -i 's/::okay(/::ok(/; s/Hello, {name}/Servus, {name}/' src/hello.rs
 edge deploy --percent 10 -m 'as in Vienna'
 edge versions
 edge promote
@@ -51,6 +51,7 @@ const { stopServer } = await import('../dist/test/support/postgres.js');
 const { tempDir } = await import('../dist/test/support/temp.js');
 
 const folder = await tempDir('transcript');
+let cwd = folder.path;
 const stack = await startStack();
 try {
   const sections = await transcript();
@@ -81,8 +82,6 @@ async function transcript() {
   }
   return shortened(`${text}\`\`\`\n`);
 }
-
-let cwd = folder.path;
 
 /** What a line prints, on both streams, in the order in which it does. */
 function printed(line) {
