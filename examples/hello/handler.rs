@@ -22,7 +22,13 @@ mod tests {
     #[test]
     fn greets_by_name() {
         let params = [("name".to_string(), "Ada".to_string())].into();
-        let response = handle(Request { params, ..Request::default() });
-        assert_eq!(response.body.as_deref(), Some(r#"{"message":"Hello, Ada!"}"#));
+        let response = handle(Request {
+            params,
+            ..Request::default()
+        });
+        assert_eq!(
+            response.body.as_deref(),
+            Some(r#"{"message":"Hello, Ada!"}"#)
+        );
     }
 }

@@ -1,4 +1,6 @@
-/** The tours of README.md and of docs/TOUR-CURL.md, as they stand there: their commands are run, and end where they say. */
+/**
+ * The tours of README.md and of docs/TOUR-CURL.md, as they stand there: their commands are run, and end where they say.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
