@@ -5,6 +5,7 @@
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
+import { dev } from './dev.js';
 import { frontMemory } from './front-memory.js';
 import { frontRestarts } from './front-restarts.js';
 import { imports } from './import.js';
@@ -39,6 +40,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   logs,
   creates,
   plan,
+  dev,
   services,
   import: imports,
   recovery,

@@ -30,6 +30,7 @@ async function compile(project) {
   await succeeds(`${ROOT}scripts/api-types.mjs`);
   removeStale(join(ROOT, 'cli'), 'src');
   await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);
+  await succeeds(`${ROOT}scripts/cli-assets.mjs`);
 }
 
 async function succeeds(...args) {

@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: generates the tables of docs/ from the code: settings, errors, settings of services; and the JSON
- * Schema of edge.yaml. A table is
+ * `npm run docs`: generates the tables of docs/ from the code: settings, errors, settings of services, the help of
+ * commands; and the JSON Schema of edge.yaml. A table is
  * between `<!-- table: NAME -->` and `<!-- end of table -->`. With `--check`, which `npm run check` uses, nothing is
  * written, and an outdated table is a failure.
  */
@@ -15,6 +15,7 @@ const { PAGES } = await import('../dist/src/api/middleware/authorize.js');
 const { edgeFileSchema } = await import('../dist/src/api/edge-file.js');
 const { kindsInPath } = await import('../dist/src/api/references.js');
 const { PERMISSIONS, PERMISSIONS_OF_ROLE, ROLES } = await import('../dist/src/model/permission.js');
+const { buildProgram } = await import('../cli/dist/program.js');
 const { SERVICE_CONFIGS } = await import('../dist/src/model/service-configs.js');
 
 const TABLES = {
@@ -53,6 +54,9 @@ const TABLES = {
         ['code', 'status', 'meaning'],
         Object.entries(ERROR_CATALOGUE).map(([name, { status, meaning }]) => [code(name), status, meaning]),
       ),
+  },
+  'docs/CLI.md': {
+    commands: () => commandsIn(buildProgram()).map(helpOf).join('\n'),
   },
   'docs/SERVICES.md': {
     'service settings': () =>
@@ -142,6 +146,29 @@ function settingsOf({ properties, required = [], anyOf = [] }) {
     [...needed, ...(alternatives.length > 0 ? [alternatives.join(' or ')] : [])].join(', '),
     shown.join(', '),
   ];
+}
+
+/** The commands that do something. */
+function commandsIn(command) {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(commandsIn);
+}
+
+/** What `--help` prints, without the options that all commands have. */
+function helpOf(command) {
+  command.configureOutput({ getOutHelpWidth: () => 110, getOutHasColors: () => false });
+  const lines = command
+    .helpInformation()
+    .replace(/^Usage: .*\n\n/, '')
+    .split('\n')
+    .filter((line) => !/^ {2}(--json|--context|--no-color|-h, --help) /.test(line));
+  const text = lines
+    .join('\n')
+    .replace(/\nOptions:\n+$/, '\n')
+    .trimEnd();
+  const usage = command.helpInformation().split('\n', 1)[0].replace('Usage: ', '').replace(' [options]', '');
+  const [summary, ...rest] = text.split('\n');
+  const details = rest.join('\n').trim();
+  return `\`${usage}\`: ${summary}\n${details === '' ? '' : `\n\`\`\`\n${details}\n\`\`\`\n`}`;
 }
 
 function code(name) {

@@ -1,8 +1,9 @@
 /**
  * The import rules: which folder of `src` may import which. The table is in layers, lowest first, and a folder may only
- * name folders above it in the table, so there can be no cycle between folders. `npm run check` runs this.
+ * name folders above it in the table, so there can be no cycle between folders. The command line is a package of its
+ * own: it imports its own files and the packages that it names. `npm run check` runs this.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fail, ROOT } from './prepare.mjs';
@@ -48,6 +49,9 @@ const MAY_IMPORT = {
 };
 /** SQL, and so these packages, belong in `src/store`. */
 const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
+/** The sources of the command line, and the packages that it loads only when it needs them: it starts quickly. */
+const CLI = 'cli/src';
+const LOADED_LATE = ['undici', 'yaml'];
 /** Folders of src/api must not import each other; shared code is in src/api itself. */
 const SEPARATE_FOLDERS = 'src/api/';
 
@@ -70,7 +74,7 @@ export function orderProblems(table = MAY_IMPORT) {
 
 /** The imports of a checkout that violate the rules, a line each. */
 export function importProblems(root) {
-  return ['src', 'jobs'].flatMap((folder) =>
+  return ['src', 'jobs', ...(existsSync(join(root, CLI)) ? [CLI] : [])].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true })
       .filter((name) => name.endsWith('.ts'))
       .flatMap((name) => problemsOf(root, join(folder, name))),
@@ -80,8 +84,12 @@ export function importProblems(root) {
 function problemsOf(root, file) {
   const from = folderOf(file);
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([, name]) => {
-    const problem = name.startsWith('.') ? ruleAgainst(file, from, name) : ruleAgainstPackage(from, name);
+  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([found, name]) => {
+    const problem = file.startsWith(CLI)
+      ? ruleAgainstCli(root, file, name, found.startsWith('import('))
+      : name.startsWith('.')
+        ? ruleAgainst(file, from, name)
+        : ruleAgainstPackage(from, name);
     return problem ? [`  ${file} imports ${name}: ${problem}`] : [];
   });
 }
@@ -94,6 +102,15 @@ function ruleAgainst(file, from, name) {
     return own && other && own !== other ? 'resources do not import each other' : '';
   }
   return MAY_IMPORT[from]?.includes(to) ? '' : `${from} may not import ${to}`;
+}
+
+function ruleAgainstCli(root, file, name, isLate) {
+  if (name.startsWith('.'))
+    return normalize(join(dirname(file), name)).startsWith(`${CLI}/`) ? '' : 'it is a package of its own';
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'cli/package.json'), 'utf8'));
+  if (!name.startsWith('node:') && !Object.hasOwn(dependencies, name))
+    return 'cli/package.json does not name it';
+  return LOADED_LATE.includes(name) && !isLate ? 'it is loaded when it is needed: await import()' : '';
 }
 
 function ruleAgainstPackage(from, name) {

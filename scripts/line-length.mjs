@@ -4,9 +4,20 @@ import { join } from 'node:path';
 import { fail, ROOT } from './prepare.mjs';
 
 const LIMIT = 120;
-const FOLDERS = ['bench', 'docs', 'examples', 'jobs', 'migrations', 'rust', 'scripts', 'src', 'test'];
+const FOLDERS = [
+  'bench',
+  'cli/src',
+  'docs',
+  'examples',
+  'jobs',
+  'migrations',
+  'rust',
+  'scripts',
+  'src',
+  'test',
+];
 /** Generated. */
-const EXCLUDED = /^rust\/(?:sdk\/)?target\/|^bench\/RESULTS\.md$/;
+const EXCLUDED = /^rust\/(?:sdk\/)?target\/|^bench\/RESULTS\.md$|^cli\/src\/generated\//;
 const COMMENT = /^\s*(\/\/|\/\*|\*)/;
 const EXEMPT = /https?:\/\/|^\s*(\/\/[/!])?\s*\|/;
 

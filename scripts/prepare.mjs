@@ -107,7 +107,7 @@ export function isOlder(version, needed) {
 
 /** Installs missing packages needed for running. Other packages stay. */
 export async function ensurePackages() {
-  const missing = missingPackages(({ dev }) => !dev);
+  const missing = missingPackages(isForRunning);
   if (missing.length === 0) return;
   // Packages for tests are kept current if they were installed before.
   if (hasTestPackages())
@@ -115,11 +115,7 @@ export async function ensurePackages() {
       ['ci'],
       packagesWhere(() => true),
     );
-  else
-    await install(
-      ['ci', '--omit=dev'],
-      packagesWhere(({ dev }) => !dev),
-    );
+  else await install(['ci', '--omit=dev'], packagesWhere(isForRunning));
 }
 
 /** Installs missing packages needed for running, tests and checks. */
@@ -129,6 +125,11 @@ export async function ensureAllPackages() {
   // `npm ci` would remove installed packages first.
   if (existsSync(HIDDEN_LOCKFILE)) await install(['install', '--no-save'], missing);
   else await install(['ci'], missing);
+}
+
+/** What is for tests, and else only an option, is not needed for running. */
+function isForRunning({ dev, devOptional }) {
+  return !dev && !devOptional;
 }
 
 const HIDDEN_LOCKFILE = `${ROOT}node_modules/.package-lock.json`;

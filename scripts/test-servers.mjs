@@ -49,6 +49,9 @@ const PACKAGED = [
     package: 'chromium-headless-shell',
     version: ['dpkg-query', '-W', 'chromium-headless-shell'],
   },
+  // Not servers, but shells, which the command line completes for.
+  { name: 'zsh', package: 'zsh', version: ['zsh', '--version'] },
+  { name: 'fish', package: 'fish', version: ['fish', '--version'] },
   // Not a server, but an attack tool; it has no option that only prints its version.
   {
     name: 'slowhttptest',

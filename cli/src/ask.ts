@@ -1,5 +1,4 @@
 /** Questions at a terminal, and values that must not be seen: from a prompt without echo, or from stdin. */
-import { createInterface } from 'node:readline/promises';
 import { Interrupted, UsageError } from './errors.js';
 import type { Session } from './session.js';
 
@@ -16,15 +15,26 @@ export async function confirm(
   if (isSure) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UsageError(`${question} Nothing was done: there is no terminal to ask`, 'Add --yes.');
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal: session.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new UsageError('Nothing was done');
-  } catch (thrown) {
-    throw session.signal.aborted ? new Interrupted() : thrown;
-  } finally {
-    terminal.close();
-  }
+  process.stderr.write(`${question} [y/N] `);
+  if (!/^y(es)?$/i.test((await line(session)).trim())) throw new UsageError('Nothing was done');
+}
+
+/** A line that is typed: the terminal shows and edits it. */
+function line({ signal }: Session): Promise<string> {
+  const { stdin } = process;
+  stdin.setEncoding('utf8');
+  return new Promise((resolve, reject) => {
+    const finish = (end: () => void) => {
+      stdin.off('data', read).off('end', atEnd).pause();
+      signal.removeEventListener('abort', interrupt);
+      end();
+    };
+    const read = (text: string) => finish(() => resolve(text));
+    const atEnd = () => finish(() => resolve(''));
+    const interrupt = () => finish(() => reject(new Interrupted()));
+    stdin.on('data', read).on('end', atEnd);
+    signal.addEventListener('abort', interrupt);
+  });
 }
 
 /** A secret: typed without being shown, or all of stdin without the line break at its end. */
@@ -54,8 +64,9 @@ async function piped(session: Session): Promise<string> {
 
 function typed(session: Session, what: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(`${what}: `);
+  // First of all: what is typed before would be shown.
   stdin.setRawMode(true);
+  stderr.write(`${what}: `);
   stdin.resume();
   stdin.setEncoding('utf8');
   return new Promise((resolve, reject) => {

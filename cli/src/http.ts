@@ -19,9 +19,12 @@ export async function send(url: string, request: SentRequest): Promise<Response>
   }
 }
 
+let proxies: import('undici').EnvHttpProxyAgent | undefined;
+
 /** Node 20 itself knows no proxies. */
 async function sendByProxy(url: string, request: SentRequest): Promise<Response> {
   const { EnvHttpProxyAgent, FormData: OtherForm, fetch: fetchBy } = await import('undici');
+  proxies ??= new EnvHttpProxyAgent();
   const { body, ...rest } = request;
   let sent: string | InstanceType<typeof OtherForm> | undefined;
   if (body instanceof FormData) {
@@ -31,7 +34,7 @@ async function sendByProxy(url: string, request: SentRequest): Promise<Response>
       else sent.append(name, value, value.name);
     }
   } else sent = body;
-  const options = { ...rest, ...(sent !== undefined && { body: sent }), dispatcher: new EnvHttpProxyAgent() };
+  const options = { ...rest, ...(sent !== undefined && { body: sent }), dispatcher: proxies };
   return (await fetchBy(url, options)) as unknown as Response;
 }
 

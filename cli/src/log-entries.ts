@@ -24,7 +24,7 @@ export function showEntry(out: Output, entry: LogEntry): void {
   const place = fields?.['place'];
   const told =
     kind === 'request'
-      ? `${entry.method} ${entry.path} ${out.paint(colourOf(entry.status), String(entry.status))} ${entry.duration_ms} ms ${safeLine(message)}`
+      ? `${entry.method} ${entry.path} ${out.paint(colourOf(entry.status), String(entry.status))} ${milliseconds(entry.duration_ms)} ms ${safeLine(message)}`
       : `${safeText(message)}${typeof place === 'string' ? ` (${safeLine(place)})` : ''}`;
   const others = Object.entries(fields ?? {})
     .filter(([name]) => !SHOWN_APART.includes(name))
@@ -36,6 +36,10 @@ export function showEntry(out: Output, entry: LogEntry): void {
   ];
   const safe = kind === 'request' ? told.trimEnd() : told.replaceAll('\n', '\n    ');
   out.line(`${head} ${safe}  ${out.paint('dim', safeLine(tail.join(' ')))}`.trimEnd());
+}
+
+function milliseconds(duration: number | null): string {
+  return duration === null ? '?' : duration.toFixed(duration < 10 ? 2 : 0);
 }
 
 function colourOf(status: number | null): Colour {

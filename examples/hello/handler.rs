@@ -14,3 +14,21 @@ fn handle(req: Request) -> Response {
 }
 
 handler_loop!(handle);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greets_by_name() {
+        let params = [("name".to_string(), "Ada".to_string())].into();
+        let response = handle(Request {
+            params,
+            ..Request::default()
+        });
+        assert_eq!(
+            response.body.as_deref(),
+            Some(r#"{"message":"Hello, Ada!"}"#)
+        );
+    }
+}

@@ -271,6 +271,28 @@ handler_loop!(handle);
     expect(collections).to.include('shop.test/');
   });
 
+  it('deploy: Ctrl-C says what goes on at the gateway, and that is done as a whole', async () => {
+    const worker = stack.processes.get('worker')?.pid ?? 0;
+    await writeFile(join(project(), 'src/hello.rs'), handler('Interrupted'));
+    process.kill(worker, 'SIGSTOP');
+    try {
+      const deploying = startEdge(['deploy'], inProject());
+      await eventually(async () => {
+        const queued = await json(['status']);
+        expect(queued.builds.queued + queued.builds.running).to.equal(1);
+      });
+      const { code, stdout, stderr } = await deploying.end('SIGINT');
+      expect([code, stdout]).to.deep.equal([130, '']);
+      expect(stderr).to.include('Interrupted. The deployment goes on at the gateway; `edge versions ');
+    } finally {
+      process.kill(worker, 'SIGCONT');
+    }
+    await eventually(async () => {
+      const { body } = await stack.gateway.get('/hello/Ada', { headers: { host: 'shop.test' } });
+      expect(body).to.deep.equal({ message: 'Interrupted Ada' });
+    });
+  });
+
   it('tokens, users and status', async () => {
     const made = await json(['token', 'create', 'ci', '--permission', 'endpoints:read', '--expires', '30d']);
     const limited = {

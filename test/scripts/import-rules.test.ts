@@ -44,12 +44,18 @@ describe('import rules', () => {
         'src/gateway/front.ts': "import './front-process.js';\n",
         'jobs/worker.ts': "import { front } from '../src/gateway/front.js';\n",
         'src/new/one.ts': "import '../errors.js';\n",
+        'cli/package.json': '{"dependencies": {"commander": "1", "yaml": "1"}}',
+        'cli/src/main.ts': "import { Command } from 'commander';\nimport { x } from '../../src/errors.js';\n",
+        'cli/src/late.ts': "import { parse } from 'yaml';\nawait import('yaml');\nimport koa from 'koa';\n",
       };
       for (const [path, text] of Object.entries(files)) {
         await mkdir(dirname(join(root.path, path)), { recursive: true });
         await writeFile(join(root.path, path), text);
       }
       expect(rules.importProblems(root.path).sort()).to.deep.equal([
+        '  cli/src/late.ts imports koa: cli/package.json does not name it',
+        '  cli/src/late.ts imports yaml: it is loaded when it is needed: await import()',
+        '  cli/src/main.ts imports ../../src/errors.js: it is a package of its own',
         '  jobs/worker.ts imports ../src/gateway/front.js: jobs may not import gateway',
         '  src/api/builds/routes.ts imports ../../gateway/front.js: api may not import gateway',
         '  src/api/domains/routes.ts imports ../builds/routes.js: resources do not import each other',

@@ -4,6 +4,7 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createClient } from '../support/client.js';
+import { EDGE } from '../support/edge.js';
 import { deployExample } from '../support/examples.js';
 import { descendantsOf } from '../support/process-state.js';
 import { NODE_VERSIONS, nodeProgram } from '../support/server-cache.js';
@@ -43,6 +44,14 @@ describe('up, compile, call', function () {
       );
       expect(status, JSON.stringify(body)).to.equal(200);
       expect(body).to.deep.equal({ page: 'home', visits: 1 });
+
+      const env = {
+        ...process.env,
+        XDG_CONFIG_HOME: site.dataDir,
+        EDGE_URL: `http://127.0.0.1:${site.port}`,
+      };
+      const said = execFileSync(node, [EDGE, 'endpoint', 'list'], { env, encoding: 'utf8' });
+      expect(said).to.match(/visits +POST +\/visits\/\{page\} +running/);
 
       up.interrupt('SIGINT');
       expect(await up.ended, up.output()).to.deep.equal({ code: 0, signal: null });

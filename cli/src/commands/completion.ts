@@ -44,10 +44,10 @@ function nodesOf(command: Command, before: readonly string[]): Node[] {
 }
 
 /** The command that the words so far lead to, in the syntax that bash and zsh share. */
-const WALK = (words: string, first: number, last: string) => `  local path=edge word i
+const WALK = (words: string, first: number, last: string) => `  local place=edge word i
   for ((i = ${first}; i < ${last}; i++)); do
     word="\${${words}[i]}"
-    case " \${EDGE_COMMANDS} " in *" \${path// /_}_\${word} "*) path="$path $word" ;; esac
+    case " \${EDGE_COMMANDS} " in *" \${place// /_}_\${word} "*) place="$place $word" ;; esac
   done`;
 
 function commandsLine(nodes: readonly Node[]): string {
@@ -73,7 +73,7 @@ ${commandsLine(nodes)}
 _edge() {
 ${WALK('COMP_WORDS', 1, 'COMP_CWORD')}
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD - 1]}" words='' files=0
-  case "$path" in
+  case "$place" in
 ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -108,7 +108,7 @@ _edge() {
 ${WALK('words', 2, 'CURRENT')}
   local previous="\${words[CURRENT-1]}"
   local -a candidates
-  case "$path" in
+  case "$place" in
 ${cases.join('\n')}
   esac
   _describe 'edge' candidates

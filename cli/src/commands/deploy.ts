@@ -1,8 +1,9 @@
 /** `edge deploy`: the handlers of a folder go live, with the hosts and endpoints that are missing. */
 import { resolve } from 'node:path';
 import { type DeployOptions, deployHandler } from '../deploying.js';
+import { CliError } from '../errors.js';
 import { routeName } from '../names.js';
-import { requireProject } from '../project.js';
+import { readHandler, requireProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
 import { ensureDomain, ensureEndpoint, requireSome } from '../targets.js';
 import { safeLine } from '../text.js';
@@ -21,13 +22,20 @@ export async function deploy(
     path.endsWith('.rs') ? `No endpoint in ${file} has the handler ${path}` : `${file} has no endpoints`,
   );
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
-  const results = [];
+  // Before anything is made on the gateway.
+  for (const endpoint of wanted) readHandler(endpoint, file);
+  const results: object[] = [];
   for (const endpoint of wanted) {
     const name = routeName(endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);
     const madeDomain = await ensureDomain(session, endpoint.host);
     const target = await ensureEndpoint(session, endpoint);
-    const { version, cached, status } = await deployHandler(session, file, endpoint, target.id, options);
+    const deployed = await deployHandler(session, file, endpoint, target.id, options).catch(
+      (thrown: unknown) => {
+        throw withDeployed(thrown, results);
+      },
+    );
+    const { version, cached, status } = deployed;
     results.push({
       endpoint: name,
       id: target.id,
@@ -44,4 +52,12 @@ export async function deploy(
     );
   }
   session.out.result(results, () => undefined);
+}
+
+/** For programs: what is live though the command has failed. */
+function withDeployed(thrown: unknown, deployed: readonly object[]): unknown {
+  if (!(thrown instanceof CliError) || deployed.length === 0) return thrown;
+  const { details } = thrown.facts;
+  const facts = { ...thrown.facts, details: { ...(details as object | undefined), deployed } };
+  return new CliError(thrown.message, facts, thrown.exitCode);
 }

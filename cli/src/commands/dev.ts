@@ -171,7 +171,8 @@ async function showLogs(session: Session, host: string): Promise<void> {
 async function publicUrlOf(session: Session, host: string): Promise<string> {
   const { gateway } = await session.api.get('GET /api/');
   const isTls = new URL(session.access.url).protocol === 'https:';
-  return isTls ? `https://${host}` : `http://${host}:${gateway.port}`;
+  const shown = host === '*' ? new URL(session.access.url).hostname : host;
+  return isTls ? `https://${shown}` : `http://${shown}:${gateway.port}`;
 }
 
 /** A label of a host name. */

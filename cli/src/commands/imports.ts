@@ -1,7 +1,7 @@
 /** `edge import openapi` and `edge import bundle`. */
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { CliError, UsageError } from '../errors.js';
+import { readInput } from '../files.js';
 import type { BundleImported, Import, ImportPlan, OpenApiImported } from '../generated/routes.js';
 import { idOf } from '../names.js';
 import { type CommonOptions, goingOn, type Session } from '../session.js';
@@ -18,7 +18,7 @@ interface ImportOptions extends CommonOptions {
 }
 
 export async function openapi(session: Session, options: ImportOptions, file: string): Promise<void> {
-  const spec = read(file).toString('utf8');
+  const spec = readInput(file).toString('utf8');
   const { collection_id, domain_id } = await targetOf(session, options);
   session.out.progress(`Importing ${basename(file)}`);
   const { data, warnings } = await session.api.call('POST /api/import/openapi', {
@@ -36,7 +36,7 @@ export async function openapi(session: Session, options: ImportOptions, file: st
 
 export async function bundle(session: Session, options: ImportOptions, file: string): Promise<void> {
   const form = new FormData();
-  form.append('bundle', new Blob([read(file)]), basename(file));
+  form.append('bundle', new Blob([readInput(file)]), basename(file));
   const { collection_id, domain_id } = await targetOf(session, options);
   const compiles = options.compile === true || options.start === true;
   session.out.progress(`Importing ${basename(file)}`);
@@ -120,12 +120,4 @@ async function targetOf(
 
 function flagsOf({ dryRun, validate }: ImportOptions) {
   return { ...(dryRun && { dry_run: 'true' as const }), ...(validate !== undefined && { validate }) };
-}
-
-function read(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (thrown) {
-    throw new UsageError(`${file} cannot be read: ${(thrown as Error).message}`);
-  }
 }

@@ -88,7 +88,7 @@ edition = "2021"
 publish = false
 
 [workspace]
-
+${SDK.isShared ? '' : 'exclude = [".edge"]\n'}
 [[bin]]
 name = "${basename(file, '.rs')}"
 path = "${file}"

@@ -1,6 +1,6 @@
 /** `edge invoke` and `edge route`. */
-import { readFileSync } from 'node:fs';
 import { UsageError } from '../errors.js';
+import { readInput } from '../files.js';
 import type { Routing } from '../generated/routes.js';
 import { idOf } from '../names.js';
 import { findProject } from '../project.js';
@@ -131,12 +131,7 @@ function headerOf(text: string): [string, string] {
 function bodyOf(data: string | undefined): Buffer | undefined {
   if (data === undefined) return undefined;
   if (!data.startsWith('@')) return Buffer.from(data);
-  const file = data.slice(1);
-  try {
-    return readFileSync(file === '-' ? 0 : file);
-  } catch (thrown) {
-    throw new UsageError(`${file === '-' ? 'stdin' : file} cannot be read: ${(thrown as Error).message}`);
-  }
+  return readInput(data.slice(1));
 }
 
 /** A body that is JSON is said to be. */

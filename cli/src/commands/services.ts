@@ -1,7 +1,7 @@
 /** `edge service create|test|activate|deactivate|bind`. */
-import { readFileSync } from 'node:fs';
 import { secretFrom } from '../ask.js';
 import { CliError, UsageError } from '../errors.js';
+import { readInput } from '../files.js';
 import { idOf } from '../names.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine } from '../text.js';
@@ -18,7 +18,7 @@ export async function create(
   type: string,
 ): Promise<void> {
   const text =
-    options.config === '-' ? await secretFrom(session, 'config') : readFileSync(options.config, 'utf8');
+    options.config === '-' ? await secretFrom(session, 'config') : readInput(options.config).toString('utf8');
   const { data: service } = await session.api.call('POST /api/services', {
     body: { name, service_type: type as never, config: configOf(text) },
   });

@@ -1,0 +1,178 @@
+/** A folder of `edge init`: cargo and the packed program work in it, and `edge dev` deploys what is saved. */
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { execa } from 'execa';
+import { type EdgeOptions, edge, type RunningEdge, startEdge } from '../support/edge.js';
+import { eventually } from '../support/eventually.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('a folder of edge init', function () {
+  this.timeout(600_000);
+  let folder: TempDir;
+  before(async () => {
+    folder = await tempDir('project');
+  });
+  after(() => folder.remove());
+
+  const run = async (args: string[], options: EdgeOptions = {}) => {
+    const result = await edge(args, { cwd: folder.path, ...options });
+    expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
+    return result.stdout;
+  };
+
+  /** In one target folder: crates are compiled once. */
+  const cargoTest = (cwd: string) =>
+    execa('cargo', ['test'], { cwd, env: { CARGO_TARGET_DIR: join(folder.path, 'target') } });
+
+  it('has the template that is asked for, and what it needs', async () => {
+    const names = (await run(['init', '--template', 'help'])).trim().split('\n');
+    expect(names).to.include.members(['hello', 'async-sleep', 'db-sqlite']);
+    expect(names).not.to.include('petstore');
+    for (const name of names) {
+      await run(['init', name, '--template', name]);
+      expect(await readdir(join(folder.path, name))).to.have.members([
+        ...['.gitignore', 'Cargo.toml', 'edge.yaml', 'src'],
+      ]);
+    }
+    expect(await readFile(join(folder.path, 'async-sleep/Cargo.toml'), 'utf8')).to.include(
+      'features = ["async"]',
+    );
+    expect(await readFile(join(folder.path, 'db-sqlite/edge.yaml'), 'utf8')).to.include('type sqlite as db');
+  });
+
+  it('writes nothing where a file exists', async () => {
+    const taken = join(folder.path, 'taken');
+    await mkdir(taken);
+    await writeFile(join(taken, 'Cargo.toml'), 'mine');
+    const { code, stderr } = await edge(['init', 'taken'], { cwd: folder.path });
+    expect(code).to.equal(2);
+    expect(stderr).to.include('Cargo.toml exists; nothing was written');
+    expect(await readdir(taken)).to.deep.equal(['Cargo.toml']);
+  });
+
+  it('cargo test runs in it', async () => {
+    const { stdout } = await cargoTest(join(folder.path, 'hello'));
+    expect(stdout)
+      .to.match(/test tests::greets_by_name \.\.\. ok/)
+      .and.match(/1 passed/);
+  });
+
+  it('npm pack makes a package that works alone, with the SDK in it', async () => {
+    const place = join(folder.path, 'alone');
+    const modules = join(place, 'node_modules');
+    await mkdir(modules, { recursive: true });
+    const pack = ['pack', '--silent', '--pack-destination', place];
+    const { stdout: archive } = await execa('npm', pack, { cwd: 'cli' });
+    await execa('tar', ['-xzf', archive.trim()], { cwd: place });
+    await mkdir(join(modules, '@edge-gateway'));
+    await rename(join(place, 'package'), join(modules, '@edge-gateway/cli'));
+    const { dependencies } = JSON.parse(await readFile('cli/package.json', 'utf8'));
+    expect(Object.keys(dependencies)).to.have.members(['commander', 'undici', 'yaml']);
+    for (const name of Object.keys(dependencies))
+      await cp(`cli/node_modules/${name}`, join(modules, name), { recursive: true }).catch(() =>
+        cp(`node_modules/${name}`, join(modules, name), { recursive: true }),
+      );
+    const program = join(modules, '@edge-gateway/cli/bin/edge.js');
+    const packed = (...args: string[]) => execa(process.execPath, [program, ...args], { cwd: place });
+    expect((await packed('--version')).stdout).to.match(/^\d+\.\d+\.\d+$/);
+    await packed('init', 'shop');
+    const shop = join(place, 'shop');
+    expect(await readFile(join(shop, 'Cargo.toml'), 'utf8')).to.include('path = ".edge/sdk"');
+    await rm(modules, { recursive: true });
+    // What the test before has compiled is compiled again, from the copied sources.
+    const { stdout } = await cargoTest(shop);
+    expect(stdout).to.match(/1 passed/);
+  });
+
+  describe('edge dev', () => {
+    let stack: Stack;
+    let env: Record<string, string>;
+    let dev: RunningEdge | undefined;
+    const shop = () => join(folder.path, 'dev');
+    const source = () => join(shop(), 'src/hello.rs');
+    const handler = (greeting: string) => `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    println!("greets with ${greeting}");
+    Response::text(200, format!("${greeting} {}", req.path_param("name").cloned().unwrap_or_default()))
+}
+
+handler_loop!(handle);
+`;
+    const answer = async () =>
+      (await stack.gateway.get('/hello/Ada', { headers: { host: 'ada-lovelace-dev.localhost' } })).body;
+
+    before(async () => {
+      stack = await startStack();
+      env = { XDG_CONFIG_HOME: join(folder.path, 'config'), EDGE_URL: stack.apiUrl, USER: 'Ada Lovelace' };
+      await run(['init', 'dev', '--host', 'shop.test']);
+    });
+    after(async () => {
+      await dev?.end();
+      await stack?.close();
+    });
+
+    it('deploys to a host of one’s own, and again with every save', async () => {
+      await writeFile(source(), handler('Hello'));
+      dev = startEdge(['dev'], { env, cwd: shop() });
+      await dev.says(/live GET http:\/\/ada-lovelace-dev\.localhost:\d+\/hello\/\{name\} \(version 1/);
+      expect(await answer()).to.equal('Hello Ada');
+      await dev.says('Watching');
+      await writeFile(source(), handler('Servus'));
+      await eventually(async () => expect(await answer()).to.equal('Servus Ada'));
+      // As editors save that write another file and rename it.
+      await writeFile(`${source()}.new`, handler('Moin'));
+      await rename(`${source()}.new`, source());
+      await eventually(async () => expect(await answer()).to.equal('Moin Ada'));
+    });
+
+    it('shows the errors of the compiler with file and line, and goes on', async () => {
+      await writeFile(source(), handler('Oh').replace('Response::text', 'Response::txt'));
+      await dev?.says(/error\[E0599\][\s\S]*--> src\/hello\.rs:5:15/);
+      expect(await answer()).to.equal('Moin Ada');
+      await writeFile(source(), handler('Again'));
+      await eventually(async () => expect(await answer()).to.equal('Again Ada'));
+    });
+
+    it('shows the logs underneath, of this host only', async () => {
+      await stack.deploy({ path: '/other', code: handler('elsewhere') });
+      await stack.gateway.get('/other');
+      await answer();
+      await dev?.says('greets with Again');
+      expect(dev?.stdout()).not.to.include('elsewhere');
+    });
+
+    it('takes what is new in edge.yaml', async () => {
+      const file = join(shop(), 'edge.yaml');
+      const text = await readFile(file, 'utf8');
+      await writeFile(join(shop(), 'src/bye.rs'), handler('Bye'));
+      await writeFile(
+        file,
+        `${text}  - {host: shop.test, method: GET, route: /bye, name: bye, handler: src/bye.rs}\n`,
+      );
+      await dev?.says(/live GET \S+\/bye /);
+      await writeFile(file, `${text}  - [`);
+      await dev?.says('edge.yaml: ');
+      await writeFile(file, text);
+    });
+
+    it('ends with Ctrl-C, and leaves what it serves', async () => {
+      const ended = await dev?.end('SIGINT');
+      expect(ended?.code).to.equal(130);
+      expect(ended?.stderr)
+        .to.include('Interrupted.')
+        .and.not.match(/\n\s+at .*\.js/);
+      expect(await answer()).to.equal('Again Ada');
+      dev = undefined;
+    });
+
+    it('says what to type where there is no gateway', async () => {
+      const nothing = { XDG_CONFIG_HOME: join(folder.path, 'nothing') };
+      const { code, stderr } = await edge(['dev'], { env: nothing, cwd: shop() });
+      expect(code).to.equal(1);
+      expect(stderr).to.include('npm run up').and.include('edge login');
+    });
+  });
+});

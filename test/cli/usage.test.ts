@@ -1,0 +1,275 @@
+/** `edge` used in a wrong way, and when things are not as they should be: what it says, and how it ends. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startApi, type TestApi } from '../support/api.js';
+import { EDGE, edge, startEdge } from '../support/edge.js';
+import { eventually } from '../support/eventually.js';
+import { expectData } from '../support/expect.js';
+import { freePort } from '../support/ports.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+const KEY = 'the key of the tests';
+const STACK_TRACE = /\n\s+at .*\.js/;
+
+describe('edge, used in a wrong way', function () {
+  this.timeout(60_000);
+  let folder: TempDir;
+  let api: TestApi;
+  let env: Record<string, string>;
+  const servers: Server[] = [];
+
+  before(async () => {
+    folder = await tempDir('usage');
+    api = await startApi({ config: { API_KEY: KEY, API_BODY_LIMIT_BYTES: 4096 } });
+    env = { XDG_CONFIG_HOME: folder.path, EDGE_URL: api.url, EDGE_TOKEN: KEY };
+  });
+  after(async () => {
+    for (const server of servers) await new Promise((resolve) => server.close(resolve));
+    await api?.close();
+    await folder?.remove();
+  });
+
+  const admin = { headers: { authorization: `Bearer ${KEY}` } };
+  const nowhere = () => ({ env: { XDG_CONFIG_HOME: join(folder.path, 'nothing') } });
+  /** A server that answers everything by this function. */
+  const serve = async (answer: Parameters<typeof createServer>[1]): Promise<string> => {
+    const server = createServer(answer).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const address = server.address();
+    return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  };
+
+  for (const [args, expected] of [
+    [['endpont', 'list'], /unknown command 'endpont'\n {2}Did you mean endpoint\?/],
+    [['endpont', '--help'], /unknown command 'endpont'\n {2}Did you mean endpoint\?/],
+    [['help', 'endpont'], /unknown command 'endpont'/],
+    [['endpoint', 'lst'], /unknown command 'lst'\n {2}Did you mean list\?/],
+    [['endpoint', 'delet', '--help'], /Did you mean delete\?/],
+    [['endpoint', 'list', '--serch', 'x'], /unknown option '--serch'\n {2}Did you mean --search\?/],
+    [['endpoint', 'list', 'more'], /too many arguments/],
+    [['endpoint', 'show'], /missing required argument 'name'/],
+    [['logs', '--level', 'loud'], /Allowed choices are trace/],
+    [['deploy', '--percent', '0'], /no number from 1 on/],
+    [['init', '--template', 'helo'], /There is no template helo\n {2}There are: .*hello/],
+    [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
+    [['logs', '--since', 'yesterday'], /yesterday is no time/],
+    [['variable', 'set', 'NAME', '--domain', 'x'], /NAME is not NAME=VALUE/],
+    [['login', 'ftp://x'], /ftp:\/\/x is no URL/],
+    [['login', 'http://user:secret@x'], /must not have a password/],
+    [['invoke', 'BREW', '/'], /BREW is no method/],
+    [['deploy'], /There is no edge.yaml/],
+  ] as const) {
+    it(`edge ${args.join(' ')}: does nothing, and says what is meant`, async () => {
+      const { code, stdout, stderr } = await edge(args, { env, cwd: folder.path });
+      expect(code, stderr).to.equal(2);
+      expect(stdout).to.equal('');
+      expect(stderr).to.match(expected).and.not.match(STACK_TRACE);
+    });
+  }
+
+  it('has one JSON object on stderr with --json, and nothing on stdout', async () => {
+    for (const args of [
+      ['endpoint', 'lst', '--json'],
+      ['whoami', '--json'],
+    ]) {
+      const { stdout, stderr } = await edge(args, nowhere());
+      expect(stdout).to.equal('');
+      expect(JSON.parse(stderr)).to.include.keys('error', 'code', 'hint');
+    }
+  });
+
+  it('has help for every command, with exit code 0', async () => {
+    for (const args of [['--help'], ['help'], ['endpoint', '--help'], ['help', 'logs'], ['logs', '-h']]) {
+      const { code, stdout, stderr } = await edge(args, nowhere());
+      expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+      expect(stdout).to.match(/^Usage: edge/);
+    }
+  });
+
+  it('names what to do without a gateway, without a token, and with a wrong one', async () => {
+    const without = await edge(['endpoint', 'list'], nowhere());
+    expect(without.code).to.equal(1);
+    expect(without.stderr).to.include('No gateway is configured').and.include('edge login URL');
+    for (const token of [undefined, 'wrong', 'wröng ✗']) {
+      const { code, stderr } = await edge(['endpoint', 'list'], { env: { ...env, EDGE_TOKEN: token } });
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.include('(unauthorized)')
+        .and.include('edge login')
+        .and.match(/request id: \S/);
+    }
+    expect((await edge(['whoami'], { env: { ...env, EDGE_TOKEN: 'wrong' } })).code).to.equal(1);
+  });
+
+  it('names the URL of a server that cannot be reached, and what to do', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { code, stderr } = await edge(['status'], { env: { ...env, EDGE_URL: url } });
+    expect(code).to.equal(1);
+    expect(stderr).to.include(url).and.include('nothing listens there').and.include('npm run up');
+    expect(stderr).not.to.match(STACK_TRACE);
+    const unknown = await edge(['status', '--json'], {
+      env: { ...env, EDGE_URL: 'http://no-such-host.invalid' },
+    });
+    expect(JSON.parse(unknown.stderr)).to.include({ code: 'unreachable' });
+  });
+
+  it('takes no other server for the API, and follows no redirect with its token', async () => {
+    const page = await serve((_, response) => response.end('<html>hello</html>'));
+    const other = await edge(['endpoint', 'list'], { env: { ...env, EDGE_URL: page } });
+    expect(other.code).to.equal(1);
+    expect(other.stderr).to.include('no Edge Gateway').and.not.match(STACK_TRACE);
+    const seen: string[] = [];
+    const target = await serve((request, response) => {
+      seen.push(request.url ?? '');
+      response.end('{"ok": true, "data": []}');
+    });
+    const moved = await serve((_, response) => response.writeHead(302, { location: `${target}/x` }).end());
+    const { code, stderr } = await edge(['endpoint', 'list'], { env: { ...env, EDGE_URL: moved } });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('redirects').and.include(target);
+    expect(seen).to.deep.equal([]);
+  });
+
+  it('lists what an ambiguous name can be', async () => {
+    const domain = { name: 'd', host: 'twice.test' };
+    expectData(await api.post('/api/domains', domain, admin), 201);
+    const ids: string[] = [];
+    for (const path of ['/one', '/two']) {
+      const endpoint = { name: 'same', method: 'GET', path, domain: domain.host };
+      ids.push(expectData<{ id: string }>(await api.post('/api/endpoints', endpoint, admin), 201).id);
+    }
+    const { code, stderr } = await edge(['endpoint', 'delete', 'twice.test/same', '--yes'], { env });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('ambiguous_name').and.include('GET twice.test/two');
+    for (const id of ids) expect(stderr).to.include(id);
+    expect((await edge(['endpoint', 'delete', 'GET twice.test/one', '--yes'], { env })).code).to.equal(0);
+    expect((await edge(['endpoint', 'show', ids[1] ?? ''], { env })).code).to.equal(0);
+  });
+
+  it('says that a body is too large', async () => {
+    const args = ['secret', 'set', 'LARGE', '--domain', 'twice.test'];
+    const { code, stderr } = await edge(args, { env, stdin: 'x'.repeat(10_000) });
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.include('(body_too_large)')
+      .and.match(/request id: \S/);
+  });
+
+  it('ends without a word when its reader has enough', async () => {
+    const rows = Array.from({ length: 3_000 }, (_, at) => ({
+      name: `${'n'.repeat(200)} ${at}`,
+      host: `h${at}.test`,
+    }));
+    await api.store.knex.batchInsert('domains', rows);
+    for (const command of ['domain list', 'domain list --json']) {
+      const line = `"${process.execPath}" "${EDGE}" ${command} | head -1`;
+      const { code, stdout, stderr } = await bash(`${line}; exit \${PIPESTATUS[0]}`, env);
+      expect([code, stderr], command).to.deep.equal([0, '']);
+      expect(stdout.split('\n')).to.have.length(2);
+    }
+    const all = await edge(['domain', 'list', '--json'], { env });
+    expect(JSON.parse(all.stdout)).to.have.length(3_001);
+  });
+
+  it('shows control characters of others as text, and passes them on in JSON', async () => {
+    const hostile = { TITLE: '\u001b]0;owned\u0007\u001b[31mred\r\nsecond\u202e' };
+    const { id } = expectData<{ id: string }>(
+      await api.get('/api/resolve?kind=domain&name=twice.test', admin),
+    );
+    expectData(await api.put(`/api/domains/${id}/variables`, hostile, admin));
+    const args = ['variable', 'list', '--domain', 'twice.test'];
+    const shown = (await edge(args, { env })).stdout;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    expect(shown).not.to.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(shown).to.include('\\u001b]0;owned');
+    expect(JSON.parse((await edge([...args, '--json'], { env })).stdout)).to.deep.equal(hostile);
+  });
+
+  it('Ctrl-C: ends at once, with exit code 130', async () => {
+    const silent = await serve(() => undefined);
+    const waiting = startEdge(['endpoint', 'list'], { env: { ...env, EDGE_URL: silent } });
+    await eventually(async () => {
+      const [server] = servers.slice(-1);
+      const count = await new Promise((resolve) => server?.getConnections((_, found) => resolve(found)));
+      expect(count).to.be.greaterThan(0);
+    });
+    const { code, stdout, stderr } = await waiting.end('SIGINT');
+    expect([code, stdout, stderr]).to.deep.equal([130, '', 'Interrupted.\n']);
+  });
+
+  it('says where the file of contexts is damaged, and where edge.yaml is wrong', async () => {
+    const damaged = join(folder.path, 'damaged');
+    await mkdir(join(damaged, 'edge'), { recursive: true });
+    await writeFile(join(damaged, 'edge/config.json'), '{"contexts": [');
+    const { code, stderr } = await edge(['whoami'], { env: { XDG_CONFIG_HOME: damaged } });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('config.json').and.not.match(STACK_TRACE);
+    for (const [text, expected] of [
+      ['endpoints: [', /edge\.yaml: .*/],
+      ['endpoints:\n  - host: x\n', /endpoints\[0\]\.method must be a text/],
+      ['endpoints:\n  - {host: x, method: BREW, route: /, handler: a.rs}\n', /method must be one of GET/],
+      ['endpoints:\n  - {host: x.test, method: GET, route: /, handler: a.rs}\n', /a\.rs cannot be read/],
+    ] as const) {
+      await writeFile(join(damaged, 'edge.yaml'), text);
+      const wrong = await edge(['deploy'], { env, cwd: damaged });
+      expect(wrong.code, text).to.equal(1);
+      expect(wrong.stderr).to.match(expected).and.not.match(STACK_TRACE);
+    }
+  });
+
+  describe('on a terminal', () => {
+    /** Runs a command on a terminal, with this typed. */
+    const onTerminal = (command: string, typed: string, more: Record<string, string> = {}) =>
+      bash(
+        `script -qec '"${process.execPath}" "${EDGE}" ${command}' /dev/null`,
+        { ...env, TERM: 'xterm', ...more },
+        typed,
+      );
+
+    it('has colours, but for those who want none', async () => {
+      const coloured = await onTerminal('endpoint list', '');
+      expect(coloured.stdout).to.include('\u001b[2mNAME');
+      for (const [command, more] of [
+        ['endpoint list', { NO_COLOR: '1' }],
+        ['endpoint list --no-color', {}],
+        ['--no-color endpoint list', {}],
+        ['endpoint list --json', {}],
+      ] as const)
+        expect((await onTerminal(command, '', more)).stdout, command).not.to.include('\u001b[2m');
+    });
+
+    it('asks before it deletes, and takes a token without showing it', async () => {
+      const kept = await onTerminal('endpoint delete twice.test/same', 'n\n');
+      expect(kept.stdout)
+        .to.include('Delete the endpoint twice.test/same? [y/N]')
+        .and.include('Nothing was done');
+      const login = await onTerminal(`login ${api.url} --name typed`, `${KEY}\r`, { EDGE_TOKEN: '' });
+      expect(login.stdout).to.include('token: ').and.include('Signed in').and.not.include(KEY);
+      const gone = await onTerminal('endpoint delete twice.test/same', 'y\n');
+      expect(gone.stdout).to.include('Deleted');
+    });
+  });
+});
+
+/** Runs a line of bash. */
+async function bash(line: string, env: Record<string, string>, stdin = '') {
+  const child = spawn('bash', ['-c', line], {
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text;
+      // Typed when there is a prompt: what comes before it is lost.
+      if (stdin !== '' && /(\[y\/N\] |token: )$/.test(text)) child.stdin.write(stdin);
+    });
+  if (stdin === '') child.stdin.end();
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...printed };
+}
