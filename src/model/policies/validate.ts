@@ -131,7 +131,7 @@ export function compileValidate(policy: ValidatePolicy): CompiledValidate | unde
         })),
       },
     }),
-    schemas: schemas.map(({ value }) => value),
+    schemas: shapes.schemas.map(({ value }) => value),
   };
 }
 

@@ -108,6 +108,10 @@ impl<'s> Evaluation<'s> {
         Self { schemas, steps, depth: 0 }
     }
 
+    pub fn schema(&self, index: Index) -> Option<&'s Schema> {
+        self.schemas.get(index as usize)
+    }
+
     /// Takes steps of those that are left.
     pub fn spend(&mut self, steps: u64) -> Result<(), TooComplex> {
         self.steps = self.steps.checked_sub(steps).ok_or(TooComplex)?;
@@ -127,7 +131,7 @@ impl<'s> Evaluation<'s> {
         seen: Option<&mut Seen>,
     ) -> Outcome {
         self.spend(1)?;
-        let rules = match self.schemas.get(schema as usize).ok_or(TooComplex)? {
+        let rules = match self.schema(schema).ok_or(TooComplex)? {
             Schema::Is(true) => return Ok(true),
             Schema::Is(false) => {
                 noted(&mut problems, place, || "is not accepted".into());
@@ -328,7 +332,7 @@ impl<'s> Evaluation<'s> {
     /// Whether a schema is for values of this type.
     fn may_be(&self, mut schema: Index, value: &Json<'_>) -> bool {
         for _ in 0..8 {
-            let Some(Schema::Rules(rules)) = self.schemas.get(schema as usize) else { break };
+            let Some(Schema::Rules(rules)) = self.schema(schema) else { break };
             if let Some(types) = rules.types {
                 return types.has(Types::of(value));
             }
