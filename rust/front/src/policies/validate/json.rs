@@ -12,8 +12,12 @@ use super::stop::Stop;
 
 /// Values of one body, lists and objects among them.
 const MAX_VALUES: usize = 1_000_000;
-/// What a value takes in memory, with its name.
-const VALUE_BYTES: usize = 64;
+/// What a value takes in memory, and a member with its name.
+const VALUE_BYTES: usize = size_of::<Json<'_>>();
+const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
+/// A list or an object has room for so many from its first one on, and for twice as many each time it grows.
+const FIRST_ROOM: usize = 4;
+const GROWTH: usize = 2;
 const SHOWN_NAME: usize = 64;
 /// After so many values it is found out whether somebody still waits.
 const VALUES_BETWEEN_LOOKS: usize = 10_000;
@@ -48,10 +52,13 @@ impl<'a> Json<'a> {
         Json::read(bytes, &Stop::default()).map(owned)
     }
 
-    /// About what it takes in memory to read such a text.
+    /// What it takes in memory to read such a text, at most; about half of it is common.
     pub fn room(bytes: &[u8]) -> usize {
-        let values = memchr::memchr3_iter(b',', b'[', b'{', bytes).count();
-        bytes.len() + values.min(MAX_VALUES) * VALUE_BYTES
+        let count = |byte| memchr::memchr_iter(byte, bytes).count().min(MAX_VALUES);
+        let (lists, objects, members) = (count(b'['), count(b'{'), count(b':'));
+        let items = (count(b',') + lists + objects).min(MAX_VALUES).saturating_sub(members);
+        let first = lists * VALUE_BYTES + objects * MEMBER_BYTES;
+        bytes.len() + FIRST_ROOM * first + GROWTH * (items * VALUE_BYTES + members * MEMBER_BYTES)
     }
 
     /// An object. `None` when a member is there twice.
@@ -229,6 +236,36 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
         assert!(Json::read_owned(many.as_bytes()).unwrap_err().contains("more than 1000000 values"));
         assert!(Json::room(many.as_bytes()) >= MAX_VALUES * VALUE_BYTES);
+    }
+
+    /// What a value has on the heap, but for its texts, which are those of the body.
+    fn held(value: &Json<'_>) -> usize {
+        match value {
+            Json::List(items) => items.capacity() * VALUE_BYTES + items.iter().map(held).sum::<usize>(),
+            Json::Object(members) => {
+                members.capacity() * MEMBER_BYTES + members.iter().map(|(_, value)| held(value)).sum::<usize>()
+            }
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_what_is_read_and_not_for_much_more() {
+        let list = |item: &str, times: usize| format!("[{}]", vec![item; times].join(","));
+        let members: Vec<String> = (0..1_000).map(|at| format!(r#""{at}":{at}"#)).collect();
+        for text in [
+            list("0", 1_025),
+            list("{\"a\":1}", 1_025),
+            list("[0]", 1_025),
+            list("{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}", 513),
+            list("[[[[0,1],2],3],4]", 513),
+            format!("{{{}}}", members.join(",")),
+        ] {
+            let held = held(&Json::read(text.as_bytes(), &Stop::default()).unwrap());
+            let room = Json::room(text.as_bytes());
+            assert!(room >= held, "{room} for {held} of {text:.40}");
+            assert!(room <= 4 * held, "{room} for {held} of {text:.40}");
+        }
     }
 
     #[test]
