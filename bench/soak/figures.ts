@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withClient } from '../../test/support/postgres.js';
 import { descendantsOf } from '../../test/support/process-state.js';
+import { heldAfterCollection } from './heaps.js';
 import type { Landscape } from './landscape.js';
 
 /** All processes of one kind together. */
@@ -42,8 +43,18 @@ export async function takeFigures(landscape: Landscape): Promise<Figures> {
   };
 }
 
+/** Bytes that objects of JavaScript hold after a collection, in all processes of a kind; 0 where none are of Node. */
+export type HeldMemory = Readonly<Record<ProcessKind, number>>;
+
+/** Collects the garbage of all processes, one after the other, and measures what is left. */
+export async function heldMemory(landscape: Pick<Landscape, 'stack'>): Promise<HeldMemory> {
+  const held = Object.fromEntries(PROCESS_KINDS.map((kind) => [kind, 0])) as Record<ProcessKind, number>;
+  for (const [kind, pid] of processesOf(landscape)) held[kind] += (await heldAfterCollection(pid)) ?? 0;
+  return held;
+}
+
 /** Memory, file descriptors and number of the processes of a stack. */
-export function processFigures({ stack }: Pick<Landscape, 'stack'>): Figures['byKind'] {
+export function processFigures(landscape: Pick<Landscape, 'stack'>): Figures['byKind'] {
   const byKind = Object.fromEntries(
     PROCESS_KINDS.map((kind) => [kind, { processes: 0, pss: 0, anonymous: 0, fds: 0 }]),
   ) as Record<ProcessKind, { processes: number; pss: number; anonymous: number; fds: number }>;
@@ -58,11 +69,15 @@ export function processFigures({ stack }: Pick<Landscape, 'stack'>): Figures['by
     figures.anonymous += Number(anonymous) * 1024;
     figures.fds += entries(`/proc/${pid}/fd`);
   };
-  for (const { name, pid } of stack.processes.values()) {
-    add(name, pid);
-    for (const child of descendantsOf(pid)) add(kindOf(name, child.command), child.pid);
-  }
+  for (const [kind, pid] of processesOf(landscape)) add(kind, pid);
   return byKind;
+}
+
+function processesOf({ stack }: Pick<Landscape, 'stack'>): (readonly [ProcessKind, number])[] {
+  return [...stack.processes.values()].flatMap(({ name, pid }) => [
+    [name, pid] as const,
+    ...descendantsOf(pid).map((child) => [kindOf(name, child.command), child.pid] as const),
+  ]);
 }
 
 /** Compilers, import readers and SQLite processes count for the process that started them. */

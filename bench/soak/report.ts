@@ -11,8 +11,8 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
       `| ${kind} | ${done} | ${[...errors.values()].reduce((sum, times) => sum + times, 0)} |`,
   );
   const memory = trends.map(
-    ({ kind, quarters, lowest, slope, isFlat }) =>
-      `| ${kind} | ${before.byKind[kind].processes} | ${[...quarters, ...lowest].map(mib).join(' | ')} | ${mib(slope)} | ${isFlat ? 'flat' : '**not flat**'} |`,
+    ({ kind, quarters, held, slope, isFlat }) =>
+      `| ${kind} | ${before.byKind[kind].processes} | ${[...quarters, ...held].map(mib).join(' | ')} | ${mib(slope)} | ${isFlat ? 'flat' : '**not flat**'} |`,
   );
   const fds = PROCESS_KINDS.map(
     (kind) => `${kind} ${before.byKind[kind].fds} / ${after.byKind[kind].fds}`,
@@ -22,11 +22,11 @@ export function describeSoak(report: SoakReport, endpoints: number, rule: Memory
     ['| traffic | as documented | errors |', '|---|---|---|', ...kinds].join('\n'),
     ...(outcomes.errors.length > 0 ? [list('Errors', outcomes.errors)] : []),
     [
-      '| processes | how many | own memory, first quarter | second | third | last | lowest, first half | second | slope of an hour | |',
+      '| processes | how many | own memory, first quarter | second | third | last | objects hold, before | after | slope of an hour | |',
       '|---|---|---|---|---|---|---|---|---|---|',
       ...memory,
     ].join('\n'),
-    `Own memory: anonymous pages, medians of quarters. Flat: the lowest of the second half is no more than ${rule.share * 100} % and ${mib(rule.bytes)} above that of the first half.`,
+    `Own memory: anonymous pages, medians of quarters. Objects of JavaScript: what they hold after a forced collection, without traffic. Flat: of both, the last is no more than ${rule.share * 100} % and ${mib(rule.bytes)} above the first.`,
     `File descriptors before / after, without traffic: ${fds}.`,
     leaks.length > 0
       ? list('Left behind', leaks)

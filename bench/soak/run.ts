@@ -1,6 +1,6 @@
 /** One soak: warm-up, measurement without traffic, traffic with samples, and measurement without traffic again. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Figures, processFigures, takeFigures } from './figures.js';
+import { type Figures, heldMemory, processFigures, takeFigures } from './figures.js';
 import { type Landscape, openLandscape } from './landscape.js';
 import { Outcomes } from './outcomes.js';
 import { startTraffic, type TrafficOptions } from './traffic.js';
@@ -44,11 +44,12 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     // At full speed, so that the young generation of V8 reaches its final size.
     await traffic(landscape, outcomes, { ...options, pauseMs: 0 }, warmUpMs);
     const before = await settled(landscape, stayed(options.calmMs));
+    const heldBefore = await heldMemory(landscape);
     onProgress(`traffic for ${durationMs / 1000} s`);
     const samples = await traffic(landscape, outcomes, options, durationMs);
     onProgress('looking for what was left behind');
     const after = await settled(landscape, (figures) => leaks(before, figures).length === 0);
-    const trends = memoryTrends(samples, options.memory);
+    const trends = memoryTrends(samples, heldBefore, await heldMemory(landscape), options.memory);
     return { outcomes, trends, before, after, leaks: leaks(before, after), durationMs };
   } finally {
     await landscape.close();

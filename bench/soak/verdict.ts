@@ -1,10 +1,12 @@
 /** Judges whether figures are stable. */
-import type { Figures, ProcessFigures, ProcessKind } from './figures.js';
+import type { Figures, HeldMemory, ProcessFigures, ProcessKind } from './figures.js';
 import { PROCESS_KINDS } from './figures.js';
 
 /**
- * Memory is flat when what is still there after collections grows by at most this share and this amount: V8 collects
- * the whole heap every few minutes, so the memory of a healthy process is a saw, and a median says where in it one is.
+ * Memory is flat when it grows by at most this share and this amount: what objects hold after a collection, between the
+ * moments without traffic before and after, and the pages that a process has, between the first and the last quarter.
+ * V8 collects the whole heap every few minutes, so the pages of a healthy process are a saw, whose lowest point is
+ * where a sample happened to be.
  */
 export interface MemoryRule {
   readonly share: number;
@@ -16,8 +18,8 @@ export interface MemoryTrend {
   readonly kind: ProcessKind;
   /** Medians of each quarter of the samples, bytes. */
   readonly quarters: readonly [number, number, number, number];
-  /** The lowest in each half, bytes. */
-  readonly lowest: readonly [number, number];
+  /** What objects of JavaScript held before and after, bytes. */
+  readonly held: readonly [number, number];
   /** Slope of the least-squares line through all samples, bytes an hour. */
   readonly slope: number;
   readonly isFlat: boolean;
@@ -29,8 +31,14 @@ export interface Sample {
   readonly byKind: Figures['byKind'];
 }
 
-/** Judges samples under traffic, after warm-up. */
-export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): MemoryTrend[] {
+/** Judges samples under traffic, after warm-up, and what objects held before and after it. */
+export function memoryTrends(
+  samples: readonly Sample[],
+  heldBefore: HeldMemory,
+  heldAfter: HeldMemory,
+  rule: MemoryRule,
+): MemoryTrend[] {
+  const isBounded = (before: number, after: number) => after <= before * (1 + rule.share) + rule.bytes;
   return PROCESS_KINDS.map((kind) => {
     const points = samples.map(({ atMs, byKind }) => ({ x: atMs, y: byKind[kind].anonymous }));
     const quarter = (number: number) => {
@@ -38,11 +46,9 @@ export function memoryTrends(samples: readonly Sample[], rule: MemoryRule): Memo
       return middle(points.slice(at(number - 1), at(number)).map(({ y }) => y));
     };
     const quarters = [quarter(1), quarter(2), quarter(3), quarter(4)] as const;
-    const half = Math.ceil(points.length / 2);
-    const lowestOf = (part: typeof points) => Math.min(...part.map(({ y }) => y));
-    const lowest = [lowestOf(points.slice(0, half)), lowestOf(points.slice(half))] as const;
-    const isFlat = lowest[1] <= lowest[0] * (1 + rule.share) + rule.bytes;
-    return { kind, quarters, lowest, slope: slopeOf(points) * 3_600_000, isFlat };
+    const held = [heldBefore[kind], heldAfter[kind]] as const;
+    const isFlat = isBounded(...held) && isBounded(quarters[0], quarters[3]);
+    return { kind, quarters, held, slope: slopeOf(points) * 3_600_000, isFlat };
   });
 }
 

@@ -90,3 +90,9 @@ export async function startPolicyStack(env: Record<string, string> = {}): Promis
     close: () => stack.close(),
   };
 }
+
+/** What a refusal of the policy `validate` lists, with the places. */
+export function problemsOf(text: string): readonly string[] {
+  const { problems } = JSON.parse(text) as { problems: { place: string; problem: string }[] };
+  return problems.map(({ place, problem }) => `${place}: ${problem}`);
+}

@@ -100,6 +100,19 @@ const middle = fc.oneof({ weight: 1, arbitrary: fc.boolean() }, { weight: 6, arb
 // biome-ignore lint/suspicious/noThenProperty: it is a keyword
 const conditional = fc.record({ if: leaf, then: leaf, else: leaf });
 
+/** Without schemas of several levels. */
+export const anyLeaf = leaf;
+
+/** A schema with few keywords, whose schemas are given. */
+export function anyKeywords(inner: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  const counted = fc.record({ contains: inner, maxContains: count });
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword
+  const conditional = fc.record({ if: inner, then: inner, else: inner });
+  const only = fc.array(inner, { minLength: 1, maxLength: 3 }).map((oneOf) => ({ oneOf }));
+  const whole = fc.record({ allOf: fc.tuple(inner), unevaluatedProperties: fc.boolean() });
+  return fc.oneof({ weight: 3, arbitrary: level(inner) }, counted, conditional, only, whole);
+}
+
 /** Schemas with references, which do not lead back to the same value. */
 export const anySchema: fc.Arbitrary<unknown> = fc
   .tuple(

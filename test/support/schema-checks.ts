@@ -8,6 +8,8 @@ import { type Stack, startStack } from './processes.js';
 
 export interface Checked {
   readonly schema: unknown;
+  /** What `#/components/schemas/` leads to; names are those of no other one. */
+  readonly components?: Readonly<Record<string, unknown>>;
   /** JSON texts. */
   readonly values: readonly string[];
 }
@@ -34,7 +36,12 @@ export async function startSchemaChecks(): Promise<SchemaChecks> {
     const content = Object.fromEntries(
       batch.map(({ schema }, at) => [`application/s${at}+json`, { schema }]),
     );
-    const validate = { mode: 'enforce', body: { required: true, content } };
+    const schemas = Object.assign({}, ...batch.map(({ components }) => components));
+    const validate = {
+      mode: 'enforce',
+      body: { required: true, content },
+      ...(Object.keys(schemas).length > 0 && { components: { schemas } }),
+    };
     const fields = { name: path, path, method: 'POST', domain: HOST };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', fields), 201);
     expectData(await stack.api.put(`/api/endpoints/${id}`, { policies: { validate } }));

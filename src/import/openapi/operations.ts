@@ -62,7 +62,9 @@ export function readOperations(
   const schemas = new Schemas(references);
   const parameters = new Parameters(references, schemas);
   const bodies = new RequestBodies(references, schemas);
-  const sources = { references, parameters, schemas };
+  // Without quotes, 3.0 is the number 3.
+  const isOld = /^3(\.0|$)/.test(String(own(document, 'openapi')));
+  const sources = { references, parameters, schemas, isOld };
   const validation = new RequestValidation(options.validation ?? 'off', sources, warn);
   const readable = found.flatMap((one) =>
     orLeftOut(one.label, warn, (): UnnamedOperation => {

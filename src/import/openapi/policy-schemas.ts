@@ -2,17 +2,23 @@
  * Schemas of a document as the policy `validate` has them: JSON Schema 2020-12, without what says nothing about values,
  * and with references to schemas that go along.
  */
-import { REFUSED, REFUSED_FORMATS } from '../../model/json-schema/keywords.js';
+import {
+  LIST_KEYWORDS,
+  MAP_KEYWORDS,
+  REFUSED,
+  REFUSED_FORMATS,
+  SCHEMA_KEYWORDS,
+} from '../../model/json-schema/keywords.js';
 import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
 import { type References, referenceOf } from './references.js';
+import { componentName, type WidenedSchemas } from './widened-schemas.js';
 
 type Converted = boolean | Record<string, unknown>;
 
 const COMPONENTS = '#/components/schemas/';
-const ONE = ['not', 'if', 'then', 'else', 'items', 'contains', 'additionalProperties', 'propertyNames'];
-const UNEVALUATED = ['unevaluatedItems', 'unevaluatedProperties'];
-const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
-const MAPS = ['properties', 'patternProperties', 'dependentSchemas'];
+const ONE: readonly string[] = SCHEMA_KEYWORDS;
+const LISTS: readonly string[] = LIST_KEYWORDS;
+const MAPS: readonly string[] = MAP_KEYWORDS;
 /** Their values stay as they are. */
 const PLAIN = [
   ...['type', 'enum', 'const', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum'],
@@ -24,24 +30,46 @@ const CONVERTED = ['nullable'];
 
 export class ConvertedSchemas {
   readonly #references: References;
+  readonly #widened: WidenedSchemas;
+  readonly #isOld: boolean;
   readonly #tell: (text: string) => void;
   /** Names of the schemas that references lead to. */
   readonly #names = new Map<unknown, string>();
   readonly #taken = new Set<string>();
   readonly #named = new Map<string, Converted>();
 
-  constructor(references: References, tell: (text: string) => void) {
+  /** @param isOld it is a document of OpenAPI 3.0, where `nullable` means something, and `readOnly` more than later */
+  constructor(references: References, widened: WidenedSchemas, isOld: boolean, tell: (text: string) => void) {
     this.#references = references;
+    this.#widened = widened;
+    this.#isOld = isOld;
     this.#tell = tell;
   }
 
   /** The schema of a value; true for one that is not described. */
   of(schema: unknown): Converted {
+    const converted = schema === undefined ? true : this.#convert(schema);
+    return typeof converted === 'object' && Object.keys(converted).length === 0 ? true : converted;
+  }
+
+  /** An object where it has lost something. */
+  #convert(schema: unknown): Converted {
     if (typeof schema === 'boolean') return schema;
-    if (!isObject(schema)) return true;
+    if (!isObject(schema)) {
+      const anything = {};
+      this.#widened.add(anything, 'schema');
+      return anything;
+    }
     const converted = this.#keywords(schema);
-    const withNull = own(schema, 'nullable') === true ? orNull(converted) : converted;
-    return Object.keys(withNull).length === 0 ? true : withNull;
+    const withNull = own(schema, 'nullable') === true ? this.#orNull(converted) : converted;
+    return Object.keys(withNull).length > 0 || this.#widened.has(withNull) ? withNull : true;
+  }
+
+  #orNull(schema: Record<string, unknown>): Record<string, unknown> {
+    const withNull = orNull(schema);
+    this.#widened.copy(schema, withNull);
+    if (!this.#isOld) this.#widened.add(withNull, 'type');
+    return withNull;
   }
 
   /** All schemas that references in a value lead to, by their names, and those that these lead to. */
@@ -51,7 +79,7 @@ export class ConvertedSchemas {
     for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
       if (typeof one !== 'object' || one === null) continue;
       const target = referenceOf(one);
-      const name = target?.startsWith(COMPONENTS) ? decoded(target.slice(COMPONENTS.length)) : undefined;
+      const name = target?.startsWith(COMPONENTS) ? componentName(target) : undefined;
       const schema = name === undefined ? undefined : this.#named.get(name);
       if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
         Object.defineProperty(found, name, {
@@ -72,22 +100,28 @@ export class ConvertedSchemas {
     const target = referenceOf(schema);
     if (target !== undefined) {
       const reference = this.#reference(schema);
-      if (reference === undefined)
+      // Nothing fits, whatever else it says.
+      if (reference === false) return { not: {} };
+      if (reference === undefined) {
         this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
-      else Object.assign(converted, reference);
+        this.#widened.add(converted, '$ref');
+      } else Object.assign(converted, reference);
     }
     for (const [keyword, value] of Object.entries(schema)) {
-      if (ONE.includes(keyword) || UNEVALUATED.includes(keyword)) {
-        if (Array.isArray(value)) this.#left(keyword, 'is a list, as in older drafts');
-        else converted[keyword] = this.of(value);
+      if (ONE.includes(keyword)) {
+        if (Array.isArray(value)) this.#left(converted, keyword, 'is a list, as in older drafts');
+        else converted[keyword] = this.#convert(value);
       } else if (LISTS.includes(keyword)) {
-        if (itemsOf(value).length > 0) converted[keyword] = itemsOf(value).map((one) => this.of(one));
+        if (itemsOf(value).length > 0) converted[keyword] = itemsOf(value).map((one) => this.#convert(one));
+        else this.#widened.add(converted, keyword);
       } else if (MAPS.includes(keyword)) {
-        converted[keyword] = Object.fromEntries(entriesOf(value).map(([name, one]) => [name, this.of(one)]));
+        converted[keyword] = Object.fromEntries(
+          entriesOf(value).map(([name, one]) => [name, this.#convert(one)]),
+        );
       } else if (PLAIN.includes(keyword)) {
         converted[keyword] = value;
       } else if (Object.hasOwn(REFUSED, keyword) && !CONVERTED.includes(keyword) && keyword !== 'id') {
-        this.#left(keyword, REFUSED[keyword] ?? '');
+        this.#left(converted, keyword, REFUSED[keyword] ?? '');
       }
     }
     return this.#adapted(schema, converted);
@@ -108,10 +142,13 @@ export class ConvertedSchemas {
     }
     const { type, format } = converted;
     // Swagger, and bodies of files.
-    if (type === 'file') delete converted['type'];
+    if (type === 'file') {
+      delete converted['type'];
+      this.#widened.add(converted, 'type');
+    }
     if (typeof format === 'string' && REFUSED_FORMATS.includes(format)) {
       delete converted['format'];
-      this.#left('format', `"${format}" is not supported`);
+      this.#left(converted, 'format', `"${format}" is not supported`);
     }
     const required = itemsOf(converted['required']);
     const properties = own(schema, 'properties');
@@ -119,6 +156,7 @@ export class ConvertedSchemas {
       (name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))),
     );
     if (required.length > 0) converted['required'] = sent;
+    if (sent.length < required.length && !this.#isOld) this.#widened.add(converted, 'required');
     return converted;
   }
 
@@ -127,10 +165,11 @@ export class ConvertedSchemas {
     return isObject(member) && own(member, 'readOnly') === true;
   }
 
-  /** A reference to a schema that goes along; undefined when it has no target. */
-  #reference(schema: JsonObject): Record<string, unknown> | undefined {
-    const target = this.#references.find(schema);
-    if (typeof target === 'boolean') return target ? {} : { not: {} };
+  /** A reference to a schema that goes along; false for one that nothing fits, undefined when it has no target. */
+  #reference(schema: JsonObject): Record<string, unknown> | false | undefined {
+    // That may be a reference, too, with other keywords beside it.
+    const target = this.#references.findTarget(schema);
+    if (typeof target === 'boolean') return target && {};
     if (!isObject(target)) return undefined;
     const known = this.#names.get(target);
     if (known !== undefined) return { $ref: `${COMPONENTS}${encoded(known)}` };
@@ -140,11 +179,12 @@ export class ConvertedSchemas {
     this.#taken.add(name);
     // Before it is converted: it may lead to itself.
     this.#names.set(target, name);
-    this.#named.set(name, this.of(target));
+    this.#named.set(name, this.#convert(target));
     return { $ref: `${COMPONENTS}${encoded(name)}` };
   }
 
-  #left(keyword: string, reason: string): void {
+  #left(converted: object, keyword: string, reason: string): void {
+    this.#widened.add(converted, keyword);
     this.#tell(`${keyword} of a schema is not validated: it ${reason}`);
   }
 }
@@ -161,8 +201,4 @@ function orNull(schema: Record<string, unknown>): Record<string, unknown> {
 
 function encoded(name: string): string {
   return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
-}
-
-function decoded(name: string): string {
-  return decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -1,6 +1,6 @@
 /** Resolves `$ref`s within the document, and to other files of its bundle. Nothing is fetched or read from disk. */
 import type { Warn } from '../warnings.js';
-import { isObject, own, SpecError, shortened, specError } from './json.js';
+import { isObject, type JsonObject, own, SpecError, shortened, specError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 import { type DocumentScan, isData, isMapOfNames } from './scan.js';
 
@@ -63,6 +63,18 @@ export class References {
     }
   }
 
+  /** The target of the `$ref` of a value, which may have one itself; undefined when there is none. */
+  findTarget(value: JsonObject): unknown {
+    const target = referenceOf(value);
+    if (target === undefined) return undefined;
+    try {
+      return this.#targetOf(target, this.#scan.fileOf(value), '', 0).value;
+    } catch (thrown) {
+      if (!(thrown instanceof SpecError)) throw thrown;
+      return undefined;
+    }
+  }
+
   /** A copy of a value whose references mean the same in the document itself. */
   relocated(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.relocated(item));
@@ -81,11 +93,15 @@ export class References {
   }
 
   #resolveTarget(target: string, file: string, location: string, length: number): Position {
+    return this.#follow(this.#targetOf(target, file, location, length), location, length + 1);
+  }
+
+  #targetOf(target: string, file: string, location: string, length: number): Position {
     if (length > MAX_CHAIN) throw specError(location, `$ref "${shortened(target)}" is circular`);
     const key = `${file}\n${target}`;
     const found = this.#targets.get(key) ?? this.#find(target, file, location, length + 1);
     this.#targets.set(key, found);
-    return this.#follow(found, location, length + 1);
+    return found;
   }
 
   #find(target: string, from: string, location: string, length: number): Position {

@@ -7,6 +7,7 @@ import { SchemaProblem } from '../../model/json-schema/schema-problem.js';
 import { textsOf } from '../../model/policies/checks.js';
 import {
   compileValidate,
+  OTHER_HEADERS,
   PARAMETER_STYLES,
   type ValidatedBody,
   type ValidatedParameter,
@@ -20,6 +21,7 @@ import type { Parameters } from './parameters.js';
 import { ConvertedSchemas } from './policy-schemas.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
+import { type Dropped, WidenedSchemas } from './widened-schemas.js';
 import { withoutPart } from './without-part.js';
 
 /** Parts that are left out of one policy, before none is made. */
@@ -32,20 +34,29 @@ export class RequestValidation {
   readonly #references: References;
   readonly #parameters: Parameters;
   readonly #schemas: Schemas;
+  readonly #widened = new WidenedSchemas();
   readonly #converted: ConvertedSchemas;
   readonly #warn: Warn;
   readonly #told = new Set<string>();
 
   constructor(
     mode: ValidateMode,
-    sources: { readonly references: References; readonly parameters: Parameters; readonly schemas: Schemas },
+    sources: {
+      readonly references: References;
+      readonly parameters: Parameters;
+      readonly schemas: Schemas;
+      /** The document is of OpenAPI 3.0. */
+      readonly isOld: boolean;
+    },
     warn: Warn,
   ) {
     this.#mode = mode;
     this.#references = sources.references;
     this.#parameters = sources.parameters;
     this.#schemas = sources.schemas;
-    this.#converted = new ConvertedSchemas(sources.references, (text) => this.#tell(text));
+    this.#converted = new ConvertedSchemas(sources.references, this.#widened, sources.isOld, (text) =>
+      this.#tell(text),
+    );
     this.#warn = warn;
   }
 
@@ -66,27 +77,29 @@ export class RequestValidation {
     return this.#enforceable(label, policy) ? { validate: JSON.stringify(policy) } : {};
   }
 
-  /** Leaves out what cannot be enforced. */
+  /** Leaves out what cannot be enforced, and what could refuse more because of it. */
   #enforceable(label: string, policy: ValidatePolicy): boolean {
     for (let count = 0; count < MAX_LEFT_OUT; count++) {
       try {
         compileValidate(policy);
         const problem = textsOf(policy).map(textProblem).find(Boolean);
-        if (problem !== undefined) this.#tell(`${label}: requests are not validated: a text ${problem}`);
-        return problem === undefined;
+        if (problem !== undefined) {
+          this.#tell(`${label}: requests are not validated: a text ${problem}`);
+          return false;
+        }
+        const dropped = this.#widened.settle(policy);
+        for (const one of dropped) this.#tellDropped(label, one);
+        // What is there instead goes deeper.
+        if (dropped.length === 0) return true;
       } catch (thrown) {
         if (!(thrown instanceof SchemaProblem)) throw thrown;
         const { place, message } = thrown;
-        const left = place.length > 0 && withoutPart(policy, place);
+        const left = withoutPart(policy, place, this.#widened);
         if (!left) {
           this.#tell(`${label}: requests are not validated: the schemas ${shortened(message)}`);
           return false;
         }
-        // A schema that several operations share has one warning.
-        const owner = place[0] === 'components' ? '' : `${label}: `;
-        this.#tell(
-          `${owner}${shortened(left.join('.'))} is not validated: ${place.at(-1)} ${shortened(message)}`,
-        );
+        this.#tell(`${partOf(label, left)} is not validated: ${place.at(-1)} ${shortened(message)}`);
       }
     }
     this.#tell(
@@ -95,10 +108,19 @@ export class RequestValidation {
     return false;
   }
 
+  #tellDropped(label: string, { keyword, place }: Dropped): void {
+    const what = keyword === 'oneOf' ? 'validated as anyOf' : 'not validated';
+    this.#tell(`${partOf(label, place)} is ${what}: not all is validated of a schema that it depends on`);
+  }
+
   #parameter(label: string, parameter: Parameter): ValidatedParameter | undefined {
     const described = this.#parameters.describedOf(parameter);
     if (!described) return undefined;
     const { name, in: where, required, style, explode } = parameter;
+    if (where === 'header' && OTHER_HEADERS.includes(name.toLowerCase())) {
+      this.#tell(`${label}: the header ${shortened(name)} is not validated: it is no parameter`);
+      return undefined;
+    }
     const base = {
       ...{ in: where, name },
       ...(required && where !== 'path' && { required }),
@@ -158,4 +180,10 @@ export class RequestValidation {
     this.#told.add(text);
     this.#warn('validation', text);
   }
+}
+
+/** A schema that several operations share has one warning. */
+function partOf(label: string, place: readonly string[]): string {
+  const part = shortened(place.join('.'));
+  return place[0] === 'components' ? part : `${label}: ${part}`;
 }

@@ -7,6 +7,8 @@ export const SCHEMA_KEYWORDS = [
 ] as const;
 /** Lists of schemas. */
 export const LIST_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
+/** Schemas by names. */
+export const MAP_KEYWORDS = ['properties', 'patternProperties', 'dependentSchemas'] as const;
 /** Schemas that only references lead to. */
 export const HOLDERS = ['$defs', 'definitions'] as const;
 export const COUNT_KEYWORDS = [

@@ -11,8 +11,23 @@ export interface TextShape {
   readonly types: readonly string[];
   readonly items?: TextShape;
   readonly members?: Readonly<Record<string, TextShape>>;
-  /** Of members that have no name in the schema. */
+  /** Of members whose names fit a pattern. */
+  readonly patterns?: readonly PatternShape[];
+  /** Of other members. */
   readonly others?: TextShape;
+}
+
+/** Where the pattern stands: in the list of `patternProperties` of a schema. */
+export interface PatternShape {
+  readonly schema: SchemaIndex;
+  readonly at: number;
+  readonly shape: TextShape;
+}
+
+/** One of the schemas that together say what a value is. */
+interface Part {
+  readonly index: SchemaIndex;
+  readonly keywords: CompiledKeywords;
 }
 
 /** Schemas that are looked at for all values of a policy together. */
@@ -20,63 +35,95 @@ const MAX_VISITS = 200_000;
 
 /** Finds shapes. @throws SchemaProblem when there is too much to look at */
 export class TextShapes {
-  readonly #schemas: readonly PlacedSchema[];
+  /** All schemas. Shapes may need further ones, so they are to be taken after the last shape. */
+  readonly schemas: PlacedSchema[];
+  /** Schemas that stand for several, by these. */
+  readonly #anyOf = new Map<string, SchemaIndex>();
   #visits = 0;
 
   constructor(schemas: readonly PlacedSchema[]) {
-    this.#schemas = schemas;
+    this.schemas = [...schemas];
   }
 
   /** Of an object's members only their lists are found: texts have no deeper values. */
   of(schema: SchemaIndex, isMember = false): TextShape {
     const parts = this.#partsOf(schema);
-    const types = [...new Set(parts.flatMap(typesOf))];
-    const items = types.includes('array') ? parts.find((part) => part.items !== undefined)?.items : undefined;
+    const types = typesOfAll(parts);
+    const items = types.includes('array')
+      ? parts.find(({ keywords }) => keywords.items !== undefined)?.keywords.items
+      : undefined;
     const shape = { schema, types, ...(items !== undefined && { items: this.#plain(items) }) };
     if (isMember || !types.includes('object')) return shape;
-    const members = new Map(parts.flatMap(({ properties }) => Object.entries(properties ?? {})));
-    const others = parts.find((part) => part.additionalProperties !== undefined)?.additionalProperties;
+    const members = new Map<string, SchemaIndex[]>();
+    for (const { keywords } of parts)
+      for (const [name, index] of Object.entries(keywords.properties ?? {}))
+        members.set(name, [...(members.get(name) ?? []), index]);
+    const patterns = parts.flatMap(({ index, keywords: { patternProperties = [] } }) =>
+      patternProperties.map(([, one], at) => ({ schema: index, at, shape: this.of(one, true) })),
+    );
+    const others = parts.flatMap(
+      ({ keywords: { additionalProperties, unevaluatedProperties } }) =>
+        additionalProperties ?? unevaluatedProperties ?? [],
+    );
+    const named = [...members].map(([name, all]) => [name, this.#ofAny(all)]);
     return {
       ...shape,
-      ...(members.size > 0 && {
-        members: Object.fromEntries([...members].map(([name, index]) => [name, this.of(index, true)])),
-      }),
-      ...(others !== undefined && { others: this.of(others, true) }),
+      ...(named.length > 0 && { members: Object.fromEntries(named) }),
+      ...(patterns.length > 0 && { patterns }),
+      ...(others.length > 0 && { others: this.#ofAny(others) }),
     };
   }
 
-  #plain(schema: SchemaIndex): TextShape {
-    return { schema, types: [...new Set(this.#partsOf(schema).flatMap(typesOf))] };
+  /** Of a member that several schemas describe: it is read as what fits any of them. */
+  #ofAny(all: readonly SchemaIndex[]): TextShape {
+    const [first = 0, ...others] = new Set(all);
+    if (others.length === 0) return this.of(first, true);
+    const anyOf = [first, ...others];
+    const key = anyOf.join();
+    const known = this.#anyOf.get(key) ?? this.schemas.length;
+    if (known === this.schemas.length) this.schemas.push({ value: { anyOf }, place: [] });
+    this.#anyOf.set(key, known);
+    return this.of(known, true);
   }
 
-  /** The schemas that together say what a value is. */
-  #partsOf(root: SchemaIndex): CompiledKeywords[] {
-    const parts: CompiledKeywords[] = [];
+  #plain(schema: SchemaIndex): TextShape {
+    return { schema, types: typesOfAll(this.#partsOf(schema)) };
+  }
+
+  #partsOf(root: SchemaIndex): readonly Part[] {
+    const parts: Part[] = [];
     const seen = new Set<SchemaIndex>();
     const pending = [root];
     for (let index = pending.pop(); index !== undefined; index = pending.pop()) {
-      const schema = this.#schemas[index]?.value;
+      const schema = this.schemas[index]?.value;
       if (seen.has(index) || typeof schema !== 'object') continue;
       seen.add(index);
-      parts.push(schema);
+      parts.push({ index, keywords: schema });
       this.#visits++;
       if (this.#visits > MAX_VISITS)
         throw new SchemaProblem(
-          this.#schemas[root]?.place ?? [],
+          this.schemas[root]?.place ?? [],
           'has too many members and alternatives for a text',
         );
       const { $ref, allOf = [], anyOf = [], oneOf = [], then, else: otherwise } = schema;
-      for (const next of [$ref, ...allOf, ...anyOf, ...oneOf, then, otherwise])
+      const dependent = Object.values(schema.dependentSchemas ?? {});
+      for (const next of [$ref, ...allOf, ...anyOf, ...oneOf, then, otherwise, ...dependent])
         if (next !== undefined) pending.push(next);
     }
     return parts;
   }
 }
 
+function typesOfAll(parts: readonly Part[]): readonly string[] {
+  return [...new Set(parts.flatMap(({ keywords }) => typesOf(keywords)))];
+}
+
 function typesOf(schema: CompiledKeywords): readonly string[] {
-  const { type, properties, items, enum: values = schema.const } = schema;
+  const { type, items, enum: values = schema.const } = schema;
+  const { properties, patternProperties, additionalProperties, unevaluatedProperties } = schema;
   if (type) return type;
-  if (properties) return ['object'];
+  const ofMembers = [properties, patternProperties, additionalProperties, unevaluatedProperties];
+  if (ofMembers.some((one) => one !== undefined)) return ['object'];
   if (items !== undefined) return ['array'];
   return (values ?? []).map((value) =>
     value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value,

@@ -86,7 +86,13 @@ const JSON_TYPE = /^application\/(?:[^;\s/]+\+)?json$/;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 const MEDIA_TYPE = /^(?:\*\/\*|[!#$%&'*+.^_`|~0-9a-z-]+\/(?:\*|[!#$%&'+.^_`|~0-9a-z-]+))$/;
 /** Headers that say how the body is to be read, and who sends it: other policies are about them. */
-const OTHER_HEADERS = ['accept', 'authorization', 'content-type', 'content-length', 'host'];
+export const OTHER_HEADERS: readonly string[] = [
+  'accept',
+  'authorization',
+  'content-type',
+  'content-length',
+  'host',
+];
 
 /**
  * What the front enforces; undefined when it is off.
@@ -125,7 +131,7 @@ export function compileValidate(policy: ValidatePolicy): CompiledValidate | unde
         })),
       },
     }),
-    schemas: schemas.map(({ value }) => value),
+    schemas: shapes.schemas.map(({ value }) => value),
   };
 }
 

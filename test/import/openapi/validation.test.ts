@@ -174,21 +174,107 @@ describe('OpenAPI: validation of requests', () => {
         c: { $ref: '#/components/schemas/A' },
         d: { type: 'string' },
         e: { $ref: '#/components/schemas/Odd' },
-        f: true,
+        f: {},
       },
       patternProperties: {},
     });
-    expect(named).to.deep.equal({ A: true, Odd: { type: 'object' } });
+    expect(named).to.deep.equal({ A: {}, Odd: { type: 'object' } });
     const told = warnings.filter((text) => /validated/.test(text));
-    expect(told).to.have.length(7);
+    expect(told).to.have.length(8);
     for (const part of [
       'properties.a.pattern',
-      'properties.b.not',
+      'properties.b.not.pattern',
+      'properties.b.not is not validated: not all is validated of a schema that it depends on',
       'schemas.A ',
       'Odd.minProperties',
       'idn-hostname',
     ])
       expect(told.join('\n')).to.include(part);
+  });
+
+  it('drops what would refuse more because of what is left out, through references', async () => {
+    const odd = { pattern: '(a)\\1' };
+    const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+    const { schema, named, warnings } = await schemaOf(
+      post(
+        {
+          properties: {
+            one: { oneOf: [ref('Deep'), { type: 'integer' }] },
+            other: { oneOf: [ref('Deep')], anyOf: [{ minLength: 1 }] },
+            not: { not: { properties: { a: ref('Deep') } } },
+            // biome-ignore lint/suspicious/noThenProperty: it is a keyword
+            if: { if: ref('Odd'), then: { maxLength: 3 }, else: { minLength: 2 }, maxLength: 9 },
+            list: { contains: ref('Format'), minContains: 2, maxContains: 3 },
+            properties: {
+              properties: { not: ref('Whole') },
+              allOf: [ref('Names')],
+              unevaluatedProperties: false,
+            },
+            whole: { oneOf: [ref('Whole'), { type: 'null' }], not: ref('Whole') },
+          },
+        },
+        {
+          Odd: odd,
+          Deep: { type: 'object', properties: { b: { items: ref('Odd') } } },
+          Format: { type: 'string', format: 'regex' },
+          Names: { patternProperties: { '(?=a)': true } },
+          Whole: { type: 'string', pattern: '^a' },
+        },
+        '3.1.0',
+      ),
+    );
+    const { properties } = schema as { properties: Record<string, unknown> };
+    expect(properties).to.deep.equal({
+      one: { anyOf: [ref('Deep'), { type: 'integer' }] },
+      other: { anyOf: [{ minLength: 1 }], allOf: [{ anyOf: [ref('Deep')] }] },
+      not: {},
+      if: { maxLength: 9 },
+      list: { contains: ref('Format'), minContains: 2 },
+      properties: { properties: { not: ref('Whole') }, allOf: [ref('Names')] },
+      whole: { oneOf: [ref('Whole'), { type: 'null' }], not: ref('Whole') },
+    });
+    expect(named).to.have.keys(['Deep', 'Odd', 'Format', 'Names', 'Whole']);
+    const told = warnings.join('\n');
+    for (const part of [
+      'one.oneOf is validated as anyOf',
+      'not.not is not',
+      'if.if is not',
+      'if.else is not',
+    ])
+      expect(told).to.include(`properties.${part}`);
+    for (const part of ['list.maxContains', 'properties.unevaluatedProperties'])
+      expect(told).to.include(`properties.${part} is not validated: not all is validated of a schema`);
+  });
+
+  it('keeps what stands beside a reference to a reference', async () => {
+    const { named } = await schemaOf(
+      post(
+        { $ref: '#/components/schemas/A' },
+        { A: { $ref: '#/components/schemas/B', maxLength: 5 }, B: { type: 'string' } },
+        '3.1.0',
+      ),
+    );
+    expect(named).to.deep.equal({
+      A: { $ref: '#/components/schemas/B', maxLength: 5 },
+      B: { type: 'string' },
+    });
+  });
+
+  it('lets all bodies through that no other type describes where a type cannot be one', async () => {
+    const content = { 'application/json': { schema: { type: 'object' } }, odd: { schema: {} } };
+    const parameters = [{ name: 'Host', in: 'header', schema: { type: 'string' } }];
+    const { policies, warnings } = await read(
+      documentWith({
+        paths: { '/a': { post: { parameters, requestBody: { content }, responses: RESPONSES } } },
+      }),
+    );
+    expect(policies.get('POST /a')).to.deep.equal({
+      mode: 'enforce',
+      body: { content: { 'application/json': { schema: { type: 'object' } }, '*/*': {} } },
+    });
+    expect(warnings.join('\n'))
+      .to.include('the header Host is not validated')
+      .and.include('body.content.odd');
   });
 
   it('lets bodies of other types through, and says so', async () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { call } from '../../support/http.js';
-import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
 
 const PET = {
   type: 'object',
@@ -31,10 +31,6 @@ describe('the policy validate', function () {
 
   const set = (validate: object, owner = one.endpoint) =>
     one.set(owner, { validate: { mode: 'enforce', ...validate } });
-  const problemsOf = (text: string) => {
-    const { problems } = JSON.parse(text) as { problems: { place: string; problem: string }[] };
-    return problems.map(({ place, problem }) => `${place}: ${problem}`);
-  };
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     one.send({ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 
@@ -95,112 +91,6 @@ describe('the policy validate', function () {
       /^415 body: must not have a Content-Encoding/,
     );
     expect((await post('{"name":"a"}', { 'content-encoding': 'identity' })).status).to.equal(200);
-  });
-
-  it('checks large bodies without keeping others waiting', async () => {
-    const content = {
-      'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } },
-    };
-    await set({ body: { content } }, one.post);
-    const numbers = Array.from({ length: 400_000 }, (_, at) => at);
-    const { status, text } = await post(JSON.stringify(numbers));
-    expect([status, JSON.parse(text).bytes]).to.deep.equal([200, JSON.stringify(numbers).length]);
-    expect(problemsOf((await post(JSON.stringify([...numbers, 7]))).text)).to.deep.equal([
-      'body: must have no equal items, as 7 and 400000 are',
-    ]);
-  });
-
-  it('reads parameters of all places and styles as their schemas say', async () => {
-    const integers = { type: 'array', items: { type: 'integer' } };
-    const point = {
-      type: 'object',
-      properties: { x: { type: 'number' }, on: { type: 'boolean' } },
-      required: ['x'],
-    };
-    await set({
-      parameters: [
-        { in: 'query', name: 'ids', schema: integers },
-        { in: 'query', name: 'csv', schema: integers, explode: false },
-        { in: 'query', name: 'pipes', schema: integers, style: 'pipeDelimited', explode: false },
-        { in: 'query', name: 'at', schema: point, style: 'deepObject' },
-        { in: 'query', name: 'flag', schema: { type: 'boolean' }, allowEmptyValue: true },
-        {
-          in: 'query',
-          name: 'either',
-          schema: { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^[a-z]+$' }] },
-        },
-        { in: 'query', name: 'json', content: { 'application/json': { schema: point } } },
-        { in: 'header', name: 'X-Level', schema: { type: 'integer' } },
-        { in: 'header', name: 'X-List', schema: integers },
-        { in: 'cookie', name: 'session', required: true, schema: { type: 'string', format: 'uuid' } },
-      ],
-    });
-    const cookie = 'a=b; session=2eb8aa08-aa98-11ea-b4aa-73b441d16380';
-    const get = async (query: string, headers: Record<string, string | string[]> = {}) => {
-      const { status, text } = await one.send({ path: `/shown?${query}`, headers: { cookie, ...headers } });
-      return status === 200 ? [] : problemsOf(text);
-    };
-    expect(
-      await get('ids=1&ids=2&csv=1,2&pipes=1%7C2&at[x]=1.5&at%5Bon%5D=true&flag=&either=5'),
-    ).to.deep.equal([]);
-    expect(
-      await get('either=ab&json=%7B%22x%22:1%7D&flag=false', { 'x-level': '7', 'x-list': '1, 2' }),
-    ).to.deep.equal([]);
-    expect(
-      await get('ids=1&ids=b&csv=1,c&pipes=x&at[x]=y&at[on]=1&flag=yes&either=AB&json=%7B'),
-    ).to.deep.equal([
-      'query.ids.1: must be of type integer',
-      'query.csv.1: must be of type integer',
-      'query.pipes.0: must be of type integer',
-      'query.at.on: must be of type boolean',
-      'query.at.x: must be of type number',
-      'query.flag: must be of type boolean',
-      'query.either: must match the pattern ^[a-z]+$',
-      'query.json: cannot be read as JSON: EOF while parsing an object at line 1 column 1',
-    ]);
-    expect(await get('flag=true&flag=false')).to.deep.equal(['query.flag: is given more than once']);
-    // Encoded names are the same names.
-    expect(await get('fl%61g=7&a%ff=1')).to.deep.equal([
-      'query: is not percent-encoded UTF-8',
-      'query.flag: must be of type boolean',
-    ]);
-    expect(await get('either=%ff')).to.deep.equal(['query.either: is not percent-encoded UTF-8']);
-    expect(await get('', { 'x-level': '07', cookie: 'session=1' })).to.deep.equal([
-      'header.X-Level: must be of type integer',
-      'cookie.session: must fit the format uuid',
-    ]);
-    expect(await get('', { 'x-level': ['1', '2'], cookie: '' })).to.deep.equal([
-      'header.X-Level: is given more than once',
-      'cookie.session: is required',
-    ]);
-    await one.set(one.endpoint, null);
-  });
-
-  it('reads forms and texts', async () => {
-    const form = {
-      type: 'object',
-      required: ['age'],
-      properties: { age: { type: 'integer' }, tags: { type: 'array', items: { enum: ['a', 'b'] } } },
-    };
-    const content = {
-      'application/x-www-form-urlencoded': { schema: form },
-      'text/plain': { schema: { type: 'string', maxLength: 3 } },
-      'image/*': {},
-    };
-    await set({ body: { content } }, one.post);
-    const send = async (type: string, body: string) => {
-      const { status, text } = await post(body, { 'content-type': type });
-      return status === 200 ? 200 : problemsOf(text);
-    };
-    expect(await send('application/x-www-form-urlencoded', 'age=7&tags=a&tags=b')).to.equal(200);
-    expect(await send('application/x-www-form-urlencoded', 'age=x&tags=c&tags=a')).to.deep.equal([
-      'body.age: must be of type integer',
-      'body.tags.0: must be one of "a", "b"',
-    ]);
-    expect(await send('text/plain', 'abc')).to.equal(200);
-    expect(await send('text/plain', 'abcd')).to.deep.equal(['body: must have at most 3 characters']);
-    expect(await send('image/png', '\u0089PNG')).to.equal(200);
-    expect(await send('application/json', '{}')).to.have.length(1);
   });
 
   it('only counts and logs what is wrong where it is to report', async () => {

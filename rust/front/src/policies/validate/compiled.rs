@@ -82,7 +82,18 @@ pub struct Shape {
     pub items: Option<Box<Shape>>,
     #[serde(default)]
     pub members: BTreeMap<Box<str>, Shape>,
+    #[serde(default)]
+    pub patterns: Vec<PatternShape>,
     pub others: Option<Box<Shape>>,
+}
+
+/// Of members whose names fit a pattern: that at a place in the list of a schema.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatternShape {
+    pub schema: Index,
+    pub at: usize,
+    pub shape: Shape,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,11 +2,12 @@
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
+use super::compiled::Index;
 use super::evaluate::{Evaluation, Outcome, Seen, also, fail};
 use super::json::Json;
 use super::number::Number;
 use super::problems::{Place, Problems};
-use super::schema::{ListRules, NumberRules, ObjectRules, Pattern, Rules, TextRules};
+use super::schema::{ListRules, NumberRules, ObjectRules, Pattern, Rules, Schema, TextRules};
 
 type Found<'f, 'p> = &'f mut Option<&'p mut Problems>;
 
@@ -89,6 +90,13 @@ impl Evaluation<'_> {
             }
         }
         Ok(valid)
+    }
+
+    /// Whether a name fits a pattern, by its place in the list of a schema.
+    pub fn name_fits(&mut self, schema: Index, at: usize, name: &str) -> Outcome {
+        let Some(Schema::Rules(rules)) = self.schema(schema) else { return Ok(false) };
+        let pattern = rules.object.as_ref().and_then(|object| object.pattern_properties.get(at));
+        pattern.map_or(Ok(false), |(pattern, _)| self.fits(pattern, name))
     }
 
     fn fits(&mut self, pattern: &Pattern, text: &str) -> Outcome {

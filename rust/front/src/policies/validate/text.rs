@@ -1,7 +1,7 @@
 //! Values that are sent as text, read as what their schemas say: numbers, booleans, lists and objects.
 use std::borrow::Cow;
 
-use super::compiled::{Shape, Types};
+use super::compiled::{PatternShape, Shape, Types};
 use super::evaluate::{Evaluation, TooComplex};
 use super::json::Json;
 use super::number::Number;
@@ -89,14 +89,28 @@ impl TextReader<'_, '_> {
             while let Some((_, next)) = rest.next_if(|(other, _)| *other == name) {
                 values.push(next);
             }
-            let shape = shape.members.get(&*name).or(shape.others.as_deref());
+            let shape = self.member(shape, &name)?;
             let value = self.repeated(shape, values, &place.member(&name), problems)?;
             read.push((name, value));
         }
         Ok(Json::Object(read))
     }
 
-    /// One or more texts of the same name.
+    /// What says how a member is read: of its schemas, one that names a type. `None` where nothing is said of it.
+    fn member<'p>(&mut self, shape: &'p Shape, name: &str) -> Result<Option<&'p Shape>, TooComplex> {
+        let mut found = shape.members.get(name);
+        for PatternShape { schema, at, shape } in &shape.patterns {
+            if found.is_some_and(|found| !found.types.is_empty()) {
+                break;
+            }
+            if self.evaluation.name_fits(*schema, *at, name)? {
+                found = Some(shape);
+            }
+        }
+        Ok(found.or(shape.others.as_deref()))
+    }
+
+    /// One or more texts of the same name. Several are a list; where no type is named, each has to fit by itself, too.
     pub fn repeated<'t>(
         &mut self,
         shape: Option<&Shape>,
@@ -104,7 +118,21 @@ impl TextReader<'_, '_> {
         place: &Place<'_>,
         problems: &mut Problems,
     ) -> Result<Json<'t>, TooComplex> {
-        let Some(shape) = shape else { return Ok(Json::Text(values.swap_remove(0))) };
+        let Some(shape) = shape else {
+            return Ok(match values.len() {
+                1 => Json::Text(values.swap_remove(0)),
+                _ => Json::List(values.into_iter().map(Json::Text).collect()),
+            });
+        };
+        if values.len() > 1 && shape.types.is_empty() {
+            let mut list = Vec::with_capacity(values.len());
+            for (at, value) in values.into_iter().enumerate() {
+                let value = self.scalar(shape, value)?;
+                self.check(shape, &value, &place.item(at), problems)?;
+                list.push(value);
+            }
+            return Ok(Json::List(list));
+        }
         let may_be_one = shape.types.is_empty() || shape.types.are_scalar();
         if shape.types.has(Types::LIST) && !(may_be_one && values.len() == 1) {
             return self.list(shape, values.into_iter());
