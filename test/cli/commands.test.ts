@@ -293,6 +293,26 @@ handler_loop!(handle);
     });
   });
 
+  it('deploy: of several endpoints, up to the first that fails; nothing where a handler is missing', async () => {
+    const several = join(folder.path, 'several');
+    await mkdir(several);
+    const of = (name: string) => `{host: several.test, method: GET, route: /${name}, handler: ${name}.rs}`;
+    await writeFile(join(several, 'edge.yaml'), `endpoints:\n  - ${of('one')}\n  - ${of('two')}\n`);
+    await writeFile(join(several, 'one.rs'), handler('Hello'));
+    const missing = await edge(['deploy'], { env, cwd: several });
+    expect(missing.code).to.equal(1);
+    expect(missing.stderr).to.include('two.rs cannot be read');
+    expect((await edge(['domain', 'show', 'several.test'], { env })).stderr).to.include('(not_found)');
+    await writeFile(join(several, 'two.rs'), 'fn main() { wrong }');
+    const { code, stdout, stderr } = await edge(['deploy', '--json'], { env, cwd: several });
+    expect([code, stdout]).to.deep.equal([1, '']);
+    const { code: why, details } = JSON.parse(stderr);
+    expect(why).to.equal('compile_failed');
+    expect(details.deployed.map(({ endpoint }: { endpoint: string }) => endpoint)).to.deep.equal([
+      'GET several.test/one',
+    ]);
+  });
+
   it('tokens, users and status', async () => {
     const made = await json(['token', 'create', 'ci', '--permission', 'endpoints:read', '--expires', '30d']);
     const limited = {

@@ -250,6 +250,9 @@ describe('edge, used in a wrong way', function () {
         .and.include('Nothing was done');
       const login = await onTerminal(`login ${api.url} --name typed`, `${KEY}\r`, { EDGE_TOKEN: '' });
       expect(login.stdout).to.include('token: ').and.include('Signed in').and.not.include(KEY);
+      const left = await onTerminal(`login ${api.url} --name left`, 'abc\u0003', { EDGE_TOKEN: '' });
+      expect(left.code).to.equal(130);
+      expect(left.stdout).to.include('Interrupted.');
       const gone = await onTerminal('endpoint delete twice.test/same', 'y\n');
       expect(gone.stdout).to.include('Deleted');
     });
