@@ -1,6 +1,7 @@
 /**
- * Puts into cli/ what its package has besides the compiled program: the examples as templates, and the sources of the
- * SDK. A build runs this, because npm runs no scripts here. In a checkout both are used where they are.
+ * Puts into cli/ what its package has besides the compiled program: the examples as templates, the sources of the SDK,
+ * and the JSON Schema of edge.yaml. A build runs this, because npm runs no scripts here. In a checkout they are used
+ * where they are.
  */
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ for (const name of readdirSync(EXAMPLES)) {
 for (const name of readdirSync(SDK)) {
   if (!LEFT_OUT.has(name)) cpSync(join(SDK, name), join(SDK_COPY, name), { recursive: true });
 }
+cpSync(join(ROOT, 'docs/edge.schema.json'), join(ROOT, 'cli/edge.schema.json'));
 // Its examples are not in the package.
 const manifest = join(SDK_COPY, 'Cargo.toml');
 writeFileSync(

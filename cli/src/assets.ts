@@ -13,6 +13,10 @@ export const SDK = {
   folder: isCheckout ? join(CHECKOUT, 'rust/sdk') : join(PACKAGE, 'sdk'),
   isShared: isCheckout,
 };
+/** The JSON Schema of edge.yaml. */
+export const EDGE_SCHEMA = isCheckout
+  ? join(CHECKOUT, 'docs/edge.schema.json')
+  : join(PACKAGE, 'edge.schema.json');
 const EXAMPLES = isCheckout ? join(CHECKOUT, 'examples') : join(PACKAGE, 'templates');
 
 /** The endpoint of an example, as `endpoint.json` has it. */

@@ -33,7 +33,7 @@ describe('a folder of edge init', function () {
     for (const name of names) {
       await run(['init', name, '--template', name]);
       expect(await readdir(join(folder.path, name))).to.have.members([
-        ...['.gitignore', 'Cargo.toml', 'edge.yaml', 'src'],
+        ...['.gitignore', 'Cargo.toml', 'edge.schema.json', 'edge.yaml', 'src'],
       ]);
     }
     expect(await readFile(join(folder.path, 'async-sleep/Cargo.toml'), 'utf8')).to.include(

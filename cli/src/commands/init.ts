@@ -1,7 +1,7 @@
 /** `edge init`: a folder with edge.yaml, a handler, and a Cargo project for the editor. */
-import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { readTemplate, SDK, type Template, templateNames } from '../assets.js';
+import { EDGE_SCHEMA, readTemplate, SDK, type Template, templateNames } from '../assets.js';
 import { UsageError } from '../errors.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
@@ -14,6 +14,8 @@ interface InitOptions extends CommonOptions {
 
 /** Where the SDK is copied to, when it is not beside this program for good. */
 const COPIED_SDK = '.edge/sdk';
+/** Editors complete and check edge.yaml with it. */
+const SCHEMA_FILE = 'edge.schema.json';
 
 export async function init(session: Session, { template, host }: InitOptions, folder = '.'): Promise<void> {
   const names = templateNames();
@@ -49,6 +51,7 @@ function filesOf(name: string, host: string, { endpoints, pools, code }: Templat
     [PROJECT_FILE]: projectFile(name, host, file, endpoints, pools),
     [file]: code,
     'Cargo.toml': cargoToml(name, file, isAsync),
+    [SCHEMA_FILE]: readFileSync(EDGE_SCHEMA, 'utf8'),
     '.gitignore': 'target/\n',
   };
 }
@@ -69,7 +72,7 @@ function projectFile(
       `  - host: ${text(host)}\n    method: ${method}\n    route: ${text(path)}\n    name: ${text(endpoint)}\n` +
       `    handler: ${file}\n    dependencies: {} # crates, as in Cargo.toml\n`,
   );
-  return `stack: ${text(name)}\ndomains:\n  - host: ${text(host)}\n${bound.join('')}endpoints:\n${items.join('')}`;
+  return `# yaml-language-server: $schema=${SCHEMA_FILE}\nstack: ${text(name)}\ndomains:\n  - host: ${text(host)}\n${bound.join('')}endpoints:\n${items.join('')}`;
 }
 
 /** A text of YAML; JSON is YAML. */
