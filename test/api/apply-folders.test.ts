@@ -180,6 +180,20 @@ describe('a folder', () => {
       expectFailure(await askForPlan(api, { 'other.yaml': '' }), 'invalid_folder', /There is no edge\.yaml/);
     });
 
+    it('more objects than there may be', async () => {
+      const limited = await startApi({ config: { IMPORT_OPERATIONS_LIMIT: 1 } });
+      try {
+        const two = yaml('{stack: s, domains: [{host: a.example}, {host: b.example}]}');
+        expectFailure(
+          await askForPlan(limited, two),
+          'invalid_folder',
+          /2 domains; at most 1 are allowed \(IMPORT_OPERATIONS_LIMIT\)/,
+        );
+      } finally {
+        await limited.close();
+      }
+    });
+
     it('what is no folder', async () => {
       expectFailure(
         await api.post('/api/apply?dry_run=true', {}),
