@@ -42,7 +42,7 @@ export async function planApply(
 ): Promise<Plan> {
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const { stack, wanted, configs, problems } = wantedObjects(folder, {
+  const { stack, wanted, configs, problems } = await wantedObjects(folder, {
     collections: stored.collections.map(({ object }) => object),
     services: services.filter(({ object }) => isOwn(object, principal) || !isHidden(object, principal)),
     secrets: stored.secrets,
