@@ -2,6 +2,7 @@
  * Runs all benchmarks, prints their table, and writes it to `bench/RESULTS.md` with the machine. The soak is not among
  * them: it takes ten minutes, and is run by its name.
  */
+import { apply } from './apply.js';
 import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
@@ -40,6 +41,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   logs,
   creates,
   plan,
+  apply,
   dev,
   services,
   import: imports,
