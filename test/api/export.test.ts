@@ -76,52 +76,52 @@ describe('an export', () => {
     ]);
     expect(files['edge.yaml']).to.equal(`stack: installation
 services:
-  - name: db
-    service_type: redis
-    stack: null
-    config:
-      database: 0
-      host: h
-      password:
-        stored: true
-      pool_size: 10
-      port: 6379
-      use_tls: false
-    active: false
+- name: db
+  service_type: redis
+  stack: null
+  config:
+    database: 0
+    host: h
+    password:
+      stored: true
+    pool_size: 10
+    port: 6379
+    use_tls: false
+  active: false
 domains:
-  - host: api.example.com
-    stack: null
+- host: api.example.com
+  stack: null
 collections:
-  - host: api.example.com
-    name: shop
-    stack: null
-    base_path: /v1
+- host: api.example.com
+  name: shop
+  stack: null
+  base_path: /v1
 endpoints:
-  - host: "*"
-    method: GET
-    route: /x
-    stack: null
-    name: ../../é / x
-    handler: all-hosts/e_x.rs
-    running: false
-  - host: api.example.com
-    method: GET
-    collection: shop
-    path: /Pets
-    stack: null
-    name: GetPet
-    handler: api.example.com/shop/GetPet.rs
-    running: false
-  - host: api.example.com
-    method: GET
-    collection: shop
-    path: /pets/{id}
-    stack: null
-    name: getPet
-    handler: api.example.com/shop/getPet-2.rs
-    running: false
-    bindings:
-      cache: db
+- host: "*"
+  method: GET
+  route: /x
+  stack: null
+  name: ../../é / x
+  handler: all-hosts/e_x.rs
+  running: false
+- host: api.example.com
+  method: GET
+  collection: shop
+  path: /Pets
+  stack: null
+  name: GetPet
+  handler: api.example.com/shop/GetPet.rs
+  running: false
+- host: api.example.com
+  method: GET
+  collection: shop
+  path: /pets/{id}
+  stack: null
+  name: getPet
+  handler: api.example.com/shop/getPet-2.rs
+  running: false
+  bindings:
+    cache: db
 `);
     expect(await exported()).to.deep.equal(files);
     // As a ZIP it is the same folder.

@@ -2,6 +2,7 @@
  * Writes the installation, or a part of it, as a folder: applied again, it changes nothing. The order of everything is
  * that of names, so that exports of the same are the same.
  */
+import { setImmediate } from 'node:timers/promises';
 import { Document, isScalar, visit } from 'yaml';
 import { keyOf } from '../../apply/keys.js';
 import type {
@@ -28,13 +29,14 @@ const WHOLE = 'installation';
 type Members = Record<string, unknown>;
 
 /** Texts of files by their paths. */
-export function exportedFiles(
+export async function exportedFiles(
   objects: readonly InstallationObject[],
   scope: ExportScope,
-): Record<string, string> {
-  const chosen = chosenObjects(objects, scope).toSorted((left, right) =>
-    keyOf(left) < keyOf(right) ? -1 : 1,
-  );
+): Promise<Record<string, string>> {
+  const chosen = chosenObjects(objects, scope)
+    .map((object) => ({ object, key: keyOf(object) }))
+    .sort((left, right) => (left.key < right.key ? -1 : 1))
+    .map(({ object }) => object);
   const stack = scope.stack ?? onlyStack(chosen) ?? WHOLE;
   const paths = new SourcePaths();
   const files: Record<string, string> = {};
@@ -47,9 +49,7 @@ export function exportedFiles(
     return endpointMembers(endpoint, path, stack);
   });
   const secrets = [...new Set(services.flatMap(({ config }) => secretsIn(config)))].sort();
-  const document = {
-    stack,
-    ...some('secrets', secrets),
+  const lists: Members = {
     ...some(
       'services',
       services.map((service) => serviceMembers(service, stack)),
@@ -64,8 +64,19 @@ export function exportedFiles(
     ),
     ...some('endpoints', endpoints),
   };
-  return { 'edge.yaml': yamlOf(document), ...files };
+  let text = yamlOf({ stack, ...some('secrets', secrets) });
+  for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>)) {
+    text += `${name}:\n`;
+    for (let at = 0; at < items.length; at += OBJECTS_AT_ONCE) {
+      text += yamlOf(items.slice(at, at + OBJECTS_AT_ONCE));
+      await setImmediate();
+    }
+  }
+  return { 'edge.yaml': text, ...files };
 }
+
+/** Between so many, the event loop runs other tasks. */
+const OBJECTS_AT_ONCE = 50;
 
 /** Without anchors and folded lines. */
 function yamlOf(content: object): string {

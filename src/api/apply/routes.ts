@@ -77,7 +77,7 @@ export const applyRoutes = [
     zip: true,
     errors: ['secret_key_mismatch'],
     handle: async ({ query, principal, prefers }, deps) => {
-      const files = exportedFiles(await readableObjects(deps, principal), {
+      const files = await exportedFiles(await readableObjects(deps, principal), {
         ...(query.domain !== undefined && { domain: query.domain.toLowerCase() }),
         ...(query.stack !== undefined && { stack: query.stack }),
       });

@@ -10,6 +10,8 @@ const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 export class SourcePaths {
   /** In lower case: file systems may not tell cases apart. */
   readonly #taken = new Set<string>();
+  /** The number to try next for a path that is taken. */
+  readonly #next = new Map<string, number>();
 
   /** A path that no other endpoint has; the same ones for the same endpoints in the same order. */
   pathOf({ host, collection, name, method, route }: EndpointObject): string {
@@ -18,9 +20,11 @@ export class SourcePaths {
       ...(collection === null ? [] : [partOf(collection)]),
     ];
     const base = partOf(name === `${method} ${route}` ? `${method}${route}` : name);
-    for (let number = 1; ; number++) {
-      const path = [...folder, `${number === 1 ? base : `${base}-${number}`}.rs`].join('/');
+    const first = [...folder, base].join('/');
+    for (let number = this.#next.get(first.toLowerCase()) ?? 1; ; number++) {
+      const path = `${number === 1 ? first : `${first}-${number}`}.rs`;
       if (this.#taken.has(path.toLowerCase())) continue;
+      this.#next.set(first.toLowerCase(), number + 1);
       this.#taken.add(path.toLowerCase());
       return path;
     }

@@ -1,5 +1,4 @@
 /** What a folder says, as objects: every list item is validated by itself, so that all problems are told at once. */
-import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Static } from '@sinclair/typebox';
@@ -245,8 +244,7 @@ class Reading {
   #code(handler: string | undefined): string | null {
     if (handler === undefined) return null;
     const code = this.folder.sources.get(handlerPath(handler));
-    if (code === undefined)
-      throw invalid('handler', `there is no file ${handler} (${basename(handler)}) in the folder`);
+    if (code === undefined) throw invalid('handler', `there is no file ${handler} in the folder`);
     const problem = textProblem(code);
     if (problem !== undefined) throw invalid('handler', `the file ${handler} ${problem}`);
     return code;
