@@ -63,6 +63,9 @@ const HINTS: Readonly<Record<string, string>> = {
   no_actor_host: 'Start an actor-host process; `edge status` shows what runs.',
   database_unavailable: 'Try again when PostgreSQL is back.',
   route_taken: 'Change or delete the endpoint that has the route.',
+  apply_conflict:
+    '--adopt makes what belongs to no stack a part of this one; what another stack has made stays its own.',
+  plan_changed: 'Run `edge diff` to see what the plan is now.',
   wait_timeout: 'It goes on: look again in a while.',
   start_overtaken: 'Look at `edge versions` before you deploy again.',
 };

@@ -13,6 +13,8 @@ export interface ProjectEndpoint {
   readonly host: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
   readonly route: string;
+  /** The collection that it is in: `edge apply` makes such endpoints. */
+  readonly collection: string | undefined;
   readonly name: string;
   /** The path of the handler, and as people write it: relative to edge.yaml. */
   readonly handler: string;
@@ -57,13 +59,18 @@ export async function readProject(folder: string): Promise<Project> {
   if (error) throw invalid(file, error.message);
   const content: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
   if (!isRecord(content)) throw invalid(file, 'it must have names and values');
-  const { stack, endpoints = [] } = content;
+  const { stack, endpoints = [], collections = [] } = content;
   if (!Array.isArray(endpoints)) throw invalid(file, 'endpoints must be a list');
+  if (!Array.isArray(collections)) throw invalid(file, 'collections must be a list');
   return {
     folder,
     file,
     stack: typeof stack === 'string' ? stack : undefined,
-    endpoints: endpoints.map((one: unknown, at) => endpointOf(folder, file, one, `endpoints[${at}]`)),
+    endpoints: endpoints.flatMap((one: unknown, at) => {
+      // Without code there is nothing to deploy.
+      if (isRecord(one) && one['handler'] === undefined && one['running'] === false) return [];
+      return [endpointOf(folder, file, one, `endpoints[${at}]`, collections)];
+    }),
   };
 }
 
@@ -76,7 +83,13 @@ export function readHandler({ handler, shown }: ProjectEndpoint, file: string): 
   }
 }
 
-function endpointOf(folder: string, file: string, value: unknown, place: string): ProjectEndpoint {
+function endpointOf(
+  folder: string,
+  file: string,
+  value: unknown,
+  place: string,
+  collections: readonly unknown[],
+): ProjectEndpoint {
   if (!isRecord(value)) throw invalid(file, `${place} must have names and values`);
   const text = (name: string): string => {
     const found = value[name];
@@ -85,23 +98,30 @@ function endpointOf(folder: string, file: string, value: unknown, place: string)
   };
   const method = text('method').toUpperCase();
   if (!METHODS.includes(method)) throw invalid(file, `${place}.method must be one of ${METHODS.join(', ')}`);
-  const route = text('route');
-  if (!route.startsWith('/')) throw invalid(file, `${place}.route must begin with /`);
+  const host = text('host').toLowerCase();
+  const collection = value['collection'] === undefined ? undefined : text('collection');
+  const member = collection === undefined ? 'route' : 'path';
+  const path = text(member);
+  if (!path.startsWith('/')) throw invalid(file, `${place}.${member} must begin with /`);
+  const route = collection === undefined ? path : `${basePathOf(collections, host, collection)}${path}`;
   const handler = resolve(folder, text('handler'));
   const { name = `${method} ${route}`, dependencies = {} } = value;
   if (typeof name !== 'string') throw invalid(file, `${place}.name must be a text`);
   if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
   return {
-    ...{
-      host: text('host').toLowerCase(),
-      method: method as ProjectEndpoint['method'],
-      route,
-      name,
-      handler,
-    },
+    ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
     shown: relative(folder, handler),
     dependencies: dependencies as Readonly<Record<string, Crate>>,
   };
+}
+
+/** Of a collection that the same file describes; the others have none that is known here. */
+function basePathOf(collections: readonly unknown[], host: string, name: string): string {
+  const found = collections.find(
+    (one) => isRecord(one) && one['name'] === name && String(one['host']).toLowerCase() === host,
+  );
+  const basePath = isRecord(found) ? found['base_path'] : undefined;
+  return typeof basePath === 'string' ? basePath.replace(/\/$/, '') : '';
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -10,6 +10,30 @@ export interface Target {
   readonly isNew: boolean;
 }
 
+/** Where an endpoint of a project lives, with what is missing. */
+export interface Place extends Target {
+  /** Whether its domain was made. */
+  readonly isNewDomain: boolean;
+}
+
+/**
+ * Finds the endpoint with this method, host and route, or makes it, and its domain.
+ * @throws UsageError when it is missing and in a collection; nothing is made then
+ */
+export async function ensurePlace(session: Session, endpoint: ProjectEndpoint): Promise<Place> {
+  const found = await idIfKnown(session, 'endpoint', routeName(endpoint));
+  if (found === undefined && endpoint.collection !== undefined)
+    throw new UsageError(
+      `There is no endpoint "${routeName(endpoint)}" yet, and it is in the collection "${endpoint.collection}"`,
+      '`edge apply` makes collections and what is in them.',
+    );
+  const isNewDomain = await ensureDomain(session, endpoint.host);
+  return {
+    ...(found === undefined ? await makeEndpoint(session, endpoint) : { id: found, isNew: false }),
+    isNewDomain,
+  };
+}
+
 /** @returns true when the domain was made */
 export async function ensureDomain(session: Session, host: string): Promise<boolean> {
   if (host === '*' || (await idIfKnown(session, 'domain', host)) !== undefined) return false;
@@ -23,11 +47,10 @@ export async function ensureDomain(session: Session, host: string): Promise<bool
   }
 }
 
-/** Finds the endpoint with this method, host and route, or makes it. */
-export async function ensureEndpoint(session: Session, endpoint: ProjectEndpoint): Promise<Target> {
-  const { name, method, route, host } = endpoint;
-  const found = await idIfKnown(session, 'endpoint', routeName(endpoint));
-  if (found !== undefined) return { id: found, isNew: false };
+async function makeEndpoint(
+  session: Session,
+  { name, method, route, host }: ProjectEndpoint,
+): Promise<Target> {
   const { data } = await session.api.call('POST /api/endpoints', {
     body: { name, method, path: route, domain: host },
   });

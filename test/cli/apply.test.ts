@@ -164,6 +164,27 @@ describe('edge apply', function () {
     await rm(join(shop, 'made'), { recursive: true });
   });
 
+  it('makes endpoints in collections, whose code is deployed by itself from then on', async () => {
+    const pets = join(shop, 'pets');
+    await mkdir(pets);
+    await writeFile(
+      join(pets, 'edge.yaml'),
+      'stack: pets\ndomains: [{host: pets.test}]\ncollections: [{host: pets.test, name: all, base_path: /pets}]\n' +
+        'endpoints:\n  - {host: pets.test, method: GET, collection: all, path: /one, handler: one.rs}\n',
+    );
+    await writeFile(join(pets, 'one.rs'), handler('one'));
+    const early = await ended(['deploy'], { cwd: pets });
+    expect(early.code).to.equal(2);
+    expect(early.stderr).to.include('GET pets.test/pets/one').and.include('edge apply');
+    expect((await ended(['domain', 'show', 'pets.test'])).code).to.equal(1);
+    await run('apply', 'pets', '--yes');
+    await writeFile(join(pets, 'one.rs'), handler('another'));
+    expect((await ended(['deploy'], { cwd: pets })).code).to.equal(0);
+    const answer = await stack.gateway.get('/pets/one', { headers: { host: 'pets.test' } });
+    expect(answer.body).to.equal('another');
+    await rm(pets, { recursive: true });
+  });
+
   it('names files that it cannot send, and folders that are none', async () => {
     await writeFile(join(shop, 'src/latin.rs'), Buffer.from([0x2f, 0x2f, 0xe9]));
     const { code, stderr } = await ended(['diff']);

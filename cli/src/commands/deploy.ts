@@ -5,7 +5,7 @@ import { CliError } from '../errors.js';
 import { routeName } from '../names.js';
 import { readHandler, requireProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
-import { ensureDomain, ensureEndpoint, requireSome } from '../targets.js';
+import { ensurePlace, requireSome } from '../targets.js';
 import { safeLine } from '../text.js';
 
 export async function deploy(
@@ -28,8 +28,7 @@ export async function deploy(
   for (const endpoint of wanted) {
     const name = routeName(endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);
-    const madeDomain = await ensureDomain(session, endpoint.host);
-    const target = await ensureEndpoint(session, endpoint);
+    const target = await ensurePlace(session, endpoint);
     const deployed = await deployHandler(session, file, endpoint, target.id, options).catch(
       (thrown: unknown) => {
         throw withDeployed(thrown, results);
@@ -40,7 +39,7 @@ export async function deploy(
       endpoint: name,
       id: target.id,
       created: target.isNew,
-      domain_created: madeDomain,
+      domain_created: target.isNewDomain,
       version,
       cached,
       status,

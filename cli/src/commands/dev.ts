@@ -8,7 +8,7 @@ import { followLogs, showEntry } from '../log-entries.js';
 import { routeName } from '../names.js';
 import { type Project, type ProjectEndpoint, readHandler, readProject, requireProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
-import { ensureDomain, ensureEndpoint } from '../targets.js';
+import { ensureDomain, ensurePlace } from '../targets.js';
 import { safeLine } from '../text.js';
 
 interface DevOptions extends CommonOptions {
@@ -63,7 +63,8 @@ class DevWork {
   async deployChanged(): Promise<void> {
     for (const endpoint of this.#project.endpoints) {
       if (this.#session.signal.aborted) throw new Interrupted();
-      const own = { ...endpoint, host: this.#host };
+      // The host of one's own has no collections: the route is the whole one.
+      const own = { ...endpoint, host: this.#host, collection: undefined };
       try {
         const source = `${JSON.stringify(own.dependencies)}\n${readHandler(own, this.#project.file)}`;
         if (this.#deployed.get(routeName(own)) === source) continue;
@@ -82,7 +83,7 @@ class DevWork {
     const name = routeName(endpoint);
     const began = performance.now();
     out.progress(`${name}: compiling ${endpoint.shown}`);
-    const id = this.#ids.get(name) ?? (await ensureEndpoint(this.#session, endpoint)).id;
+    const id = this.#ids.get(name) ?? (await ensurePlace(this.#session, endpoint)).id;
     this.#ids.set(name, id);
     const { version } = await deployHandler(this.#session, this.#project.file, endpoint, id, {});
     const ms = Math.round(performance.now() - began);
