@@ -4,7 +4,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { KoaAdapter } from '@bull-board/koa';
 import type { Queue } from 'bullmq';
 import type { Middleware } from 'koa';
-import { INVOKE_QUEUE } from '../queues/jobs.js';
+import { APPLY_QUEUE, INVOKE_QUEUE } from '../queues/jobs.js';
 import type { Queues } from '../queues/queues.js';
 import type { ApiState } from './context.js';
 
@@ -13,7 +13,12 @@ const PATH = '/queues';
 /** A job as the dashboard has it. */
 interface ShownJob {
   readonly name?: string;
-  readonly data?: { readonly endpoint?: string; readonly buildId?: string; readonly id?: string };
+  readonly data?: {
+    readonly endpoint?: string;
+    readonly buildId?: string;
+    readonly id?: string;
+    readonly applyId?: string;
+  };
   readonly finishedOn?: number | null;
   readonly failedReason?: string | null;
   /** What an attempt has come to, of queues whose jobs say it. */
@@ -25,6 +30,8 @@ function adapterOf(queue: Queue): BullMQAdapter {
   const adapter = new BullMQAdapter(queue, {
     externalJobUrl: ({ data }: ShownJob) => {
       if (data?.buildId !== undefined) return { displayText: 'Build', href: `/api/builds/${data.buildId}` };
+      if (queue.name === APPLY_QUEUE)
+        return { displayText: 'Apply', href: `/api/applies/${data?.applyId ?? ''}` };
       if (queue.name === INVOKE_QUEUE) return { displayText: 'Job', href: `/api/jobs/${data?.id ?? ''}` };
       return { displayText: 'API', href: '/api/openapi.json' };
     },

@@ -216,6 +216,7 @@ function importSuite(): void {
       'invoke',
       'schedule',
       'alert',
+      'apply',
     ]);
     await eventually(async () => {
       const parent = JSON.parse((await call(`${stack.apiUrl}/queues/api/queues/import/${id}`)).text);

@@ -120,6 +120,7 @@ describe('operating', () => {
           'invoke',
           'schedule',
           'alert',
+          'apply',
         ]);
         expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
         const [job] = queues[0]?.jobs ?? [];
